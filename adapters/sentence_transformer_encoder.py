@@ -9,7 +9,10 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import structlog
 
+from adapters.number_formats import fitting_dtype
+from adapters.onednn import bound_programs
 from adapters.openmp import let_threads_sleep
 from adapters.packaged import PACKAGED_EMBEDDER, embedder_folder
 from adapters.weights import cached_folder, local_folder, weights_digest
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
+log = structlog.get_logger("ragq.encoder")
+
 PADDED_TO = 16
 """Tokens; a larger value computes more padding, a smaller one leaves fewer texts to share a pass."""
 
@@ -28,15 +33,19 @@ class SentenceTransformerEncoder:
     """The port TextEncoder over one model, which is loaded once, at the first call that needs it.
 
     `name` is `all-minilm-l6-v2` for the packaged model, a folder, or the id of a model hub. Only an id may use the
-    network, and only for files that are not in the local cache. `threads` limits torch for the whole process; None
-    keeps torch's default. May be called from any thread: calls take turns, because a tokenizer is not thread-safe.
+    network, and only for files that are not in the local cache. `dtype` is `float32`, `bfloat16`, `float16`, or `auto`
+    for what the device is fast with. `threads` limits torch for the whole process; None keeps torch's default. May be
+    called from any thread: calls take turns, because a tokenizer is not thread-safe.
     """
 
-    def __init__(self, name: str, *, threads: int | None = None, batch_size: int = 32) -> None:
+    def __init__(self, name: str, *, dtype: str = "float32", threads: int | None = None, batch_size: int = 32) -> None:
         self._name = name
+        self._asked_dtype = dtype
         self._threads = threads
         self._batch_size = batch_size
         self._turn = RLock()
+        self._counted: dict[str, int] = {}
+        """The whole tokens of the texts that were counted last: who counts texts encodes them next."""
         self._forward_passes = 0
 
     @property
@@ -52,16 +61,17 @@ class SentenceTransformerEncoder:
 
     @property
     def dtype(self) -> str:
-        """See TextEncoder. Loads the model."""
+        """See TextEncoder. Imports torch and does not load the model."""
         with self._turn:
-            return str(next(self._model.parameters()).dtype).removeprefix("torch.")
+            return self._dtype
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """See TextEncoder.
 
         How far a text is padded shows in the last bits of its row. So each is padded to the next multiple of
-        PADDED_TO tokens, and goes through the model with texts of the same padded length alone. On most processors a
-        row is then the same to the last bit; some compute a pass of many texts in another way than one of few.
+        PADDED_TO tokens, and goes through the model with texts of the same padded length alone. In float32 a row is
+        then the same to the last bit on most processors; some compute a pass of many texts in another way than one of
+        few.
         """
         with self._turn:
             matrix = np.zeros((len(texts), self._model.get_embedding_dimension() or 0), dtype=np.float32)
@@ -76,7 +86,7 @@ class SentenceTransformerEncoder:
             for positions in self._padded_alike(texts):
                 tokens = self._pass([texts[position] for position in positions], "token_embeddings")
                 by_position.update(zip(positions, tokens, strict=True))
-            return [by_position[position].cpu().numpy() for position in range(len(texts))]
+            return [by_position[position].float().cpu().numpy() for position in range(len(texts))]
 
     @property
     def forward_passes(self) -> int:
@@ -86,11 +96,10 @@ class SentenceTransformerEncoder:
     def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
         """See TextEncoder."""
         with self._turn:
-            if not texts:
-                return []
-            return [
-                len(ids) for ids in self._model.tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
-            ]
+            if not self._counted.keys() >= set(texts):
+                ids = self._model.tokenizer(list(texts), truncation=False, verbose=False)["input_ids"]
+                self._counted = dict(zip(texts, map(len, ids), strict=True))
+            return [self._counted[text] for text in texts]
 
     @property
     def max_tokens(self) -> int | None:
@@ -108,18 +117,26 @@ class SentenceTransformerEncoder:
     def _pass(self, texts: list[str], output: Literal["sentence_embedding", "token_embeddings"]) -> Any:
         """The output of sentence-transformers for texts of one padded length."""
         self._forward_passes += -(-len(texts) // self._batch_size)
-        return self._model.encode(
+        encoded = self._model.encode(
             texts,
             output_value=output,
             batch_size=self._batch_size,
             show_progress_bar=False,
+            convert_to_tensor=True,
             processing_kwargs={"text": {"pad_to_multiple_of": PADDED_TO}},
         )
+        return encoded.float().cpu().numpy() if output == "sentence_embedding" else encoded
+
+    @cached_property
+    def _dtype(self) -> str:
+        let_threads_sleep()
+        bound_programs()
+        return fitting_dtype() if self._asked_dtype == "auto" else self._asked_dtype
 
     @cached_property
     def _model(self) -> "SentenceTransformer":
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        let_threads_sleep()
+        dtype = self._dtype
         import torch
         from sentence_transformers import SentenceTransformer
         from transformers.utils import logging as transformers_logging
@@ -127,9 +144,23 @@ class SentenceTransformerEncoder:
         transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         if self._threads is not None:
             torch.set_num_threads(self._threads)
-        if (folder := self._local_folder) is not None:
-            return SentenceTransformer(str(folder), local_files_only=True)
-        return SentenceTransformer(self._name)
+        folder = self._local_folder
+        model = SentenceTransformer(
+            self._name if folder is None else str(folder),
+            local_files_only=folder is not None,
+            model_kwargs={"dtype": getattr(torch, dtype)},
+        )
+        # Modules after the transformer, such as a dense layer, are loaded in float32 whatever was asked for.
+        model.to(dtype=getattr(torch, dtype))
+        log.info(
+            "embedding_model_loaded",
+            model=self._name,
+            device=model.device.type,
+            dtype=dtype,
+            requested_dtype=self._asked_dtype,
+            threads=torch.get_num_threads(),
+        )
+        return model
 
     @cached_property
     def _local_folder(self) -> Path | None:

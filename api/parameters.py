@@ -1,14 +1,21 @@
 """Ids and texts as requests bring them, to resources and pages alike."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import Path, Query
-from pydantic import StringConstraints
+from pydantic import BeforeValidator, StringConstraints
 
 #: The largest number that the database can give.
 MAX_ID: Final = 2**63 - 1
 
-PathId = Annotated[int, Path(ge=1, le=MAX_ID, examples=[12])]
+
+def _digits(text: Any) -> Any:
+    if isinstance(text, str) and not (text.isascii() and text.isdecimal()):
+        raise ValueError("a number has only digits")
+    return text
+
+
+PathId = Annotated[int, BeforeValidator(_digits), Path(ge=1, le=MAX_ID, examples=[12])]
 """The number of a thing, in its address."""
 
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]

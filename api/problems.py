@@ -19,7 +19,7 @@ from api.routes import methods_here, wants_html
 from schemas import errors
 from stages.failures import class_name
 from stages.files.problems import ProblemsFound
-from store.database import CONNECTION_ERRORS
+from store.database import UNAVAILABLE_ERRORS
 
 log = structlog.get_logger(__name__)
 
@@ -40,7 +40,6 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.PresetExistsError: ProblemKind(409, "preset-exists"),
     errors.DefaultPresetError: ProblemKind(400, "preset-is-default"),
     errors.PresetValueError: ProblemKind(422, "preset-value-unusable"),
-    errors.TemplateFixedError: ProblemKind(409, "template-fixed"),
     errors.TemplateMissingError: ProblemKind(404, "template-missing"),
     errors.TemplateError: ProblemKind(422, "template-unusable"),
     errors.LLMResponseParseError: ProblemKind(400, "reply-unusable"),
@@ -103,6 +102,7 @@ PLAIN: Final[dict[int, str]] = {
     403: "forbidden",
     404: "not-found",
     405: "method-not-allowed",
+    408: "request-timeout",
     413: "content-too-large",
     421: "misdirected-request",
     429: "too-many-requests",
@@ -148,7 +148,7 @@ def kind_of(error: BaseException) -> ProblemKind | None:
         stored = (error.stage, error.error_type), (None, error.error_type)
         return next((STAGE_KINDS[key] for key in stored if key in STAGE_KINDS), KINDS[type(error)])
     found = next((KINDS[type_] for type_ in type(error).__mro__ if type_ in KINDS), None)
-    return UNAVAILABLE if found is None and isinstance(error, CONNECTION_ERRORS) else found
+    return UNAVAILABLE if found is None and isinstance(error, UNAVAILABLE_ERRORS) else found
 
 
 def respond(
@@ -182,7 +182,7 @@ def install(app: FastAPI) -> None:
     """Register the handlers that turn every error of the application into a problem."""
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
-    known: tuple[type[BaseException], ...] = (errors.RagqError, *CONNECTION_ERRORS)
+    known: tuple[type[BaseException], ...] = (errors.RagqError, *UNAVAILABLE_ERRORS)
     for error in known:
         assert issubclass(error, Exception)
         app.add_exception_handler(error, _known)

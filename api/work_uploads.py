@@ -37,6 +37,7 @@ async def import_files_into(
     profile: str | None = None,
     embeds_headings: bool | None = None,
     keeps_token_vectors: bool | None = None,
+    chunk_tokens: int | None = None,
     embeds: bool = True,
 ) -> ImportedWorks:
     """Import files with the settings of the request, over the embedder of the corpus, over those of this machine."""
@@ -52,5 +53,6 @@ async def import_files_into(
         settings,
         embeds_headings=embeds_headings,
         keeps_token_vectors=keeps_token_vectors,
+        chunk_tokens=chunk_tokens,
         embeds=embeds,
     )

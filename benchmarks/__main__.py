@@ -6,8 +6,11 @@ import click
 
 from benchmarks.api import api
 from benchmarks.embedded_llm import embedded_llm
+from benchmarks.embedding import embedding
 from benchmarks.hop import hop
+from benchmarks.imports import imports
 from benchmarks.injection import injection
+from benchmarks.llm_slots import llm_slots
 from benchmarks.llm_threads import llm_threads
 from benchmarks.paper_test import paper_test
 from benchmarks.recovery import recovery
@@ -21,8 +24,11 @@ from benchmarks.validator import validator
 BENCHMARKS: Final[dict[str, click.Command]] = {
     "api": api,
     "embedded-llm": embedded_llm,
+    "embedding": embedding,
     "hop": hop,
+    "imports": imports,
     "injection": injection,
+    "llm-slots": llm_slots,
     "llm-threads": llm_threads,
     "paper-test": paper_test,
     "recovery": recovery,

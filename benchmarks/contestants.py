@@ -58,7 +58,11 @@ def celery(servers: Servers) -> Iterator[Contestant]:
     def run(jobs: int) -> None:
         chains = [
             PendingChain(
-                job_id=job, run_id=0, subject=str(job), stages=[PendingStage(stage, 1) for stage in NOOP_STAGES]
+                job_id=job,
+                run_id=0,
+                kind="participant",
+                subject=str(job),
+                stages=[PendingStage(stage, 1) for stage in NOOP_STAGES],
             )
             for _, job in zip(range(jobs), numbers, strict=False)
         ]

@@ -16,7 +16,7 @@ from adapters.ollama_chat import OllamaChat
 from adapters.packaged import PACKAGED_LLM
 from benchmarks.injected import Flips, InjectionOutcome, Insertion, Pair, attacks_in, flips, pairs_of
 from benchmarks.machine import this_machine
-from benchmarks.retrieval_sets import SETS, data_folder, documents_of, query_set_of
+from benchmarks.retrieval_sets import data_folder, documents_of, public_set, query_set_of
 from benchmarks.stack import stack
 from schemas.errors import LLMResponseParseError
 from schemas.settings.ragq import RagqSettings
@@ -62,8 +62,9 @@ def injection(pairs: int, most: int, seed: int, url: str | None, model: str, jso
         python -m benchmarks injection --url http://127.0.0.1:11434 --model llama3.2:3b
     """
     data = data_folder()
-    documents = list(documents_of(data / SETS[SET].documents))
-    sample = list(pairs_of(query_set_of(data, SET), documents, attacks_in(data / ATTACKS), seed=seed))[:most]
+    found = public_set(data, SET)
+    documents = list(documents_of(found.documents))
+    sample = list(pairs_of(query_set_of(found), documents, attacks_in(data / ATTACKS), seed=seed))[:most]
     machine = this_machine(PACKAGES)
     with _embedded() if url is None else nullcontext(url) as server:
         measured = asyncio.run(_measure(server, sample, pairs, model))

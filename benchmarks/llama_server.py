@@ -6,8 +6,9 @@ from pathlib import Path
 import click
 import xllamacpp
 
-from adapters.packaged import PACKAGED_LLM, llm_file
+from adapters.packaged import PACKAGED_LLM
 from stack.embedded_llm import CONTEXT_TOKENS, PROMPT_BATCH_TOKENS
+from stack.llm_weights import embedded_weights
 
 REPEAT_PENALTY = 1.1
 """As stack.llm_server has it. Without it so small a model repeats itself and never closes its JSON."""
@@ -27,7 +28,7 @@ def main(threads: int, slots: int, context: int, cache: bool, weights: Path | No
     Example: python -m benchmarks.llama_server --no-cache
     """
     params = xllamacpp.CommonParams()
-    params.model.path = str(weights or llm_file())
+    params.model.path = str(weights or embedded_weights())
     params.model_alias = {PACKAGED_LLM}
     params.n_ctx = context * slots
     params.n_parallel = slots

@@ -75,10 +75,9 @@ def llm_threads(calls: int, threads: str, weights: Sequence[Path], json_file: Pa
     for file in weights:
         commands[f"engine, {file.name}"] = (*commands["engine"], "--weights", str(file))
     machine = this_machine(PACKAGES)
-    found: dict[Contestant, dict[str, float]] = {}
-    for count in map(int, threads.split(",")):
-        with ExitStack() as stack:
-            servers: dict[Contestant, tuple[Client, int]] = {}
+    servers: dict[Contestant, tuple[Client, int]] = {}
+    with ExitStack() as stack:
+        for count in map(int, threads.split(",")):
             for name, command in commands.items():
                 for policy in POLICIES if count > 1 else POLICIES[:1]:
                     environment = {"OMP_WAIT_POLICY": policy}
@@ -87,7 +86,7 @@ def llm_threads(calls: int, threads: str, weights: Sequence[Path], json_file: Pa
                     )
                     chat: Client = OllamaChat(url) if name == "ragq" else OpenAIChat(f"{url}/v1")
                     servers[Contestant(name, count, policy)] = (chat, process.pid)
-            found |= asyncio.run(_in_turn(servers, list(passage_calls(calls))))
+        found = asyncio.run(_in_turn(servers, list(passage_calls(calls))))
     console = Console(width=100)
     console.print(machine.sentence(), highlight=False)
     console.print(_table(found))

@@ -20,6 +20,7 @@ from schemas.chains import stages_of
 from schemas.values.queries import Hit
 from stages.ports import Vectors
 from store.corpora.chunk_search import PostgresChunkSearch
+from store.corpora.merging import merge
 from store.corpora.searchable import make_searchable
 from store.corpora.vector_index import build_index
 from store.database import Connection, Database
@@ -34,7 +35,8 @@ VOCABULARY: Final = 30_000
 STOP_WORDS: Final = 50
 """Ranks of Zipf's law that full-text search ignores."""
 CLUSTERS: Final = 200
-BATCH: Final = 500
+BATCH: Final = 64
+"""What one job of an import embeds."""
 DENSE_LIMIT: Final = 50
 LEXICAL_LIMIT: Final = 50
 SCORERS: Final = ("bm25", "cover_density", "websearch")
@@ -45,7 +47,8 @@ VALUES ($1, 'made up', 'made up', $2, false, 0, 0) RETURNING id
 """
 _WORK = "INSERT INTO works (corpus_id, title, markdown, content_hash) VALUES ($1, 'made up', '', $2) RETURNING id"
 _SIZES = """
-SELECT pg_total_relation_size('chunk_term') AS postings, pg_total_relation_size('chunk_vector') AS vectors
+SELECT pg_total_relation_size('posting_segment') + pg_total_relation_size('posting_block') AS postings,
+       pg_total_relation_size('chunk_vector') AS vectors
 """
 
 
@@ -58,14 +61,47 @@ class Made(NamedTuple):
     query_vectors: NDArray[np.float32]
 
 
+class Written(NamedTuple):
+    """What a corpus took to store, of everything but the texts."""
+
+    chunks: int
+    written_ms: float
+    """A chunk: its vector, its postings, its status and the counts of the corpus."""
+    written_cpu_ms: float
+    merged_ms: float
+    """A chunk: the postings of several batches, merged."""
+    merged_cpu_ms: float
+    postings_bytes: float
+    """A chunk, with indexes and the room that merged batches left."""
+    vectors_bytes: float
+
+
 class SearchMeasurement(NamedTuple):
-    """One kind of search, in milliseconds per call."""
+    """One kind of search, in milliseconds per call; processor time is that of this process and of Postgres."""
 
     chunks: int
     way: str
     lists: int
     p50_ms: float
     p95_ms: float
+    cpu_ms: float
+
+
+class Spent(NamedTuple):
+    """Seconds that passed, and those that this process and its backend of Postgres computed."""
+
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+
+    @classmethod
+    def until_now(cls, backend: int) -> "Spent":
+        """Since some moment."""
+        of_backend_ns = int(Path(f"/proc/{backend}/schedstat").read_text().split()[0])
+        return cls(time.perf_counter(), time.process_time() + of_backend_ns / 1e9)
+
+    def plus(self, earlier: "Spent", later: "Spent") -> "Spent":
+        """With what was spent between two moments."""
+        return Spent(self.wall_s + later.wall_s - earlier.wall_s, self.cpu_s + later.cpu_s - earlier.cpu_s)
 
 
 @click.command(short_help="The cost of a search over 5,000 and 50,000 chunks")
@@ -84,18 +120,22 @@ def search(chunks: tuple[int, ...], queries: int, json_file: Path | None) -> Non
     """
     machine, console = this_machine(PACKAGES), Console(width=118)
     console.print(machine.sentence())
+    written: list[Written] = []
     measured: list[SearchMeasurement] = []
     with servers() as running:
         for count in chunks:
-            measured += asyncio.run(_measure(running.postgres.url, count, queries, console))
+            stored, searched = asyncio.run(_measure(running.postgres.url, count, queries, console))
+            written.append(stored)
+            measured += searched
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in SearchMeasurement._fields:
         table.add_column(column, justify="left" if column == "way" else "right")
     for row in measured:
-        table.add_row(f"{row.chunks:,}", row.way, str(row.lists), f"{row.p50_ms:.1f}", f"{row.p95_ms:.1f}")
+        table.add_row(f"{row.chunks:,}", row.way, str(row.lists), *(f"{ms:.1f}" for ms in row[3:]))
     console.print(table)
     if json_file is not None:
-        content = {"machine": machine._asdict(), "measured": [row._asdict() for row in measured]}
+        content = {"machine": machine._asdict(), "written": [row._asdict() for row in written]}
+        content["measured"] = [row._asdict() for row in measured]
         json_file.write_text(json.dumps(content, indent=2) + "\n")
 
 
@@ -121,23 +161,36 @@ def _text(ranks: NDArray[np.int64]) -> str:
     return " ".join(f"w{rank:x}" for rank in ranks)
 
 
-async def _measure(url: str, chunks: int, queries: int, console: Console) -> list[SearchMeasurement]:
+async def _measure(url: str, chunks: int, queries: int, console: Console) -> tuple[Written, list[SearchMeasurement]]:
     database = Database(url, pool_size=1)
     made = made_up(chunks, queries)
     search = PostgresChunkSearch(database, k1=0.9, b=0.4)
     try:
         async with database.connection() as connection:
-            began = time.perf_counter()
-            corpus = await _store(connection, made)
-            loaded_s = time.perf_counter() - began
+            before = await connection.fetchrow(_SIZES)
+            corpus, writing, merging = await _store(connection, made)
+            backend = connection.get_server_pid()
             postings, vectors = await connection.fetchrow(_SIZES)
+            written = Written(
+                chunks,
+                written_ms=1000 * writing.wall_s / chunks,
+                written_cpu_ms=1000 * writing.cpu_s / chunks,
+                merged_ms=1000 * merging.wall_s / chunks,
+                merged_cpu_ms=1000 * merging.cpu_s / chunks,
+                postings_bytes=(postings - before["postings"]) / chunks,
+                vectors_bytes=(vectors - before["vectors"]) / chunks,
+            )
             console.print(
-                f"{chunks:,} chunks made searchable in {loaded_s:.0f} s; all postings take {postings / 2**20:.0f} MiB, "
-                f"all vectors {vectors / 2**20:.0f} MiB, indexes included"
+                f"{chunks:,} chunks, each made searchable in {written.written_ms:.2f} ms "
+                f"({written.written_cpu_ms:.2f} of processor time) and merged in {written.merged_ms:.2f} ms "
+                f"({written.merged_cpu_ms:.2f}); a chunk's postings take {written.postings_bytes / 2**10:.1f} KiB and "
+                f"its vector {written.vectors_bytes / 2**10:.1f} KiB, indexes included"
             )
         exact = await search.dense(corpus, made.query_vectors, limit=DENSE_LIMIT)
         measured = [
-            await _timed(search, corpus, made, way, lists) for way in ("exact vectors", *SCORERS) for lists in (1, 4)
+            await _timed(search, backend, corpus, made, way, lists)
+            for way in ("exact vectors", *SCORERS)
+            for lists in (1, 4)
         ]
         async with database.connection() as connection:
             began = time.perf_counter()
@@ -145,12 +198,16 @@ async def _measure(url: str, chunks: int, queries: int, console: Console) -> lis
             built_s = time.perf_counter() - began
         found = await search.dense(corpus, made.query_vectors, limit=DENSE_LIMIT)
         console.print(f"vector index built in {built_s:.0f} s; recall@{DENSE_LIMIT} {_recall(exact, found):.4f}")
-        return [*measured, *[await _timed(search, corpus, made, "vector index", lists) for lists in (1, 4)]]
+        measured += [await _timed(search, backend, corpus, made, "vector index", lists) for lists in (1, 4)]
+        return written, measured
     finally:
         await database.close()
 
 
-async def _store(connection: Connection, made: Made) -> int:
+async def _store(connection: Connection, made: Made) -> tuple[int, Spent, Spent]:
+    """The corpus, what writing took and what merging took."""
+    written, merged = Spent(), Spent()
+    backend = connection.get_server_pid()
     name = f"{len(made.texts)} chunks"
     corpus: int = await connection.fetchval(_CORPUS, name, DIMENSION)
     work: int = await connection.fetchval(_WORK, corpus, name)
@@ -161,10 +218,15 @@ async def _store(connection: Connection, made: Made) -> int:
         )
         waiting = await connection.fetch("SELECT id FROM chunks WHERE work_id = $1 AND vector_status = 'to_vec'", work)
         ids = [row["id"] for row in waiting]
-        await make_searchable(connection, corpus, ids, await _embedded(connection, made.vectors[start : start + BATCH]))
-    for table in ("chunks", "chunk_term", "chunk_vector"):
+        attempt = await _embedded(connection, made.vectors[start : start + BATCH])
+        began = Spent.until_now(backend)
+        await merge(connection, corpus)
+        between = Spent.until_now(backend)
+        await make_searchable(connection, corpus, ids, attempt)
+        merged, written = merged.plus(began, between), written.plus(between, Spent.until_now(backend))
+    for table in ("chunks", "chunk_vector", "posting_segment", "posting_block"):
         await connection.execute(f"VACUUM ANALYZE {table}", timeout=600)
-    return corpus
+    return corpus, written, merged
 
 
 async def _embedded(connection: Connection, vectors: Vectors) -> int:
@@ -178,18 +240,21 @@ async def _embedded(connection: Connection, vectors: Vectors) -> int:
     return claim.attempt_id
 
 
-async def _timed(search: PostgresChunkSearch, corpus: int, made: Made, way: str, lists: int) -> SearchMeasurement:
-    taken = []
+async def _timed(
+    search: PostgresChunkSearch, backend: int, corpus: int, made: Made, way: str, lists: int
+) -> SearchMeasurement:
+    taken: list[Spent] = []
     for first in range(len(made.queries)):
         places = [(first + offset) % len(made.queries) for offset in range(lists)]
         texts, vectors = [made.queries[place] for place in places], made.query_vectors[places]
-        began = time.perf_counter()
+        began = Spent.until_now(backend)
         if way in SCORERS:
             await search.lexical(corpus, texts, limit=LEXICAL_LIMIT, scorer=way)
         else:
             await search.dense(corpus, vectors, limit=DENSE_LIMIT)
-        taken.append((time.perf_counter() - began) * 1000)
-    return SearchMeasurement(len(made.texts), way, lists, median(taken), quantiles(taken, n=20)[-1])
+        taken.append(Spent().plus(began, Spent.until_now(backend)))
+    wall_ms, cpu_ms = ([1000 * spent_s for spent_s in column] for column in zip(*taken, strict=True))
+    return SearchMeasurement(len(made.texts), way, lists, median(wall_ms), quantiles(wall_ms, n=20)[-1], median(cpu_ms))
 
 
 def _recall(exact: Sequence[Sequence[Hit]], found: Sequence[Sequence[Hit]]) -> float:

@@ -23,12 +23,12 @@ _SAMPLE_SECONDS = 2.0
 class Stack:
     """A running stack, used through its commands."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self.folder = folder
         """For files of the benchmark; the stack keeps its own below it."""
         home = folder / "home"
         kept = {name: value for name, value in os.environ.items() if name not in SERVERS}
-        self.environment: Mapping[str, str] = kept | {"RAGQ_HOME": str(home), "RAGQ_PROFILE": "demo"}
+        self.environment: Mapping[str, str] = kept | {"RAGQ_HOME": str(home), "RAGQ_PROFILE": "demo", **environment}
         """Of every command."""
         self._log = home / "logs" / "worker-model.log"
 
@@ -64,13 +64,13 @@ class Stack:
 
 
 @contextmanager
-def stack() -> Iterator[Stack]:
-    """A separate stack, until the block ends."""
+def stack(**environment: str) -> Iterator[Stack]:
+    """A separate stack, until the block ends, with servers and settings of its own where `environment` names them."""
     with tempfile.TemporaryDirectory(prefix="ragq-benchmark-") as name:
         folder = Path(name)
         # Postgres does not run as root: another account has to reach its folder.
         folder.chmod(0o711)
-        running = Stack(folder)
+        running = Stack(folder, environment)
         running.ragq("up", "--no-flower")
         try:
             yield running
@@ -103,10 +103,10 @@ class Memory:
 
 
 def _resident_mb(part: psutil.Process) -> float:
-    """Of a process and its children, of which any may have ended meanwhile; what they share counts once for each."""
+    """Of a process and its children, of which any may have ended meanwhile; what processes share counts once."""
     size = 0
     with suppress(psutil.NoSuchProcess):
         for process in (part, *part.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
-                size += process.memory_info().rss
+                size += process.memory_full_info().pss
     return size / 1e6

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from benchmarks.machine import this_machine
 from benchmarks.retrieval import import_documents
-from benchmarks.retrieval_sets import SETS, data_folder
+from benchmarks.retrieval_sets import corpus_of, data_folder, public_set
 from benchmarks.stack import stack
 
 PACKAGES: Final = ("ragq", "xllamacpp")
@@ -34,15 +34,14 @@ def validator(count: int, chunks: int, seed: int, model: str, json_file: Path | 
     \b
         python -m benchmarks validator --queries 30
     """
-    data = data_folder()
-    found = SETS[SET]
+    found = public_set(data_folder(), SET)
     machine = this_machine(PACKAGES)
     with stack() as running:
-        corpus = import_documents(running, data / found.documents)
+        corpus = import_documents(running, SET, corpus_of(found.documents).documents)
         queries = running.folder / "queries.jsonl"
-        queries.write_text("".join(sample(data / found.queries / "queries.jsonl", count, seed=seed)))
+        queries.write_text("".join(sample(found.queries, count, seed=seed)))
         began = time.monotonic()
-        asked = ["--queries", str(queries), "--qrels", str(data / found.queries / "qrels.tsv"), "--corpus", corpus.name]
+        asked = ["--queries", str(queries), "--qrels", str(found.qrels), "--corpus", corpus.name]
         options = [*_judging(chunks, model), "--no-expand", "--until", "validate"]
         run = running.ran(*asked, *options)
         seconds = time.monotonic() - began

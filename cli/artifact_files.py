@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from cli.user_files import read_file
 from schemas.errors import Refused
 from stages.participants.artifacts.names import ArtifactFile
 
@@ -31,15 +32,12 @@ def read_artifact_files(vectors: Path, *, asked_for: Collection[ArtifactFile]) -
         path = sibling(vectors, file)
         if file in ON_REQUEST and file not in asked_for:
             continue
-        try:
-            files[file] = path.read_bytes()
-        except FileNotFoundError:
-            if file in _REQUIRED:
-                raise ArtifactNotFoundError(
-                    f"There is no {path}. An index is at least NAME.npz with the vectors and NAME.json with the texts."
-                ) from None
-        except OSError as error:
-            raise Refused(f"{path} cannot be read ({error.strerror}); restore the file or its rights.") from None
+        if path.exists():
+            files[file] = read_file(path)
+        elif file in _REQUIRED:
+            raise ArtifactNotFoundError(
+                f"There is no {path}. An index is at least NAME.npz with the vectors and NAME.json with the texts."
+            )
     return files
 
 

@@ -7,7 +7,8 @@ import click
 from cli.completed_names import CORPUS
 from cli.output import console, plain_table, print_json, print_list, print_result
 from cli.session import with_database
-from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus
+from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss
+from stages.reports.corpus_words import chunk_size_words
 from stages.reports.numbers_in_words import counted
 from store.corpora import corpora, works
 from store.corpora.corpora import CorpusContent, StoredCorpus
@@ -58,7 +59,8 @@ def show_command(name: str, as_json: bool) -> None:
     """
     corpus, content, in_it = with_database(lambda connection: _shown(connection, name))
     if as_json:
-        print_json(asdict(corpus) | content._asdict() | {"works": [asdict(work) for work in in_it]})
+        loss = {"unseen_share": content.unseen_share}
+        print_json(asdict(corpus) | content._asdict() | loss | {"works": [asdict(work) for work in in_it]})
         return
     console().print(
         f"{corpus.name}: {content.works} works, {content.searchable} chunks can be found, {content.waiting} wait for a "
@@ -68,10 +70,12 @@ def show_command(name: str, as_json: bool) -> None:
     weights = "none yet" if corpus.model_digest is None else corpus.model_digest[:12] or "unknown"
     headings = "with" if corpus.embeds_headings else "without"
     console().print(
-        f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions, weights {weights}), {headings} "
+        f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions, weights {weights}"
+        f"{', ' + ' and '.join(corpus.model_dtypes) if corpus.model_dtypes else ''}), {headings} "
         f"headings{', with a vector per token' if corpus.keeps_token_vectors else ''}",
         highlight=False,
     )
+    console().print(f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus, content)}", highlight=False)
     table = plain_table("work", "title", "authors", "year", "chunks", "searchable", "imported")
     for work in in_it:
         year = "" if work.year is None else str(work.year)

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+from cli.user_files import FileRefused, read_file
 from schemas.errors import Refused
 from schemas.values.interviews import DataSet, FileProblem, TranscriptVariant
 from stages.files.problems import Parsed, accept
@@ -48,10 +49,9 @@ def read_directory(
     paths = {name: folder.parent / name for name in _transcript_names(folder)}
     for name, path in (paths | {name: directory / name for name in present}).items():
         try:
-            files[name] = path.read_bytes()
-        except OSError as error:
-            found = f"cannot be read ({error.strerror})"
-            problems.append(FileProblem(file=name, line=None, found=found, what_to_do="restore the file or its rights"))
+            files[name] = read_file(path)
+        except FileRefused as error:
+            problems.append(FileProblem(file=name, line=None, found=error.found, what_to_do=error.remedy))
     found = variant or _recognised_variant(directory / transcripts)
     parsed = parse_data_set(files, patch_missing_items=patch_missing_items, variant=found)
     return accept(Parsed(parsed.value, (*problems, *parsed.problems)))
@@ -62,8 +62,8 @@ def _recognised_variant(folder: Path) -> TranscriptVariant:
     if not manifest.is_file():
         return variant_of_folder(folder.name)
     try:
-        named = json.loads(manifest.read_text(encoding="utf-8"))["variant"]
-    except (OSError, ValueError, TypeError, KeyError):
+        named = json.loads(read_file(manifest))["variant"]
+    except (ValueError, TypeError, KeyError, RecursionError):
         named = None
     if named not in CLEANED:
         raise Refused(

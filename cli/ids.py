@@ -15,6 +15,7 @@ from store.runs import run_names
 from store.runs.job_control import Target
 
 _JOB = re.compile(r"j?([1-9][0-9]{0,17})", re.IGNORECASE)
+_DIGITS = re.compile(r"[1-9][0-9]{0,17}")
 _TARGET = re.compile(r"([rj])([1-9][0-9]{0,17})", re.IGNORECASE)
 
 
@@ -23,7 +24,12 @@ def _run_of_name(words: str) -> int | None:
 
 
 def _suggested(words: str) -> str:
-    return did_you_mean(words, with_database(run_names.all_names))
+    """The nearest name of a run, or the run of the number that is in the words."""
+    number = _DIGITS.search(words)
+    if (suggested := did_you_mean(words, with_database(run_names.all_names))) or number is None:
+        return suggested
+    found = with_database(lambda connection: run_names.find(connection, number[0]))
+    return "" if found is None else f" Did you mean 'r{found}'?"
 
 
 class _Run(click.ParamType[int]):

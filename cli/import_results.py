@@ -7,15 +7,15 @@ import click
 
 from cli.output import notices, print_json
 from cli.session import with_database
+from cli.user_files import read_file
 from schemas.errors import Refused
 from services.imported_results import ImportedResults, ResultsFile, import_results
-from stages.participants.artifacts.findings import first_lines
 from stages.participants.original_results import parse_original_run
 from stages.reports.numbers_in_words import counted
 from stages.reports.run_words import notices_of_import
+from stages.texts.listed import first_lines
 from store.database import Connection
 
-_LARGEST_FILE = 100_000_000
 """Bytes; a run of 142 participants in both modes has about two million."""
 
 
@@ -61,14 +61,9 @@ def _words(file: ResultsFile, one: ImportedResults) -> str:
 
 
 def _read(path: Path) -> ResultsFile:
-    try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise Refused(f"{path} is larger than {_LARGEST_FILE // 1_000_000} MB; name a results file.")
-        data = path.read_bytes()
-    except OSError as error:
-        raise Refused(f"{path} cannot be read ({error.strerror}); name a results file that can.") from None
+    data = read_file(path)
     run, problems = parse_original_run(data, file=path.name)
     if run is None:
-        lines = first_lines([str(problem) for problem in problems])
+        lines = first_lines(problems)
         raise Refused(f"The results cannot be used; nothing was imported.\n{lines}")
     return ResultsFile(path.name, hashlib.sha256(data).hexdigest(), run)

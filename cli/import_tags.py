@@ -6,6 +6,7 @@ import click
 
 from cli.output import print_result
 from cli.session import with_database
+from cli.user_files import read_file
 from services.vocabulary_content import keep_vocabulary, read_vocabulary
 from stages.tags.vocabulary_files import FILES
 
@@ -26,7 +27,7 @@ def tags_command(directory: Path, name: str | None, as_json: bool) -> None:
         ragq index tags topics
     """
     called = directory.resolve().name if name is None else name
-    files = {file: (directory / file).read_bytes() for file in FILES if (directory / file).is_file()}
+    files = {file: read_file(directory / file) for file in FILES if (directory / file).exists()}
     vocabulary = read_vocabulary(called, files)
     kept = with_database(lambda connection: keep_vocabulary(connection, called, vocabulary))
     counts = {count: number for count, number in kept._asdict().items() if count != "id"}

@@ -11,6 +11,7 @@ from cli.settings_options import effective_settings, settings_options
 from cli.submit import report_submitted
 from cli.watch import follow
 from cli.work_files import find_files, read_works
+from services.chunk_sizes import DEFAULT_TOKENS
 from services.corpora import DEFAULT_CORPUS
 from services.work_imports import ImportedWorks, import_works
 from store.corpora.works import ImportOutcome
@@ -38,6 +39,13 @@ SOME_REFUSED = 1
     help="Keep a vector per token of each chunk, up to 200 KB a chunk, for ranker late-interaction; a new corpus "
     "keeps none.",
 )
+@click.option(
+    "--chunk-tokens",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Most tokens of a chunk with its headings, as the embedder counts them; 0 sizes chunks by words, 200 to 300. "
+    f"A new corpus has {DEFAULT_TOKENS} where its embedder reads as many, words where tokens cannot be counted.",
+)
 @click.option("--no-embed", is_flag=True, help="Import only; the next import without this option embeds what waits.")
 @settings_options
 @click.option("--wait", is_flag=True, help="Follow the embedding until it finishes.")
@@ -50,6 +58,7 @@ def works_command(
     year: int | None,
     embed_headings: bool | None,
     keep_token_vectors: bool | None,
+    chunk_tokens: int | None,
     no_embed: bool,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
@@ -86,6 +95,7 @@ def works_command(
             settings,
             embeds_headings=embed_headings,
             keeps_token_vectors=keep_token_vectors,
+            chunk_tokens=chunk_tokens,
             embeds=not no_embed,
         )
     )

@@ -7,12 +7,12 @@ import asyncpg
 import click
 
 from cli.output import print_json
-from cli.session import unreachable
+from cli.session import unavailable
 from schemas.settings.layers import ENV_FILE, merged
 from stack.connections import database_server
 from store import migrate as migrations
 from store import revision
-from store.database import CONNECTION_ERRORS
+from store.database import UNAVAILABLE_ERRORS
 
 
 @click.command()
@@ -31,8 +31,8 @@ def migrate(as_json: bool) -> None:
         before = asyncio.run(_revision(url))
         migrations.upgrade(url)
         after = asyncio.run(_revision(url))
-    except CONNECTION_ERRORS as error:
-        raise unreachable(error) from error
+    except UNAVAILABLE_ERRORS as error:
+        raise unavailable(error) from error
     if as_json:
         print_json({"before": before, "after": after})
     click.echo("The database is up to date.", err=True)

@@ -10,7 +10,7 @@ from celery import Celery
 
 from cli.completed_names import PRESET
 from cli.output import coloured, console, plain_table, print_json, print_result
-from cli.query_answers import print_answer, print_failure
+from cli.query_answers import print_answer, print_failure, query_json
 from cli.session import with_database, with_servers
 from cli.settings_options import Assignment
 from cli.submit_queries import LIGHT, model_option, read_reply
@@ -94,8 +94,7 @@ def show_command(query_id: int, as_json: bool) -> None:
     """
     shown = with_database(lambda connection: query_details(connection, query_id))
     if as_json:
-        answers = [asdict(result) for result in shown.answers]
-        print_json(asdict(shown.line) | {"stages": shown.outputs, "answers": answers})
+        print_json(query_json(shown) | {"stages": shown.outputs})
     else:
         _print_query(shown)
 

@@ -1,11 +1,15 @@
 """Answers to questions on the terminal, with what they were made from."""
 
+from dataclasses import asdict
+from typing import Any
+
 import click
 from rich.text import Text
 
-from cli.output import console
+from cli.output import console, print_json
 from cli.session import with_database
-from cli.watch import SOME_FAILED, follow_to_rest, wait_until_idle
+from cli.shown_run import print_run, run_json
+from cli.watch import SOME_FAILED, all_succeeded, wait_until_idle
 from schemas.values.failures import StageFailure
 from services.questions.lookup import QueryDetails, single_query_details
 from store.database import Connection
@@ -21,18 +25,24 @@ SHOWN_CHARACTERS = 800
 def follow_question(run_id: int, *, as_json: bool) -> None:
     """Watch a run of questions to its end; print the answer of a single one with its sources, or why it has none.
 
-    In a terminal the answer is shown while it is written, too.
+    In a terminal the answer is shown while it is written, too. JSON has the run with its single question and answers.
     """
+    view = wait_until_idle(run_id, beside=None if as_json else _so_far)
+    shown = with_database(lambda connection: single_query_details(connection, run_id))
     if as_json:
-        is_done = follow_to_rest(run_id, as_json=True)
+        print_json(run_json(view, None) | {"query": None if shown is None else query_json(shown)})
     else:
-        wait_until_idle(run_id, beside=_so_far)
-        shown = with_database(lambda connection: single_query_details(connection, run_id))
-        is_done = follow_to_rest(run_id, as_json=False)
+        print_run(view, None, as_json=False)
         if shown is not None:
             print_outcome(shown)
-    if not is_done:
+    if not all_succeeded(view):
         raise SystemExit(SOME_FAILED)
+
+
+def query_json(shown: QueryDetails) -> dict[str, Any]:
+    """A question with its answers, the newest first, and its last error, as JSON shows it."""
+    answers = [asdict(result) for result in shown.answers]
+    return asdict(shown.line) | {"answers": answers, "error": shown.error}
 
 
 async def _so_far(connection: Connection, view: RunView) -> Text | None:

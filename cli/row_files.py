@@ -1,11 +1,12 @@
 """Files of a line per question or phrase set, which a configuration file may hold as tables."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+
+from cli.user_files import read_file, read_stdin
 
 
 class Rows(NamedTuple):
@@ -28,8 +29,5 @@ class RowFile(click.ParamType[Rows]):
         if isinstance(value, list):
             return Rows("the file of --config", "\n".join(json.dumps(row, default=str) for row in value).encode())
         if value == "-":
-            return Rows("<stdin>", sys.stdin.buffer.read())
-        try:
-            return Rows(str(value), Path(value).read_bytes())
-        except OSError as error:
-            self.fail(f"'{value}' cannot be read ({error.strerror}).", param, ctx)
+            return Rows("<stdin>", read_stdin())
+        return Rows(str(value), read_file(Path(value)))

@@ -10,7 +10,7 @@ import asyncpg
 from schemas.errors import StackError
 from schemas.settings.layers import ENV_FILE, merged
 from stack.connections import Connections, connections
-from store.database import CONNECTION_ERRORS, Connection, Database
+from store.database import UNAVAILABLE_ERRORS, Connection, Database, condition
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -44,12 +44,10 @@ def with_servers(work: "Callable[[Celery, Database], Awaitable[Result]]") -> Res
     return _run(lambda database: work(app, database))
 
 
-def unreachable(error: BaseException) -> StackError:
-    """What a command reports when the database does not answer, with the next step."""
-    return StackError(
-        f"The database cannot be reached ({type(error).__name__}). "
-        "`ragq ps` shows the state of the stack; `ragq up` starts it."
-    )
+def unavailable(error: BaseException) -> StackError:
+    """What a command reports when the database cannot be used, with the next step."""
+    found = condition(error)
+    return StackError(f"The database {found.words} ({type(error).__name__}). {found.remedy}")
 
 
 def _run(work: Callable[[Database], Awaitable[Result]]) -> Result:
@@ -67,8 +65,8 @@ def _run(work: Callable[[Database], Awaitable[Result]]) -> Result:
             if "unknown type" not in str(error):
                 raise
             raise StackError("The database has no pgvector yet. `ragq migrate` prepares it.") from None
-        except CONNECTION_ERRORS as error:
-            raise unreachable(error) from error
+        except UNAVAILABLE_ERRORS as error:
+            raise unavailable(error) from error
         finally:
             await database.close()
 

@@ -10,6 +10,7 @@ from cli.completed_names import SPLIT
 from cli.data_directory import data_directory
 from cli.output import plain_table, print_json, print_list
 from cli.session import with_database
+from cli.user_files import read_file
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
 from schemas.values.interviews import Split, SplitMethod, SplitProblem, StoredSplit
@@ -24,9 +25,6 @@ from store.database import Connection
 from store.references.splits import stored_labels, stored_splits
 
 WRONG = 1
-
-_LARGEST_FILE = 10_000_000
-"""Bytes of a file of ids; a thousand participants need some ten thousand."""
 
 
 @click.group("splits", context_settings={"help_option_names": ["-h", "--help"]})
@@ -207,11 +205,13 @@ class _Choice:
 
 def _choice(seed: int | None, avec: bool, listed: Path | None, directory: Path | None) -> _Choice:
     if listed is not None:
-        splits = _accepted(parse_listed_splits(_read(listed), file=listed.name))
+        splits = _accepted(parse_listed_splits(read_file(listed), file=listed.name))
         return _Choice(method=SplitMethod.LISTED, splits=splits, file=listed.name)
     if avec:
         folder = directory or data_directory()
-        parsed = [parse_split(_read(folder / file), file=file, name=name) for name, file in ITEM_LABEL_FILES.items()]
+        parsed = [
+            parse_split(read_file(folder / file), file=file, name=name) for name, file in ITEM_LABEL_FILES.items()
+        ]
         problems = tuple(problem for one in parsed for problem in one.problems)
         parts = _accepted(Parsed(tuple(one.value for one in parsed), problems))
         return _Choice(method=SplitMethod.FILE, splits=(*parts, joined_split(TRAIN_AND_DEV, parts)))
@@ -224,12 +224,3 @@ def _accepted(parsed: Parsed[tuple[Split, ...]]) -> tuple[Split, ...]:
     if parsed.problems:
         raise ProblemsFound(parsed.problems, of="list of splits", consequence="nothing was stored")
     return parsed.value
-
-
-def _read(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise Refused(f"{path} is larger than {_LARGEST_FILE // 1_000_000} MB; name a file of participant ids.")
-        return path.read_bytes()
-    except OSError as error:
-        raise Refused(f"{path} cannot be read ({error.strerror}); name a file that can.") from None

@@ -63,6 +63,7 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s
         timeout_s=timeout_s,
         ports={part: port for part, port in ports.items() if sources[PORT_SETTINGS[part]] is not SettingSource.DEFAULT},
         worker_stop_s=settings.ragq_stop_seconds,
+        llm_concurrency=settings.llm_concurrency,
         migrate=upgrade,
         ping=ping_workers,
         report=_report,

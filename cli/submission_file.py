@@ -10,6 +10,7 @@ import click
 
 from cli.row_files import RowFile
 from cli.submit_participants import ParticipantIds
+from cli.user_files import read_file
 from schemas.errors import Refused
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.suggestions import did_you_mean
@@ -59,7 +60,7 @@ def read_submission_file(path: Path, command: click.Command) -> SubmissionFile:
     Raises Refused with every problem: text that is not TOML, keys that are no option, values of another type.
     """
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        document = tomllib.loads(read_file(path).decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise Refused(f"{path} is not UTF-8; save it as UTF-8 text.") from None
     except tomllib.TOMLDecodeError as error:

@@ -128,6 +128,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--until", metavar="STAGE", help="End the chain with this stage, e.g. `assemble`.")
 @settings_options
 @click.option("--retries", type=click.IntRange(0, 10), help="How often a transport error is retried automatically.")
+@click.option("--name", metavar="NAME", help="Name of the run, which no other run has; commands take it for RUN.")
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same work was submitted before.")
 @click.option(
     "--fresh", is_flag=True, help="Ask the language models anew: answers of other runs are not reused. A new run."
@@ -146,6 +147,7 @@ def submit(
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     retries: int | None,
+    name: str | None,
     always_new: bool,
     fresh: bool,
     samples: int,
@@ -170,7 +172,7 @@ def submit(
         ragq submit --split paper-test --few-shot-only --limit 3 --wait
         ragq submit --split paper-test --samples 3 --set MODEL_TEMPERATURE=0.7
         ragq submit --participants 316,319 --set EMBEDDING_TOP_K_REFERENCES=3 --json
-        ragq submit --query "How is tea made?" --corpus shelf --wait
+        ragq submit --query "How is tea made?" --corpus shelf --name tea --wait
         ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --until rerank --set retrieval.fusion=rrf
         ragq submit --config run.toml --set MODEL_TEMPERATURE=0.7
         echo "overcoat, red, seated man" | ragq submit --phrases - --vocabulary demo --wait
@@ -193,9 +195,13 @@ def submit(
         assignments = (*assignments, ("RAGQ_RETRIES", str(retries)))
     layer = None if config is None else config_layer(dict(in_file), origin=config.origin)
     settings = effective_settings(profile, assignments, layer)
+    if name is not None and samples > 1:
+        raise click.UsageError("--name goes with one run; `ragq run rename` names each of several.")
     chosen = draws(fresh=fresh, samples=samples)
     submitted, is_deterministic = with_servers(
-        lambda app, database: submit_draws(app, database, request, settings, draws=chosen, always_new=always_new)
+        lambda app, database: submit_draws(
+            app, database, request, settings, draws=chosen, always_new=always_new, name=name
+        )
     )
     # The table of a run that is followed shows notices and settings again.
     report_submitted(submitted, settings, kind=kind, briefly=wait and owner.prints_run and not as_json)

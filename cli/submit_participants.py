@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from cli.user_files import read_file
 from schemas.errors import Refused
 from schemas.values.phq8 import AssessmentMode
 from services.participants import ParticipantRequest
@@ -57,7 +58,7 @@ def participants_request(
 def read_evidence(path: Path) -> dict[str, Any]:
     """The object in an evidence file. Raises Refused, naming the place, when it is not a JSON object."""
     try:
-        evidence = json.loads(path.read_text(encoding="utf-8"))
+        evidence = json.loads(read_file(path))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         place = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise Refused(f"{path}{place}: not JSON in UTF-8; write an object of participants.") from None

@@ -7,6 +7,7 @@ import click
 
 from cli.choices import Choice
 from cli.row_files import Rows
+from cli.user_files import read_file
 from schemas.errors import QueryValueError, Refused
 from schemas.settings.preset import is_preset_name
 from schemas.values.query_sets import QuerySet
@@ -63,7 +64,7 @@ def queries_request(
 def read_reply(path: Path) -> str:
     """The text of a pasted reply. Raises Refused for an empty one and for bytes that are not UTF-8."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_file(path).decode("utf-8")
     except UnicodeDecodeError:
         raise Refused(f"{path}: not UTF-8; save the reply as UTF-8 text.") from None
     if not text.strip():
@@ -79,7 +80,7 @@ def _asked(query: str | None, queries: Rows | None, qrels: Path | None) -> Query
             raise click.UsageError(f"--query {error.problem}.") from None
     found = read_query_set(
         queries.content,
-        None if qrels is None else qrels.read_bytes(),
+        None if qrels is None else read_file(qrels),
         queries_file=queries.file,
         qrels_file=str(qrels),
     )

@@ -8,6 +8,7 @@ from rich.text import Text
 from cli.choices import Choice
 from cli.output import console, plain_table, print_json, print_result
 from cli.session import with_database
+from cli.user_files import read_file
 from schemas.errors import Refused
 from stages.queries.templates import TemplateTag
 from store.database import Connection
@@ -120,9 +121,9 @@ def activate(tag: str, version: int, as_json: bool) -> None:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Refused(f"{file} cannot be read as UTF-8 text: {type(error).__name__}.") from None
+        return read_file(file).decode("utf-8")
+    except UnicodeDecodeError:
+        raise Refused(f"{file} is not UTF-8; save it as UTF-8 text.") from None
 
 
 def _without_text(stored: StoredTemplate) -> dict[str, object]:

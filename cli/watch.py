@@ -71,7 +71,7 @@ def follow_all(run_ids: Sequence[int], *, as_json: bool) -> None:
     else:
         for view, of_run in zip(views, scores, strict=True):
             print_run(view, of_run, as_json=False)
-    if any(view.overview.states.get(JobStatus.SUCCEEDED, 0) < view.overview.jobs for view in views):
+    if not all(map(all_succeeded, views)):
         raise SystemExit(SOME_FAILED)
 
 
@@ -79,6 +79,11 @@ def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
     """Watch a run to its end and print it. Whether all of its jobs succeeded."""
     view = wait_until_idle(run_id)
     print_run(view, _scores(run_id), as_json=as_json)
+    return all_succeeded(view)
+
+
+def all_succeeded(view: RunView) -> bool:
+    """Whether every job of a run succeeded."""
     return view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
 
 

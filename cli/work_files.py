@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cli.user_files import read_file
 from schemas.errors import Refused
 from services import work_files
-from services.work_files import CONVERT, MARKDOWN, WorkFile, is_markdown
-from store.corpora.works import NewWork
+from services.work_files import CONVERT, MARKDOWN, ReadWork, WorkFile, is_markdown
 
 
 def find_files(paths: Sequence[Path]) -> list[Path]:
@@ -31,12 +31,12 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def read_works(files: Sequence[Path], *, given: Mapping[str, Any]) -> list[NewWork]:
-    """The works in files, cut into chunks. `given` are fields of Bibliography that go before the front matter.
+def read_works(files: Sequence[Path], *, given: Mapping[str, Any]) -> list[ReadWork]:
+    """The works in files. `given` are fields of Bibliography that go before the front matter.
 
     Raises WorkFilesError with every file that is not UTF-8, is empty, or has front matter that cannot be used.
     """
-    return work_files.read_works([WorkFile(str(file), file.read_bytes(), str(file.resolve()), given) for file in files])
+    return work_files.read_works([WorkFile(str(file), read_file(file), str(file.resolve()), given) for file in files])
 
 
 def _inside(path: Path) -> list[Path]:

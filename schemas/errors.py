@@ -12,7 +12,6 @@ RagqError
         WorkMissingError
         CorpusUnknownError
         VocabularyUnknownError
-        TemplateFixedError
         PresetMissingError
         PresetExistsError
         PresetValueError
@@ -169,17 +168,6 @@ class CorpusUnknownError(Refused):
 
 class VocabularyUnknownError(Refused):
     """There is no vocabulary of a name."""
-
-
-class TemplateFixedError(Refused):
-    """A version of a prompt template is never changed: stored prompts refer to it by its number."""
-
-    def __init__(self, tag: str, version: int) -> None:
-        self.tag = tag
-        self.version = version
-        super().__init__(
-            f"Version {version} of template {tag} is fixed; add a version and activate it: `ragq template new`."
-        )
 
 
 class PresetMissingError(Refused):

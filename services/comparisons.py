@@ -1,5 +1,6 @@
 """Two runs compared, alike by the command and the page."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,18 @@ from stages.reports.cohorts import modes_of
 from stages.reports.differences import RunInMode, difference
 from stages.reports.measures import common_measures
 from stages.reports.retrieval_differences import retrieval_difference
+from store.database import Connection, Database
+from store.runs import run_names
+from store.views.reported_runs import reported_run
+
+
+async def compare_runs(
+    database: Database, a: str, b: str, *, mode: str | None = None, other_mode: str | None = None
+) -> list[Difference] | RetrievalDifference:
+    """Two runs by number or name. Raises Refused for words that stand for no run, and where nothing can be compared."""
+    async with database.connection() as connection:
+        left, right = [await _run(connection, words) for words in (a, b)]
+    return await asyncio.to_thread(_compared, left, right, mode, other_mode)
 
 
 def compare_queries(left: QueryRun, right: QueryRun, measures: RetrievalMeasures) -> RetrievalDifference:
@@ -40,6 +53,23 @@ def compare_scores(
     pairs = _pairs(left, right, mode, other_mode)
     found = common_measures(left, right, measures)
     return [difference(*pair, measures=found) for pair in pairs]
+
+
+async def _run(connection: Connection, words: str) -> ScoredRun | QueryRun:
+    run_id = await run_names.find(connection, words)
+    if run_id is None:
+        raise Refused("A or B is neither the number nor the name of a run; the list of runs shows both.")
+    return await reported_run(connection, run_id)
+
+
+def _compared(
+    left: ScoredRun | QueryRun, right: ScoredRun | QueryRun, mode: str | None, other_mode: str | None
+) -> list[Difference] | RetrievalDifference:
+    if isinstance(left, QueryRun) and isinstance(right, QueryRun):
+        return compare_queries(left, right, RetrievalMeasures())
+    if other_mode and not mode:
+        raise Refused("Choose the mode of A too.")
+    return compare_scores(left, right, mode=mode, other_mode=other_mode, measures={})
 
 
 def _pairs(

@@ -6,6 +6,8 @@ from typing import Final, NamedTuple
 from schemas.chains import stages_of
 from schemas.errors import CorpusUnknownError, Refused
 from schemas.settings.resolve import EffectiveSettings
+from services.chunk_sizes import new_chunk_tokens
+from stages.reports.corpus_words import chunk_size_words, loss_words
 from store.corpora import corpora, vector_index
 from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.database import Connection
@@ -41,14 +43,16 @@ async def corpus_for_import(
     *,
     embeds_headings: bool | None,
     keeps_token_vectors: bool | None = None,
+    chunk_tokens: int | None = None,
 ) -> StoredCorpus:
     """The corpus of a name, made with these settings if it does not exist. An option that is None takes what it has.
 
-    Raises Refused when the corpus exists and embeds by other settings than these, and when vectors of tokens
-    are to be kept that a server cannot give.
+    Raises Refused when the corpus exists and embeds by other settings than these or has chunks of another size, when
+    vectors of tokens are to be kept that a server cannot give, and as `new_chunk_tokens` does.
     """
     run = settings.run
-    if not _NAME.fullmatch(name) and await corpora.find(connection, name) is None:
+    stored = await corpora.find(connection, name)
+    if not _NAME.fullmatch(name) and stored is None:
         raise Refused(
             "A corpus cannot have this name; a name has 1 to 100 characters: letters, digits, spaces, '.', '-' and "
             "'_', and begins with a letter or a digit."
@@ -58,15 +62,20 @@ async def corpus_for_import(
             f"EMBEDDING_BACKEND={run.embedding.backend} gives one vector per text and none per token; keep vectors of "
             "tokens with EMBEDDING_BACKEND=huggingface, or leave --keep-token-vectors out."
         )
-    found = await corpora.make(
-        connection,
-        name,
-        backend=run.embedding.backend,
-        model=run.model.embedding_model,
-        dimension=run.embedding.dimension,
-        embeds_headings=embeds_headings is not False,
-        keeps_token_vectors=keeps_token_vectors is True,
-    )
+    found = stored
+    if found is None:
+        tokens = new_chunk_tokens(run.embedding.backend, run.model.embedding_model, chunk_tokens)
+        found = await corpora.make(
+            connection,
+            name,
+            backend=run.embedding.backend,
+            model=run.model.embedding_model,
+            dimension=run.embedding.dimension,
+            embeds_headings=embeds_headings is not False,
+            keeps_token_vectors=keeps_token_vectors is True,
+            chunk_tokens=tokens.most,
+            reads_tokens=tokens.reads,
+        )
     refuse_other_embedder(found, settings)
     if embeds_headings is not None and embeds_headings is not found.embeds_headings:
         has = "with" if found.embeds_headings else "without"
@@ -76,6 +85,9 @@ async def corpus_for_import(
     if keeps_token_vectors is not None and keeps_token_vectors is not found.keeps_token_vectors:
         keeps = "keeps" if found.keeps_token_vectors else "does not keep"
         raise Refused(f"Corpus '{name}' {keeps} vectors of tokens; import into a new corpus for the other.")
+    if chunk_tokens is not None and chunk_tokens != found.chunk_tokens:
+        size = chunk_size_words(found.chunk_tokens)
+        raise Refused(f"Corpus '{name}' has {size}; import into a new corpus for another size.")
     return found
 
 
@@ -105,6 +117,13 @@ async def corpus_loss(connection: Connection, corpus: StoredCorpus, content: Cor
     """What is deleted with a corpus that has this content."""
     asked = await corpus_questions.counts(connection, corpus.id)
     return CorpusLoss(content.works, content.chunks, asked.questions, asked.answers)
+
+
+def embedding_loss(corpus: StoredCorpus, content: CorpusContent) -> str:
+    """What the embedder does not read of the chunks of a corpus, in words."""
+    return loss_words(
+        cut=content.cut, of=content.searchable + content.waiting, reads=corpus.reads_tokens, unseen=content.unseen_share
+    )
 
 
 async def delete_corpus(connection: Connection, corpus_id: int) -> None:

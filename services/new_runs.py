@@ -7,13 +7,14 @@ from typing import Any, NamedTuple
 from celery import Celery
 
 from services.dispatch import enqueue
+from services.runs import checked_name
 from services.served_models import with_models
 from services.worker_servers import check_servers
 from stack.environment import this_environment
 from stages.reports.run_words import notices
 from store.access.idempotency import RequestKey, once
 from store.database import Connection, Database
-from store.runs import job_control, runs, workers
+from store.runs import job_control, run_names, runs, workers
 from store.runs.runs import NewRun, StoredRun
 
 
@@ -58,13 +59,20 @@ async def store_run(connection: Connection, planned: PlannedRun, *, always_new: 
 
 
 async def submit_run(
-    app: Celery, database: Database, planned: PlannedRun, *, always_new: bool = False, key: RequestKey | None = None
+    app: Celery,
+    database: Database,
+    planned: PlannedRun,
+    *,
+    always_new: bool = False,
+    name: str | None = None,
+    key: RequestKey | None = None,
 ) -> Submitted:
-    """Store a run and send its jobs; or find the run of the same work, and retry its failed jobs.
+    """Store a run and send its jobs; or find the run of the same work, and retry its failed jobs. Both get the name.
 
     A new run is held to the language models that their server reports now. A request with a key is carried out once.
-    Raises IdempotencyKeyReusedError for a key of another request, and, before anything is stored, ServersDifferError
-    and ModelUnavailableError when the running workers could not ask the models of the run.
+    Before anything is stored it raises RunValueError and RunNameTakenError for the name, IdempotencyKeyReusedError for
+    a key of another request, and ServersDifferError and ModelUnavailableError when the running workers could not ask
+    the models of the run.
     """
     async with database.connection() as connection:
         live = await workers.live(connection)
@@ -72,6 +80,8 @@ async def submit_run(
 
     async def store(connection: Connection) -> Mapping[str, Any]:
         stored = await store_run(connection, planned, always_new=always_new)
+        if name is not None:
+            await run_names.rename(connection, stored.run_id, checked_name(name))
         resumed = [] if stored.is_new else await job_control.retry(connection, run_id=stored.run_id)
         return {"run": stored.run_id, "is_new": stored.is_new, "jobs": stored.job_ids, "resumed": resumed}
 

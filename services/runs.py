@@ -26,7 +26,8 @@ async def change_run(connection: Connection, run_id: int, changes: RunChanges) -
         if not await runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
         if "name" in changes:
-            await run_names.rename(connection, run_id, _name(changes["name"]))
+            name = changes["name"]
+            await run_names.rename(connection, run_id, None if name is None else checked_name(name))
         if "note" in changes:
             await run_names.annotate(connection, run_id, _note(changes["note"]))
 
@@ -41,9 +42,8 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
     return await deletions.delete_run(connection, run_id)
 
 
-def _name(words: str | None) -> str | None:
-    if words is None:
-        return None
+def checked_name(words: str) -> str:
+    """The name of a run as it is stored. Raises RunValueError for words that cannot be one."""
     name = run_name(words)
     if name is None:
         raise RunValueError(

@@ -2,11 +2,21 @@
 
 from pydantic import ValidationError
 
-from schemas.errors import Refused
+from schemas.errors import Refused, RunMissingError
 from schemas.values.score_tables import ScoreTable
 from stages.reports import score_table
 from store.database import Connection
-from store.runs import score_rows
+from store.runs import runs, score_rows
+
+
+async def scores_of_run(connection: Connection, run_id: int) -> ScoreTable:
+    """As `run_scores`. Raises RunMissingError too, and Refused for a run that scores no participants."""
+    found = await run_scores(connection, run_id)
+    if found is None and not await runs.exists(connection, run_id=run_id):
+        raise RunMissingError(run_id)
+    if found is None:
+        raise Refused(f"Run r{run_id} scores no participants; `ragq show r{run_id}` shows what it does.")
+    return found
 
 
 async def run_scores(connection: Connection, run_id: int) -> ScoreTable | None:

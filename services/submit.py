@@ -53,11 +53,15 @@ async def submit_draws(
     *,
     draws: Sequence[int],
     always_new: bool = False,
+    name: str | None = None,
 ) -> SubmittedDraws:
-    """Like `submit`, a run for each of these draws. Raises Refused where the request asks no language model."""
+    """Like `submit`, a run for each of these draws; a single one gets the name.
+
+    Raises Refused where the request asks no language model.
+    """
     planned = await _planned(database, request, settings)
     in_draws = [in_draw(planned, draw) for draw in draws]
-    runs = [await submit_run(app, database, one, always_new=always_new) for one in in_draws]
+    runs = [await submit_run(app, database, one, always_new=always_new, name=name) for one in in_draws]
     return SubmittedDraws(runs, is_deterministic(planned))
 
 

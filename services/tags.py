@@ -10,7 +10,9 @@ from schemas.settings.base import settings_of
 from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
 from schemas.values.tags import PhraseSet
+from stages.files.problems import ProblemsFound
 from stages.tags.minimum_count import USUAL, least_count
+from stages.tags.phrase_file import parse_phrase_sets
 from store.database import Connection
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
@@ -27,6 +29,18 @@ class TagsRequest:
     allow_nsfw_tags: bool = False
     until: str | None = None
     """The last stage to run; None runs all."""
+
+
+def phrase_sets(data: bytes, *, file: str, of: str, context_tags: str = "") -> tuple[PhraseSet, ...]:
+    """The phrase sets in lines of text, each with the context tags of the request, separated by commas, after its own.
+
+    `file` and `of` name the text in problems. Raises ProblemsFound with the lines that cannot be read.
+    """
+    found, problems = parse_phrase_sets(data, file=file)
+    if problems:
+        raise ProblemsFound(problems, of=of, consequence="nothing was submitted")
+    given = tuple(tag.strip() for tag in context_tags.split(",") if tag.strip())
+    return tuple(one.model_copy(update={"context_tags": (*one.context_tags, *given)}) for one in found)
 
 
 async def plan_tags(connection: Connection, request: TagsRequest, settings: EffectiveSettings) -> NewRun:

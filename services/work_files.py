@@ -5,11 +5,11 @@ from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
 from schemas.errors import WorkFileError, WorkFilesError
+from schemas.values.corpora import Bibliography
 from stages.corpora.bibliography import bibliography
-from stages.corpora.blocks import read_markdown
-from stages.corpora.cut import cut_work
+from stages.corpora.blocks import MarkdownDocument, read_markdown
+from stages.corpora.lines import passage
 from stages.texts.storable import can_be_stored
-from store.corpora.works import NewWork
 
 MARKDOWN: Final = (".md", ".markdown")
 
@@ -31,19 +31,28 @@ class WorkFile(NamedTuple):
     """Fields of Bibliography that override the front matter."""
 
 
+class ReadWork(NamedTuple):
+    """A file that can be a work, before it is cut."""
+
+    bibliography: Bibliography
+    source_path: str
+    markdown: str
+    document: MarkdownDocument
+
+
 def is_markdown(name: str) -> bool:
     """Whether a file of this name is taken for markdown."""
     return PurePath(name).suffix.lower() in MARKDOWN
 
 
-def read_works(files: Sequence[WorkFile]) -> list[NewWork]:
-    """The works in files, cut into chunks.
+def read_works(files: Sequence[WorkFile]) -> list[ReadWork]:
+    """The works in files.
 
     Raises WorkFilesError with every file that is no markdown, is not UTF-8, is empty, or has front matter that cannot
     be used.
     """
     problems: dict[int, WorkFileError] = {}
-    works: list[NewWork] = []
+    works: list[ReadWork] = []
     for place, file in enumerate(files):
         try:
             works.append(_read_work(file))
@@ -54,7 +63,7 @@ def read_works(files: Sequence[WorkFile]) -> list[NewWork]:
     return works
 
 
-def _read_work(file: WorkFile) -> NewWork:
+def _read_work(file: WorkFile) -> ReadWork:
     if not is_markdown(file.name):
         raise WorkFileError(file.name, CONVERT)
     try:
@@ -67,7 +76,6 @@ def _read_work(file: WorkFile) -> NewWork:
     described = bibliography(document, given=file.fields, file_name=file.name)
     if not all(can_be_stored(str(text)) for text in (file.source_path, *described.model_dump().values())):
         raise WorkFileError(file.name, "its name or its front matter has a character that no text has; remove it.")
-    chunks = cut_work(document, title=described.title)
-    if not chunks:
+    if not any(passage(document.lines, block.start_line, block.end_line).strip() for block in document.blocks):
         raise WorkFileError(file.name, "holds no text.")
-    return NewWork(bibliography=described, source_path=file.source_path, markdown=markdown, chunks=chunks)
+    return ReadWork(described, file.source_path, markdown, document)

@@ -1,5 +1,6 @@
 """Works imported into a corpus: stored, and the run that embeds their chunks submitted."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -8,8 +9,10 @@ from celery import Celery
 
 from schemas.errors import DuplicateWorkError
 from schemas.settings.resolve import EffectiveSettings
+from services.chunk_sizes import Cutting, cutting_of
 from services.corpora import corpus_for_import, plan_corpus
 from services.new_runs import PlannedRun, Submitted, submit_run
+from services.work_files import ReadWork
 from store.corpora import corpora, works
 from store.corpora.corpora import StoredCorpus
 from store.corpora.works import ImportOutcome, NewWork
@@ -62,32 +65,44 @@ async def import_works(
     app: Celery,
     database: Database,
     name: str,
-    new: Sequence[NewWork],
+    new: Sequence[ReadWork],
     settings: EffectiveSettings,
     *,
     embeds_headings: bool | None = None,
     keeps_token_vectors: bool | None = None,
+    chunk_tokens: int | None = None,
     embeds: bool = True,
 ) -> ImportedWorks:
-    """Store works in a corpus, each in a transaction of its own, and submit what waits for a vector.
+    """Cut works and store them in a corpus, each in a transaction of its own, and submit what waits for a vector.
 
-    A work whose text another work has is refused, by itself. Raises what `corpus_for_import` raises.
+    A work whose text another work has is refused, by itself. Raises what `corpus_for_import` and `cutting_of` raise.
     """
-    files = []
     async with database.connection() as connection:
         corpus = await corpus_for_import(
-            connection, name, settings, embeds_headings=embeds_headings, keeps_token_vectors=keeps_token_vectors
+            connection,
+            name,
+            settings,
+            embeds_headings=embeds_headings,
+            keeps_token_vectors=keeps_token_vectors,
+            chunk_tokens=chunk_tokens,
         )
-        for work in new:
-            title = work.bibliography.title
-            source = title if work.source_path is None else work.source_path
-            try:
-                kept = await works.keep(connection, corpus.id, work)
-                files.append(ImportedFile(source, kept.outcome, kept.work_id, title))
-            except DuplicateWorkError as error:
-                files.append(ImportedFile(source, None, error.work_id, error.title))
+    cutting = cutting_of(corpus)
+    files = [await _import(database, corpus, work, cutting) for work in new]
+    async with database.connection() as connection:
         run = await plan_corpus(connection, corpus, settings) if embeds else None
         waiting = (await corpora.content(connection, corpus.id)).waiting
     # Chunks that no run embeds are never the work of an older run, even when the request is equal.
     submitted = None if run is None else await submit_run(app, database, PlannedRun(run), always_new=True)
     return ImportedWorks(corpus, tuple(files), waiting, submitted)
+
+
+async def _import(database: Database, corpus: StoredCorpus, work: ReadWork, cutting: Cutting) -> ImportedFile:
+    title, source = work.bibliography.title, work.source_path
+    chunks = await asyncio.to_thread(cutting.chunks, work.document, title=title)
+    new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.markdown, chunks=chunks)
+    try:
+        async with database.connection() as connection:
+            kept = await works.keep(connection, corpus.id, new)
+    except DuplicateWorkError as error:
+        return ImportedFile(source, None, error.work_id, error.title)
+    return ImportedFile(source, kept.outcome, kept.work_id, title)

@@ -30,9 +30,11 @@ import tornado.netutil
 import tornado.web
 from pydantic import BaseModel, ValidationError
 
-from adapters.packaged import PACKAGED_EMBEDDER, PACKAGED_LLM, embedder_folder, llm_file, sha256_of
+from adapters.packaged import PACKAGED_EMBEDDER, PACKAGED_LLM, embedder_folder, sha256_of
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+from schemas.errors import StackError
 from stack.embedded_llm import CONTEXT_TOKENS, EmbeddedLLM, Generated, GenerationCancelled, GenerationRefused
+from stack.llm_weights import embedded_weights
 from stack.ollama_requests import ChatRequest, EmbeddingsRequest, EmbedRequest, GenerateRequest, Generation, ShowRequest
 from stages.ports import Vectors
 
@@ -73,10 +75,10 @@ class ServedModel:
 
 
 class Models:
-    """The packaged models of this process, each on a thread of its own. Raises StackError when one is missing."""
+    """The packaged models of this process, each on a thread of its own. Raises StackError when one cannot be loaded."""
 
     def __init__(self, *, threads: int) -> None:
-        self.llm = _served_llm(llm_file())
+        self.llm = _served_llm(embedded_weights())
         self.embedder = _served_embedder(embedder_folder() / "model.safetensors")
         self.embedder_is_loaded = False
         self.is_closing = threading.Event()
@@ -412,7 +414,10 @@ def main(host: str, port: int, threads: int) -> None:
         ],
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    asyncio.run(serve(host=host, port=port, threads=threads))
+    try:
+        asyncio.run(serve(host=host, port=port, threads=threads))
+    except StackError as error:
+        raise click.ClickException(str(error)) from None
 
 
 def _served_llm(weights: Path) -> ServedModel:
@@ -428,7 +433,7 @@ def _served_llm(weights: Path) -> ServedModel:
             "family": "llama",
             "families": ["llama"],
             "parameter_size": "134.52M",
-            "quantization_level": "Q4_1",
+            "quantization_level": "Q8_0",
         },
         model_info={
             "general.architecture": "llama",

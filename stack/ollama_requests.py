@@ -9,7 +9,7 @@ DEFAULT_REPLY_TOKENS = 1024
 
 
 class Options(BaseModel):
-    """How to generate. The defaults are Ollama's; its penalty on repetition also makes constrained JSON end."""
+    """How to generate. The defaults are Ollama's, but for the penalty on repetition; see `penalty`."""
 
     num_predict: int | None = None
     num_ctx: int | None = Field(default=None, gt=0)
@@ -19,10 +19,20 @@ class Options(BaseModel):
     top_k: int = 40
     top_p: float = 0.9
     min_p: float = 0.0
-    repeat_penalty: float = 1.1
+    repeat_penalty: float | None = None
     repeat_last_n: int = 64
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
+
+    def penalty(self, schema: Any) -> float:
+        """The penalty on repetition: 1.1 unless the request says otherwise, which also makes constrained JSON end.
+
+        There is none where a schema leaves nothing to the model but choices: it would be a penalty on the choice that
+        was made last, or that the prompt named last.
+        """
+        if self.repeat_penalty is not None:
+            return self.repeat_penalty
+        return 1.0 if _has_choices_alone(schema) else 1.1
 
     @property
     def reply_tokens(self) -> int:
@@ -57,6 +67,7 @@ class Generation(BaseModel):
         """The request in llama.cpp's terms."""
         options = self.options
         request = options.model_dump(exclude={"num_predict", "num_ctx", "seed"})
+        request["repeat_penalty"] = options.penalty(self.format)
         request |= {"messages": self.conversation, "max_tokens": options.reply_tokens}
         if options.seed is not None:
             request["seed"] = options.seed
@@ -65,6 +76,15 @@ class Generation(BaseModel):
         if self.format:
             request["json_schema"] = {"type": "object"} if self.format == "json" else self.format
         return request
+
+
+def _has_choices_alone(schema: Any) -> bool:
+    if not isinstance(schema, dict):
+        return False
+    if "enum" in schema or "const" in schema:
+        return True
+    is_closed = schema.get("additionalProperties") is False and isinstance(schema.get("properties"), dict)
+    return is_closed and all(map(_has_choices_alone, schema["properties"].values()))
 
 
 class ChatMessage(BaseModel):

@@ -94,12 +94,13 @@ def make_plan(
     running: Collection[str],
     ports: Mapping[str, int] = MappingProxyType({}),
     worker_stop_s: float = 0.0,
+    llm_concurrency: int = WORKER_CONCURRENCY["llm"],
 ) -> Plan:
     """The parts in starting order, each ready to be started.
 
     Servers that come from outside are not parts. Those that do not run yet are prepared: folders, passwords, ports.
     `ports` are those that the user chose, by part; StackError when somebody else listens there, or the part runs with
-    another one.
+    another one. `llm_concurrency` is the number of stages at a time of the worker for language models.
     """
     names = [name for name in ORDER if name in {*wanted, *running}]
     servers = dict(outside)
@@ -148,11 +149,12 @@ def make_plan(
     inherited = {"OLLAMA_PORT" if "OLLAMA_HOST" in outside else "", *outside}
     own = {variable: value for variable, value in uses.items() if variable not in inherited}
     stages = WORKER_STAGES if "OLLAMA_HOST" in outside else WORKER_STAGES_WITH_EMBEDDED_LLM
+    concurrency = WORKER_CONCURRENCY | {"llm": llm_concurrency}
     worker_stops_in = math.ceil(worker_stop_s) + WORKER_GIVES_BACK_S
     for name in WORKERS:
         if name in names:
             worker = name.removeprefix(WORKER)
-            command = worker_command(worker, stages[worker], WORKER_CONCURRENCY[worker])
+            command = worker_command(worker, stages[worker], concurrency[worker])
             parts.append(Part(name=name, command=command, environment=own, stop_timeout_s=worker_stops_in))
     api_url = None
     if "api" in names:

@@ -15,8 +15,9 @@ WORKER_STAGES_WITH_EMBEDDED_LLM: dict[str, tuple[str, ...]] = {
     "model": ("extract", *WORKER_STAGES["model"]),
     "llm": tuple(stage for stage in WORKER_STAGES["llm"] if stage != "extract"),
 }
-#: Tasks in flight per worker. The model's batcher gathers its batches from them; the LLM answers a few at a time.
-WORKER_CONCURRENCY: dict[str, int] = {"model": 16, "llm": 4}
+#: Tasks in flight per worker. The batcher gathers its batches from them. A server of language models may have 16
+#: slots, and some stages are read or stored meanwhile.
+WORKER_CONCURRENCY: dict[str, int] = {"model": 16, "llm": 20}
 
 
 CELERY = (sys.executable, "-m", "celery", "-A", "workers.main")

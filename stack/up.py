@@ -13,6 +13,7 @@ from stack.home import Home, RecordedPart, State
 from stack.logs import last_lines
 from stack.orphans import end_orphans
 from stack.parts import EMBEDDED, WORKERS, Plan, make_plan, servers_from_outside
+from stack.processes import WORKER_CONCURRENCY
 from stack.status import PartStatus, status
 from stack.supervision import SUPERVISOR, Supervisor
 
@@ -33,6 +34,7 @@ def up(
     timeout_s: float = 120.0,
     ports: Mapping[str, int] = MappingProxyType({}),
     worker_stop_s: float = 0.0,
+    llm_concurrency: int = WORKER_CONCURRENCY["llm"],
     migrate: Callable[[str], None],
     ping: Ping,
     report: Report,
@@ -41,6 +43,7 @@ def up(
 
     The environment's servers are used where it names them, and the processes of a fresh stack inherit all of it.
     `ports` are chosen ones, by part; a worker that is stopped has `worker_stop_s` to finish its stages.
+    `llm_concurrency` is that of `make_plan`.
     `migrate` brings a database URL to the newest schema. `report` receives a line per step. Processes that a killed
     stack left behind are ended first. Raises StackError when a part does not get healthy within `timeout_s`; whatever
     this call started is stopped again then.
@@ -52,7 +55,15 @@ def up(
         wanted = {part for variable, part in EMBEDDED.items() if variable not in outside}
         wanted |= set(WORKERS) if workers else set()
         wanted |= {name for name, is_wanted in (("api", api), ("flower", flower)) if is_wanted}
-        plan = make_plan(home, outside, wanted=wanted, running=running, ports=ports, worker_stop_s=worker_stop_s)
+        plan = make_plan(
+            home,
+            outside,
+            wanted=wanted,
+            running=running,
+            ports=ports,
+            worker_stop_s=worker_stop_s,
+            llm_concurrency=llm_concurrency,
+        )
         home.write_state(_state_of(plan, supervisor, started=state.started if state else time.time()))
         if state is None:
             undo.callback(end_all, home)

@@ -31,6 +31,8 @@ class TextVectors(NamedTuple):
     vectors: Vectors
     cut: tuple[int, ...] = ()
     """The positions, from 0, of the texts of which the model read only a part."""
+    reused: int = 0
+    """The texts whose vectors were stored before, and were not computed again."""
 
 
 class TextEncoder(Protocol):
@@ -48,7 +50,7 @@ class TextEncoder(Protocol):
 
     @property
     def dtype(self) -> str:
-        """The number format of the loaded weights, such as `float32`."""
+        """The number format that the model computes in, such as `float32`."""
         ...
 
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -56,14 +58,16 @@ class TextEncoder(Protocol):
 
         No text gives a matrix of zero rows. Texts beyond the model's token limit are cut by the model. A row depends on
         its text alone but for rounding, because which texts share a pass is chance: two rows of one text lie at most
-        1e-5 of their length apart. So a cosine moves by 2e-5 at most.
+        1e-5 of their length apart in float32, 2e-3 in float16, and 2e-2 in bfloat16. A cosine moves by twice that at
+        most.
         """
         ...
 
     def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
         """For each text, in order, one row per token that the model sees, its own special tokens too.
 
-        Rows are in the model's native dimension and of any length, and depend on their text alone as those of `encode`.
+        Rows are in the model's native dimension and of any length, and depend on their text alone as those of `encode`,
+        with five times its bounds.
         """
         ...
 
@@ -119,6 +123,10 @@ class TokenEmbedder(Protocol):
 
     async def digest(self) -> str:
         """An exact identifier of the weights."""
+        ...
+
+    async def dtype(self) -> str:
+        """See Embedder."""
         ...
 
     async def embed_tokens(self, texts: Sequence[str], *, timeout_s: float) -> list[Vectors]:
@@ -231,8 +239,8 @@ class ChunkSearch(Protocol):
         """For each text, in order, the `limit` best chunks by full text: the scorer's score down, ties by chunk id.
 
         `scorer` is `bm25`, `websearch` or `cover_density`; another name raises ValueError. A chunk that the text does
-        not match is not a hit, so a list may be empty. One round trip for all texts. Without texts, or with a limit of
-        0, the lists are empty, without a round trip.
+        not match is not a hit, so a list may be empty. All texts are searched at once. Without texts, or with a limit
+        of 0, the lists are empty, without a round trip.
         """
         ...
 

@@ -8,6 +8,7 @@ from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationE
 from stages.ports import Vectors
 
 _ZERO = 1e-8
+_UNIT = 1e-6
 
 _FOUND = {
     VectorDefect.NAN: "NaN",
@@ -23,6 +24,8 @@ def seen_tokens(whole: Sequence[int], limit: int | None) -> list[int]:
 
 def unit_rows(matrix: Vectors, *, rows: int, dimension: int | None = None) -> Vectors:
     """The rows, cut to `dimension` and then normalised, so that a cut vector has length 1 too.
+
+    A row that has length 1 but for rounding in float32 is left as it is: a stored vector keeps its bits.
 
     Without `dimension` nothing is cut. Raises EmbeddingValidationError when there are not `rows` rows, or one of them
     has NaN, an infinity or only zeros (up to 1e-8), and EmbeddingDimensionMismatchError when the rows are shorter than
@@ -40,7 +43,9 @@ def unit_rows(matrix: Vectors, *, rows: int, dimension: int | None = None) -> Ve
     _refuse_rows([bool(np.isnan(row).any()) for row in cut], VectorDefect.NAN)
     _refuse_rows([bool(np.isinf(row).any()) for row in cut], VectorDefect.INFINITE)
     _refuse_rows([bool((np.abs(row) <= _ZERO).all()) for row in cut], VectorDefect.ZERO)
-    return np.asarray(cut / np.linalg.norm(cut, axis=1, keepdims=True), dtype=np.float32)
+    lengths = np.linalg.norm(cut, axis=1, keepdims=True)
+    lengths[np.abs(lengths - 1) < _UNIT] = 1
+    return np.asarray(cut / lengths, dtype=np.float32)
 
 
 def _refuse_rows(bad: list[bool], defect: VectorDefect) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 import asyncpg
 from pgvector.asyncpg import register_vector
@@ -22,13 +22,17 @@ from schemas.errors import RagqError
 Connection: TypeAlias = asyncpg.Connection
 Result = TypeVar("Result")
 
-#: What a lost, refused or restarting database looks like. A statement group that met one of these may be run again.
-CONNECTION_ERRORS: Final[tuple[type[BaseException], ...]] = (
+#: What a lost, refused, restarting, read-only or exhausted database looks like, and a transaction that gave way to
+#: another. Nothing is wrong with a statement group that met one of these: it may be run again.
+UNAVAILABLE_ERRORS: Final[tuple[type[BaseException], ...]] = (
     asyncpg.PostgresConnectionError,
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
-    asyncpg.TooManyConnectionsError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.PostgresSystemError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.TransactionRollbackError,
     asyncpg.InterfaceError,
     asyncpg.InternalClientError,
     ConnectionError,
@@ -37,7 +41,7 @@ CONNECTION_ERRORS: Final[tuple[type[BaseException], ...]] = (
 )
 
 #: What a database can answer with, and what the way to it can break with: for loops that have to outlive both.
-DATABASE_ERRORS: Final[tuple[type[BaseException], ...]] = (*CONNECTION_ERRORS, asyncpg.PostgresError)
+DATABASE_ERRORS: Final[tuple[type[BaseException], ...]] = (*UNAVAILABLE_ERRORS, asyncpg.PostgresError)
 
 #: A stored result took minutes, or money: it is worth a longer wait than a question is.
 RESULT_RETRY_SECONDS = 300.0
@@ -47,12 +51,38 @@ _CONNECT_SECONDS = 5.0
 _CLOSE_SECONDS = 5.0
 
 
-class DatabaseUnreachableError(RagqError, ConnectionError):
-    """The database did not answer within the time allowed. The work itself may be fine."""
+class Condition(NamedTuple):
+    """Why a database cannot be used."""
 
-    def __init__(self, retry_for_s: float, found: str) -> None:
+    words: str
+    remedy: str
+
+
+_CONDITIONS: Final[tuple[tuple[type[BaseException], Condition], ...]] = (
+    (asyncpg.DiskFullError, Condition("has no disk space left", "Free space on the disk of its data.")),
+    (asyncpg.OutOfMemoryError, Condition("is out of memory", "Give it more memory.")),
+    (asyncpg.TooManyConnectionsError, Condition("has no connection left", "Raise its max_connections.")),
+    (asyncpg.InsufficientResourcesError, Condition("is short of resources", "See its log.")),
+    (asyncpg.ReadOnlySQLTransactionError, Condition("is read-only", "Name the primary in DATABASE_URL.")),
+    (asyncpg.PostgresSystemError, Condition("cannot read or write its files", "See its log.")),
+    (asyncpg.TransactionRollbackError, Condition("preferred another transaction", "Try again.")),
+)
+
+_AWAY: Final = Condition("cannot be reached", "`ragq ps` shows the state of the stack; `ragq up` starts it.")
+
+
+def condition(error: BaseException) -> Condition:
+    """What one of UNAVAILABLE_ERRORS shows of the database."""
+    return next((found for kind, found in _CONDITIONS if isinstance(error, kind)), _AWAY)
+
+
+class DatabaseUnavailableError(RagqError, ConnectionError):
+    """The database could not be used within the time allowed. The work itself may be fine."""
+
+    def __init__(self, retry_for_s: float, last: BaseException) -> None:
         self.retry_for_s = retry_for_s
-        super().__init__(f"The database did not answer for {retry_for_s:g} s ({found}); is it running?")
+        found = condition(last)
+        super().__init__(f"For {retry_for_s:g} s the database {found.words} ({type(last).__name__}). {found.remedy}")
 
 
 def asyncpg_url(database_url: str) -> str:
@@ -110,8 +140,9 @@ class Database:
             raise
         try:
             yield lent
-        except (TimeoutError, asyncio.CancelledError):
-            # The statement may never be answered; the next user of this connection would wait too.
+        except (TimeoutError, asyncio.CancelledError, asyncpg.ReadOnlySQLTransactionError):
+            # The statement may never be answered; the next user of this connection would wait too. And a server that
+            # became a standby keeps its connections: only a new one finds the primary.
             lent.terminate()
             raise
         finally:
@@ -125,9 +156,9 @@ class Database:
             return self._pool
 
     async def with_retry(self, work: Callable[[Connection], Awaitable[Result]], *, retry_for_s: float = 30.0) -> Result:
-        """Run an idempotent group of statements, again and again while the database cannot be reached.
+        """Run an idempotent group of statements, again and again while the database cannot be used.
 
-        Waits between tries grow from 50 ms to 1 s. After `retry_for_s` seconds DatabaseUnreachableError is raised.
+        Waits between tries grow from 50 ms to 1 s. After `retry_for_s` seconds DatabaseUnavailableError is raised.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + retry_for_s
@@ -136,10 +167,10 @@ class Database:
             try:
                 async with self.connection() as connection:
                     return await work(connection)
-            except CONNECTION_ERRORS as error:
+            except UNAVAILABLE_ERRORS as error:
                 lost = error
             if loop.time() + wait_s > deadline:
-                raise DatabaseUnreachableError(retry_for_s, type(lost).__name__) from lost
+                raise DatabaseUnavailableError(retry_for_s, lost) from lost
             await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
             wait_s = min(wait_s * 2, 1.0)
 

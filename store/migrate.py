@@ -6,22 +6,40 @@ from importlib.resources import files
 
 from alembic import command
 from alembic.config import Config
+from alembic.script.revision import ResolutionError
+from alembic.util import CommandError
 from sqlalchemy import Connection, make_url
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
+from schemas.errors import StackError
 from store.database import Database
 from store.seeds import seed
 
 _NEWEST = "head"
 
 
+class NewerTablesError(StackError):
+    """The tables are of a revision that this version does not know."""
+
+    def __init__(self, revision: str) -> None:
+        super().__init__(
+            f"The tables of the database are of a newer version of ragq (revision {revision}); install that version. "
+            "Nothing was changed."
+        )
+
+
 def upgrade(database_url: str, revision: str = _NEWEST) -> None:
     """Apply what is missing up to `revision`, and at the newest one store what a new database starts with.
 
-    Running it again changes nothing.
+    Running it again changes nothing. Raises NewerTablesError for a database that a newer version of ragq migrated.
     """
-    _run(database_url, lambda config: command.upgrade(config, revision))
+    try:
+        _run(database_url, lambda config: command.upgrade(config, revision))
+    except CommandError as error:
+        if isinstance(error.__cause__, ResolutionError):
+            raise NewerTablesError(str(error.__cause__.argument)) from None
+        raise
     if revision == _NEWEST:
         asyncio.run(_seed(database_url))
 

@@ -14,6 +14,8 @@ PRESETS: Final = {
 }
 """What each is for, and its values. The first becomes the default preset."""
 
+SEEDED_TABLES: Final = ("rag_config", "prompt_templates", "prompt_meta")
+
 FIRST_VERSION = """
 INSERT INTO prompt_templates (function_tag, version, title, template_content, is_active)
 SELECT $1::text, 1, $2, $3, true WHERE NOT EXISTS (SELECT FROM prompt_templates WHERE function_tag = $1::text)

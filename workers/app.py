@@ -7,6 +7,7 @@ from kombu import Exchange, Queue
 
 from schemas.chains import STAGES
 from workers.monitor_events import BatchedEvents
+from workers.priorities import PRIORITIES
 
 #: Everything ragq keeps in the broker lies under this prefix.
 KEY_PREFIX = "ragq:"
@@ -64,6 +65,7 @@ def _settings(broker_url: str) -> dict[str, Any]:
         settings["broker_transport"] = "workers.broker:Transport"
         settings["broker_transport_options"] = {
             "global_keyprefix": KEY_PREFIX,
+            "priority_steps": list(PRIORITIES),
             "visibility_timeout": VISIBILITY_TIMEOUT_SECONDS,
             "unacked_restore_interval": 5,
             "unacked_restore_throttle": 1,

@@ -1,11 +1,12 @@
 """Gathers the texts of concurrent tasks into one forward pass of an embedding model.
 
 Every task keeps its own transaction, exception and chain; only the model sees them together. A lone task does not
-wait. When a pass raises, its requests are tried one by one, so that one bad text fails one job.
+wait. When a pass raises, its requests are tried one by one, so that one bad text fails one job. Requests have a
+priority: between two passes of an import, the questions that have come meanwhile are embedded.
 """
 
 import asyncio
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ import structlog
 from schemas.errors import EmbeddingValidationError, LLMTimeoutError, TextTooLongError
 from stages.ports import TextEncoder, TextVectors, Vectors
 from stages.vectors import seen_tokens
+from workers.priorities import FIRST, PRIORITIES
 
 log = structlog.get_logger("ragq.batcher")
 
@@ -24,6 +26,10 @@ _NOTHING = np.empty(0, dtype=np.float32)
 
 #: Texts that are sorted by length and encoded together. More would make the first of them wait for the last.
 MOST_TEXTS = 128
+
+
+#: So many times fewer texts and tokens are taken at once where others may come first and wait for them.
+SHORTER = 2
 
 
 @dataclass(eq=False, kw_only=True)
@@ -79,6 +85,8 @@ class Batcher:
     ) -> None:
         """`token_budget` bounds one pass: texts times the length of the longest. A single longer text goes alone.
 
+        Passes of indexing have a half of it.
+
         `is_crowded` returns whether other tasks are in flight, whose texts are worth `window_s` seconds of waiting.
         At most `max_waiting` requests wait; further callers wait for a place first.
         """
@@ -87,17 +95,19 @@ class Batcher:
         self._token_budget = token_budget
         self._is_crowded = is_crowded
         self._places = asyncio.Semaphore(max_waiting)
-        self._waiting: deque[_Request] = deque()
+        self._waiting: dict[int, deque[_Request]] = {priority: deque() for priority in PRIORITIES}
         self._finished = 0
-        self._turn_for_tokens = asyncio.Lock()
+        self._turns_for_tokens: dict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._arrival = asyncio.Event()
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="encoder")
         self._drain = asyncio.get_running_loop().create_task(self._serve())
 
     async def encode(
-        self, texts: Sequence[str], *, timeout_s: float | None = None, truncate: bool = True
+        self, texts: Sequence[str], *, timeout_s: float | None = None, truncate: bool = True, priority: int = FIRST
     ) -> TextVectors:
         """One row per text, in order. Raises what the encoder raises for these texts alone.
+
+        Texts of a lower `priority` are computed first, and wait for no more than the pass that runs.
 
         Without `truncate` TextTooLongError is raised for a text that the model does not see whole, before any pass.
 
@@ -110,7 +120,7 @@ class Batcher:
         async with self._places:
             future = asyncio.get_running_loop().create_future()
             request = _Request(texts=list(texts), truncate=truncate, future=future)
-            self._waiting.append(request)
+            self._waiting[priority].append(request)
             self._arrival.set()
             try:
                 await self._turn(request, timeout_s)
@@ -120,20 +130,22 @@ class Batcher:
                 # Whoever gave up is not worked for.
                 request.future.cancel()
 
-    async def encode_tokens(self, texts: Sequence[str], *, timeout_s: float | None = None) -> list[Vectors]:
+    async def encode_tokens(
+        self, texts: Sequence[str], *, timeout_s: float | None = None, priority: int = FIRST
+    ) -> list[Vectors]:
         """The vectors of each text's tokens, in order, in passes of their own between those of the queue.
 
-        Callers take turns, and `timeout_s` counts from the caller's own.
+        Callers of one priority take turns, and `timeout_s` counts from the caller's own.
         """
         asked = _Texts(texts=list(texts))
-        async with self._turn_for_tokens, asyncio.timeout(timeout_s):
-            await self._fill([asked], self.encoder.encode_tokens)
+        async with self._turns_for_tokens[priority], asyncio.timeout(timeout_s):
+            await self._fill([asked], self.encoder.encode_tokens, priority)
         return asked.rows
 
     async def close(self) -> None:
         """End the queue; requests that still wait are cancelled."""
         self._drain.cancel()
-        for request in self._waiting:
+        for request in (waiting for queue in self._waiting.values() for waiting in queue):
             request.future.cancel()
             request.begun.set()
         self._executor.shutdown(wait=False, cancel_futures=True)
@@ -154,38 +166,50 @@ class Batcher:
             if self._is_crowded():
                 await asyncio.sleep(self._window_s)
             self._arrival.clear()
-            while requests := self._next():
-                await self._answer(requests)
+            while await self._answer_first(PRIORITIES):
+                pass
 
-    def _next(self) -> list[_Request]:
+    async def _answer_first(self, priorities: Sequence[int]) -> bool:
+        """Answer the requests of the first of these priorities that has any. Whether one has."""
+        for priority in priorities:
+            if requests := self._next(priority):
+                await self._answer(requests, priority)
+                return True
+        return False
+
+    def _next(self, priority: int) -> list[_Request]:
+        waiting = self._waiting[priority]
+        most = MOST_TEXTS if priority == FIRST else MOST_TEXTS // SHORTER
         taken: list[_Request] = []
         texts = 0
-        while self._waiting and (not taken or texts + len(self._waiting[0].texts) <= MOST_TEXTS):
-            request = self._waiting.popleft()
+        while waiting and (not taken or texts + len(waiting[0].texts) <= most):
+            request = waiting.popleft()
             if not request.is_over:
                 request.begun.set()
                 taken.append(request)
                 texts += len(request.texts)
         return taken
 
-    async def _answer(self, requests: list[_Request]) -> None:
+    async def _answer(self, requests: list[_Request], priority: int) -> None:
         try:
-            await self._encode_all(requests)
+            await self._encode_all(requests, priority)
         except Exception as error:  # noqa: BLE001  (whatever the model raises belongs to the request that caused it)
             if len(requests) == 1:
                 if not requests[0].is_over:
                     requests[0].future.set_exception(error)
                 return
             for request in requests:
-                await self._answer([request])
+                await self._answer([request], priority)
 
-    async def _encode_all(self, requests: list[_Request]) -> None:
-        await self._fill(requests, self.encoder.encode)
+    async def _encode_all(self, requests: list[_Request], priority: int) -> None:
+        await self._fill(requests, self.encoder.encode, priority)
         for request in requests:
             if not request.is_over:
                 request.future.set_result(TextVectors(np.stack(request.rows), request.cut))
 
-    async def _fill(self, requests: Sequence[_Texts], encode: Callable[[Sequence[str]], Iterable[np.ndarray]]) -> None:
+    async def _fill(
+        self, requests: Sequence[_Texts], encode: Callable[[Sequence[str]], Iterable[np.ndarray]], priority: int
+    ) -> None:
         loop = asyncio.get_running_loop()
         before = self.encoder.forward_passes
         texts = [text for request in requests for text in request.texts]
@@ -197,7 +221,10 @@ class Batcher:
             self._note_long_texts(request, tokens, limit)
             places += [_Text(request, position, seen) for position, seen in enumerate(seen_tokens(tokens, limit))]
         ordered = sorted(places, key=lambda text: text.tokens)
-        for batch in passes(ordered, self._token_budget):
+        budget = self._token_budget if priority == FIRST else max(1, self._token_budget // SHORTER)
+        for batch in passes(ordered, budget):
+            while await self._answer_first(PRIORITIES[: PRIORITIES.index(priority)]):
+                pass
             wanted = [text for text in batch if not text.request.is_over]
             if not wanted:
                 continue
@@ -241,9 +268,17 @@ def passes(ordered: Sequence[_Text], token_budget: int) -> Iterator[list[_Text]]
 class BatchedEmbedder:
     """The ports Embedder and TokenEmbedder over an encoder in this process."""
 
-    def __init__(self, batcher: Batcher) -> None:
+    def __init__(self, batcher: Batcher, *, priority: int = FIRST) -> None:
         self._batcher = batcher
+        self._priority = priority
+        self._at: dict[int, BatchedEmbedder] = {priority: self}
         self._digest: str | None = None
+
+    def at(self, priority: int) -> "BatchedEmbedder":
+        """The same embedder for texts of a priority."""
+        if priority not in self._at:
+            self._at[priority] = BatchedEmbedder(self._batcher, priority=priority)
+        return self._at[priority]
 
     @property
     def name(self) -> str:
@@ -263,7 +298,7 @@ class BatchedEmbedder:
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
         """See Embedder."""
         try:
-            encoded = await self._batcher.encode(texts, timeout_s=timeout_s, truncate=truncate)
+            encoded = await self._batcher.encode(texts, timeout_s=timeout_s, truncate=truncate, priority=self._priority)
         except TimeoutError:
             raise LLMTimeoutError(timeout_s) from None
         if len(encoded.vectors) != len(texts):
@@ -277,6 +312,6 @@ class BatchedEmbedder:
         if not texts:
             return []
         try:
-            return await self._batcher.encode_tokens(texts, timeout_s=timeout_s)
+            return await self._batcher.encode_tokens(texts, timeout_s=timeout_s, priority=self._priority)
         except TimeoutError:
             raise LLMTimeoutError(timeout_s) from None

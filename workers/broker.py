@@ -2,7 +2,7 @@
 
 kombu 5.7 ends the worker process when Redis goes away while a message is unacknowledged, because it restores
 messages through a connection that is gone; and it makes a new client for every single command. The subclasses below
-leave such messages to the reaper and keep one client per pool.
+leave such messages to the reaper and keep one client per pool. They also keep threads of a worker free of indexing.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,12 @@ import redis
 import structlog
 from kombu.transport import redis as kombu_redis
 
+from workers.priorities import BACKGROUND, PRIORITIES
+
 log = structlog.get_logger(__name__)
+
+#: One thread in so many, and one at least where there are several, takes no messages of indexing.
+_KEPT_FREE = 4
 
 
 class QoS(kombu_redis.QoS):
@@ -54,6 +59,28 @@ class Channel(kombu_redis.Channel):
         self._remembered[asynchronous] = dict(parameters)
         return parameters
 
+    def _brpop_start(self, timeout: float | None = None) -> None:
+        every = self.priority_steps
+        if self._is_full_of_background():
+            self.priority_steps = [step for step in every if step < BACKGROUND]
+        try:
+            super()._brpop_start(timeout)  # type: ignore[misc]
+        finally:
+            self.priority_steps = every
+
+    def _is_full_of_background(self) -> bool:
+        """Whether as many messages of indexing are unfinished as the worker takes at once, so that it waits for others.
+
+        The next of them is taken a second after one of them ends, when the wait for others is over.
+        """
+        threads = self.qos.prefetch_count
+        held = [
+            message
+            for tag, message in list((self.qos._delivered or {}).items())
+            if tag not in (self.qos._dirty or ()) and (message.properties.get("priority") or 0) >= BACKGROUND
+        ]
+        return threads > 1 and len(held) >= threads - max(1, threads // _KEPT_FREE)
+
     @contextmanager
     def conn_or_acquire(self, client: Any = None) -> Iterator[Any]:
         """The given client, or the one that this channel keeps for its pool."""
@@ -89,9 +116,17 @@ def depths(broker_url: str, key_prefix: str, queues: Sequence[str]) -> Depths | 
     try:
         with client.pipeline(transaction=False) as pipeline:
             for queue in queues:
-                pipeline.llen(f"{key_prefix}{queue}")
+                for priority in PRIORITIES:
+                    pipeline.llen(f"{key_prefix}{list_of(queue, priority)}")
             pipeline.hlen(f"{key_prefix}unacked")
-            *waiting, unacknowledged = pipeline.execute()
+            *lengths, unacknowledged = pipeline.execute()
     finally:
         client.close()
-    return Depths(dict(zip(queues, waiting, strict=True)), unacknowledged)
+    steps = len(PRIORITIES)
+    waiting = {queue: sum(lengths[at * steps : (at + 1) * steps]) for at, queue in enumerate(queues)}
+    return Depths(waiting, unacknowledged)
+
+
+def list_of(queue: str, priority: int) -> str:
+    """The list in which messages of a queue with a priority wait, without the prefix of keys."""
+    return f"{queue}{Channel.sep}{priority}" if priority else queue

@@ -12,6 +12,7 @@ from celery import Celery, chain
 from kombu.exceptions import KombuError
 
 from store.runs.pending_chains import PendingChain
+from workers.priorities import priority_of
 
 #: What is raised when the broker cannot be reached or refuses; kombu lets some errors of Redis through as they are.
 BROKER_ERRORS: Final[tuple[type[BaseException], ...]] = (KombuError, OSError, redis.RedisError)
@@ -37,7 +38,11 @@ def _chain(app: Celery, pending: PendingChain) -> chain:
                 f"ragq.{stage.stage}",
                 kwargs={"run": pending.run_id, "job": pending.job_id, "subject": pending.subject},
                 immutable=True,
-                options={"task_id": f"j{pending.job_id}:{stage.stage}:{stage.attempt}", "queue": stage.stage},
+                options={
+                    "task_id": f"j{pending.job_id}:{stage.stage}:{stage.attempt}",
+                    "queue": stage.stage,
+                    "priority": priority_of(pending.kind),
+                },
             )
             for stage in pending.stages
         ),

@@ -8,6 +8,7 @@ many messages for a stage as the stage has ready rows, nothing is missing and no
 """
 
 import asyncio
+import time
 from typing import Final
 
 import structlog
@@ -20,7 +21,9 @@ from store.runs import pending_chains, stages
 from store.runs.pending_chains import PendingChain
 from workers import broker
 from workers.app import KEY_PREFIX
+from workers.database_clock import DatabaseClock
 from workers.messages import BROKER_ERRORS, send
+from workers.runner import LONGEST_RETRY_SECONDS
 
 log = structlog.get_logger(__name__)
 
@@ -47,6 +50,7 @@ class Reaper:
         self._every_s = every_s
         self._grace_s = grace_s
         self._max_interruptions = max_interruptions
+        self._clock = DatabaseClock()
 
     async def run(self) -> None:
         """Sweep until cancelled. A database or broker that is away is met again at the next sweep."""
@@ -60,6 +64,8 @@ class Reaper:
     async def sweep(self) -> int:
         """One round: expired leases, publications that are due, then overdue messages. How many messages were sent."""
         async with self._database.connection() as connection:
+            if self._clock.was_set_back(await stages.database_s(connection), time.monotonic()):
+                await stages.bring_forward(connection, lease_s=self._lease_s, longest_retry_s=LONGEST_RETRY_SECONDS)
             # While the database was away nobody could renew a lease: its workers get as long as a lease to do so.
             if self._database.reachable_for_s >= self._lease_s:
                 await self._take_back(connection)

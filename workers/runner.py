@@ -20,7 +20,7 @@ from schemas.statuses import StageStatus
 from schemas.values.base import Value
 from schemas.values.failures import AttemptError
 from stages import failures
-from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnreachableError
+from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnavailableError
 from store.runs import ledger, runs, stages
 from store.runs.stages import Claim, Committed
 from workers.crashpoints import crash_point
@@ -102,7 +102,7 @@ class StageRunner:
         """
         try:
             return await self._run(stage, job_id, is_redelivered)
-        except DatabaseUnreachableError as error:
+        except DatabaseUnavailableError as error:
             # Nothing is wrong with the stage: its lease runs out, and it is run again when the database is back.
             log.warning("stage_left_to_its_lease", job_id=job_id, stage=stage, error=str(error))
             return Outcome.NOTHING_TO_DO
@@ -187,7 +187,7 @@ class StageRunner:
             result = await function(work)
             crash_point("after_compute", claim.stage, claim.attempt)
             committed = await self._commit(claim, read, result)
-        except DatabaseUnreachableError:
+        except DatabaseUnavailableError:
             raise
         except Exception as error:  # noqa: BLE001  (whatever a stage raises is stored, and raised)
             await self._fail(claim, read, error)
@@ -205,7 +205,13 @@ class StageRunner:
         crash_point("before_commit", claim.stage, claim.attempt)
         return await self._database.with_retry(
             lambda connection: stages.commit(
-                connection, claim, inputs=read, output=output, vectors=result.vectors, effect=result.effect
+                connection,
+                claim,
+                inputs=read,
+                output=output,
+                vectors=result.vectors,
+                effect=result.effect,
+                texts=result.texts,
             ),
             retry_for_s=RESULT_RETRY_SECONDS,
         )
@@ -219,10 +225,12 @@ class StageRunner:
         )
 
         async def store(connection: Connection) -> None:
-            if isinstance(error, UnusableReply):
-                # No reply alone is at fault: together they could not be used.
-                await ledger.reject_last(connection, claim.attempt_id, error.calls)
-            await stages.fail(connection, claim, stored, inputs=read, retry_in_s=self._retry_wait(claim, error))
+            async with connection.transaction():
+                retry_in_s = self._retry_wait(claim, error)
+                is_ours = await stages.fail(connection, claim, stored, inputs=read, retry_in_s=retry_in_s)
+                if is_ours and isinstance(error, UnusableReply):
+                    # No reply alone is at fault: together they could not be used.
+                    await ledger.reject_last(connection, claim.attempt_id, error.calls)
 
         await self._database.with_retry(store)
 
@@ -232,7 +240,7 @@ class StageRunner:
             return None
         if claim.retries >= frozen.settings.run.ragq.retries:
             return None
-        return min(2.0**claim.retries, LONGEST_RETRY_SECONDS) * random.uniform(0.75, 1.25)
+        return min(2.0**claim.retries * random.uniform(0.75, 1.25), LONGEST_RETRY_SECONDS)
 
     async def _frozen(self, run_id: int) -> FrozenRun:
         if run_id not in self._runs:

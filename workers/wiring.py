@@ -13,6 +13,7 @@ from store.references.references import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
 from workers.frozen_models import FrozenModels
 from workers.ledger_chat import InFlightCalls
+from workers.priorities import FIRST
 from workers.tag_models import TagModels
 
 
@@ -39,21 +40,25 @@ class Wiring:
         self.references: ReferenceSearch = PostgresReferenceSearch(database)
         self.tag_models = TagModels(database)
 
-    def embedder(self, settings: RunSettings) -> Embedder:
-        """The embedder of a run: a model in this process for backend huggingface, else a server's."""
-        backend = settings.embedding.backend
-        return self.embedder_of(backend, resolved_model(settings.model.embedding_model, backend))
+    def embedder(self, settings: RunSettings, *, priority: int = FIRST) -> Embedder:
+        """The embedder of a run: a model in this process for backend huggingface, else a server's.
 
-    def embedder_of(self, backend: str, model: str) -> Embedder:
+        A model in this process computes texts of a lower `priority` first.
+        """
+        backend = settings.embedding.backend
+        return self.embedder_of(backend, resolved_model(settings.model.embedding_model, backend), priority=priority)
+
+    def embedder_of(self, backend: str, model: str, *, priority: int = FIRST) -> Embedder:
         """An embedder by its backend and the name of its model there."""
         key = (backend, model)
         if key not in self._embedders:
             self._embedders[key] = self._build_embedder(*key)
-        return self._embedders[key]
+        embedder = self._embedders[key]
+        return embedder.at(priority) if isinstance(embedder, BatchedEmbedder) else embedder
 
-    def token_embedder(self, settings: RunSettings) -> TokenEmbedder:
+    def token_embedder(self, settings: RunSettings, *, priority: int = FIRST) -> TokenEmbedder:
         """The embedder of a run, for vectors of tokens. Raises Refused where it is a server, which gives none."""
-        embedder = self.embedder(settings)
+        embedder = self.embedder(settings, priority=priority)
         if not isinstance(embedder, BatchedEmbedder):
             raise Refused(f"{embedder.name} on a server gives no vectors of tokens; set EMBEDDING_BACKEND=huggingface.")
         return embedder
@@ -105,7 +110,10 @@ class Wiring:
         batcher = Batcher(
             # The batcher cuts the passes: the encoder takes each whole.
             SentenceTransformerEncoder(
-                model, threads=self._process.ragq_torch_threads or None, batch_size=self._process.ragq_batch_tokens
+                model,
+                dtype=self._process.ragq_embedding_dtype,
+                threads=self._process.ragq_torch_threads or None,
+                batch_size=self._process.ragq_batch_tokens,
             ),
             window_s=self._process.ragq_batch_window_ms / 1000,
             token_budget=self._process.ragq_batch_tokens,

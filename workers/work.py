@@ -1,6 +1,6 @@
 """What a stage sees of its job, and what it gives back: the two ends of the functions in workers/bindings."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -19,9 +19,12 @@ from store.database import Connection, Database
 from store.references import interviews, references
 from store.references.interviews import StoredTranscript
 from store.runs import attempts
+from store.runs.known_vectors import KeyedText
 from store.runs.stages import Claim
 from workers.ledger_chat import CallingAttempt, LedgerChat
+from workers.priorities import priority_of
 from workers.rejected_replies import CorrectingChat, RejectedReplies, ResamplingChat
+from workers.reusing_embedder import ReusingEmbedder
 from workers.tag_models import TagModels
 from workers.wiring import Wiring
 
@@ -36,6 +39,8 @@ class Result(NamedTuple, Generic[Output_co]):
     vectors: NDArray[np.float32] | None = None
     effect: Callable[[Connection], Awaitable[None]] | None = None
     """Run in the transaction of the commit, after the output."""
+    texts: Sequence[KeyedText] = ()
+    """The texts of the vectors, in their order, by which equal texts find them; none for vectors of something else."""
 
 
 @dataclass(frozen=True)
@@ -65,16 +70,20 @@ class Work:
     @property
     def embedder(self) -> Embedder:
         """The embedder that the run's settings mean."""
-        return self._wiring.embedder(self.settings)
+        return self._wiring.embedder(self.settings, priority=priority_of(self.claim.kind))
+
+    def reusing_embedder(self, dimension: int) -> ReusingEmbedder:
+        """The embedder that the run's settings mean, which computes no vector again that is stored."""
+        return ReusingEmbedder(self.embedder, self.database, dimension=dimension)
 
     def embedder_of(self, backend: str, model: str) -> Embedder:
         """An embedder by its backend and the name of its model there, whatever the run's settings are."""
-        return self._wiring.embedder_of(backend, model)
+        return self._wiring.embedder_of(backend, model, priority=priority_of(self.claim.kind))
 
     @property
     def token_embedder(self) -> TokenEmbedder:
         """The embedder that the run's settings mean, for vectors of tokens."""
-        return self._wiring.token_embedder(self.settings)
+        return self._wiring.token_embedder(self.settings, priority=priority_of(self.claim.kind))
 
     def pair_scorer(self, model: str) -> PairScorer:
         """A cross-encoder by folder or hub id."""

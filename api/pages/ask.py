@@ -19,6 +19,7 @@ from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryValueError, Refused
 from services.dispatch import enqueue
 from services.questions.ask import AskResult, ask, preview_expansion_prompt, single_query
+from services.questions.chosen_models import with_chosen_models
 from services.questions.submission import QueryRequest
 from stages.queries.expand import pasted_expansion
 from stages.queries.query_file import MAX_CHARS
@@ -142,16 +143,18 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict
         corpora=found,
         presets=stored,
         prompt=prompt,
-        models=_models(ctx),
+        models=await _models(ctx),
         wrong=wrong,
         longest=MAX_CHARS,
     )
 
 
-def _models(ctx: ApiContext) -> dict[AskedModel, str]:
+async def _models(ctx: ApiContext) -> dict[AskedModel, str]:
     """The models that a question may choose from; none where there is no choice, or the settings have a problem."""
     try:
-        run = ctx.run_settings().run
+        settings = ctx.run_settings()
+        async with ctx.database.connection() as connection:
+            run = (await with_chosen_models(connection, settings)).run
     except Refused:
         return {}
     if run.query_light_model == run.query_model:

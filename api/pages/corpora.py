@@ -11,7 +11,8 @@ from api.parameters import PathId, Text
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import csrf
-from services.corpora import CorpusLoss, corpus_loss, delete_corpus
+from services.corpora import CorpusLoss, corpus_loss, delete_corpus, embedding_loss
+from stages.reports.corpus_words import chunk_size_words
 from store.corpora import corpora, works
 from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.corpora.vector_index import find_index
@@ -88,6 +89,8 @@ async def corpus_page(
         corpus=corpus,
         content=content,
         loss=loss,
+        chunk_size_words=chunk_size_words,
+        unseen=embedding_loss(corpus, content),
         has_index=index is not None and index.has_index,
         index_from=ctx.run_settings().run.ragq.hnsw_from_chunks,
         runs=[run for run in runs if run is not None],

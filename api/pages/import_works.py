@@ -14,6 +14,7 @@ from api.routes import PageRoute
 from api.security.csrf import csrf
 from api.work_uploads import import_files_into, uploaded
 from schemas.errors import Refused, WorkFilesError
+from services.chunk_sizes import DEFAULT_TOKENS
 from services.work_files import MARKDOWN
 from services.work_imports import ImportedWorks
 from store.corpora import corpora
@@ -30,6 +31,8 @@ class ImportWorksForm(BaseModel):
     """The corpus is to be made, so that its options can be chosen."""
     embed_headings: bool = False
     keep_token_vectors: bool = False
+    chunk_tokens: Text = ""
+    """Empty takes what was found to be the best."""
     files: list[UploadFile] = []
     title: Text = ""
     authors: Text = ""
@@ -45,6 +48,12 @@ class ImportWorksForm(BaseModel):
         fields = {"title": self.title.strip(), "authors": self.authors.strip(), "year": self.year.strip()}
         return {name: text for name, text in fields.items() if text}
 
+    @property
+    def tokens(self) -> int | None:
+        """The most tokens of a chunk of a new corpus."""
+        written = self.chunk_tokens.strip()
+        return int(written) if self.is_new and written.isascii() and written.isdecimal() and len(written) < 7 else None
+
     def wrong(self) -> dict[str, str]:
         """What is wrong with the fields, by field."""
         year = self.year.strip()
@@ -52,6 +61,7 @@ class ImportWorksForm(BaseModel):
             "corpus": (not self.corpus.strip(), "Name the corpus."),
             "files": (not self.chosen, "Choose at least one file."),
             "title": (len(self.chosen) > 1 and self.title.strip(), "A title is for one file; use front matter."),
+            "chunk_tokens": (self.chunk_tokens.strip() and self.tokens is None, "Write a whole number, or nothing."),
             "year": (year and not year.removeprefix("-").isdecimal(), "Write the year as a whole number."),
         }
         if len(self.chosen) > MAX_FILES:
@@ -78,6 +88,7 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
             await uploaded(form.chosen, form.given()),
             embeds_headings=form.embed_headings if form.is_new else None,
             keeps_token_vectors=form.keep_token_vectors if form.is_new else None,
+            chunk_tokens=form.tokens,
         )
     except WorkFilesError as error:
         return await _form(request, ctx, form, unusable=[str(one) for one in error.files.values()])
@@ -110,6 +121,7 @@ async def _form(
         unusable=unusable or [],
         imported=imported,
         endings=MARKDOWN,
+        default_tokens=DEFAULT_TOKENS,
         most_files=MAX_FILES,
         most_kilobytes=ctx.settings.ragq_api_max_upload_kb,
     )

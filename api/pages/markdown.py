@@ -14,6 +14,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from stages.queries.citations import CITATION, LABEL
+from stages.texts.markdown import commonmark
 
 _TAGS: Final = {
     *("p", "br", "hr", "em", "strong", "s", "code", "pre", "blockquote", "ul", "ol", "li", "a", "span"),
@@ -93,7 +94,7 @@ def _headings(tokens: Sequence[Token]) -> Iterator[tuple[Token, Token]]:
 
 
 def _markdown() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    made = commonmark({"html": False}).enable(["table", "strikethrough"])
     # A reference definition could turn every later citation into a link; indented lines of an answer are not code.
     made.disable(["reference", "code"])
     made.inline.ruler.before("link", "citation", _citation)

@@ -8,14 +8,13 @@ from api.context import ApiContext, Context
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import RunMissingError
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.score_tables import ScoreTable
-from services.score_tables import run_scores
+from services.score_tables import scores_of_run
 from stages.reports.run_words import notices
 from stages.reports.score_csv import score_csv
 from store.runs import overviews
-from store.runs.overviews import RunOverview
 
 pages = APIRouter(route_class=PageRoute, include_in_schema=False)
 files = APIRouter(include_in_schema=False)
@@ -24,7 +23,11 @@ files = APIRouter(include_in_schema=False)
 @pages.get("/runs/{run_id}/scores")
 async def scores_page(request: Request, ctx: Context, run_id: PathId) -> Response:
     """Every participant; those without scores with their state."""
-    overview, table = await _scores(ctx, run_id)
+    async with ctx.database.connection() as connection:
+        table = await scores_of_run(connection, run_id)
+        overview = await overviews.overview(connection, run_id)
+    if overview is None:
+        raise RunMissingError(run_id)
     return page(
         request,
         "scores.html.j2",
@@ -38,26 +41,20 @@ async def scores_page(request: Request, ctx: Context, run_id: PathId) -> Respons
 @files.get("/runs/{run_id}/scores.csv")
 async def scores_as_csv(ctx: Context, run_id: PathId) -> Response:
     """A row per participant and mode."""
-    _, table = await _scores(ctx, run_id)
+    table = await _scores(ctx, run_id)
     return PlainTextResponse(score_csv(table), media_type="text/csv", headers=_as_file(run_id, "csv"))
 
 
 @files.get("/runs/{run_id}/scores.json")
 async def scores_as_json(ctx: Context, run_id: PathId) -> Response:
     """One JSON object, with the summaries of the modes."""
-    _, table = await _scores(ctx, run_id)
+    table = await _scores(ctx, run_id)
     return Response(table.model_dump_json(), media_type="application/json", headers=_as_file(run_id, "json"))
 
 
-async def _scores(ctx: ApiContext, run_id: int) -> tuple[RunOverview, ScoreTable]:
+async def _scores(ctx: ApiContext, run_id: int) -> ScoreTable:
     async with ctx.database.connection() as connection:
-        overview = await overviews.overview(connection, run_id)
-        table = await run_scores(connection, run_id)
-    if overview is None:
-        raise RunMissingError(run_id)
-    if table is None:
-        raise Refused(f"Run r{run_id} scores no participants; `ragq show r{run_id}` shows what it does.")
-    return overview, table
+        return await scores_of_run(connection, run_id)
 
 
 def _as_file(run_id: int, ending: str) -> dict[str, str]:

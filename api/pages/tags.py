@@ -18,9 +18,8 @@ from api.security.csrf import csrf
 from schemas.errors import Refused, RunMissingError
 from services.new_runs import Submitted
 from services.submit import submit
-from services.tags import TagsRequest
+from services.tags import TagsRequest, phrase_sets
 from stages.files.problems import ProblemsFound
-from stages.tags.phrase_file import parse_phrase_sets
 from store.runs import overviews
 from store.vocabularies import tag_runs, vocabularies
 
@@ -41,12 +40,8 @@ class PhrasesForm(BaseModel):
 
     def request(self) -> TagsRequest:
         """The request to submit. Raises ProblemsFound with the lines that cannot be read."""
-        sets, problems = parse_phrase_sets(self.phrases.encode(), file="phrases")
-        if problems:
-            raise ProblemsFound(problems, of="text", consequence="nothing was submitted")
-        given = tuple(tag.strip() for tag in self.context_tags.split(",") if tag.strip())
         return TagsRequest(
-            phrase_sets=[one.model_copy(update={"context_tags": (*one.context_tags, *given)}) for one in sets],
+            phrase_sets=phrase_sets(self.phrases.encode(), file="phrases", of="text", context_tags=self.context_tags),
             vocabulary=self.vocabulary,
             allow_nsfw_tags=self.allow_nsfw,
         )

@@ -54,6 +54,7 @@ async def show_corpus(corpus_id: PathId, ctx: Context) -> CorpusReply:
     return CorpusReply.model_validate(
         asdict(corpus)
         | content._asdict()
+        | {"unseen_share": content.unseen_share}
         | {"questions": loss.questions, "answers": loss.answers}
         | {"has_vector_index": index is not None and index.has_index}
     )
@@ -112,6 +113,7 @@ async def import_texts(body: ImportBody, ctx: Context, response: Response) -> Im
         profile=body.profile,
         embeds_headings=body.embed_headings,
         keeps_token_vectors=body.keep_token_vectors,
+        chunk_tokens=body.chunk_tokens,
         embeds=body.embed,
     )
     return _replied(made, response)

@@ -1,4 +1,6 @@
-"""The state of ragq under the addresses and names of the original's API, whose web client reads them."""
+"""The state of ragq, and what a new database starts with, under the addresses and names of the original's API.
+
+Its web client uses them."""
 
 import asyncio
 import time
@@ -10,11 +12,16 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from api.context import Context
-from api.rest.bodies.base import Reply
+from api.problems import problem_responses
+from api.rest.bodies.base import Body, Reply, with_example
 from api.rest.health import Check, Parts, check_broker, check_database, check_parts
+from api.rest.strict import StrictRoute
 from api.security.authentication import OptionalPrincipal
+from schemas.errors import Refused
+from store import revision
+from store.seeds import SEEDED_TABLES, seed
 
-router = APIRouter(tags=["operations"])
+router = APIRouter(tags=["operations"], route_class=StrictRoute)
 
 T = TypeVar("T")
 
@@ -88,6 +95,26 @@ class DbHealth(Reply):
     """The database answers."""
 
 
+class InitDatabaseBody(Body):
+    """What to do with the database."""
+
+    model_config = with_example(reset=False)
+
+    reset: bool = False
+    """Refused if true: nothing is dropped over REST."""
+    create_indexes: bool = True
+    """Indexes belong to the migrations, and exist either way."""
+
+
+class InitDatabase(Reply):
+    """What the database has now."""
+
+    success: bool
+    message: str = Field(examples=["The database has every preset and template that a new one starts with."])
+    tables_created: list[str] = Field(examples=[["rag_config"]])
+    """The tables that were looked through."""
+
+
 @router.get("/health", summary="Is ragq healthy?", response_model_exclude_none=True)
 async def show_health(ctx: Context, principal: OptionalPrincipal) -> Health:
     """`degraded` when a part is not available; `/readyz` returns 503 then, and names the part."""
@@ -141,6 +168,30 @@ async def show_db_health(ctx: Context) -> DbHealth:
         for name, check in parts
     ]
     return DbHealth(results=results, all_passed=parts.are_ok, connection_ok=parts.database is Check.OK)
+
+
+@router.post(
+    "/init/database",
+    summary="Add missing presets and templates",
+    status_code=201,
+    responses=problem_responses(409, 422),
+)
+async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> InitDatabase:
+    """Add presets where there is none, and the first version of each template that has none, as `ragq migrate` does.
+
+    What is stored stays. A database that lacks migrations is refused, and so is `reset`.
+    """
+    if body is not None and body.reset:
+        raise Refused("Nothing is dropped over REST; delete runs, corpora and vocabularies one by one.")
+    async with ctx.database.connection() as connection, connection.transaction():
+        if not await revision.is_newest(connection):
+            raise Refused("The database has other migrations than this version of ragq: `ragq migrate` applies them.")
+        await seed(connection)
+    return InitDatabase(
+        success=True,
+        message="The database has every preset and template that a new one starts with.",
+        tables_created=list(SEEDED_TABLES),
+    )
 
 
 def _word(parts: Parts) -> Literal["healthy", "degraded"]:

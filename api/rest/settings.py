@@ -3,96 +3,102 @@
 from typing import Any
 
 from fastapi import APIRouter
-from pydantic import Field
 from sqlalchemy.engine import make_url
 
-from api.context import Context
+from api.context import ApiContext, Context
 from api.problems import problem_responses
-from api.rest.bodies.base import Reply
+from api.rest.bodies.base import Body, Reply
 from api.rest.bodies.runs import SettingReply
+from api.rest.bodies.settings import (
+    DatabaseBody,
+    DatabaseReply,
+    LanguageModelsBody,
+    LanguageModelsReply,
+    ModelPair,
+    ModelsReply,
+    PathsBody,
+    PathsReply,
+    SettingsReply,
+)
+from api.rest.strict import StrictRoute
+from schemas.errors import Refused
+from schemas.settings.resolve import EffectiveSettings
+from services.questions.chosen_models import choose_models, with_chosen_models
 
-router = APIRouter(prefix="/settings", tags=["settings"])
-
-
-class DatabaseReply(Reply):
-    """The database, without its password."""
-
-    host: str = Field(examples=["127.0.0.1"])
-    port: int = Field(examples=[5432])
-    db_name: str = Field(examples=["ragq"])
-    app_user: str = Field(examples=["ragq"])
-    admin_user: str = Field(examples=["ragq"])
-    """The same: one user does everything."""
-
-
-class ModelPair(Reply):
-    """Two models."""
-
-    light: str = Field(examples=["llama3.2:3b"])
-    full: str = Field(examples=["llama3.1:8b"])
-
-
-class ModelsReply(Reply):
-    """Models under the providers that the original knows."""
-
-    openai: ModelPair
-    """The models of new questions, at any backend."""
-    gemini: ModelPair = Field(examples=[{"light": "", "full": ""}])
-    """Always empty: there is no such backend."""
-
-
-class LanguageModelsReply(Reply):
-    """The language models of new questions."""
-
-    provider: str = Field(examples=["ollama"])
-    """LLM_BACKEND."""
-    models: ModelsReply
-
-
-class PathsReply(Reply):
-    """Always empty: files are uploaded, or named when they are imported."""
-
-    input_dir: str = Field(default="", examples=[""])
-    output_dir: str = Field(default="", examples=[""])
-
-
-class SettingsReply(Reply):
-    """What runs that are submitted now are submitted with."""
-
-    profile: str = Field(examples=["demo"])
-    settings: dict[str, SettingReply]
-    """Every setting of a new run, and its source."""
-    database: DatabaseReply
-    llm: LanguageModelsReply
-    paths: PathsReply = PathsReply()
+router = APIRouter(prefix="/settings", tags=["settings"], route_class=StrictRoute)
 
 
 @router.get("/", summary="Show the settings of new runs", responses=problem_responses(409))
 async def show_settings(ctx: Context) -> SettingsReply:
     """Every setting of runs that are submitted now, as `ragq config show` prints them, and the database.
 
-    They cannot be changed here: environment variables and the .env file of the server set them, and `settings` of a
-    submission replaces them for one run.
+    Environment variables and the .env file of the server set them, and `settings` of a submission replaces them for
+    one run. The models of questions can be chosen here too.
     """
-    effective = ctx.run_settings()
-    url = make_url(ctx.database.url)
-    user = url.username or ""
-    full, light = effective.run.query_model, effective.run.query_light_model
+    async with ctx.database.connection() as connection:
+        effective = await with_chosen_models(connection, ctx.run_settings())
     return SettingsReply(
         profile=effective.profile,
         settings={name: SettingReply(**entry) for name, entry in effective.snapshot().items()},
-        database=DatabaseReply(
-            host=_host(url.host, url.query.get("host")),
-            port=url.port or 5432,
-            db_name=url.database or "",
-            app_user=user,
-            admin_user=user,
-        ),
-        llm=LanguageModelsReply(
-            provider=effective.run.llm.backend,
-            models=ModelsReply(openai=ModelPair(light=light, full=full), gemini=ModelPair(light="", full="")),
-        ),
+        database=_database(ctx),
+        llm=_models(effective),
     )
+
+
+@router.put("/llm", summary="Choose the models of new questions", responses=problem_responses(409, 422))
+async def change_models(body: LanguageModelsBody, ctx: Context) -> LanguageModelsReply:
+    """Choose the model of new questions, and the light one, for everybody: over REST, on the pages and by command.
+
+    RAGQ_QUERY_MODEL and RAGQ_QUERY_LIGHT_MODEL of the server win; another model than they name is refused, and so is
+    another backend.
+    """
+    settings = ctx.run_settings()
+    if body.provider not in (None, settings.run.llm.backend):
+        raise Refused("LLM_BACKEND sets the provider; change it in the environment of the server and of its workers.")
+    if body.gemini_light or body.gemini_full:
+        raise Refused("There is no backend for Gemini; name the models of questions under openai.")
+    async with ctx.database.connection() as connection:
+        chosen = await choose_models(connection, settings, full=body.openai_full, light=body.openai_light)
+    return _models(chosen)
+
+
+@router.put("/database", summary="Confirm the database", responses=problem_responses(409, 422))
+async def change_database(body: DatabaseBody, ctx: Context) -> DatabaseReply:
+    """The database as it is. Another one is refused: DATABASE_URL names it where the server is started."""
+    database = _database(ctx)
+    _refuse_other(body, database, "DATABASE_URL names the database where `ragq up`, `ragq api` or a worker is started.")
+    return database
+
+
+@router.put("/paths", summary="Confirm the folders", responses=problem_responses(409, 422))
+async def change_paths(body: PathsBody) -> PathsReply:
+    """No folders. Any is refused, because the server reads none."""
+    paths = PathsReply()
+    _refuse_other(body, paths, "The server reads no folder: upload files (/corpora/import), or `ragq import works`.")
+    return paths
+
+
+def _refuse_other(body: Body, now: Reply, remedy: str) -> None:
+    if now.model_dump() | body.model_dump(exclude_none=True) != now.model_dump():
+        raise Refused(f"This cannot be changed here. {remedy}")
+
+
+def _database(ctx: ApiContext) -> DatabaseReply:
+    url = make_url(ctx.database.url)
+    user = url.username or ""
+    return DatabaseReply(
+        host=_host(url.host, url.query.get("host")),
+        port=url.port or 5432,
+        db_name=url.database or "",
+        app_user=user,
+        admin_user=user,
+    )
+
+
+def _models(effective: EffectiveSettings) -> LanguageModelsReply:
+    run = effective.run
+    pair = ModelPair(light=run.query_light_model, full=run.query_model)
+    return LanguageModelsReply(provider=run.llm.backend, models=ModelsReply(openai=pair))
 
 
 def _host(host: str | None, folder: Any) -> str:

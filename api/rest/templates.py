@@ -18,7 +18,6 @@ from api.rest.bodies.templates import (
     VersionBody,
     VersionReply,
 )
-from schemas.errors import TemplateFixedError
 from stages.queries.templates import TemplateTag
 from store.access.idempotency import once
 from store.database import Connection
@@ -74,18 +73,14 @@ async def show_version(tag: TemplateTag, version: Version, ctx: Context) -> Vers
         return await _version(connection, await templates.get(connection, tag, version))
 
 
-@router.put("/{tag}/{version}", summary="Rename a version", responses=problem_responses(404, 409, 422))
+@router.put("/{tag}/{version}", summary="Change a version", responses=problem_responses(404, 422))
 async def change_version(
     tag: TemplateTag, version: Version, body: VersionBody, ctx: Context
 ) -> VersionAndVariablesReply:
-    """Change the title of a version. Another text is refused, because stored prompts refer to the version: add a
-    version and activate it."""
+    """Change the title of a version. Another text is stored as the next version, because stored prompts refer to this
+    one; it is active if this one was. The reply has the version that was stored."""
     async with ctx.database.connection() as connection:
-        stored = await templates.get(connection, tag, version)
-        if body.template_content not in (None, stored.text):
-            raise TemplateFixedError(tag, version)
-        if body.title is not None:
-            stored = await templates.rename(connection, tag, version, body.title)
+        stored = await templates.change(connection, tag, version, title=body.title, text=body.template_content)
         return await _version(connection, stored)
 
 

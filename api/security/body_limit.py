@@ -1,5 +1,6 @@
-"""The size limit of request bodies."""
+"""The limits of request bodies: their size, and the time in which they have to arrive."""
 
+import asyncio
 from typing import NamedTuple
 
 from fastapi import HTTPException
@@ -23,11 +24,13 @@ class _Limit(NamedTuple):
 class BodyLimit:
     """Refuses a body that is too large: by its Content-Length, or as soon as the bytes received exceed the limit.
 
-    Uploads of files have a limit of their own.
+    Uploads of files have a limit of their own. A body that is not whole after `seconds` is refused too: clients that
+    send a byte now and then would fill the process with open requests.
     """
 
-    def __init__(self, app: ASGIApp, *, kilobytes: int, upload_kilobytes: int) -> None:
+    def __init__(self, app: ASGIApp, *, kilobytes: int, upload_kilobytes: int, seconds: float) -> None:
         self.app = app
+        self._seconds = seconds
         self._body = _Limit(kilobytes, "RAGQ_API_MAX_BODY_KB")
         self._upload = _Limit(upload_kilobytes, "RAGQ_API_MAX_UPLOAD_KB")
 
@@ -42,10 +45,18 @@ class BodyLimit:
         if not declared.isdecimal() or int(declared) > limit.bytes:
             raise HTTPException(413, limit.detail)
         received = 0
+        deadline: float | None = asyncio.get_running_loop().time() + self._seconds
 
         async def receive_within_limit() -> Message:
-            nonlocal received
-            message = await receive()
+            nonlocal received, deadline
+            try:
+                async with asyncio.timeout_at(deadline):
+                    message = await receive()
+            except TimeoutError:
+                detail = f"The body did not arrive within {self._seconds:g} s. RAGQ_API_BODY_SECONDS sets the limit."
+                raise HTTPException(408, detail) from None
+            if not message.get("more_body", False):
+                deadline = None
             received += len(message.get("body", b""))
             if received > limit.bytes:
                 raise HTTPException(413, limit.detail)

@@ -9,7 +9,7 @@ from schemas.settings.preset import is_preset_name
 from schemas.settings.profiles import PROFILES
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, run_settings
 
-_OF_THE_USER = (SettingSource.FILE, SettingSource.ENVIRONMENT, SettingSource.CONFIG, SettingSource.OPTION)
+_OF_THE_USER = frozenset(SettingSource) - {SettingSource.DEFAULT, SettingSource.PROFILE}
 
 
 #: JSON in Postgres keeps no order of names.

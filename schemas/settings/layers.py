@@ -24,6 +24,8 @@ class SettingSource(StrEnum):
     DEFAULT = "default"
     #: Part of the chosen profile.
     PROFILE = "profile"
+    #: Chosen for everybody over REST, and stored.
+    CHOSEN = "chosen"
     #: A line of the .env file.
     FILE = "file"
     #: A variable of the environment.
@@ -32,6 +34,10 @@ class SettingSource(StrEnum):
     CONFIG = "config"
     #: Given with --set.
     OPTION = "option"
+
+
+BELOW_CHOSEN = (SettingSource.DEFAULT, SettingSource.PROFILE)
+"""The layers that a chosen value overrides."""
 
 
 class Layer(NamedTuple):

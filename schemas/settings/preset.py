@@ -45,9 +45,11 @@ class RetrievalPreset(SettingsGroup):
     """Fusion of both searches into one list: weighted z-scores, reciprocal ranks, or weighted scores from 0 to 1."""
     dense_weight: float = Field(default=0.5, ge=0, le=1)
     """Share of the search by vector in `zscore` and `minmax`; the full-text search has the rest."""
+    late_weight: float = Field(default=0, ge=0, le=1)
+    """Share of late interaction in `zscore` and `minmax`, in corpora with a vector per token; 0 disables it."""
     rrf_k: int = Field(default=50, ge=1, le=100)
     """Added to every rank by `rrf`: larger values reduce the differences between ranks."""
-    top_k_rrf: int = Field(default=75, ge=1, le=200)
+    top_k_rrf: int = Field(default=200, ge=1, le=200)
     """Chunks kept after fusion, whichever fusion runs; at least retrieval.top_n_final."""
     top_n_final: int = Field(default=17, ge=1, le=50)
     """Chunks in the final selection."""
@@ -76,8 +78,8 @@ class RetrievalPreset(SettingsGroup):
 class RerankingPreset(SettingsGroup):
     """The ranker of the candidates."""
 
-    ranker: Literal["score-fusion", "cross-encoder", "late-interaction"] = "score-fusion"
-    """The scores of both searches together; a cross-encoder; or the token vectors of query and chunk."""
+    ranker: Literal["none", "score-fusion", "cross-encoder", "late-interaction"] = "none"
+    """The order after fusion; the scores of both searches together; a cross-encoder; or the vectors of tokens."""
     model: str = Field(default="BAAI/bge-reranker-base", min_length=1)
     """Name or folder of the cross-encoder."""
     without_weights: Literal["fail", "score-fusion"] = "fail"
@@ -232,6 +234,7 @@ ORIGINAL: Final[dict[str, bool | int | float | str]] = {
     "retrieval.lexical_limit": 5,
     "retrieval.lexical": "websearch",
     "retrieval.fusion": "rrf",
+    "retrieval.late_weight": 0.0,
     "retrieval.rrf_k": 50,
     "retrieval.top_k_rrf": 75,
     "retrieval.top_n_final": 17,

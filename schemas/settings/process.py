@@ -18,6 +18,11 @@ from schemas.settings.run import RUN_SETTINGS
 #: As browsers send it: without a path or a wildcard.
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
 
+#: Stages at a time on a server of language models, which may have 16 slots: some are read or stored meanwhile.
+_SERVER_CONCURRENCY = 20
+#: The embedded language model answers one call at a time; the others wait within their time limits.
+_EMBEDDED_CONCURRENCY = 4
+
 
 class OpenAIAddress(NamedTuple):
     """An OpenAI-compatible server."""
@@ -73,10 +78,16 @@ class ProcessSettings(SettingsGroup):
     """Seconds in which a worker that is stopped may finish its stages; then it gives them back, to be started again."""
     ragq_batch_window_ms: float = Field(default=3.0, ge=0)
     """Milliseconds that the batcher waits for the texts of other tasks."""
-    ragq_batch_tokens: int = Field(default=4096, ge=1)
+    ragq_batch_tokens: int = Field(default=2048, ge=1)
     """Maximum tokens in one forward pass of the embedder."""
+    ragq_embedding_dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """Number format of the embedder in the worker; auto is bfloat16 on processors with AMX or AVX-512 instructions for
+    it and on GPUs that support it, float16 on other GPUs, and else float32."""
     ragq_torch_threads: int = Field(default=0, ge=0)
     """Threads of a model in the worker; 0 uses the number of cores."""
+    ragq_llm_concurrency: int = Field(default=0, ge=0, le=1024)
+    """Stages at a time of the worker for language models that `ragq up` starts: a quarter more than the calls that the
+    server answers at a time, since some are read or stored meanwhile. 0 is 20 with a server, 4 without."""
     ragq_database_pool: int = Field(default=8, ge=1)
     """Maximum database connections of a process."""
     ragq_api_host: str = "127.0.0.1"
@@ -91,6 +102,8 @@ class ProcessSettings(SettingsGroup):
     """Maximum kilobytes of a request's body."""
     ragq_api_max_upload_kb: int = Field(default=20_480, ge=1)
     """Maximum kilobytes of the files of one upload."""
+    ragq_api_body_seconds: float = Field(default=60.0, gt=0)
+    """Seconds in which the body of a request must arrive."""
     ragq_api_cors_origins: str = ""
     """Origins such as `https://notes.example.org`, separated by commas, whose pages may call the API."""
     ragq_api_allowed_hosts: str = ""
@@ -99,6 +112,8 @@ class ProcessSettings(SettingsGroup):
     """Hours after which a browser must sign in with its token again."""
     ragq_crash_at: str | None = None
     """Point at which a worker kills itself; only for tests."""
+    ragq_max_file_mb: int = Field(default=256, ge=1)
+    """Maximum megabytes of a file that a command reads."""
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(str.upper)] = "INFO"
     """Log lines below this level are dropped."""
     log_format: Literal["json", "console"] = "json"
@@ -130,6 +145,12 @@ class ProcessSettings(SettingsGroup):
     def openai_server(self) -> OpenAIAddress | None:
         """The server of language models; None without one."""
         return _address(self.ragq_openai_base_url, self.ragq_openai_api_key)
+
+    @property
+    def llm_concurrency(self) -> int:
+        """RAGQ_LLM_CONCURRENCY, or what its 0 stands for."""
+        has_server = self.ollama_host is not None or self.openai_server is not None
+        return self.ragq_llm_concurrency or (_SERVER_CONCURRENCY if has_server else _EMBEDDED_CONCURRENCY)
 
     @property
     def openai_embedding_server(self) -> OpenAIAddress | None:

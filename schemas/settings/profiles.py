@@ -69,7 +69,7 @@ PROFILES: dict[str, Profile] = {
     "demo": Profile(
         "Small models that are installed with ragq; its results are not meaningful.",
         {
-            "EMBEDDING_CHUNK_STEP": Difference("4", "half as many chunks to embed"),
+            "EMBEDDING_CHUNK_STEP": Difference("8", "chunks do not overlap: a quarter as many to embed"),
             "EMBEDDING_DIMENSION": Difference("384", "the dimension of the installed embedder"),
             "EMBEDDING_TOP_K_REFERENCES": Difference("3", "leaves the judge references to reject"),
             "EMBEDDING_EMBEDDINGS_FILE": Difference(
@@ -81,10 +81,13 @@ PROFILES: dict[str, Profile] = {
             "MODEL_JUDGE_MODEL": Difference(DEMO_MODEL, _ON_ANY_MACHINE),
             "MODEL_QUANTITATIVE_MODEL": Difference(DEMO_MODEL, _ON_ANY_MACHINE),
             "QUANTITATIVE_EVIDENCE_EXTRACTOR": Difference("similarity", "the installed model extracts no quotes"),
+            "QUANTITATIVE_SIMILARITY_MAX_QUOTES": Difference("2", "keeps the prompts short"),
+            "QUANTITATIVE_SIMILARITY_THRESHOLD": Difference("0.68", "finds evidence on more items of the demo data"),
             "RAGQ_QUERY_MAX_TOKENS": Difference("400", "ends the answers of the installed model, which repeats itself"),
             "RAGQ_QUERY_TEMPERATURE": Difference("0", "the same answer every time"),
+            "RAGQ_SCORE_INPUT": Difference("evidence", "the installed model loses itself in a transcript"),
             "RAGQ_SCORE_SCHEMA": Difference("true", "the installed model writes no JSON unless it is made to"),
-            "RAGQ_SCORE_TEXT_CHARS": Difference("40", "keeps the installed model from repeating itself"),
+            "RAGQ_SCORE_TEXT_CHARS": Difference("80", "the passage that a reply repeats before each score"),
         },
     ),
 }

@@ -46,6 +46,9 @@ class RagqSettings(SettingsGroup):
     prompt_format: Literal["xml", "sentinel", "notebook"] = "xml"
     """Block of references: closed by its tag and left out when empty (xml), closed and with a sentence when empty
     (sentinel), or as in the paper's notebook, whose closing line repeats the opening tag (notebook)."""
+    score_input: Literal["transcript", "evidence"] = "transcript"
+    """What the scoring prompt shows: the transcript, or only the passages around the extracted quotes. With passages,
+    RAGQ_SCORE_SCHEMA allows N/A for items without a passage only, and the reply gives no reasons: for small models."""
     score_schema: bool = False
     """Have the server enforce a JSON schema for scores; the model then cannot reason before it answers."""
     score_text_chars: int = Field(default=0, ge=0)

@@ -1,7 +1,7 @@
-"""The values of a run and their sources: default < profile < file < environment < config < option."""
+"""The values of a run and their sources: default < profile < chosen < file < environment < config < option."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from schemas.errors import SettingsError
 from schemas.settings.changes import ChangedSetting, changed_settings
 from schemas.settings.layers import (
+    BELOW_CHOSEN,
     Given,
     Layer,
     SettingSource,
@@ -39,6 +40,17 @@ class EffectiveSettings:
     sources: dict[str, SettingSource]
     warnings: tuple[str, ...] = ()
     """One for every name in the file or the environment that has no effect, and for values that do not fit together."""
+
+    def with_chosen(self, values: Mapping[str, str]) -> "EffectiveSettings":
+        """These settings with stored values, by environment name, where nothing names another value.
+
+        Raises Refused for values that cannot be used.
+        """
+        taken = {name: text for name, text in values.items() if self.sources[name] in BELOW_CHOSEN}
+        run, problems = run_settings(self.run.values() | taken, origins=dict.fromkeys(RUN_SETTINGS, "chosen over REST"))
+        if run is None:
+            raise SettingsError(problems)
+        return replace(self, run=run, sources=self.sources | dict.fromkeys(taken, SettingSource.CHOSEN))
 
     @property
     def changed(self) -> dict[str, ChangedSetting]:

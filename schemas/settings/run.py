@@ -51,6 +51,17 @@ class RunSettings(BaseModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _passages_are_scored_in_one_way(self) -> Self:
+        if self.ragq.score_input == "evidence" and self.quantitative.severity_inference_mode == "infer":
+            raise disagreement(
+                "QUANTITATIVE_SEVERITY_INFERENCE_MODE=infer has no effect on a prompt of passages alone; set "
+                "RAGQ_SCORE_INPUT=transcript, or set QUANTITATIVE_SEVERITY_INFERENCE_MODE=strict",
+                "RAGQ_SCORE_INPUT",
+                "QUANTITATIVE_SEVERITY_INFERENCE_MODE",
+            )
+        return self
+
     @property
     def validation_model(self) -> str:
         """The model that judges references: EMBEDDING_VALIDATION_MODEL, or MODEL_JUDGE_MODEL when that is empty."""

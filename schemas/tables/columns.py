@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, DateTime, ForeignKey, Text, func
+from sqlalchemy import ARRAY, BigInteger, Column, DateTime, ForeignKey, Text, func, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 
@@ -30,6 +30,11 @@ def text_column(nullable: bool = False) -> Column[str]:
 def variant_column() -> Column[str]:
     """A TranscriptVariant."""
     return Column(Text, nullable=False, server_default="unknown")
+
+
+def dtypes_column() -> Column[list[str]]:
+    """Number formats of vectors."""
+    return Column(ARRAY(Text), nullable=False, server_default=text("'{}'"))
 
 
 def id_column() -> Column[int]:

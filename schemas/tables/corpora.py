@@ -13,6 +13,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     SmallInteger,
     Text,
     false,
@@ -20,7 +21,8 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlmodel import Field, SQLModel
 
-from schemas.tables.columns import id_column, now_column, reference_column, text_column
+from schemas.full_text import CONFIGURATION
+from schemas.tables.columns import dtypes_column, id_column, now_column, reference_column, text_column
 
 
 class CorpusTable(SQLModel, table=True):
@@ -34,11 +36,17 @@ class CorpusTable(SQLModel, table=True):
     model: str
     model_digest: str | None = None
     """None until the first batch is embedded."""
+    model_dtypes: list[str] = Field(default_factory=list, sa_column=dtypes_column())
+    """The number formats of its vectors, in order of their first batch; none is known of older batches."""
     dimension: int
     embeds_headings: bool = True
     """The headings above a chunk are embedded with it."""
     keeps_token_vectors: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
     """Each chunk has a vector per token too, for late interaction."""
+    chunk_tokens: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default="0"))
+    """The most tokens of a chunk, as the embedder counts them; 0 sizes chunks by words."""
+    reads_tokens: int | None = None
+    """The most tokens of a text that the embedder reads; None if that is not known."""
     searchable_chunks: int = 0
     """Chunks that have a vector and postings; kept with them in one transaction."""
     searchable_terms: int = 0
@@ -103,13 +111,15 @@ class ChunkTable(SQLModel, table=True):
     start_line: int
     end_line: int
     vector_status: str = Field(index=True)
+    tokens: int | None = None
+    """What is embedded of it, as the embedder counts; None for what is not embedded, and where that is not known."""
     content_tsvector: Any = Field(
         default=None,
         sa_column=Column(
             TSVECTOR,
             Computed(
                 "CASE WHEN level::text ~ '-chunk$'::text"
-                " THEN to_tsvector('english'::regconfig, coalesce(heading_breadcrumbs, '') || ' ' || content)"
+                f" THEN to_tsvector('{CONFIGURATION}'::regconfig, coalesce(heading_breadcrumbs, '') || ' ' || content)"
                 " ELSE NULL::tsvector END",
                 persisted=True,
             ),
@@ -138,17 +148,43 @@ class ChunkTokenVectorsTable(SQLModel, table=True):
     vectors: Any = Field(sa_column=Column(ARRAY(HALFVEC), nullable=False))
 
 
-class ChunkTermTable(SQLModel, table=True):
-    """How often a stemmed term occurs in a searchable chunk: the postings that BM25 is computed from."""
+class PostingSegmentTable(SQLModel, table=True):
+    """Chunks whose postings are stored together: those of a batch, or of several that were merged.
 
-    __tablename__ = "chunk_term"
-    __table_args__ = (
-        Index("ix_chunk_term_posting", "corpus_id", "term", postgresql_include=["chunk_id", "frequency", "length"]),
-    )
+    The packed columns are big-endian numbers, one per chunk in the order of ids.
+    """
 
-    chunk_id: int = Field(sa_column=reference_column("chunks.id", primary_key=True))
-    term: str = Field(sa_column=Column(Text, primary_key=True))
-    corpus_id: int = Field(sa_column=Column(Integer, nullable=False))
-    frequency: int = Field(sa_column=Column(SmallInteger, nullable=False))
-    length: int
-    """Terms of the chunk, with repetitions."""
+    __tablename__ = "posting_segment"
+    __table_args__ = (Index("ix_posting_segment_corpus_id", "corpus_id"),)
+
+    id: int | None = Field(default=None, sa_column=id_column())
+    corpus_id: int = Field(sa_column=reference_column("corpus.id"))
+    chunks: int
+    live: int
+    """Chunks of it that can be found; the others were withdrawn."""
+    first_chunk_id: int = Field(sa_column=Column(BigInteger, nullable=False))
+    last_chunk_id: int = Field(sa_column=Column(BigInteger, nullable=False))
+    chunk_ids: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    """Of 8 bytes each."""
+    lengths: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    """Terms of each chunk, with repetitions, in 4 bytes; -1 for a chunk that was withdrawn."""
+
+
+class PostingBlockTable(SQLModel, table=True):
+    """How often some terms occur in the chunks of a segment: the postings that BM25 is computed from.
+
+    A term is in one block of several terms, or in blocks of its own, numbered by `part`.
+    """
+
+    __tablename__ = "posting_block"
+
+    segment_id: int = Field(sa_column=reference_column("posting_segment.id", primary_key=True))
+    first_term: str = Field(sa_column=Column(Text(collation="C"), primary_key=True))
+    part: int = Field(sa_column=Column(Integer, primary_key=True))
+    terms: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
+    ends: list[int] = Field(sa_column=Column(ARRAY(SmallInteger), nullable=False))
+    """For each term the number of postings of the block up to and with its own."""
+    places: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    """For each posting the place of its chunk in the segment, in 2 bytes."""
+    frequencies: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    """For each posting how often the term occurs, less one, in 1 byte."""

@@ -1,9 +1,9 @@
-"""Presets and prompt templates: how queries are run, kept where everybody who runs them sees the same."""
+"""How queries are run, kept where everybody who runs them sees the same: presets, prompt templates, models."""
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, Index, UniqueConstraint, func, text
+from sqlalchemy import CheckConstraint, Column, Index, Text, UniqueConstraint, func, text
 from sqlmodel import Field, SQLModel
 
 from schemas.tables.columns import id_column, json_column, now_column, text_column
@@ -58,4 +58,14 @@ class PromptMetaTable(SQLModel, table=True):
     variables: list[Any] = Field(sa_column=json_column())
     """Objects with `variable_name` and `variable_description`."""
     created_at: datetime | None = Field(default=None, sa_column=now_column())
+    updated_at: datetime | None = Field(default=None, sa_column=now_column())
+
+
+class ChosenSettingTable(SQLModel, table=True):
+    """A setting of new runs that was chosen over REST. The environment and .env files override it."""
+
+    __tablename__ = "chosen_setting"
+
+    name: str = Field(sa_column=Column(Text, primary_key=True))
+    value: str = Field(sa_column=text_column())
     updated_at: datetime | None = Field(default=None, sa_column=now_column())

@@ -8,6 +8,7 @@ from sqlalchemy import ARRAY, Column, Index, Integer, Text, UniqueConstraint, te
 from sqlmodel import Field, SQLModel
 
 from schemas.tables.columns import (
+    dtypes_column,
     id_column,
     json_column,
     now_column,
@@ -47,6 +48,8 @@ class ReferenceIndexTable(SQLModel, table=True):
     backend: str
     model: str
     model_digest: str | None = None
+    model_dtypes: list[str] = Field(default_factory=list, sa_column=dtypes_column())
+    """The number formats of its vectors; none is known of older and imported indexes."""
     dimension: int
     chunk_size: int
     chunk_step: int

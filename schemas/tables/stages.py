@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from pgvector.sqlalchemy import VECTOR
-from sqlalchemy import BigInteger, Column, Index, Text, UniqueConstraint, text
+from sqlalchemy import BigInteger, Boolean, Column, Index, LargeBinary, Text, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 from schemas.tables.columns import id_column, json_column, reference_column, text_column, time_column
@@ -78,7 +78,12 @@ class StageVectorTable(SQLModel, table=True):
     """A vector that an attempt stored, by its position in the output's own order."""
 
     __tablename__ = "stage_vector"
+    __table_args__ = (Index("ix_stage_vector_text_key", "text_key", postgresql_where=text("text_key IS NOT NULL")),)
 
     attempt_id: int = Field(sa_column=reference_column("stage_attempt.id", primary_key=True))
     ordinal: int = Field(sa_column=Column(BigInteger, primary_key=True))
     vector: Any = Field(sa_column=Column(VECTOR, nullable=False))
+    text_key: bytes | None = Field(default=None, sa_column=Column(LargeBinary, nullable=True))
+    """A hash over the text, the model and its settings, by which an equal text finds the vector; None of older rows."""
+    is_cut: bool | None = Field(default=None, sa_column=Column(Boolean, nullable=True))
+    """Whether the model read only a part of the text."""

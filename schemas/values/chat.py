@@ -3,9 +3,9 @@
 import json
 from enum import StrEnum
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from schemas.values.base import Value
 
@@ -95,6 +95,14 @@ class TokenSignals(Value):
     """Logarithm of the total probability of the likeliest tokens; at most 0."""
 
 
+def _possible(count: Any) -> Any:
+    return None if isinstance(count, int) and not 0 <= count < 2**31 else count
+
+
+TokenCount = Annotated[int | None, BeforeValidator(_possible)]
+"""What a server reports; None if it reports nothing, or a number that no reply has and no column holds."""
+
+
 class ChatReply(Value):
     """The reply to one call."""
 
@@ -103,8 +111,8 @@ class ChatReply(Value):
     digest: str
     """Identifies the exact weights, as the server reports them; empty if it reports none."""
     stop_reason: str
-    prompt_tokens: int | None = None
-    reply_tokens: int | None = None
+    prompt_tokens: TokenCount = None
+    reply_tokens: TokenCount = None
     seconds: float
     tokens: TokenSignals | None = None
     """None if token probabilities were not requested, or the server reports none."""

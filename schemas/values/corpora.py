@@ -56,6 +56,8 @@ class CutChunk(Value):
     start_line: int
     end_line: int
     vector_status: VectorStatus
+    tokens: int | None = None
+    """What will be embedded of it, as the embedder counts; None if that is not known."""
 
 
 class EmbeddedBatch(Value):
@@ -73,6 +75,10 @@ class EmbeddedBatch(Value):
     """Chunks that are longer than the embedder reads, and were cut."""
     cut_chunk_ids: tuple[int, ...] = ()
     """These chunks."""
+    dtype: str = ""
+    """The number format that the embedder computed in; empty if its server reports none."""
+    reused_texts: int = 0
+    """Texts whose vectors were stored before, and were not computed again."""
 
 
 class PublishedBatch(Value):

@@ -58,6 +58,8 @@ class EmbeddedEvidence(Value):
     """Items whose evidence is longer than the embedder reads, and was cut."""
     cut_items: tuple[PHQ8Item, ...] = ()
     """These items."""
+    reused_texts: int = 0
+    """Texts whose vectors were stored before, and were not computed again."""
 
 
 class Reference(Value):

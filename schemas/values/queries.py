@@ -66,6 +66,10 @@ class EmbeddedQuery(Value):
     """Texts that are longer than the embedder reads, and were cut."""
     cut: tuple[int, ...] = ()
     """Their positions, from 0."""
+    dtype: str = ""
+    """The number format that the embedder computed in; empty if its server reports none."""
+    reused_texts: int = 0
+    """Texts whose vectors were stored before, and were not computed again."""
 
 
 class Leg(StrEnum):
@@ -73,6 +77,8 @@ class Leg(StrEnum):
 
     DENSE = "dense"
     LEXICAL = "lexical"
+    LATE_INTERACTION = "late_interaction"
+    """The token vectors of the query and of what the other searches found."""
 
 
 class Hit(Value):
@@ -80,7 +86,8 @@ class Hit(Value):
 
     chunk_id: int
     score: float
-    """Cosine for the dense leg; the score of the scorer for the lexical leg. Higher is better."""
+    """Cosine for the dense leg; the score of the scorer for the lexical leg; MaxSim for late interaction. Higher is
+    better."""
 
 
 class RankedList(Value):
@@ -99,6 +106,7 @@ class FusedHit(Value):
     dense_rank: int | None
     """Its best rank, from 1, over the dense lists; None if it is in none of them."""
     lexical_rank: int | None
+    late_rank: int | None = None
 
 
 class RetrievedChunks(Value):
@@ -129,6 +137,7 @@ class RerankedChunk(Value):
     fused_score: float
     dense_rank: int | None
     lexical_rank: int | None
+    late_rank: int | None = None
     rerank_score: float
     entity_boost: float
     intent_boost: float
@@ -255,6 +264,8 @@ class AnswerBasis(Value):
     """Passages that were dropped as too short; None where that was not counted."""
     cut_texts: int = 0
     """Texts of the question that are longer than the embedder reads, and were cut."""
+    cut_chunks: int = 0
+    """Chunks of the sources that are longer than the embedder reads, as far as their tokens were counted."""
 
 
 class Answer(Value):

@@ -30,6 +30,10 @@ class EmbeddedChunks(Value):
     """Windows that are longer than the embedder reads, and were cut."""
     cut: tuple[int, ...] = ()
     """Their positions, from 0."""
+    dtype: str = ""
+    """The number format that the embedder computed in; empty if its server reports none."""
+    reused_texts: int = 0
+    """Texts whose vectors were stored before, and were not computed again."""
 
 
 class FinishedBatch(Value):

@@ -12,6 +12,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.values.query_sets import QuerySet
 from services.corpora import corpus_of_name, corpus_to_ask, embedder_settings
 from services.new_runs import PlannedRun
+from services.questions.chosen_models import with_chosen_models
 from stages.queries.expand import pasted_expansion
 from stages.queries.rankers.late_interaction import LATE_INTERACTION
 from stages.queries.templates import TemplateTag
@@ -54,6 +55,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     for settings that name another embedder than the corpus's; LLMResponseParseError for a pasted expansion that
     cannot be used.
     """
+    settings = await with_chosen_models(connection, settings)
     _refuse_text_in_ids(request.queries)
     if request.expansion_reply is not None:
         pasted_expansion(request.expansion_reply)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from pydantic import ValidationError
@@ -11,13 +11,26 @@ from schemas.errors import WorkFileError
 from schemas.values.corpora import Bibliography
 from stages.corpora.blocks import BlockKind, MarkdownDocument
 
+_LONGEST_FRONT_MATTER: Final = 64_000
+
+
+class _Plain(yaml.BaseLoader):
+    """Without aliases, a few of which can stand for millions of characters. Every scalar stays text, an ISBN too."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, "an alias", mark)
+        return super().compose_node(parent, index)
+
 
 def bibliography(document: MarkdownDocument, *, given: Mapping[str, Any], file_name: str) -> Bibliography:
     """The fields of a work: given values override its front matter.
 
     Without a title there, it is the first heading of level 1, else the file name without its suffix. Keys of the front
     matter that are not fields of Bibliography are ignored; `author` is read as `authors`, and a list of authors is
-    joined by commas. Raises WorkFileError when the front matter is not a YAML mapping, or a value is invalid.
+    joined by commas. Raises WorkFileError when the front matter is not a YAML mapping without aliases, is longer than
+    64,000 characters, or has an invalid value.
     """
     fields = {**_front_matter(document.front_matter, file_name), **given}
     if not fields.get("title"):
@@ -30,15 +43,17 @@ def bibliography(document: MarkdownDocument, *, given: Mapping[str, Any], file_n
 
 
 def _front_matter(text: str, file_name: str) -> dict[str, Any]:
+    if len(text) > _LONGEST_FRONT_MATTER:
+        problem = f"its front matter has more than {_LONGEST_FRONT_MATTER} characters; shorten it."
+        raise WorkFileError(file_name, problem)
     try:
-        # Every scalar stays text: an ISBN must not become a number.
-        found = yaml.load(text, Loader=yaml.BaseLoader)
-    except yaml.YAMLError as error:
+        found = yaml.load(text, Loader=_Plain)
+    except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         raise WorkFileError(
             file_name,
-            "the front matter is not YAML; correct it, or put a blank line before a first line of dashes that does not "
-            "start front matter.",
+            "the front matter is not YAML without aliases; correct it, or put a blank line before a first line of "
+            "dashes that does not start front matter.",
             line=None if mark is None else mark.line + 2,
         ) from None
     if found is None:
@@ -58,8 +73,8 @@ def _front_matter(text: str, file_name: str) -> dict[str, Any]:
 
 def _value(value: Any) -> Any:
     match value:
-        case list():
-            return ", ".join(map(str, value))
+        case list() if all(isinstance(part, str) for part in value):
+            return ", ".join(value)
         case str():
             return value.strip() or None
     return value

@@ -11,6 +11,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from stages.corpora.lines import lines_of, passage
+from stages.texts.markdown import commonmark
 
 #: Headings of a deeper level are text.
 DEEPEST_HEADING = 5
@@ -71,7 +72,7 @@ def read_markdown(markdown: str) -> MarkdownDocument:
 
 @cache
 def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark").enable("table").use(front_matter_plugin)
+    return commonmark().enable("table").use(front_matter_plugin)
 
 
 def _top_level(tokens: Sequence[Token]) -> Iterator[tuple[Token, Sequence[Token]]]:

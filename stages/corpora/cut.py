@@ -4,6 +4,7 @@ from schemas.statuses import VectorStatus
 from schemas.values.corpora import CutChunk
 from stages.corpora.blocks import Block, BlockKind, MarkdownDocument
 from stages.corpora.lines import passage
+from stages.corpora.measures import Measure, Words
 from stages.corpora.packing import ChunkSize, pack
 from stages.corpora.sections import Section, sections
 from stages.corpora.sentences import Sentence, sentences
@@ -11,7 +12,13 @@ from stages.corpora.sentences import Sentence, sentences
 _UNSEARCHED = {BlockKind.TABLE: VectorStatus.TABLE, BlockKind.FIGURE: VectorStatus.FIGURE}
 
 
-def cut_work(document: MarkdownDocument, *, title: str, size: ChunkSize = ChunkSize()) -> list[CutChunk]:  # noqa: B008
+def cut_work(
+    document: MarkdownDocument,
+    *,
+    title: str,
+    size: ChunkSize = ChunkSize(),  # noqa: B008
+    measure: Measure = Words(),  # noqa: B008
+) -> list[CutChunk]:
     """The chunks of a work: each section's heading chunk, followed by the section's own content in the order of lines.
 
     A heading chunk has the lines of its section, including deeper sections, and the next heading chunk around it as
@@ -26,7 +33,7 @@ def cut_work(document: MarkdownDocument, *, title: str, size: ChunkSize = ChunkS
         if not heading.content.strip():
             continue
         chunks.append(heading)
-        chunks += sorted(_content_chunks(section, places[-1], size), key=lambda chunk: chunk.start_line)
+        chunks += sorted(_content_chunks(section, places[-1], size, measure), key=lambda chunk: chunk.start_line)
     return chunks
 
 
@@ -42,14 +49,15 @@ def _heading_chunk(document: MarkdownDocument, section: Section, parent: int | N
     )
 
 
-def _content_chunks(section: Section, parent: int, size: ChunkSize) -> list[CutChunk]:
+def _content_chunks(section: Section, parent: int, size: ChunkSize, measure: Measure) -> list[CutChunk]:
+    left = size.without(measure.around(section.breadcrumbs))
     text = [
         sentence
         for block in section.own
         if block.kind is BlockKind.TEXT
-        for sentence in sentences(block, max_words=size.most)
+        for sentence in sentences(block, measure=measure, most=left.most)
     ]
-    packed = [_text_chunk(section, parent, chunk) for chunk in pack(text, size)]
+    packed = [_text_chunk(section, parent, chunk) for chunk in pack(text, left)]
     return packed + [_block_chunk(section, parent, block) for block in section.own if block.kind in _UNSEARCHED]
 
 

@@ -33,5 +33,5 @@ async def embed_chunks(
     if not chunks:
         return TextVectors(np.empty((0, dimension), dtype=np.float32))
     texts = [embedded_text(chunk, embeds_headings=embeds_headings) for chunk in chunks]
-    matrix, cut = await embedder.embed_batch(texts, timeout_s=timeout_s, truncate=True)
-    return TextVectors(unit_rows(matrix, rows=len(texts), dimension=dimension), cut)
+    found = await embedder.embed_batch(texts, timeout_s=timeout_s, truncate=True)
+    return found._replace(vectors=unit_rows(found.vectors, rows=len(texts), dimension=dimension))

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import sentencex
 
 from stages.corpora.blocks import Block
+from stages.corpora.measures import Measure
 
 _LANGUAGE = "en"
 _SPACE = re.compile(r"\s")
-_LINK_TARGET = re.compile(r"\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
+_AT_ONCE: Final = 10_000
+"""The splitter's time grows with the square of the length of some texts. A longer paragraph is split in parts."""
 
 
 class Sentence(NamedTuple):
@@ -20,23 +22,16 @@ class Sentence(NamedTuple):
     """Without line ends and spaces around it; never empty."""
     start_line: int
     end_line: int
-    words: int
+    length: int
+    """By the measure of the corpus."""
 
 
-def count_words(markdown: str) -> int:
-    """The number of words of a text, without link targets; a word has at least one letter or digit.
-
-    >>> count_words("- see [the **leaf**](http://example.org/a/b) - twice")
-    4
-    """
-    return sum(any(map(str.isalnum, part)) for part in _LINK_TARGET.sub("]", markdown).split())
-
-
-def sentences(block: Block, *, max_words: int) -> Iterator[Sentence]:
-    """The sentences of a block of text, in order. One of more than `max_words` words is split.
+def sentences(block: Block, *, measure: Measure, most: int) -> Iterator[Sentence]:
+    """The sentences of a block of text, in order. One that is longer than `most` is split.
 
     If the block's text does not have a line for each of the block's lines, each sentence has all lines of the block.
     """
+    line, counted = block.start_line, 0
     is_aligned = block.text.count("\n") == block.end_line - block.start_line
     for start, end in _spans(block.text):
         text = block.text[start:end].strip()
@@ -45,24 +40,27 @@ def sentences(block: Block, *, max_words: int) -> Iterator[Sentence]:
         first, last = block.start_line, block.end_line
         if is_aligned:
             lead = len(block.text[start:end]) - len(block.text[start:end].lstrip())
-            first = block.start_line + block.text.count("\n", 0, start + lead)
-            last = first + text.count("\n")
-        for piece in _pieces(" ".join(text.split()), max_words):
-            yield Sentence(piece, first, last, count_words(piece))
+            line += block.text.count("\n", counted, start + lead)
+            counted = start + lead
+            first, last = line, line + text.count("\n")
+        for piece in measure.pieces(" ".join(text.split()), most):
+            yield Sentence(piece, first, last, measure.length(piece))
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
     # The splitter treats line ends as ends of sentences, and fails at some of the rarer spaces.
     start = 0
-    for sentence in sentencex.segment(_LANGUAGE, _SPACE.sub(" ", text)):
-        yield start, start + len(sentence)
-        start += len(sentence)
+    for part in _parts(_SPACE.sub(" ", text)):
+        for sentence in sentencex.segment(_LANGUAGE, part):
+            yield start, start + len(sentence)
+            start += len(sentence)
 
 
-def _pieces(text: str, max_words: int) -> Iterator[str]:
-    parts = text.split(" ")
-    if len(parts) <= max_words:
-        yield text
-        return
-    for start in range(0, len(parts), max_words):
-        yield " ".join(parts[start : start + max_words])
+def _parts(text: str) -> Iterator[str]:
+    """The text in parts of at most _AT_ONCE characters, which end after a space where they have one."""
+    start = 0
+    while len(text) - start > _AT_ONCE:
+        end = (text.rfind(" ", start, start + _AT_ONCE) + 1) or start + _AT_ONCE
+        yield text[start:end]
+        start = end
+    yield text[start:]

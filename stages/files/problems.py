@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from schemas.errors import Refused
 from schemas.values.interviews import FileProblem
+from stages.texts.listed import first_lines
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -19,15 +20,14 @@ class Parsed(NamedTuple, Generic[T_co]):
 
 
 class ProblemsFound(Refused):
-    """Files that cannot be used; `problems` has each problem, the message a line for each."""
+    """Files that cannot be used; `problems` has each problem, the message the first twenty."""
 
     def __init__(
         self, problems: Iterable[FileProblem], *, of: str = "data set", consequence: str = "nothing was imported"
     ) -> None:
         self.problems = tuple(problems)
         count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        lines = "\n".join(f"  {problem}" for problem in self.problems)
-        super().__init__(f"The {of} has {count}; {consequence}.\n{lines}")
+        super().__init__(f"The {of} has {count}; {consequence}.\n{first_lines(self.problems)}")
 
 
 def validation_problems(

@@ -30,20 +30,21 @@ def parse_records(
 
     Problems are what pydantic refuses and ids that an earlier line has. They name the line, never its content.
     """
-    lines, problems = numbered_lines(data, file=file, what_to_do=what_to_do)
+    lines, of_file = numbered_lines(data, file=file, what_to_do=what_to_do)
+    problems = [*of_file]
     records: list[Record] = []
     line_of: dict[str, int] = {}
     for place, (line, text) in enumerate(lines, start=1):
         try:
             record = read(place, text)
         except ValidationError as error:
-            problems += tuple(validation_problems(error, file=file, line=line, what_to_do=what_to_do))
+            problems += validation_problems(error, file=file, line=line, what_to_do=what_to_do)
             continue
         first = line_of.setdefault(record.id, line)
         if first != line:
             repeated = f"has the id of line {first}"
-            problems += (
-                FileProblem(file=file, line=line, found=repeated, what_to_do="give each line an id of its own"),
+            problems.append(
+                FileProblem(file=file, line=line, found=repeated, what_to_do="give each line an id of its own")
             )
         records.append(record)
-    return Parsed(tuple(records), problems)
+    return Parsed(tuple(records), tuple(problems))

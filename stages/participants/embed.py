@@ -62,6 +62,7 @@ async def embed_evidence(
         embedding_calls=len(calls),
         cut_texts=len(cut),
         cut_items=cut,
+        reused_texts=sum(found.reused for found in embedded),
     )
     return EvidenceVectors(evidence, np.concatenate([np.empty((0, dimension), dtype=np.float32), *matrices]))
 
@@ -71,15 +72,17 @@ async def embed_chunks(
 ) -> tuple[EmbeddedChunks, Vectors]:
     """One row of length 1 per chunk of a transcript, in one call. Raises as `embed_evidence` does."""
     said = [straight_apostrophes(text) for text in texts]
-    matrix, cut = await embedder.embed_batch(said, timeout_s=timeout_s, truncate=truncate)
-    vectors = unit_rows(matrix, rows=len(texts), dimension=dimension)
+    found = await embedder.embed_batch(said, timeout_s=timeout_s, truncate=truncate)
+    vectors = unit_rows(found.vectors, rows=len(texts), dimension=dimension)
     embedded = EmbeddedChunks(
         model=embedder.name,
         model_digest=await embedder.digest(),
         dimension=dimension,
         vectors=len(vectors),
-        cut_texts=len(cut),
-        cut=cut,
+        cut_texts=len(found.cut),
+        cut=found.cut,
+        dtype=await embedder.dtype(),
+        reused_texts=found.reused,
     )
     return embedded, vectors
 

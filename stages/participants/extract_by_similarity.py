@@ -41,7 +41,7 @@ async def extract_by_similarity(
         )
     descriptions = [(item, text) for item in PHQ8Item for text in DESCRIPTIONS[item]]
     texts = [straight_apostrophes(text) for text in [*(text for _, text in descriptions), *utterances]]
-    matrix, cut = await embedder.embed_batch(texts, timeout_s=timeout_s, truncate=truncate)
+    matrix, cut, _ = await embedder.embed_batch(texts, timeout_s=timeout_s, truncate=truncate)
     rows = unit_rows(matrix, rows=len(texts))
     described, said = rows[: len(descriptions)], rows[len(descriptions) :]
 

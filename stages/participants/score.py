@@ -10,7 +10,7 @@ from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import Consistency, ItemAnswer, ItemScore, NAReason, ParticipantScores
 from stages.participants.score_prompt import SeverityMode
 from stages.participants.score_reply import ParsedScores, parse_scores
-from stages.participants.score_schema import score_json_schema
+from stages.participants.score_schema import evidence_json_schema, score_json_schema
 from stages.participants.totals import totals_of
 from stages.ports import ChatModel
 from stages.replies.asking import ReplyReader, UsableReply, ask_until_usable
@@ -34,6 +34,8 @@ class ScoringPlan:
     """The largest length of each evidence and each reason in the schema."""
     severity_mode: SeverityMode
     """That of the assembled prompt."""
+    passages: Mapping[PHQ8Item, str] | None
+    """Those that the prompt shows instead of the transcript; None if it shows that."""
     track_na_reasons: bool
     token_signals: bool
     """Request the log-probabilities for token signals."""
@@ -64,7 +66,10 @@ async def score_participant(
 
 def scoring_call(prompt: AssembledPrompt, *, plan: ScoringPlan, sample: int = 0) -> ChatCall:
     """The call that scores a participant."""
-    schema = score_json_schema(plan.severity_mode, max_text_chars=plan.max_text_chars)
+    if plan.passages is None:
+        schema = score_json_schema(plan.severity_mode, max_text_chars=plan.max_text_chars)
+    else:
+        schema = evidence_json_schema(plan.passages, max_text_chars=plan.max_text_chars)
     return ChatCall(
         model=plan.model,
         messages=prompt.messages,

@@ -7,6 +7,7 @@ from typing import Any
 from schemas.errors import ScoringSchemaError
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import InferenceType, ItemAnswer
+from stages.participants.evidence_prompt import NOTHING_SAID
 from stages.participants.score_prompt import SeverityMode
 from stages.replies.strict import json_type
 from stages.texts.storable import can_be_stored
@@ -40,6 +41,25 @@ def score_json_schema(severity_mode: SeverityMode, *, max_text_chars: int | None
         answer["inference_type"] = {"enum": [*(kind.value for kind in InferenceType), None]}
         answer["inference_marker"] = {"type": ["string", "null"]}
     return _object({item.evidence_key: _object(answer) for item in PHQ8Item})
+
+
+def evidence_json_schema(passages: Mapping[PHQ8Item, str], *, max_text_chars: int | None) -> dict[str, Any]:
+    """The schema of a reply to a prompt that shows passages.
+
+    Such a reply repeats the passage of each item, cut at `max_text_chars`, before its score: a small model has it in
+    view then. An item with a passage has a score, one without is "N/A"; there are no reasons.
+    """
+
+    def answer(passage: str | None) -> dict[str, Any]:
+        return _object(
+            {
+                "evidence": {"const": NOTHING_SAID if passage is None else passage[:max_text_chars]},
+                "score": {"const": _NOT_SCORED} if passage is None else {"enum": [*_SCORES]},
+                "confidence": {"enum": [*_CONFIDENCES]},
+            }
+        )
+
+    return _object({item.evidence_key: answer(passages.get(item)) for item in PHQ8Item})
 
 
 def item_answers(reply: Mapping[str, Any], *, raw: str, severity_mode: SeverityMode) -> dict[PHQ8Item, ItemAnswer]:

@@ -45,7 +45,8 @@ def _of_json(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
 
 
 def _of_csv(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
-    rows, problems = parse_rows(data, file=file, separator=Separator.COMMA, columns=("Participant_ID", "split"))
+    rows, of_file = parse_rows(data, file=file, separator=Separator.COMMA, columns=("Participant_ID", "split"))
+    problems = [*of_file]
     listed: dict[str, list[int]] = {}
     for row in rows:
         cell = row.cells["Participant_ID"].strip()
@@ -53,8 +54,8 @@ def _of_csv(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
             listed.setdefault(row.cells["split"].strip(), []).append(int(cell))
         else:
             found = "Participant_ID is not a whole number, 1..999999"
-            problems += (FileProblem(file=file, line=row.line, found=found, what_to_do="write the number"),)
-    return Parsed(listed, problems)
+            problems.append(FileProblem(file=file, line=row.line, found=found, what_to_do="write the number"))
+    return Parsed(listed, tuple(problems))
 
 
 def _wrong(listed: Mapping[str, Sequence[int]], file: str) -> Iterator[FileProblem]:

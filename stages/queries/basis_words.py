@@ -39,6 +39,9 @@ def basis_in_words(basis: AnswerBasis) -> list[str]:
         words.append(f"Ranked by {basis.ranker}.")
     if basis.cut_texts:
         words.append(f"{_count(basis.cut_texts, 'text')} of the question longer than the embedder reads, and cut.")
+    if basis.cut_chunks:
+        of_sources = _count(basis.cut_chunks, "chunk")
+        words.append(f"{of_sources} of the sources longer than the embedder reads: their ends were not compared.")
     if basis.shown < basis.available:
         words.append(f"The prompt has {basis.shown} of {basis.available} available sources.")
     return words

@@ -4,11 +4,9 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
-from markdown_it import MarkdownIt
+from stages.texts.markdown import commonmark
 
-_MARKDOWN = MarkdownIt("commonmark").disable(
-    ["link", "image", "reference", "autolink", "html_inline", "html_block", "code"]
-)
+_MARKDOWN = commonmark().disable(["link", "image", "reference", "autolink", "html_inline", "html_block", "code"])
 """Labels are not links, whatever follows them, and indented lines of an answer are not code."""
 
 CITATION: Final = re.compile(r"\[(S[1-9]\d*(?:\s*[,;]\s*S[1-9]\d*)*)\]")

@@ -1,10 +1,12 @@
 """Stage `embed`: the texts of a query as vectors, in one call."""
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.queries import EmbeddedQuery, Expansion, QueryText
 from stages.corpora.embed_tokens import embed_tokens
+from stages.number_formats import refuse_mixture
 from stages.ports import Embedder, TokenEmbedder, Vectors
 from stages.vectors import unit_rows
 
@@ -29,48 +31,60 @@ async def embed_query(
     embedder: Embedder,
     dimension: int,
     digest: str,
+    dtypes: Collection[str] = (),
     timeout_s: float,
 ) -> EmbeddedTexts:
     """Embed all texts of a query in one call, with the model weights that the corpus was embedded with.
 
     Texts that are longer than the embedder reads are cut, and named.
 
-    `dimension` and `digest` are those of the corpus; an empty digest, on either side, is unknown and not compared.
-    Raises EmbeddingArtifactMismatchError for other weights, before any call; what `unit_rows` raises; and the
-    embedder's errors unchanged.
+    `dimension`, `digest` and `dtypes` are those of the corpus; an empty digest, on either side, is unknown and not
+    compared. Raises EmbeddingArtifactMismatchError for other weights or number formats, before any call; what
+    `unit_rows` raises; and the embedder's errors unchanged.
     """
-    found = await same_weights(embedder, digest)
+    weights = await same_weights(embedder, digest, dtypes)
     texts = query_texts(query, expansion)
-    matrix, cut = await embedder.embed_batch([text for _, text in texts], timeout_s=timeout_s, truncate=True)
+    found = await embedder.embed_batch([text for _, text in texts], timeout_s=timeout_s, truncate=True)
     embedded = EmbeddedQuery(
         model=embedder.name,
-        model_digest=found,
+        model_digest=weights,
         dimension=dimension,
         texts=tuple(kind for kind, _ in texts),
-        cut_texts=len(cut),
-        cut=cut,
+        cut_texts=len(found.cut),
+        cut=found.cut,
+        dtype=await embedder.dtype(),
+        reused_texts=found.reused,
     )
-    return EmbeddedTexts(embedded, unit_rows(matrix, rows=len(texts), dimension=dimension))
+    return EmbeddedTexts(embedded, unit_rows(found.vectors, rows=len(texts), dimension=dimension))
 
 
 async def embed_question_tokens(
-    query: str, *, embedder: TokenEmbedder, dimension: int, digest: str, timeout_s: float
+    query: str,
+    *,
+    embedder: TokenEmbedder,
+    dimension: int,
+    digest: str,
+    dtypes: Collection[str] = (),
+    timeout_s: float,
 ) -> Vectors:
     """One row of length 1 per token of the query, with the model weights that the corpus was embedded with.
 
     Raises as `embed_query` does.
     """
-    await same_weights(embedder, digest)
+    await same_weights(embedder, digest, dtypes)
     (tokens,) = await embed_tokens([query], embedder=embedder, dimension=dimension, timeout_s=timeout_s)
     return tokens
 
 
-async def same_weights(embedder: Embedder | TokenEmbedder, digest: str) -> str:
-    """The digest of an embedder. Raises EmbeddingArtifactMismatchError when the corpus has another known digest."""
+async def same_weights(embedder: Embedder | TokenEmbedder, digest: str, dtypes: Collection[str]) -> str:
+    """The digest of an embedder. Raises EmbeddingArtifactMismatchError when the corpus has another known digest, or
+    number formats whose vectors cannot be compared.
+    """
     found = await embedder.digest()
     if digest and found and digest != found:
         raise EmbeddingArtifactMismatchError(
             f"The corpus was embedded with weights {digest[:12]}, and model '{embedder.name}' now has {found[:12]}; "
             "embed the corpus again, or restore the model."
         )
+    refuse_mixture(await embedder.dtype(), dtypes, what="The corpus")
     return found

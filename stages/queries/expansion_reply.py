@@ -12,9 +12,7 @@ from stages.texts.storable import can_be_stored
 
 _OPENING_FENCE = re.compile(r"```json\b", re.IGNORECASE)
 _ANY_OPENING_FENCE = re.compile(r"```\w*")
-_CLOSING_FENCE = re.compile(r"^\s*```|```\s*$", re.MULTILINE)
-"""JSON has no line breaks inside strings, so backticks at either end of a line close the fence."""
-
+_FENCE: Final = "```"
 _INTENT_CHARS: Final = 50
 
 
@@ -78,9 +76,19 @@ def _unfenced(text: str) -> str:
     opening = None if text.startswith("{") else _OPENING_FENCE.search(text) or _ANY_OPENING_FENCE.search(text)
     if opening is None:
         return text
-    body = text[opening.end() :]
-    closing = _CLOSING_FENCE.search(body)
-    return (body[: closing.start()] if closing else body).strip()
+    return _before_closing_fence(text[opening.end() :]).strip()
+
+
+def _before_closing_fence(body: str) -> str:
+    """JSON has no line breaks inside strings, so backticks at either end of a line close the fence."""
+    at = 0
+    for line in body.splitlines(keepends=True):
+        if line.lstrip().startswith(_FENCE):
+            return body[:at]
+        if line.rstrip().endswith(_FENCE):
+            return body[: at + len(line.rstrip()) - len(_FENCE)]
+        at += len(line)
+    return body
 
 
 def _shape_violations(reply: dict[str, Any]) -> dict[str, str]:

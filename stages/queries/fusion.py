@@ -15,6 +15,8 @@ class FusionSettings(NamedTuple):
     rrf_k: int
     dense_weight: float
     """The share of the dense leg, 0 to 1; the lexical leg has the rest. `rrf` ignores it: all lists weigh the same."""
+    late_weight: float
+    """The share of late interaction, 0 to 1; both other legs share the rest. `rrf` ignores it too."""
     lexical_limit: int
     """The largest number of hits of a lexical list."""
 
@@ -31,9 +33,15 @@ def fuse(lists: Sequence[RankedList], *, fusion: str, settings: FusionSettings) 
     if fusion not in FUSIONS:
         raise ValueError(f"There is no fusion '{fusion}'; there are {', '.join(FUSIONS)}.")
     scores = FUSIONS[fusion](lists, settings)
-    dense, lexical = (_best_ranks(ranked for ranked in lists if ranked.leg is leg) for leg in (Leg.DENSE, Leg.LEXICAL))
+    ranks = {leg: _best_ranks(ranked for ranked in lists if ranked.leg is leg) for leg in Leg}
     hits = [
-        FusedHit(chunk_id=id_, fused_score=scores[id_], dense_rank=dense.get(id_), lexical_rank=lexical.get(id_))
+        FusedHit(
+            chunk_id=id_,
+            fused_score=scores[id_],
+            dense_rank=ranks[Leg.DENSE].get(id_),
+            lexical_rank=ranks[Leg.LEXICAL].get(id_),
+            late_rank=ranks[Leg.LATE_INTERACTION].get(id_),
+        )
         for id_ in _chunks(lists)
     ]
     return tuple(sorted(hits, key=lambda hit: -hit.fused_score))
@@ -49,12 +57,12 @@ def reciprocal_ranks(lists: Sequence[RankedList], settings: FusionSettings) -> d
 
 
 def weighted_z_scores(lists: Sequence[RankedList], settings: FusionSettings) -> dict[int, float]:
-    """The weighted sum of both legs' z-scores."""
+    """The weighted sum of the legs' z-scores."""
     return _weighted(lists, settings, z_scores)
 
 
 def weighted_unit_ranges(lists: Sequence[RankedList], settings: FusionSettings) -> dict[int, float]:
-    """The weighted sum of both legs' scores, each list scaled to 0 to 1."""
+    """The weighted sum of the legs' scores, each list scaled to 0 to 1."""
     return _weighted(lists, settings, unit_range)
 
 
@@ -81,7 +89,12 @@ def _weighted(lists: Sequence[RankedList], settings: FusionSettings, normalise: 
     and a leg without lists is 0."""
     ids = _chunks(lists)
     total = np.zeros(len(ids))
-    for leg, weight in ((Leg.DENSE, settings.dense_weight), (Leg.LEXICAL, 1 - settings.dense_weight)):
+    searched = 1 - settings.late_weight
+    for leg, weight in (
+        (Leg.DENSE, searched * settings.dense_weight),
+        (Leg.LEXICAL, searched * (1 - settings.dense_weight)),
+        (Leg.LATE_INTERACTION, settings.late_weight),
+    ):
         of_leg = [ranked for ranked in lists if ranked.leg is leg]
         for ranked in of_leg:
             found = {hit.chunk_id: hit.score for hit in ranked.hits}

@@ -1,9 +1,14 @@
-"""Stage `retrieve`: dense and full-text search for the texts of a query, and the fusion of both."""
+"""Stage `retrieve`: dense and full-text search for the texts of a query, late interaction, and the fusion of all."""
 
-from schemas.values.queries import EmbeddedQuery, Expansion, Leg, QueryText, RankedList, RetrievedChunks
+from collections.abc import Awaitable, Callable, Sequence
+
+from schemas.values.queries import EmbeddedQuery, Expansion, Hit, Leg, QueryText, RankedList, RetrievedChunks
 from stages.ports import ChunkSearch, Vectors
 from stages.queries.embed import query_texts
 from stages.queries.fusion import FusionSettings, fuse
+
+LateScores = Callable[[Sequence[int]], Awaitable[Sequence[float]]]
+"""The score of each of these chunks by late interaction, in order."""
 
 
 async def retrieve_chunks(
@@ -20,12 +25,15 @@ async def retrieve_chunks(
     fusion: str,
     rrf_k: int,
     dense_weight: float,
+    late_weight: float,
+    late_scores: LateScores | None,
     top_k: int,
 ) -> RetrievedChunks:
     """One dense list per vector, one lexical list per text except HyDE, and the first `top_k` of their fusion.
 
     The lists keep the order of the texts, dense ones first. A limit of 0 disables its leg, which then has no lists.
-    Raises ValueError for an unknown fusion or scorer, and the errors of the search unchanged.
+    With `late_scores` there is one more list, of all chunks of the others by these scores; without it `late_weight` has
+    no effect. Raises ValueError for an unknown fusion or scorer, and the errors of the search unchanged.
     """
     dense_lists, lexical_lists = [], []
     if dense_limit:
@@ -42,7 +50,14 @@ async def retrieve_chunks(
             for (kind, _), hits in zip(texts, found, strict=True)
         ]
     lists = (*dense_lists, *lexical_lists)
-    settings = FusionSettings(rrf_k=rrf_k, dense_weight=dense_weight, lexical_limit=lexical_limit)
+    if late_scores is not None and (found_ids := sorted({hit.chunk_id for ranked in lists for hit in ranked.hits})):
+        scores = await late_scores(found_ids)
+        hits = (Hit(chunk_id=id_, score=score) for id_, score in zip(found_ids, scores, strict=True))
+        late = sorted(hits, key=lambda hit: -hit.score)
+        lists = (*lists, RankedList(leg=Leg.LATE_INTERACTION, text=QueryText.ORIGINAL, hits=tuple(late)))
+    settings = FusionSettings(
+        rrf_k=rrf_k, dense_weight=dense_weight, late_weight=late_weight, lexical_limit=lexical_limit
+    )
     return RetrievedChunks(
         corpus_id=corpus_id,
         fusion=fusion,

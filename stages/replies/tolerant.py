@@ -1,10 +1,9 @@
 """The tolerant parser of model replies. Each repair is recorded; a reply that cannot be parsed raises."""
 
-import json
+import subprocess
+import sys
 from enum import StrEnum
-from typing import Any, NamedTuple
-
-import json_repair
+from typing import Any, Final, NamedTuple
 
 from schemas.errors import LLMResponseParseError
 from stages.replies.envelope import unwrap
@@ -13,8 +12,10 @@ from stages.replies.python_literal import python_literal_object
 from stages.replies.reply_object import RepeatedNameError, reply_object
 from stages.texts.zero_width import without_zero_width
 
-_REPAIRABLE_CHARS = 16_000
-"""Longer texts are not given to json-repair: its time grows with the square of the length of some texts."""
+_REPAIRABLE_CHARS: Final = 16_000
+_REPAIR_SECONDS: Final = 10.0
+_JSON_REPAIR: Final = (sys.executable, "-I", "-m", "json_repair", "--skip-json-loads", "--ensure_ascii")
+"""In a process of its own: its time grows with the square of the length of some texts, 6 s for 16,000 characters."""
 
 
 class RepairStep(StrEnum):
@@ -103,10 +104,10 @@ def _repaired_or_none(text: str, *repairs: RepairStep) -> ParsedReply | None:
     if len(text) > _REPAIRABLE_CHARS:
         return None
     try:
-        value = json_repair.repair_json(text, return_objects=True, skip_json_loads=True)
-        # Escapes in names can be zero-width characters too.
-        return _strict_or_none(json.dumps(value), *repairs, RepairStep.JSON_REPAIR)
-    except RepeatedNameError:
-        raise
-    except (ValueError, RecursionError):
+        repair = subprocess.run(
+            _JSON_REPAIR, input=text, capture_output=True, check=True, encoding="utf-8", timeout=_REPAIR_SECONDS
+        )
+    except (UnicodeError, subprocess.SubprocessError):
         return None
+    # Escapes in names can be zero-width characters too.
+    return _strict_or_none(repair.stdout, *repairs, RepairStep.JSON_REPAIR)

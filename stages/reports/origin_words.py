@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from schemas.values.environments import Environment, FrozenModel, RunOrigin
+from schemas.values.environments import EmbeddedTexts, Environment, FrozenModel, RunOrigin
 
 
 def origin_words(origin: RunOrigin) -> Iterator[str]:
@@ -16,6 +16,13 @@ def origin_words(origin: RunOrigin) -> Iterator[str]:
     others = [server for server in origin.servers if server not in {model.identity.server for model in origin.models}]
     if others:
         yield f"Answers came from {', '.join(others)} too."
+    for embedded in origin.embedded:
+        yield _embedded(embedded)
+
+
+def _embedded(found: EmbeddedTexts) -> str:
+    reused = f", {found.reused:,} of them before: these texts were not computed again" if found.reused else ""
+    return f"Embedded{f' in {found.dtype}' if found.dtype else ''}: {found.texts:,} texts{reused}."
 
 
 def _environment(found: Environment) -> str:

@@ -133,17 +133,17 @@ def _tag(row: DelimitedRow) -> Tag:
 
 def _pairs(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
     columns = ("tag", "other", "count")
-    rows, problems = parse_rows(data, file=PAIRS_FILE, separator=Separator.TAB, columns=columns, header=columns)
-    documents = []
+    rows, of_file = parse_rows(data, file=PAIRS_FILE, separator=Separator.TAB, columns=columns, header=columns)
+    documents, problems = [], [*of_file]
     for row in rows:
         tags = (lookup_of(row.cells["tag"]), lookup_of(row.cells["other"]))
         count = _whole(row.cells["count"])
         if not all(tags) or not count:
-            problem = _problem(PAIRS_FILE, row.line, "is not two tags and a count of 1 or more", "correct or remove it")
-            problems += (problem,)
+            found = "is not two tags and a count of 1 or more"
+            problems.append(_problem(PAIRS_FILE, row.line, found, "correct or remove it"))
         else:
             documents.append(TagDocument(tags=tags, weight=count))
-    return Parsed(tuple(documents), problems)
+    return Parsed(tuple(documents), tuple(problems))
 
 
 def _lists(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
@@ -155,20 +155,20 @@ def _lists(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
 
 def _ratings(data: bytes) -> Parsed[dict[str, tuple[int, float]]]:
     """Tag -> its line and its probability."""
-    rows, problems = parse_rows(data, file=RATINGS_FILE, separator=Separator.COMMA, columns=("tag", "probability"))
+    rows, of_file = parse_rows(data, file=RATINGS_FILE, separator=Separator.COMMA, columns=("tag", "probability"))
+    problems = [*of_file]
     ratings: dict[str, tuple[int, float]] = {}
     for row in rows:
         tag, probability = lookup_of(row.cells["tag"]), _probability(row.cells["probability"])
         if not tag or probability is None:
-            problems += (
-                _problem(RATINGS_FILE, row.line, "is not a tag and a probability from 0 to 1", "correct or remove it"),
-            )
+            found = "is not a tag and a probability from 0 to 1"
+            problems.append(_problem(RATINGS_FILE, row.line, found, "correct or remove it"))
         elif tag in ratings:
             found = f"rates the tag of line {ratings[tag][0]}"
-            problems += (_problem(RATINGS_FILE, row.line, found, "keep one of both"),)
+            problems.append(_problem(RATINGS_FILE, row.line, found, "keep one of both"))
         else:
             ratings[tag] = (row.line, probability)
-    return Parsed(ratings, problems)
+    return Parsed(ratings, tuple(problems))
 
 
 def _in_tags(document: TagDocument, named: set[str], aliases: Mapping[str, tuple[str, ...]]) -> TagDocument:

@@ -1,4 +1,4 @@
-"""Lists of ids in messages: the first ones, and how many more there are."""
+"""Lists in messages: the first entries, and how many more there are."""
 
 from collections.abc import Sequence
 
@@ -13,3 +13,13 @@ def listed(ids: Sequence[object]) -> str:
     """
     more = f" and {len(ids) - SHOWN} more" if len(ids) > SHOWN else ""
     return ", ".join(map(str, ids[:SHOWN])) + more
+
+
+def first_lines(entries: Sequence[object]) -> str:
+    """A line for each entry, indented; beyond SHOWN only their number.
+
+    >>> first_lines(range(1, 25))[-22:]
+    '  19\\n  20\\n  and 4 more'
+    """
+    more = [f"and {len(entries) - SHOWN} more"] if len(entries) > SHOWN else []
+    return "\n".join(f"  {entry}" for entry in (*entries[:SHOWN], *more))

@@ -6,17 +6,19 @@ from typing import NamedTuple
 
 from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
 from schemas.statuses import VectorStatus
+from stages.number_formats import refuse_mixture
 from store.database import Connection
 
 MAKE = """
 INSERT INTO corpus (
-    name, backend, model, dimension, embeds_headings, keeps_token_vectors, searchable_chunks, searchable_terms
-) VALUES ($1, $2, $3, $4, $5, $6, 0, 0) ON CONFLICT (name) DO NOTHING
+    name, backend, model, dimension, embeds_headings, keeps_token_vectors, chunk_tokens, reads_tokens,
+    searchable_chunks, searchable_terms
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0) ON CONFLICT (name) DO NOTHING
 """
 
 COLUMNS = """
-id, name, backend, model, model_digest, dimension, embeds_headings, keeps_token_vectors,
-searchable_chunks, searchable_terms, created_at
+id, name, backend, model, model_digest, model_dtypes, dimension, embeds_headings, keeps_token_vectors,
+chunk_tokens, reads_tokens, searchable_chunks, searchable_terms, created_at
 """
 
 SIZES = """
@@ -42,6 +44,8 @@ JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'embed' AND a.status 
 WHERE j.kind = 'index' AND j.mode = 'corpus' AND (j.inputs ->> 'corpus_id')::bigint = $1
 """
 
+EMBEDDED = f"c.vector_status IN ('{VectorStatus.VEC}', '{VectorStatus.TO_VEC}')"
+
 CONTENT = f"""
 SELECT count(DISTINCT w.id) AS works, count(*) FILTER (WHERE c.vector_status = '{VectorStatus.NO_VEC}') AS sections,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}') AS searchable,
@@ -49,9 +53,14 @@ SELECT count(DISTINCT w.id) AS works, count(*) FILTER (WHERE c.vector_status = '
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TO_VEC}' AND c.id IN ({FAILED})) AS failed,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.TABLE}') AS tables,
        count(*) FILTER (WHERE c.vector_status = '{VectorStatus.FIGURE}') AS figures,
-       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}' AND c.id IN ({CUT})) AS cut
-FROM works AS w LEFT JOIN chunks AS c ON c.work_id = w.id
-WHERE w.corpus_id = $1
+       count(*) FILTER (WHERE c.vector_status = '{VectorStatus.VEC}' AND c.id IN ({CUT})
+                           OR c.vector_status = '{VectorStatus.TO_VEC}' AND c.tokens > k.reads_tokens) AS cut,
+       CASE WHEN bool_and(c.tokens IS NOT NULL) FILTER (WHERE {EMBEDDED}) THEN
+           sum(c.tokens) FILTER (WHERE {EMBEDDED}) END AS tokens,
+       CASE WHEN bool_and(c.tokens IS NOT NULL AND k.reads_tokens IS NOT NULL) FILTER (WHERE {EMBEDDED}) THEN
+           sum(greatest(c.tokens - k.reads_tokens, 0)) FILTER (WHERE {EMBEDDED}) END AS unseen_tokens
+FROM corpus AS k JOIN works AS w ON w.corpus_id = k.id LEFT JOIN chunks AS c ON c.work_id = w.id
+WHERE k.id = $1
 """
 
 # Chunks of an unfinished job are not embedded twice; those of a failed job are embedded by whichever run comes first.
@@ -74,7 +83,10 @@ ORDER BY run_id DESC LIMIT $2
 """
 
 TAKE_WEIGHTS = """
-UPDATE corpus SET model_digest = coalesce(model_digest, $2) WHERE id = $1 RETURNING model_digest
+UPDATE corpus SET
+    model_digest = coalesce(model_digest, $2),
+    model_dtypes = CASE WHEN $3 = '' OR $3 = ANY(model_dtypes) THEN model_dtypes ELSE model_dtypes || $3::text END
+WHERE id = $1 RETURNING model_digest, model_dtypes
 """
 
 
@@ -88,9 +100,15 @@ class StoredCorpus:
     model: str
     model_digest: str | None
     """None until the first batch is embedded."""
+    model_dtypes: list[str]
+    """The number formats of its vectors, as far as they are known."""
     dimension: int
     embeds_headings: bool
     keeps_token_vectors: bool
+    chunk_tokens: int
+    """The most tokens of a chunk; 0 if chunks are sized by words."""
+    reads_tokens: int | None
+    """The most tokens of a text that the embedder reads; None if that is not known."""
     searchable_chunks: int
     searchable_terms: int
     created_at: datetime
@@ -126,7 +144,17 @@ class CorpusContent(NamedTuple):
     tables: int
     figures: int
     cut: int
-    """Searchable chunks that were longer than the embedder reads: the vector has only their beginning."""
+    """Chunks that are longer than the embedder reads: the vector has only their beginning. Of those that wait for it,
+    the ones whose tokens were counted."""
+    tokens: int | None
+    """Of what is embedded, as the embedder counts; None if it is not known of every chunk."""
+    unseen_tokens: int | None
+    """Those of them that the embedder does not read."""
+
+    @property
+    def unseen_share(self) -> float | None:
+        """The share of tokens that the embedder does not read; None if it is not known."""
+        return None if self.unseen_tokens is None or not self.tokens else self.unseen_tokens / self.tokens
 
     @property
     def chunks(self) -> int:
@@ -143,9 +171,13 @@ async def make(
     dimension: int,
     embeds_headings: bool,
     keeps_token_vectors: bool = False,
+    chunk_tokens: int = 0,
+    reads_tokens: int | None = None,
 ) -> StoredCorpus:
     """The corpus of a name; it is made if there is none. One that is there is given as it is."""
-    await connection.execute(MAKE, name, backend, model, dimension, embeds_headings, keeps_token_vectors)
+    await connection.execute(
+        MAKE, name, backend, model, dimension, embeds_headings, keeps_token_vectors, chunk_tokens, reads_tokens
+    )
     found = await find(connection, name)
     assert found is not None
     return found
@@ -186,20 +218,23 @@ async def waiting(connection: Connection, corpus_id: int) -> list[int]:
     return [row["id"] for row in await connection.fetch(WAITING, corpus_id)]
 
 
-async def pin_model_digest(connection: Connection, corpus_id: int, model_digest: str) -> None:
-    """Note the weights of the first batch; every later batch must have come from the same.
+async def pin_model(connection: Connection, corpus_id: int, model_digest: str, dtype: str) -> None:
+    """Note the weights of the first batch, and each number format; every later batch must have come from the same
+    weights, in a format whose vectors can be compared. Needs a transaction, which an error has to end.
 
     Raises EmbeddingArtifactMismatchError when it did not, and CorpusMissingError when the corpus is gone.
     """
-    built_with = await connection.fetchval(TAKE_WEIGHTS, corpus_id, model_digest)
-    if built_with is None:
+    row = await connection.fetchrow(TAKE_WEIGHTS, corpus_id, model_digest, dtype)
+    if row is None:
         raise CorpusMissingError(corpus_id)
+    built_with: str = row["model_digest"]
     if built_with != model_digest:
         raise EmbeddingArtifactMismatchError(
             f"Corpus {corpus_id} was embedded by the weights {built_with[:12] or 'unknown'}, and this batch by "
             f"{model_digest[:12] or 'unknown'}; use one version of the model on every worker, or import the works "
             "into a new corpus."
         )
+    refuse_mixture(dtype, row["model_dtypes"], what=f"Corpus {corpus_id}", then="import the works again")
 
 
 async def delete(connection: Connection, corpus_id: int) -> None:

@@ -215,7 +215,7 @@ async def _keep_chunks(connection: Connection, work_id: int, chunks: Sequence[Cu
     )
 
 
-_CHUNK_FIELDS = ("level", "content", "heading_breadcrumbs", "start_line", "end_line", "vector_status")
+_CHUNK_FIELDS = ("level", "content", "heading_breadcrumbs", "start_line", "end_line", "vector_status", "tokens")
 
 
 def _chunk_records(work_id: int, ids: Sequence[int], chunks: Sequence[CutChunk]) -> Iterator[tuple[Any, ...]]:

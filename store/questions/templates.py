@@ -104,6 +104,22 @@ async def rename(connection: Connection, tag: TemplateTag, version: int, title: 
     return _stored(row)
 
 
+async def change(
+    connection: Connection, tag: TemplateTag, version: int, *, title: str | None, text: str | None
+) -> StoredTemplate:
+    """Give a version another title, or store another text as the next version: active if this one was, under this
+    one's title unless another is given. None leaves it as it is.
+
+    Raises TemplateMissingError, and TemplateError for a text that cannot be a template of this tag.
+    """
+    async with connection.transaction():
+        stored = await get(connection, tag, version)
+        if text not in (None, stored.text):
+            added = await add(connection, tag, text, title=title or stored.title)
+            return await activate(connection, tag, added.version) if stored.is_active else added
+        return stored if title is None else await rename(connection, tag, version, title)
+
+
 async def variables(connection: Connection, tag: TemplateTag) -> dict[str, str]:
     """The description of each placeholder of a tag, by name."""
     return (await variables_by_tag(connection, tag)).get(tag, {})

@@ -8,6 +8,7 @@ is therefore a stage like any other: it is repeated when its worker dies, and it
 import json
 
 from schemas.errors import EmbeddingArtifactMismatchError
+from stages.number_formats import first_unlike
 from stages.participants.artifacts.partial import LeftOut, partial_build
 from store.database import Connection
 from store.references.references import COLUMNS, PLANNED_COLUMNS, StoredIndex, make_current, stored_index
@@ -27,7 +28,7 @@ FROM job WHERE run_id = $1
 """
 
 DIGESTS = """
-SELECT DISTINCT a.output ->> 'model_digest'
+SELECT DISTINCT a.output ->> 'model_digest' AS digest, coalesce(a.output ->> 'dtype', '') AS dtype
 FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
 WHERE j.run_id = $1 AND j.status = 'succeeded' AND a.stage = 'embed' AND a.outcome = 'succeeded'
 """
@@ -145,11 +146,17 @@ async def publish_when_complete(connection: Connection, run_id: int) -> bool:
         return False
     if unfinished > (states["failed"] if may_leave_out else 0):
         return False
-    digests = [row[0] for row in await connection.fetch(DIGESTS, run_id)]
+    used = await connection.fetch(DIGESTS, run_id)
+    digests, dtypes = sorted({row["digest"] for row in used}), sorted({row["dtype"] for row in used} - {""})
     if len(digests) != 1:
         raise EmbeddingArtifactMismatchError(
             f"The jobs of run r{run_id} embedded with {len(digests)} different weights; build the index again with "
             "one version of the model on every worker."
+        )
+    if dtypes and first_unlike(dtypes[-1], dtypes) is not None:
+        raise EmbeddingArtifactMismatchError(
+            f"The jobs of run r{run_id} embedded in {' and '.join(dtypes)}, whose vectors are not compared; build the "
+            "index again with one RAGQ_EMBEDDING_DTYPE on every worker."
         )
     index_id = index.id if index.published_at is None else await connection.fetchval(PLAN_AGAIN, index.id)
     await connection.execute(PUBLISH_PARTICIPANTS, index_id, run_id)
@@ -162,7 +169,7 @@ async def publish_when_complete(connection: Connection, run_id: int) -> bool:
     if left_out:
         partial = partial_build(left_out, output_npz=f"{index.name}.npz")
         await connection.execute(DESCRIBE, index_id, json.dumps(partial.document()))
-    await make_current(connection, index_id, index.name, digests[0], counts["chunks"])
+    await make_current(connection, index_id, index.name, digests[0], counts["chunks"], model_dtypes=dtypes)
     return True
 
 

@@ -64,7 +64,7 @@ WHERE (name, identity) = (SELECT name, identity FROM reference_index WHERE id = 
 """
 
 PUBLISH = """
-UPDATE reference_index SET published_at = now(), model_digest = $2, chunks = $3,
+UPDATE reference_index SET published_at = now(), model_digest = $2, chunks = $3, model_dtypes = $4,
        participants = (SELECT count(*) FROM reference_participant WHERE index_id = $1)
 WHERE id = $1
 """
@@ -138,6 +138,8 @@ class StoredIndex(IndexPlan):
     run_id: int | None
     """None for an index that was imported from files, or whose run is deleted."""
     model_digest: str | None
+    model_dtypes: list[str]
+    """The number formats of its vectors, as far as they are known."""
     participants: int | None
     chunks: int | None
     created_at: datetime
@@ -225,16 +227,29 @@ async def keep_imported(
     return index_id
 
 
-async def make_current(connection: Connection, index_id: int, name: str, model_digest: str | None, chunks: int) -> None:
+async def make_current(
+    connection: Connection,
+    index_id: int,
+    name: str,
+    model_digest: str | None,
+    chunks: int,
+    *,
+    model_dtypes: Sequence[str] = (),
+) -> None:
     """Publish an index whose rows are all stored, and replace the older one of its name and identity."""
     await connection.execute(ONE_BY_ONE, name)
     await connection.execute(REPLACE, index_id)
-    await connection.execute(PUBLISH, index_id, model_digest, chunks)
+    await connection.execute(PUBLISH, index_id, model_digest, chunks, list(model_dtypes))
 
 
 async def participants(connection: Connection, index_id: int) -> list[int]:
     """Everybody whose chunks an index has, ids ascending."""
     return [row["participant_id"] for row in await connection.fetch(PARTICIPANTS, index_id)]
+
+
+async def model_dtypes(connection: Connection, index_id: int) -> list[str]:
+    """The number formats of an index's vectors, as far as they are known."""
+    return list(await connection.fetchval("SELECT model_dtypes FROM reference_index WHERE id = $1", index_id) or ())
 
 
 async def unlabelled(connection: Connection, index_id: int) -> list[int]:

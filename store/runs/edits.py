@@ -42,8 +42,8 @@ RETURNING id
 CARRIED = "SELECT job_id, stage, number, output, output_hash FROM stage_attempt WHERE id = $1"
 
 SAME_VECTORS = """
-INSERT INTO stage_vector (attempt_id, ordinal, vector)
-SELECT $2, ordinal, vector FROM stage_vector WHERE attempt_id = $1
+INSERT INTO stage_vector (attempt_id, ordinal, vector, text_key, is_cut)
+SELECT $2, ordinal, vector, text_key, is_cut FROM stage_vector WHERE attempt_id = $1
 """
 
 DONE = """

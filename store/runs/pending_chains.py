@@ -7,7 +7,7 @@ from typing import NamedTuple
 from store.database import Connection
 
 NEXT_STAGES = """
-SELECT j.id, j.run_id, j.subject, s.stage, s.attempts
+SELECT j.id, j.run_id, j.kind, j.subject, s.stage, s.attempts
 FROM unnest($1::bigint[]) WITH ORDINALITY AS n (job_id, ordinal)
 JOIN job AS j ON j.id = n.job_id JOIN stage_run AS s ON s.job_id = j.id
 WHERE s.status IN ('ready', 'waiting')
@@ -28,6 +28,7 @@ class PendingChain:
 
     job_id: int
     run_id: int
+    kind: str
     subject: str
     stages: list[PendingStage]
 
@@ -37,7 +38,8 @@ async def pending_chains(connection: Connection, job_ids: Sequence[int]) -> list
     found: dict[int, PendingChain] = {}
     for row in await connection.fetch(NEXT_STAGES, list(dict.fromkeys(job_ids))):
         chain = found.setdefault(
-            row["id"], PendingChain(job_id=row["id"], run_id=row["run_id"], subject=row["subject"], stages=[])
+            row["id"],
+            PendingChain(job_id=row["id"], run_id=row["run_id"], kind=row["kind"], subject=row["subject"], stages=[]),
         )
         chain.stages.append(PendingStage(row["stage"], row["attempts"] + 1))
     return list(found.values())

@@ -19,6 +19,7 @@ from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs.chain import attempt_hash, content_hash
+from store.runs.known_vectors import KeyedText
 from store.vectors import to_pgvector
 
 OPEN_JOBS = "('waiting', 'running', 'interrupted')"
@@ -72,8 +73,10 @@ WITH done AS (
         previous_hash = $8, hash = $9
     FROM done WHERE stage_attempt.id = $4
 ), vectors AS (
-    INSERT INTO stage_vector (attempt_id, ordinal, vector)
-    SELECT $4, v.ordinal - 1, v.vector FROM done, unnest($10::vector[]) WITH ORDINALITY AS v (vector, ordinal)
+    INSERT INTO stage_vector (attempt_id, ordinal, vector, text_key, is_cut)
+    SELECT $4, v.ordinal - 1, v.vector, v.text_key, v.is_cut
+    FROM done, unnest($10::vector[], $11::bytea[], $12::boolean[])
+        WITH ORDINALITY AS v (vector, text_key, is_cut, ordinal)
 ), next AS (
     UPDATE stage_run AS s SET status = 'ready', enq_at = now(), enq_n = 0
     FROM done WHERE s.job_id = done.job_id AND s.position = done.position + 1 AND s.status = 'waiting'
@@ -181,6 +184,17 @@ WHERE s.status = 'ready' AND j.status IN {OPEN_JOBS} AND (s.not_before IS NULL O
 GROUP BY s.stage
 """
 
+FUTURE = """
+UPDATE stage_run
+SET lease_until = CASE WHEN lease_until IS NOT NULL THEN least(lease_until, now() + $1 * interval '1 second') END,
+    enq_at = CASE WHEN enq_at IS NOT NULL THEN least(enq_at, now()) END,
+    not_before = CASE WHEN not_before IS NOT NULL THEN least(not_before, now() + $2 * interval '1 second') END
+WHERE status IN ('ready', 'running')
+  AND (
+    enq_at > now() OR lease_until > now() + $1 * interval '1 second' OR not_before > now() + $2 * interval '1 second'
+  )
+"""
+
 #: The back-off of the reaper never waits longer than this before it sends a message again.
 LONGEST_WAIT_SECONDS = 600.0
 
@@ -275,9 +289,11 @@ async def commit(
     output: Mapping[str, Any],
     vectors: NDArray[np.float32] | None = None,
     effect: Callable[[Connection], Awaitable[None]] | None = None,
+    texts: Sequence[KeyedText] = (),
 ) -> Committed | None:
     """Store an output under the fence, all or nothing; None when another claim has a higher fence.
 
+    `texts` are those of the vectors, in their order, for vectors that may be found again by their text.
     `effect` runs in the same transaction, after the output is stored. A commit that is repeated because its answer
     was lost finds its own fence on a stage that is done, and counts as committed.
     """
@@ -303,6 +319,8 @@ async def commit(
         held.previous_hash,
         link,
         [] if vectors is None else to_pgvector(vectors),
+        [text.key for text in texts],
+        [text.is_cut for text in texts],
     )
     if effect is None:
         row = await connection.fetchrow(COMMIT, *arguments)
@@ -464,6 +482,19 @@ async def _interrupt(
         link,
         int(is_counted),
     )
+
+
+async def database_s(connection: Connection) -> float:
+    """The database's clock, in seconds."""
+    return float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())"))
+
+
+async def bring_forward(connection: Connection, *, lease_s: float, longest_retry_s: float) -> None:
+    """End waits that a clock which was set back has made longer: no lease lasts, no retry waits longer than this.
+
+    What was sent in the future counts as sent now.
+    """
+    await connection.execute(FUTURE, lease_s, longest_retry_s)
 
 
 async def ready_counts(connection: Connection) -> dict[str, int]:

@@ -117,9 +117,13 @@ class Installation:
             "PYTHONPATH": str(_REPOSITORY),
             "RAGQ_HOME": str(self.folder / "no-stack-here"),
             "RAGQ_PROFILE": "demo",
-            # What the profile leaves out to be quick is tested too: overlapping chunks, several verdicts of an item.
+            # What the profile leaves out to be quick is tested too: overlapping chunks, several verdicts of an item,
+            # whole transcripts, and quotes as the paper profile chooses them.
             "EMBEDDING_CHUNK_STEP": "2",
             "EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM": "2",
+            "QUANTITATIVE_SIMILARITY_MAX_QUOTES": "3",
+            "QUANTITATIVE_SIMILARITY_THRESHOLD": "0.7",
+            "RAGQ_SCORE_INPUT": "transcript",
             "RAGQ_TORCH_THREADS": "1",
             "DATABASE_URL": self.database_url,
             "REDIS_URL": self.redis_url,

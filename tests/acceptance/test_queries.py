@@ -87,13 +87,26 @@ def test_a_question_runs_the_whole_chain_with_pasted_replies_alone(
         ("lexical", "mqe"),
     ]
     best = query["stages"]["rerank"]["chunks"][0]
-    assert (best["heading_breadcrumbs"], query["stages"]["rerank"]["ranker"]) == ("Tea > Oxidation", "score-fusion")
+    assert (best["heading_breadcrumbs"], query["stages"]["rerank"]["ranker"]) == ("Tea > Oxidation", "none")
     assert "[S1] Source: On Tea" in query["stages"]["augment"]["prompt"]
     (answer,) = query["answers"]
     assert (answer["response_text"], answer["origin"], answer["unknown_citations"]) == (ANSWER, "pasted", ["S9"])
     assert answer["sources"][0]["title"] == "On Tea"
     assert sum(model.calls for model in ollama.models.values()) == calls
     assert asked.ragq("audit", f"r{run_id}").exit_code == 0
+
+
+def test_a_question_that_is_waited_for_has_its_answer_in_the_json_of_the_run(
+    asked: Installation, writer: ScriptedModel
+) -> None:
+    by = ("--set", f"RAGQ_QUERY_MODEL={writer.name}", "--until", "generate", *SHORT)
+    done = asked.ragq("submit", "--query", QUESTION, "--corpus", "shelf", *by, "--wait", "--json")
+
+    assert done.exit_code == 0, done.stderr
+    (answer,) = done.json["query"]["answers"]
+    assert (done.json["query"]["original_query"], answer["response_text"]) == (QUESTION, ANSWER)
+    assert done.json["query"]["error"] is None
+    assert done.json["overview"]["id"] == done.json["query"]["run_id"]
 
 
 def test_a_model_expands_and_answers_and_the_same_submission_finds_its_run(

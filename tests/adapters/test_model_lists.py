@@ -135,4 +135,4 @@ async def test_the_embedded_server_has_one_name_whatever_its_port(ollama_url: st
     found = await chat.identity(PACKAGED_LLM)
     await chat.close()
 
-    assert (found.server, found.quantization) == ("ragq embedded", "Q4_1")
+    assert (found.server, found.quantization) == ("ragq embedded", "Q8_0")

@@ -6,9 +6,10 @@ import httpx
 import pytest
 
 from adapters.ollama_chat import OllamaChat, context_tokens
-from adapters.packaged import PACKAGED_LLM, llm_file, sha256_of
+from adapters.packaged import PACKAGED_LLM, sha256_of
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, Message
+from stack.llm_weights import embedded_weights
 from tests.canned import http
 
 Chatting = Callable[[str], OllamaChat]
@@ -95,7 +96,7 @@ async def test_a_schema_and_json_mode_become_the_format(chat: Chatting) -> None:
 
 
 async def test_the_digest_of_the_packaged_model_is_that_of_its_file(chat: Chatting, ollama_url: str) -> None:
-    assert (await chat(ollama_url).identity(PACKAGED_LLM)).digest == sha256_of(llm_file())
+    assert (await chat(ollama_url).identity(PACKAGED_LLM)).digest == sha256_of(embedded_weights())
 
 
 async def test_an_unknown_model_is_named_with_the_way_to_fetch_it(chat: Chatting, ollama_url: str) -> None:

@@ -85,8 +85,13 @@ checks.negative_data_rejection.expected-statuses = ["401", "403", "404", "409", 
 
 # A template has the placeholders of its tag.
 [[operations]]
-include-operation-id = "add_version"
+include-operation-id = ["add_version", "change_version"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "422"]
+
+# The server sets the database, the folders and the backend, and nothing is dropped.
+[[operations]]
+include-operation-id = ["change_database", "change_paths", "change_models", "init_database"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", "409"]
 
 # A pasted reply is a text that holds one JSON object.
 [[operations]]

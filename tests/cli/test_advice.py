@@ -27,8 +27,10 @@ OTHER_NAMES = {
     "OTHER_RUN": "a run that the user names",
     "PG_VERSION": "a file of Postgres",
     "Q4_K_M": "a quantisation",
+    "SKIP_LOCKED": "of Postgres",
     "STUDY_DETAIL": "an intent of a query",
     "TOKENIZERS_PARALLELISM": "of the library for models",
+    "XDG_CACHE_HOME": "of the desktop",
     "XDG_CONFIG_HOME": "of the desktop",
     "XDG_DATA_HOME": "of the desktop",
 }

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from services.chunk_sizes import DEFAULT_TOKENS
+from store.database import Connection
 from tests.cli.conftest import Ragq
 
 MODEL = ("--profile", "demo")
@@ -165,3 +167,81 @@ def test_corpora_are_listed_shown_and_deleted(ragq: Ragq, books: Path) -> None:
     assert "There are: library." in str(ragq("corpus", "show", "other").exception)
     assert ragq("corpus", "delete", "library", "--yes").stdout == "Deleted corpus 'library' and its 2 works.\n"
     assert json.loads(ragq("corpus", "list", "--json").stdout) == []
+
+
+def test_a_new_corpus_has_chunks_that_its_embedder_reads_whole_and_an_old_one_keeps_its_own(
+    ragq: Ragq, tmp_path: Path, stored: Callable[..., Any]
+) -> None:
+    folder = tmp_path / "long"
+    folder.mkdir()
+    sentences = [f"The leaf number {number} is rolled, rests in the shade, and is dried again." for number in range(90)]
+    (folder / "tea.md").write_text("# Tea\n\n" + " ".join(sentences))
+    for corpus, options in (("new", []), ("words", ["--chunk-tokens", "0"]), ("small", ["--chunk-tokens", "64"])):
+        assert ragq("import", "works", str(folder), "--corpus", corpus, *options).exit_code == 0
+    stored(as_before_tokens_were_counted, "words")
+
+    (folder / "pot.md").write_text("# Pot\n\n" + " ".join(reversed(sentences)))
+    assert ragq("import", "works", str(folder), "--corpus", "words").exit_code == 0
+    shown = {name: json.loads(ragq("corpus", "show", name, "--json").stdout) for name in ("new", "words", "small")}
+
+    assert [(one["chunk_tokens"], one["reads_tokens"]) for one in shown.values()] == [
+        (DEFAULT_TOKENS, 256),
+        (0, None),
+        (64, 256),
+    ]
+    assert (shown["new"]["unseen_tokens"], shown["small"]["unseen_share"]) == (0, 0.0)
+    assert shown["words"]["tokens"] is None
+    pieces = {name: [work["chunks"] for work in one["works"]] for name, one in shown.items()}
+    assert pieces["words"][0] == pieces["words"][1] < pieces["new"][0] < pieces["small"][0]
+    assert f"chunks of at most {DEFAULT_TOKENS} tokens; no chunk is longer than the 256" in words_of(
+        ragq("corpus", "show", "new").stdout
+    )
+    refused = ragq("import", "works", str(folder), "--corpus", "words", "--chunk-tokens", "64")
+    assert "has chunks of 200 to 300 words; import into a new corpus" in str(refused.exception)
+
+
+async def as_before_tokens_were_counted(connection: Connection, corpus: str) -> None:
+    changed = "UPDATE corpus SET reads_tokens = NULL WHERE name = $1 RETURNING id"
+    corpus_id = await connection.fetchval(changed, corpus)
+    of_corpus = "work_id IN (SELECT id FROM works WHERE corpus_id = $1)"
+    await connection.execute(f"UPDATE chunks SET tokens = NULL WHERE {of_corpus}", corpus_id)
+
+
+def words_of(printed: str) -> str:
+    return " ".join(printed.split())
+
+
+def test_what_an_embedder_does_not_read_is_shown(ragq: Ragq, tmp_path: Path) -> None:
+    (tmp_path / "tea.md").write_text("# Tea\n\n" + "Leaves of polyphenols oxidise catechins. " * 60)
+    assert ragq("import", "works", str(tmp_path / "tea.md"), "--chunk-tokens", "0").exit_code == 0
+
+    shown = json.loads(ragq("corpus", "show", "default", "--json").stdout)
+
+    assert 0 < shown["unseen_tokens"] < shown["tokens"]
+    assert shown["unseen_share"] == shown["unseen_tokens"] / shown["tokens"]
+    assert f"it never sees {100 * shown['unseen_share']:.1f} % of all tokens" in words_of(
+        ragq("corpus", "show", "default").stdout
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (["--chunk-tokens", "300"], "from 32 to 256"),
+        (["--chunk-tokens", "8"], "from 32 to 256"),
+        (["--chunk-tokens", "64", "--set", "EMBEDDING_BACKEND=ollama"], "leave --chunk-tokens out"),
+        (["--chunk-tokens", "64", "--set", "MODEL_EMBEDDING_MODEL=nobody/nothing"], "--chunk-tokens 0"),
+    ],
+)
+def test_chunks_that_cannot_be_counted_are_refused(ragq: Ragq, books: Path, options: list[str], problem: str) -> None:
+    refused = ragq("import", "works", str(books), *options)
+
+    assert problem in str(refused.exception)
+    assert json.loads(ragq("corpus", "list", "--json").stdout) == []
+
+
+def test_words_size_the_chunks_of_a_server_without_a_tokenizer(ragq: Ragq, books: Path) -> None:
+    assert ragq("import", "works", str(books), "--set", "EMBEDDING_BACKEND=ollama", "--no-embed").exit_code == 0
+
+    (corpus,) = json.loads(ragq("corpus", "list", "--json").stdout)
+    assert (corpus["chunk_tokens"], corpus["reads_tokens"]) == (0, None)

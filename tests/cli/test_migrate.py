@@ -56,6 +56,31 @@ def test_an_unreachable_database_is_reported_with_the_next_step(
     assert str(result.exception).startswith("The database cannot be reached (ConnectionRefusedError). `ragq ps` shows")
 
 
+def test_tables_of_a_newer_version_are_named_and_left_as_they_are(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asyncio.run(mark_as(database_url, "9999"))
+    named = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": database_url, "RAGQ_HOME": str(tmp_path)}
+
+    result = CliRunner(env=named).invoke(cli, ["migrate"])
+
+    assert isinstance(result.exception, StackError)
+    assert str(result.exception) == (
+        "The tables of the database are of a newer version of ragq (revision 9999); install that version. "
+        "Nothing was changed."
+    )
+
+
+async def mark_as(database_url: str, revision: str) -> None:
+    database = Database(database_url, pool_size=1)
+    try:
+        async with database.connection() as connection:
+            await connection.execute("UPDATE alembic_version SET version_num = $1", revision)
+    finally:
+        await database.close()
+
+
 async def newest(database_url: str) -> bool:
     """Whether a database has the newest revision."""
     database = Database(database_url, pool_size=1)

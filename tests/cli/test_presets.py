@@ -127,7 +127,9 @@ def test_a_file_that_is_no_text_is_refused(ragq: Ragq, tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_bytes(b"\xff\xfe")
 
-    assert "cannot be read as UTF-8" in str(ragq("template", "new", TAG, str(file), "--title", "x").exception)
+    assert "is not UTF-8; save it as UTF-8 text" in str(
+        ragq("template", "new", TAG, str(file), "--title", "x").exception
+    )
 
 
 def test_a_preset_is_compared_with_the_original(ragq: Ragq) -> None:

@@ -76,6 +76,21 @@ def test_notices_and_settings_of_a_run_that_is_waited_for_are_printed_once(
     assert (done.output.count("BINARY_THRESHOLD"), done.output.count("135M")) == (1, 1)
 
 
+def test_a_run_is_named_at_its_submission_and_another_run_of_that_name_stores_nothing(submit: Ragq) -> None:
+    assert submit(*ZERO_SHOT, "--name", "baseline").exit_code == 0
+    assert json.loads(submit("show", "baseline", "--json").stdout)["overview"]["id"] == 1
+
+    taken = submit(*ZERO_SHOT, "--set", "BINARY_THRESHOLD=12", "--name", "Baseline")
+    unusable = submit(*ZERO_SHOT, "--set", "BINARY_THRESHOLD=12", "--name", "r7")
+    several = submit(*ZERO_SHOT, "--samples", "2", "--set", "MODEL_TEMPERATURE=1", "--name", "varied")
+
+    assert (taken.exit_code, unusable.exit_code, several.exit_code) == (1, 1, 2)
+    assert "`ragq run rename` names each" in several.stderr
+    assert len(json.loads(submit("runs", "--json").stdout)) == 1
+    assert submit(*ZERO_SHOT, "--name", "first").stdout == "r1\n"
+    assert submit("show", "first").exit_code == 0
+
+
 def test_nothing_is_printed_of_settings_when_nothing_differs(submit: Ragq) -> None:
     assert "differ" not in submit(*ZERO_SHOT).stderr
     assert json.loads(submit(*ZERO_SHOT, "--json").stdout)["changed_settings"] == {}

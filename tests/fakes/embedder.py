@@ -65,6 +65,9 @@ class FakeTokenEmbedder:
     async def digest(self) -> str:
         return "digest of fake"
 
+    async def dtype(self) -> str:
+        return "float32"
+
     async def embed_tokens(self, texts: Sequence[str], *, timeout_s: float) -> list[Vectors]:
         if texts:
             self.calls.append(list(texts))

@@ -15,7 +15,8 @@ import psutil
 import pytest
 from pydantic import BaseModel
 
-from adapters.packaged import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, PACKAGED_LLM, llm_file, sha256_of
+from adapters.packaged import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, PACKAGED_LLM, sha256_of
+from stack.llm_weights import embedded_weights
 from tests.started import StartedServer, started_llm_server
 
 pytestmark = pytest.mark.servers
@@ -51,7 +52,7 @@ def own_server(tmp_path: Path) -> Iterator[StartedServer]:
 async def test_both_models_are_listed_with_the_digests_of_their_weights(client: ollama.AsyncClient) -> None:
     listed = await client.list()
     assert {model.model: model.digest for model in listed.models} == {
-        PACKAGED_LLM: sha256_of(llm_file()),
+        PACKAGED_LLM: sha256_of(embedded_weights()),
         f"{PACKAGED_EMBEDDER}:latest": PACKAGED_EMBEDDER_SHA256,
     }
 

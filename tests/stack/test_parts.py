@@ -130,3 +130,8 @@ def test_another_server_for_a_running_stack_is_refused_without_passwords() -> No
 
 def test_without_a_running_stack_the_environment_decides() -> None:
     assert servers_from_outside({"OLLAMA_HOST": "gpu"}, None) == {"OLLAMA_HOST": "http://gpu:11434"}
+
+
+def test_the_worker_for_language_models_takes_the_chosen_number_of_stages(tmp_path: Path) -> None:
+    plan = make_plan(Home(tmp_path), OUTSIDE, wanted=["worker-model", "worker-llm"], running=(), llm_concurrency=9)
+    assert ["--concurrency=9" in part.command for part in plan.parts] == [False, True]

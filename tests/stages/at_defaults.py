@@ -112,12 +112,14 @@ score_chunk = partial(_score_chunk, max_tokens=_RUN.ragq.chunk_score_max_tokens,
 chunk_scores_call = partial(_chunk_scores_call, max_tokens=_RUN.ragq.chunk_score_max_tokens)
 assemble_prompt = partial(
     _assemble_prompt,
+    passages=None,
     severity_mode=_RUN.quantitative.severity_inference_mode,
     prompt_format=_RUN.ragq.prompt_format,
 )
 reference_block = partial(_reference_block, prompt_format=_RUN.ragq.prompt_format)
 scoring_plan = partial(
     ScoringPlan,
+    passages=None,
     temperature=_RUN.model.temperature,
     retries=_RUN.pydantic_ai.retries,
     hold_to_schema=_RUN.ragq.score_schema,
@@ -143,6 +145,7 @@ fusion_settings = partial(
     FusionSettings,
     rrf_k=_PRESET.retrieval.rrf_k,
     dense_weight=_PRESET.retrieval.dense_weight,
+    late_weight=_PRESET.retrieval.late_weight,
     lexical_limit=_PRESET.retrieval.lexical_limit,
 )
 retrieve_chunks = partial(
@@ -153,6 +156,8 @@ retrieve_chunks = partial(
     fusion=_PRESET.retrieval.fusion,
     rrf_k=_PRESET.retrieval.rrf_k,
     dense_weight=_PRESET.retrieval.dense_weight,
+    late_weight=_PRESET.retrieval.late_weight,
+    late_scores=None,
     top_k=_PRESET.retrieval.top_k_rrf,
 )
 drop_short = partial(

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from store.database import Connection, Database, DatabaseUnreachableError
+from store.database import Connection, Database, DatabaseUnavailableError
 
 TERMINATE = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'victim'"
 
@@ -52,7 +52,7 @@ async def test_retries_with_an_unavailable_database_are_limited() -> None:
     nowhere = Database("postgresql://ragq@127.0.0.1:1/ragq")
     assert nowhere.reachable_for_s == math.inf
 
-    with pytest.raises(DatabaseUnreachableError, match="did not answer"):
+    with pytest.raises(DatabaseUnavailableError, match=r"the database cannot be reached .*Refused.*`ragq up`"):
         await nowhere.with_retry(one, retry_for_s=0.2)
 
     assert nowhere.reachable_for_s < 1
@@ -72,7 +72,7 @@ async def test_a_database_that_is_just_starting_is_waited_for() -> None:
 
     async with await asyncio.start_server(start_up, "127.0.0.1", 0) as server:
         starting = Database(f"postgresql://ragq@127.0.0.1:{server.sockets[0].getsockname()[1]}/ragq")
-        with pytest.raises(DatabaseUnreachableError, match="CannotConnectNowError"):
+        with pytest.raises(DatabaseUnavailableError, match="CannotConnectNowError"):
             await starting.with_retry(one, retry_for_s=0.3)
         await starting.close()
 
@@ -85,3 +85,63 @@ async def test_a_database_that_refuses_is_not_asked_again(database_url: str) -> 
         await refused.with_retry(one)
 
     await refused.close()
+
+
+READ_ONLY = "ALTER DATABASE {} SET default_transaction_read_only = {}"
+
+
+async def test_a_database_that_is_read_only_for_a_while_is_waited_for(database_url: str, database: Database) -> None:
+    name = urlsplit(database_url).path.strip("/")
+    async with database.connection() as connection:
+        await connection.execute(READ_ONLY.format(name, "on"))
+    standby = Database(database_url)
+    writes = asyncio.create_task(standby.with_retry(lambda connection: connection.execute("CREATE TABLE written ()")))
+    async with database.connection() as connection:
+        await asyncio.sleep(0.5)
+        assert not writes.done()
+        await connection.execute(READ_ONLY.format(name, "off"))
+
+    assert await writes == "CREATE TABLE"
+    await standby.close()
+
+
+async def test_of_two_transactions_that_wait_for_each_other_both_are_done(database: Database) -> None:
+    async with database.connection() as connection:
+        await connection.execute(
+            "CREATE TABLE seat (id integer, taken integer); INSERT INTO seat VALUES (1, 0), (2, 0)"
+        )
+    both = asyncio.Barrier(2)
+    tries = []
+
+    async def take(connection: Connection, first: int, second: int) -> None:
+        tries.append(first)
+        async with connection.transaction():
+            await connection.execute("UPDATE seat SET taken = taken + 1 WHERE id = $1", first)
+            if len(tries) <= 2:
+                await both.wait()
+            await connection.execute("UPDATE seat SET taken = taken + 1 WHERE id = $1", second)
+
+    await asyncio.gather(
+        database.with_retry(lambda connection: take(connection, 1, 2)),
+        database.with_retry(lambda connection: take(connection, 2, 1)),
+    )
+
+    async with database.connection() as connection:
+        assert await connection.fetchval("SELECT array_agg(taken) FROM seat") == [2, 2]
+    assert len(tries) == 3
+
+
+@pytest.mark.parametrize(
+    ("sqlstate", "found"),
+    [
+        ("53100", r"the database has no disk space left \(DiskFullError\)\. Free space on the disk of its data\."),
+        ("53200", r"the database is out of memory \(OutOfMemoryError\)\. Give it more memory\."),
+        ("53300", r"the database has no connection left \(TooManyConnectionsError\)\. Raise its max_connections\."),
+        ("58030", r"the database cannot read or write its files \(PostgresIOError\)\. See its log\."),
+    ],
+)
+async def test_what_a_database_lacks_is_named(database: Database, sqlstate: str, found: str) -> None:
+    raised = f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{sqlstate}'; END $$"
+
+    with pytest.raises(DatabaseUnavailableError, match=f"For 0.1 s {found}"):
+        await database.with_retry(lambda connection: connection.execute(raised), retry_for_s=0.1)

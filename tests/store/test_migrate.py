@@ -1,6 +1,7 @@
 """The migrations make the tables, can be reverted, and keep stored rows."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,7 @@ import pytest
 from schemas.values.interviews import TranscriptVariant
 from schemas.values.tags import Tag
 from store import migrate
+from store.corpora.chunk_search import PostgresChunkSearch
 from store.database import Database
 from store.questions import presets
 from store.references import interviews, references
@@ -19,6 +21,7 @@ from store.runs.attempts import Audit
 from store.runs.run_view import run_view
 from store.views.lineage import job_trace
 from store.vocabularies import vocabularies
+from tests.store.postings import EXPECTED, POSTINGS
 
 IMPORTED: Final = """
 INSERT INTO reference_index
@@ -159,6 +162,22 @@ async def presets_after_the_migration(database_url: str, before: str) -> dict[st
     return found
 
 
+#: As a new database of revision 0018 had it, and changed since.
+OLD_BALANCED: Final = """
+INSERT INTO rag_config (preset_name, is_default, config) VALUES ('Balanced', true, '{
+    "expansion": {"enabled": true, "n": 3, "max_tokens": 0},
+    "retrieval": {"dense_limit": 50, "lexical_limit": 50, "lexical": "bm25", "bm25_k1": 0.9, "bm25_b": 0.4,
+        "fusion": "zscore", "dense_weight": 0.5, "rrf_k": 50, "top_k_rrf": 75, "top_n_final": 17, "entity_boost": 0.05,
+        "min_word_count": 0, "min_char_count": 0, "keep_if_all_short": true, "min_content_length": 750,
+        "enrich_lines_above": 0, "enrich_lines_below": 13, "mmr_lambda": 0.7, "reranker_batch_size": 8,
+        "reranker_max_length": 512},
+    "reranking": {"ranker": "score-fusion", "model": "BAAI/bge-reranker-base", "without_weights": "fail"},
+    "validation": {"enabled": false, "model": "", "max_chunks": 17, "allow_empty": false},
+    "consolidation": {"enabled": true, "coverage_threshold": 0.5, "line_gap": 7, "min_content_length": 0,
+        "enrich_from_md": true},
+    "augmentation": {"top_n_contexts": 5, "max_answer_tokens": 0}}'::jsonb || 'CHANGE'::jsonb);
+"""
+
 OLD_PRESETS: Final = """
 INSERT INTO rag_config (preset_name, is_default, config) VALUES
     ('Default', true, '{"retrieval": {"min_word_count": 150}}'), ('Wide', false, '{"retrieval": {"dense_limit": 50}}');
@@ -183,6 +202,105 @@ async def test_a_default_that_somebody_chose_or_changed_stays_the_default(databa
 
     assert found.keys() == {"Balanced", "Default", "Original", "Wide"}
     assert found["Balanced"] is False and sum(found.values()) == 1
+
+
+#: More chunks than a segment holds, terms of 200 and of 201 of them, and chunks without a term and without a vector.
+SEARCHABLE: Final = """
+INSERT INTO corpus (id, name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms)
+VALUES (1, 'large', 'b', 'm', 1, true, 0, 0), (2, 'small', 'b', 'm', 1, true, 0, 0);
+INSERT INTO works (id, corpus_id, title, markdown, content_hash) VALUES (1, 1, 't', '', 'h'), (2, 2, 't', '', 'h');
+INSERT INTO chunks (id, work_id, level, content, start_line, end_line, vector_status)
+SELECT n, CASE WHEN n % 1000 = 0 THEN 2 ELSE 1 END, 'H1-chunk', concat_ws(
+    ' ', 'tea', repeat('tea ', CASE WHEN n <= 300 THEN n ELSE 0 END),
+    CASE WHEN n <= 200 THEN 'zebra' END, CASE WHEN n <= 201 THEN 'ünder' END,
+    'walnut' || n, 'clock' || n % 700
+), 1, 1, 'vec'
+FROM generate_series(1, 17000) AS n;
+UPDATE chunks SET content = 'and of the' WHERE id = 2000;
+INSERT INTO chunk_vector (chunk_id, corpus_id, vector)
+SELECT c.id, w.corpus_id, '[1]' FROM chunks AS c JOIN works AS w ON w.id = c.work_id WHERE c.id % 100 <> 7;
+"""
+
+OLD_POSTINGS: Final = f"""
+INSERT INTO chunk_term (corpus_id, chunk_id, term, frequency, length)
+SELECT corpus_id, chunk_id, term, frequency, length FROM ({EXPECTED}) AS p
+"""
+
+
+async def test_the_postings_of_the_revision_before_are_packed(database_url: str) -> None:
+    await asyncio.to_thread(migrate.downgrade, database_url, "0018")
+    await execute(database_url, SEARCHABLE)
+    await execute(database_url, OLD_POSTINGS)
+
+    await asyncio.to_thread(migrate.upgrade, database_url)
+
+    database = Database(database_url, pool_size=2)
+    async with database.connection() as connection:
+        assert not await connection.fetch(f"({POSTINGS}) EXCEPT ALL ({EXPECTED})")
+        assert not await connection.fetch(f"({EXPECTED}) EXCEPT ALL ({POSTINGS})")
+        sizes = await connection.fetch("SELECT corpus_id, chunks, live FROM posting_segment ORDER BY id")
+        assert [tuple(row) for row in sizes] == [(1, 16384, 16384), (1, 429, 429), (2, 17, 17)]
+        sizes = await connection.fetchrow("SELECT count(*) AS rows, max(pg_column_size(b)) FROM posting_block AS b")
+        assert sizes["rows"] < 800 and sizes["max"] <= 2032
+        (hits,) = await PostgresChunkSearch(database, k1=0.9, b=0.4).lexical(1, ["zebra"], limit=9, scorer="bm25")
+        assert [hit.chunk_id for hit in hits] == list(range(1, 7)) + list(range(8, 11))
+
+        # What a worker of the version before would do.
+        with pytest.raises(asyncpg.RaiseError, match="restart it with the version of ragq that migrated"):
+            await connection.fetchval("SELECT count(*) FROM chunk_term WHERE corpus_id = 1 AND term = 'tea'")
+        with pytest.raises(asyncpg.RaiseError, match="restart it"):
+            await connection.execute(OLD_POSTINGS)
+        with pytest.raises(asyncpg.RaiseError, match="restart it"):
+            await connection.execute("DELETE FROM chunk_term WHERE chunk_id = 1")
+    await database.close()
+
+
+async def test_the_postings_are_unpacked_by_the_downgrade(database_url: str) -> None:
+    await execute(database_url, SEARCHABLE.replace("17000", "1700"))
+
+    await asyncio.to_thread(migrate.downgrade, database_url, "0018")
+
+    database = Database(database_url, pool_size=1)
+    async with database.connection() as connection:
+        rows = "SELECT corpus_id, chunk_id, term, frequency, length FROM chunk_term"
+        assert not await connection.fetch(f"({rows}) EXCEPT ALL ({EXPECTED})")
+        assert not await connection.fetch(f"({EXPECTED}) EXCEPT ALL ({rows})")
+    await database.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("{}", (200, "none")),
+        ('{"augmentation": {"top_n_contexts": 7, "max_answer_tokens": 0}}', (75, "score-fusion")),
+    ],
+)
+async def test_balanced_keeps_the_order_after_fusion_unless_somebody_changed_it(
+    database_url: str, change: str, expected: tuple[int, str]
+) -> None:
+    await asyncio.to_thread(migrate.downgrade, database_url, "0018")
+    await execute(database_url, "DELETE FROM rag_config")
+    await execute(database_url, OLD_BALANCED.replace("CHANGE", change))
+
+    await asyncio.to_thread(migrate.upgrade, database_url)
+
+    database = Database(database_url, pool_size=1)
+    async with database.connection() as connection:
+        stored = (await presets.get(connection, "Balanced")).preset
+    await database.close()
+    found = stored.retrieval.top_k_rrf, stored.reranking.ranker
+    assert (found, stored.retrieval.late_weight) == (expected, 0)
+
+
+async def test_presets_without_a_ranker_are_readable_by_the_version_before(database_url: str) -> None:
+    await asyncio.to_thread(migrate.downgrade, database_url, "0018")
+
+    connection = await asyncpg.connect(database_url)
+    rows = await connection.fetch("SELECT config FROM rag_config")
+    await connection.close()
+    configs = [json.loads(row["config"]) for row in rows]
+    assert {"late_weight" in config["retrieval"] for config in configs} == {False}
+    assert "none" not in {config["reranking"]["ranker"] for config in configs}
 
 
 async def execute(database_url: str, statements: str) -> None:

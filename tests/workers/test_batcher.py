@@ -16,6 +16,7 @@ from stages.ports import Vectors
 from tests.fakes.encoder import FakeEncoder
 from tests.stages.at_defaults import embed_evidence
 from workers.batcher import BatchedEmbedder, Batcher
+from workers.priorities import BACKGROUND
 
 MakeBatcher = Callable[..., Batcher]
 POISON = "poison"
@@ -305,6 +306,52 @@ async def test_a_text_that_is_too_long_fails_its_own_request_before_any_pass(bat
     assert [type(outcome).__name__ for outcome in outcomes] == ["TextVectors", "TextTooLongError", "TextVectors"]
     assert "far too long to be read" not in [text for texts in encoder.passes for text in texts]
     assert [getattr(outcome, "cut", None) for outcome in outcomes] == [(), None, (0,)]
+
+
+async def test_a_question_waits_for_one_pass_of_an_import(batcher: MakeBatcher) -> None:
+    encoder = SlowEncoder(seconds=0.05)
+    shared = batcher(encoder, token_budget=2)
+    imports = [asyncio.create_task(shared.encode([f"chunk {n}"] * 20, priority=BACKGROUND)) for n in range(3)]
+    await asyncio.sleep(0.12)
+
+    embedded = await shared.encode(["question"])
+
+    begun = [texts[0] for texts in encoder.passes].index("question")
+    assert (len(embedded.vectors), begun <= 4, any(task.done() for task in imports)) == (1, True, False)
+    assert [len((await task).vectors) for task in imports] == [20] * 3
+    assert sum(texts == ("question",) for texts in encoder.passes) == 1
+
+
+async def test_questions_that_waited_go_before_an_import_that_came_first(batcher: MakeBatcher) -> None:
+    encoder = SlowEncoder(seconds=0.05)
+    shared = batcher(encoder)
+    busy = asyncio.create_task(shared.encode(["keeps the model busy"]))
+    await asyncio.sleep(0.01)
+    chunk = asyncio.create_task(shared.encode(["chunk"], priority=BACKGROUND))
+    await asyncio.sleep(0.01)
+    question = asyncio.create_task(shared.encode(["question"]))
+
+    await asyncio.gather(busy, chunk, question)
+
+    assert encoder.passes == [("keeps the model busy",), ("question",), ("chunk",)]
+
+
+async def test_tokens_of_a_question_do_not_wait_for_those_of_an_import(batcher: MakeBatcher) -> None:
+    class Slow(FakeEncoder):
+        def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
+            time.sleep(0.05)
+            self.passes.append(tuple(texts))
+            return super().encode_tokens(texts)
+
+    encoder = Slow()
+    embedder = BatchedEmbedder(batcher(encoder, token_budget=1))
+    chunks = asyncio.create_task(embedder.at(BACKGROUND).embed_tokens(["chunk"] * 20, timeout_s=30))
+    await asyncio.sleep(0.08)
+
+    await embedder.embed_tokens(["question"], timeout_s=30)
+
+    assert (encoder.passes.index(("question",)) <= 4, chunks.done()) == (True, False)
+    await chunks
 
 
 async def test_the_error_names_position_length_limit_and_setting(batcher: MakeBatcher) -> None:

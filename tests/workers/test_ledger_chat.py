@@ -394,3 +394,17 @@ async def test_a_worker_whose_server_lacks_the_model_of_a_run_names_both_servers
 
     assert "digest d at http://gpu:11434 at its submission" in str(changed.value)
     assert "no model of this name at http://127.0.0.1:51903 now" in str(changed.value)
+
+
+async def test_a_count_of_tokens_that_no_reply_has_loses_no_paid_reply(
+    database: Database, attempts: list[CallingAttempt]
+) -> None:
+    class Boasting(ScriptedChat):
+        async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
+            reply = await super().chat(call, on_text)
+            return ChatReply.model_validate(reply.model_dump() | {"prompt_tokens": 2**31, "reply_tokens": -1})
+
+    reply = await alone(Boasting(lambda call: "yes"), database, attempts[0]).chat(CALL)
+
+    assert (reply.text, reply.prompt_tokens, reply.reply_tokens) == ("yes", None, None)
+    assert await uses(database, attempts[0]) == [(CALL.purpose, "yes", False)]

@@ -1,6 +1,7 @@
 """The reaper releases stages, sends lost messages again, and never sends too many."""
 
 import asyncio
+import datetime
 from collections.abc import Awaitable, Callable, Iterator
 
 import pytest
@@ -98,3 +99,29 @@ async def test_a_sweep_without_a_broker_is_repeated(
 
     assert await make_reaper(database, valkey.url).sweep() == 1
     assert waiting(client) == 1
+
+
+async def test_work_that_waits_for_a_future_that_was_set_back_is_taken_up(
+    database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
+) -> None:
+    sent, held, retried = (await store_run("316", "319", "320")).job_ids
+    async with database.connection() as connection:
+        await stages.claim(connection, held, "extract", "silent worker", 6 * 3600)
+        for job_id, column in ((sent, "enq_at"), (retried, "not_before")):
+            await connection.execute(
+                f"UPDATE stage_run SET {column} = now() + interval '6 hours' WHERE job_id = $1 AND stage = 'extract'",
+                job_id,
+            )
+
+        # That of the silent worker; what was sent counts as sent now, and the retry waits for its time.
+        assert await make_reaper(database, valkey.url).sweep() == 1
+
+        now, *times = await connection.fetchrow(
+            """
+            SELECT now(), max(lease_until), max(enq_at), max(not_before) FROM stage_run WHERE status <> 'waiting'
+            """
+        )
+    lease_until, enq_at, not_before = times
+    assert lease_until is None
+    assert enq_at <= now
+    assert not_before - now < datetime.timedelta(seconds=61)

@@ -180,3 +180,20 @@ async def test_only_the_calls_of_the_failed_exchange_are_rejected(
 
     (failed,) = await uses(database, job_id)
     assert [use.is_rejected for use in failed] == [False, True, True]
+
+
+async def test_a_stage_that_lost_its_lease_rejects_no_reply(
+    database: Database, store_run: StoreRun, run_extract: RunStage
+) -> None:
+    (job_id,) = (await store_run("316")).job_ids
+
+    async def overtaken(work: Work) -> Result[Number]:
+        async with database.connection() as connection:
+            await connection.execute("UPDATE stage_run SET fence = fence + 1 WHERE job_id = $1", job_id)
+        return await asked_once(work)
+
+    with pytest.raises(LLMResponseParseError):
+        await run_extract(job_id, overtaken)
+
+    ((paid,),) = await uses(database, job_id)
+    assert not paid.is_rejected

@@ -12,7 +12,7 @@ from schemas.settings.process import ProcessSettings
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.participants import EmbeddedEvidence
-from store.database import Database, DatabaseUnreachableError
+from store.database import Database, DatabaseUnavailableError
 from store.runs import attempts, job_control, overviews, stages
 from store.runs.attempts import Attempt
 from store.runs.runs import StoredRun
@@ -211,7 +211,7 @@ async def test_an_unavailable_database_is_no_failure_of_the_stage(
     stored = await store_run()
 
     async def stage(work: Work) -> Result[Nothing]:
-        raise DatabaseUnreachableError(30, "ConnectionRefusedError")
+        raise DatabaseUnavailableError(30, ConnectionRefusedError())
 
     assert await run_extract(stored.job_ids[0], stage) is Outcome.NOTHING_TO_DO
     async with database.connection() as connection:

@@ -103,7 +103,7 @@ COMBINATIONS = st.builds(
 class FakeWiring(Wiring):
     """Every model is a fake; the judge rejects each chunk whose number is odd."""
 
-    def embedder(self, settings: RunSettings) -> Embedder:
+    def embedder(self, settings: RunSettings, *, priority: int = 0) -> Embedder:
         return FakeEmbedder()
 
     def chat(self, settings: RunSettings) -> ChatModel:

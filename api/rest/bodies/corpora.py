@@ -51,11 +51,17 @@ class CorpusReply(Reply):
     model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
     model_digest: str | None = Field(examples=["53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"])
     """The weights of the model; null until the first batch is embedded."""
+    model_dtypes: list[str] = Field(examples=[["bfloat16"]])
+    """The number formats of the vectors; none is known of those that were embedded before formats were kept."""
     dimension: int = Field(examples=[384])
     embeds_headings: bool
     """Chunks are embedded under the headings above them."""
     keeps_token_vectors: bool
     """Late interaction can rank its chunks."""
+    chunk_tokens: int = Field(examples=[192])
+    """The most tokens of a chunk with its headings; 0 if chunks are sized by words."""
+    reads_tokens: int | None = Field(examples=[256])
+    """The most tokens of a text that the embedder reads; null if that is not known."""
     has_vector_index: bool
     """False for a corpus that every search scans whole."""
     works: int = Field(examples=[12])
@@ -72,7 +78,13 @@ class CorpusReply(Reply):
     figures: int = Field(examples=[2])
     """Stored, not embedded."""
     cut: int = Field(examples=[1])
-    """Searchable chunks that were longer than the embedder reads: the vector has only their beginning."""
+    """Chunks that are longer than the embedder reads: the vector has only their beginning."""
+    tokens: int | None = Field(examples=[3120])
+    """Of all content chunks that are embedded; null if not every chunk was counted."""
+    unseen_tokens: int | None = Field(examples=[0])
+    """Those of them that the embedder does not read."""
+    unseen_share: float | None = Field(examples=[0.0])
+    """Their share."""
     questions: int = Field(examples=[5])
     """Questions that were asked of it, and are deleted with it."""
     answers: int = Field(examples=[8])
@@ -214,6 +226,9 @@ class ImportBody(Body):
     """Embed each chunk under its headings; a new corpus does unless this is false."""
     keep_token_vectors: bool | None = None
     """Keep a vector per token of each chunk; a new corpus keeps none unless this is true."""
+    chunk_tokens: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    """The most tokens of a chunk with its headings, as the embedder counts them; 0 sizes chunks by words. An existing
+    corpus keeps its size."""
     embed: bool = True
     """False imports only; the next import embeds what waits."""
     profile: Annotated[Text, Field(min_length=1, max_length=100)] | None = None

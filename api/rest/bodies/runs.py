@@ -99,7 +99,7 @@ class SettingReply(Reply):
 
     value: Any = Field(examples=[0.0])
     source: str = Field(examples=["default"])
-    """The source of the value: default, profile, .env file, environment, configuration file, option, or preset."""
+    """Where it comes from: default, profile, chosen (over REST), file (.env), environment, config, option, preset."""
 
 
 class JobReply(JobLine):

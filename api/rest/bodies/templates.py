@@ -24,13 +24,13 @@ class TemplateBody(Body):
 
 
 class VersionBody(Body):
-    """What to change about a version: its title alone."""
+    """What to change about a version."""
 
     model_config = with_example(title="More angles, second try")
 
     title: Title | None = None
     template_content: Content | None = Field(default=None, repr=False)
-    """Accepted as it is stored; another text is refused."""
+    """Another text than that of the version is stored as the next version."""
 
 
 class Variable(Reply):

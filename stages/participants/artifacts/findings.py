@@ -1,15 +1,13 @@
 """Problems of an artifact, reported in one error, and warnings."""
 
-from collections.abc import Sequence
 from typing import TypeVar
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.interviews import FileProblem
 from stages.files.problems import Parsed
+from stages.texts.listed import first_lines
 
 T = TypeVar("T")
-
-_SHOWN = 20
 
 
 class Findings:
@@ -36,11 +34,5 @@ class Findings:
         """Raise EmbeddingArtifactMismatchError with a line for each problem, if there is any."""
         if self.problems:
             count = "1 mismatch" if len(self.problems) == 1 else f"{len(self.problems)} mismatches"
-            lines = first_lines([str(problem) for problem in self.problems])
+            lines = first_lines(self.problems)
             raise EmbeddingArtifactMismatchError(f"The reference artifact has {count}; nothing was imported.\n{lines}")
-
-
-def first_lines(lines: Sequence[str]) -> str:
-    """The lines, indented; of many only the first, and the number of the others."""
-    more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
-    return "\n".join(f"  {line}" for line in (*lines[:_SHOWN], *more))

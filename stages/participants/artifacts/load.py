@@ -9,7 +9,7 @@ from schemas.errors import (
     EmbeddingValidationError,
 )
 from schemas.values.artifacts import ArtifactMeta, ChunkScoresMeta, PartialBuild, ParticipantChunks
-from stages.participants.artifacts.findings import Findings, first_lines
+from stages.participants.artifacts.findings import Findings
 from stages.participants.artifacts.identity import Identity, identify
 from stages.participants.artifacts.meta import parse_meta
 from stages.participants.artifacts.names import ArtifactFile
@@ -19,6 +19,7 @@ from stages.participants.artifacts.sidecars import load_chunk_scores, load_tags
 from stages.participants.artifacts.texts import parse_texts
 from stages.participants.artifacts.vectors import REMEDY, parse_vectors, unit_length, unsound_rows
 from stages.ports import Vectors
+from stages.texts.listed import first_lines
 
 
 class LoadedArtifact(NamedTuple):

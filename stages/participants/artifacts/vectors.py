@@ -21,6 +21,9 @@ REMEDY = "write one float32 array of shape (chunks, dimension) per participant w
 UNIT_TOLERANCE = 1e-6
 
 _ZERO = 1e-8
+_SMALL = 16_000_000
+_MOST_PER_BYTE = 20
+"""Vectors hardly compress; what unpacks to more than this, and is not small, is refused before it is unpacked."""
 _KEY = re.compile(r"emb_([1-9][0-9]{0,5})")
 _UNREADABLE = (ValueError, EOFError, OSError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 
@@ -29,7 +32,7 @@ def parse_vectors(data: bytes, *, file: str) -> Parsed[dict[int, Vectors]]:
     """The arrays as written, ids ascending. Arrays with other names are ignored.
 
     An array of pickled objects, an array of numbers that are not exact in float32, and a file that is not an intact
-    `.npz` are problems.
+    `.npz` are problems, and so is one that unpacks to more than 16 MB and 20 times its size.
     """
     try:
         arrays = _arrays(data)
@@ -82,10 +85,11 @@ def unsound_rows(rows: Vectors, dimension: int) -> dict[int, str]:
 
 
 def _arrays(data: bytes) -> dict[int, Any]:
-    archive = np.load(BytesIO(data), allow_pickle=False)
-    if not isinstance(archive, np.lib.npyio.NpzFile):
-        raise ValueError("a single array")
-    with archive:
+    with zipfile.ZipFile(BytesIO(data)) as unread:
+        unpacked = sum(member.file_size for member in unread.infolist())
+    if unpacked > max(_SMALL, _MOST_PER_BYTE * len(data)):
+        raise ValueError("an archive that fills the memory")
+    with np.load(BytesIO(data), allow_pickle=False) as archive:
         names = {int(match[1]): name for name in archive.files if (match := _KEY.fullmatch(name))}
         return {participant_id: archive[names[participant_id]] for participant_id in sorted(names)}
 

@@ -26,7 +26,10 @@ class LateInteraction(NamedTuple):
         return f"{LATE_INTERACTION} {self.model}"
 
     async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
-        ids = [candidate.chunk.id for candidate in candidates]
+        return self.of_chunks([candidate.chunk.id for candidate in candidates])
+
+    def of_chunks(self, ids: Sequence[int]) -> list[float]:
+        """The score of each chunk, in order. Raises TokenVectorsMissingError."""
         if missing := [id_ for id_ in ids if not len(self.chunk_tokens.get(id_, ()))]:
             raise TokenVectorsMissingError(missing)
         return [max_sim(self.query_tokens, self.chunk_tokens[id_]) for id_ in ids]

@@ -7,15 +7,17 @@ import pytest
 
 from schemas.chains import stages_of
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
+from tests.store.postings import EXPECTED, POSTINGS
 
 CORPUS = stages_of("index", "corpus")
 
 #: Whether each searchable chunk has exactly one vector and its postings, and the corpus counts them right.
-CONSISTENT = """
+CONSISTENT = f"""
 SELECT c.searchable_chunks = (SELECT count(*) FROM chunks WHERE vector_status = 'vec')
    AND c.searchable_chunks = (SELECT count(*) FROM chunk_vector AS v WHERE v.corpus_id = c.id)
-   AND c.searchable_chunks = (SELECT count(DISTINCT t.chunk_id) FROM chunk_term AS t WHERE t.corpus_id = c.id)
-   AND c.searchable_terms = (SELECT coalesce(sum(t.frequency), 0) FROM chunk_term AS t WHERE t.corpus_id = c.id)
+   AND c.searchable_chunks = (SELECT sum(s.live) FROM posting_segment AS s WHERE s.corpus_id = c.id)
+   AND c.searchable_terms = (SELECT coalesce(sum(p.frequency), 0) FROM ({POSTINGS}) AS p WHERE p.corpus_id = c.id)
+   AND NOT EXISTS (({POSTINGS}) EXCEPT ALL ({EXPECTED})) AND NOT EXISTS (({EXPECTED}) EXCEPT ALL ({POSTINGS}))
 FROM corpus AS c WHERE c.name = 'small'
 """
 
@@ -80,7 +82,7 @@ def test_a_changed_work_is_embedded_again_and_nothing_of_its_old_text_is_left(
 
     assert (changed["replaced"], changed["jobs"], numbers(breakable)) == (1, 1, (5, 0, 0))
     assert breakable.value(CONSISTENT)
-    assert breakable.value("SELECT count(*) FROM chunk_term WHERE term = 'coffe'") == 1
+    assert breakable.value(f"SELECT count(*) FROM ({POSTINGS}) AS p WHERE term = 'coffe'") == 1
 
 
 def test_a_batch_whose_works_were_replaced_reports_it(breakable: BreakableInstallation, books: Path) -> None:
@@ -122,6 +124,18 @@ def test_a_failed_batch_leaves_the_others_searchable_and_a_retry_finishes_it(
 
     assert breakable.wait_for(run_id) == {"succeeded": 3}
     assert numbers(breakable) == (6, 0, 0)
+    assert breakable.value(CONSISTENT)
+
+
+def test_many_small_batches_leave_few_segments_of_postings(breakable: BreakableInstallation, books: Path) -> None:
+    for number in range(9):
+        (books / f"more {number}.md").write_text(f"# Part {number}\n\nAbout part {number}.\n\n## More\n\nThe end.\n")
+    breakable.start_worker(concurrency=2)
+    run_id = submitted(breakable, books, "--set", "RAGQ_CORPUS_BATCH_CHUNKS=1")["run_id"]
+    breakable.assert_recovered(run_id, jobs=24)
+
+    assert numbers(breakable) == (24, 0, 0)
+    assert breakable.value("SELECT count(*) FROM posting_segment") < 16
     assert breakable.value(CONSISTENT)
 
 

@@ -116,6 +116,26 @@ async def test_files_are_uploaded_into_a_new_corpus(client: httpx.AsyncClient, c
     assert "Embedding Run 1" in opened
 
 
+async def test_the_size_of_chunks_is_chosen_for_a_new_corpus_and_what_is_lost_is_shown(
+    client: httpx.AsyncClient, ctx: ApiContext
+) -> None:
+    long = ("tea.md", ("# Tea\n\n" + "Leaves of polyphenols oxidise catechins. " * 60).encode())
+    for name, tokens in (("small", "64"), ("words", "0")):
+        assert (await upload(client, long, name=name, chunk_tokens=tokens)).status_code == 303
+    async with ctx.database.connection() as connection:
+        small, by_words = [await corpora.find(connection, name) for name in ("small", "words")]
+        assert small is not None
+        assert by_words is not None
+
+    assert "chunks of at most 64 tokens" in words(await see(client, f"/corpora/{small.id}"))
+    shown = words(await see(client, f"/corpora/{by_words.id}"))
+    assert "chunks of 200 to 300 words" in shown
+    assert "it never sees" in shown
+    wrong = await upload(client, long, name="other", chunk_tokens="many")
+    assert (wrong.status_code, "Write a whole number, or nothing." in words(wrong)) == (422, True)
+    assert (await upload(client, long, name="other", chunk_tokens="999")).status_code == 422
+
+
 async def test_a_refused_file_is_named_and_the_others_are_imported(client: httpx.AsyncClient) -> None:
     await imported(client, tea=TEA)
 

@@ -8,6 +8,7 @@ import pytest
 
 from api.context import ApiContext
 from api.rest.bodies.corpora import MAX_FILES
+from services.chunk_sizes import DEFAULT_TOKENS
 from store.corpora import corpora
 from store.runs import overviews
 from tests.api.works import POT, TEA, imported
@@ -85,6 +86,21 @@ async def test_an_import_states_what_became_of_each_file(client: httpx.AsyncClie
     ]
     assert (again.json()["run_id"], again.json()["jobs"]) == (None, 0)
     assert [(file["outcome"], file["work_id"]) for file in replaced["files"]] == [("replaced", tea)]
+
+
+async def test_the_size_of_chunks_and_what_the_embedder_does_not_read_are_shown(client: httpx.AsyncClient) -> None:
+    works = [{"file_name": "tea.md", "markdown": "# Tea\n\n" + "Leaves of polyphenols oxidise catechins. " * 60}]
+    shown = {}
+    for corpus, sizes in (("library", {}), ("small", {"chunk_tokens": 64}), ("words", {"chunk_tokens": 0})):
+        made = (await client.post("/corpora/works", json={"corpus": corpus, "works": works, **sizes})).json()
+        shown[corpus] = (await client.get(f"/corpora/{made['corpus_id']}")).json()
+
+    assert [one["chunk_tokens"] for one in shown.values()] == [DEFAULT_TOKENS, 64, 0]
+    assert {one["reads_tokens"] for one in shown.values()} == {256}
+    assert (shown["library"]["unseen_share"], shown["small"]["unseen_tokens"]) == (0.0, 0)
+    assert 0 < shown["words"]["unseen_share"] == shown["words"]["unseen_tokens"] / shown["words"]["tokens"]
+    body = {"corpus": "words", "works": works, "chunk_tokens": 64}
+    assert slug(await client.post("/corpora/works", json=body)) == (409, "refused")
 
 
 async def test_fields_of_a_work_override_its_front_matter(client: httpx.AsyncClient) -> None:

@@ -10,6 +10,7 @@ from api.app import make_app
 from api.context import ApiContext
 from stack.environment import this_environment
 from store.runs import workers
+from store.seeds import PRESETS
 from tests.api.rest.test_health import ask
 from workers.app import make_app as make_broker
 
@@ -61,3 +62,32 @@ async def test_a_part_that_is_missing_is_named_with_what_to_do(ctx: ApiContext) 
 async def test_without_a_token_only_the_status_is_shown(app: FastAPI) -> None:
     assert (await ask(app, "/health", client="192.0.2.1")).json() == {"status": "degraded"}
     assert (await ask(app, "/init/status", client="192.0.2.1")).status_code == 401
+
+
+async def test_missing_presets_and_templates_are_added_and_the_rest_stays(
+    client: httpx.AsyncClient, ctx: ApiContext
+) -> None:
+    await client.put("/settings/templates/query_expansion/1", json={"title": "Mine"})
+    async with ctx.database.connection() as connection:
+        await connection.execute("DELETE FROM rag_config")
+        await connection.execute("DELETE FROM prompt_templates WHERE function_tag = 'rag_augmentation'")
+
+    added = await client.post("/init/database", json={"reset": False})
+
+    assert (added.status_code, added.json()["success"]) == (201, True)
+    assert [preset["preset_name"] for preset in (await client.get("/api/rag-config")).json()] == list(PRESETS)
+    templates = (await client.get("/settings/templates")).json()["templates"]
+    assert [template["active_version"] for template in templates] == [1] * len(templates)
+    assert (await client.get("/settings/templates/query_expansion/1")).json()["title"] == "Mine"
+
+
+async def test_nothing_is_dropped_and_an_older_database_is_sent_to_migrate(
+    client: httpx.AsyncClient, ctx: ApiContext
+) -> None:
+    refused = await client.post("/init/database", json={"reset": True})
+    async with ctx.database.connection() as connection:
+        await connection.execute("UPDATE alembic_version SET version_num = '0001'")
+    old = await client.post("/init/database")
+
+    assert (refused.status_code, old.status_code) == (409, 409)
+    assert "`ragq migrate`" in old.json()["detail"]

@@ -98,7 +98,10 @@ async def test_a_missing_run_is_a_problem(client: httpx.AsyncClient, path: str) 
     assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:run-missing")
 
 
-@pytest.mark.parametrize("path", ["/runs/0", "/runs/x", f"/runs/{2**63}", "/runs?limit=0", "/runs?kind=other"])
+@pytest.mark.parametrize(
+    "path",
+    ["/runs/0", "/runs/+1", "/runs/%201", "/runs/１", "/runs/x", f"/runs/{2**63}", "/runs?limit=0", "/runs?kind=other"],
+)
 async def test_what_is_no_run_is_refused(client: httpx.AsyncClient, path: str) -> None:
     assert (await client.get(path)).status_code == 422
 

@@ -4,6 +4,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from services.questions.chosen_models import with_chosen_models
 
 
 async def test_the_settings_of_new_runs_are_shown_with_their_sources(client: httpx.AsyncClient) -> None:
@@ -50,3 +51,54 @@ async def test_settings_that_cannot_be_used_are_a_problem(client: httpx.AsyncCli
 
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:ragq:problem:refused")
     assert "MODEL_TEMPERATURE" in refused.json()["detail"]
+
+
+async def test_models_of_new_questions_are_chosen_where_no_setting_names_others(
+    client: httpx.AsyncClient, ctx: ApiContext
+) -> None:
+    before = (await client.get("/settings/")).json()["llm"]
+    full = before["models"]["openai"]["full"]
+
+    chosen = await client.put("/settings/llm", json={"openai_full": "large", "openai_light": full})
+
+    assert (chosen.status_code, chosen.json()["models"]["openai"]) == (200, {"light": full, "full": "large"})
+    shown = (await client.get("/settings/")).json()
+    assert shown["llm"] == chosen.json()
+    assert shown["settings"]["RAGQ_QUERY_MODEL"] == {"value": "large", "source": "chosen"}
+
+    assert isinstance(ctx.environment, dict)
+    ctx.environment["RAGQ_QUERY_MODEL"] = "fixed"
+    assert (await client.get("/settings/")).json()["llm"]["models"]["openai"]["full"] == "fixed"
+    refused = await client.put("/settings/llm", json={"openai_full": "large", "openai_light": "tiny"})
+    assert refused.status_code == 409
+    assert "RAGQ_QUERY_MODEL (environment)" in refused.json()["detail"]
+    del ctx.environment["RAGQ_QUERY_MODEL"]
+
+    assert (await client.put("/settings/llm", json={"openai_full": "", "openai_light": ""})).json() == before
+
+
+async def test_a_question_takes_the_chosen_models(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    await client.put("/settings/llm", json={"openai_full": "large"})
+
+    async with ctx.database.connection() as connection:
+        settings = await with_chosen_models(connection, ctx.run_settings())
+        named = await with_chosen_models(connection, ctx.run_settings(values={"RAGQ_QUERY_MODEL": "own"}))
+
+    assert settings.run.query_model == "large"
+    assert named.run.query_model == "own"
+
+
+async def test_what_the_server_is_started_with_is_confirmed_and_not_changed(client: httpx.AsyncClient) -> None:
+    shown = (await client.get("/settings/")).json()
+
+    assert (await client.put("/settings/database", json=shown["database"])).json() == shown["database"]
+    assert (await client.put("/settings/paths", json=shown["paths"])).json() == shown["paths"]
+    for path, body, named in (
+        ("database", {"port": 1}, "DATABASE_URL"),
+        ("paths", {"input_dir": "/tmp"}, "`ragq import works`"),
+        ("llm", {"provider": "gemini"}, "LLM_BACKEND"),
+        ("llm", {"gemini_full": "pro"}, "Gemini"),
+    ):
+        refused = await client.put(f"/settings/{path}", json=body)
+        assert (refused.status_code, named in refused.json()["detail"]) == (409, True)
+    assert (await client.get("/settings/")).json() == shown

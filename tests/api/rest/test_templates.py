@@ -63,12 +63,19 @@ async def test_a_body_that_cannot_be_stored_is_refused(client: httpx.AsyncClient
     assert slug(await client.post(TAG, json=body)) == (422, "request-invalid")
 
 
-async def test_the_text_of_a_version_never_changes(client: httpx.AsyncClient) -> None:
+async def test_another_text_becomes_the_next_version_active_if_the_changed_one_was(client: httpx.AsyncClient) -> None:
     before = (await client.get(f"{TAG}/1")).json()
 
-    assert slug(await client.put(f"{TAG}/1", json=NEW)) == (409, "template-fixed")
+    active = (await client.put(f"{TAG}/1", json=NEW)).json()
+    inactive = (await client.put(f"{TAG}/1", json={"template_content": f"{NEW['template_content']}!"})).json()
+
+    assert (active["version"], active["title"], active["is_active"]) == (2, NEW["title"], True)
+    assert (inactive["version"], inactive["title"], inactive["is_active"]) == (3, before["title"], False)
+    first = (await client.get(f"{TAG}/1")).json()
+    assert (first["template_content"], first["title"]) == (before["template_content"], before["title"])
     assert slug(await client.put(f"{TAG}/9", json={"title": "New"})) == (404, "template-missing")
-    assert (await client.get(f"{TAG}/1")).json() == before
+    assert slug(await client.put(f"{TAG}/2", json={"template_content": "{"})) == (422, "template-unusable")
+    assert len((await client.get(TAG)).json()) == 3
 
 
 async def test_a_version_gets_another_title(client: httpx.AsyncClient) -> None:

@@ -1,5 +1,6 @@
 """Security headers of replies, and the limits of requests."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 
@@ -129,6 +130,22 @@ async def test_a_body_that_is_too_large_is_refused_however_it_comes(several: Non
         assert reply.headers["content-type"] == problems.MEDIA_TYPE
         assert "RAGQ_API_MAX_BODY_KB" in reply.json()["detail"]
     assert fits.json() == 2048 * 1024
+
+
+async def drop_by_drop() -> AsyncIterator[bytes]:
+    for _ in range(50):
+        yield b"x"
+        await asyncio.sleep(0.02)
+
+
+async def test_a_body_that_does_not_arrive_in_time_is_refused(ctx: ApiContext) -> None:
+    hurried = ApiContext(settings=ProcessSettings(ragq_api_body_seconds=0.2), database=ctx.database, broker=ctx.broker)
+    transport = httpx.ASGITransport(make_app(hurried))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        reply = await client.post("/sessions", content=drop_by_drop(), headers={"Content-Type": "application/json"})
+
+    assert (reply.status_code, reply.json()["type"]) == (408, "urn:ragq:problem:request-timeout")
+    assert "RAGQ_API_BODY_SECONDS" in reply.json()["detail"]
 
 
 async def test_uploads_of_files_have_a_limit_of_their_own(several: None, visit: Client) -> None:

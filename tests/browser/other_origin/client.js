@@ -48,6 +48,23 @@ async function settings() {
   const health = has(await get("/init/db-health"), "results all_passed connection_ok");
   health.results.forEach((check) => has(check, "name passed message details"));
   expect([health.all_passed, health.connection_ok], [true, true]);
+  has(await post("/init/database", { reset: false }), "success message tables_created");
+  await saveSettings(config);
+}
+
+// Each tab of the settings page saves its whole form, and shows what the reply has.
+async function saveSettings({ database, llm, paths }) {
+  expect(await put("/settings/database", database), database);
+  expect(await put("/settings/paths", paths), paths);
+  const { openai, gemini } = llm.models;
+  const save = (light) => put("/settings/llm", {
+    provider: llm.provider, openai_light: light, openai_full: openai.full, gemini_light: gemini.light,
+    gemini_full: gemini.full,
+  });
+  const saved = has(await save(`${openai.full}-light`), "provider models");
+  expect(saved.models.openai, { light: `${openai.full}-light`, full: openai.full });
+  expect((await get("/settings/")).llm, saved);
+  expect(await save(openai.light), llm);
 }
 
 const VERSION = "id function_tag version title template_content is_active created_at updated_at";
@@ -65,6 +82,9 @@ async function templates() {
   await put(`${path}/${added.version}/activate`);
   const active = (await get(path)).find((version) => version.is_active);
   expect([active.version, active.title], [added.version, "Renamed"]);
+  await put(`${path}/${added.version}`, { title: "Renamed", template_content: `${active.template_content}\n` });
+  const [newest] = await get(path);
+  expect([newest.is_active, newest.template_content], [true, `${active.template_content}\n`]);
 }
 
 const PRESET = "id preset_name is_default description config created_at updated_at";

@@ -136,7 +136,7 @@ def test_two_values_under_the_two_names_of_the_severity_mode_are_refused() -> No
     assert problems(environment=both) == [problem.format("environment")]
     assert problems(options=both) == [problem.format("option --set")]
     same = dict.fromkeys(both, "infer")
-    assert resolve(environment=same).run.quantitative.severity_inference_mode == "infer"
+    assert resolve(profile="paper", environment=same).run.quantitative.severity_inference_mode == "infer"
     by_option = resolve(environment={"SEVERITY_INFERENCE_MODE": "infer"}, options={list(both)[1]: "strict"})
     assert by_option.run.quantitative.severity_inference_mode == "strict"
 

@@ -92,3 +92,18 @@ def test_a_misspelt_name_of_the_process_is_refused_and_one_of_a_run_is_not() -> 
     with pytest.raises(Refused, match=r"- LOG_LEVL \(environment\) is not a setting; did you mean LOG_LEVEL\?\n"):
         ProcessSettings.from_environment({"LOG_LEVL": "DEBUG"})
     assert ProcessSettings.from_environment({"CONSISTENCY_N_SAMPLE": "3"}) == ProcessSettings()
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, 4),
+        ({"OLLAMA_HOST": "gpu"}, 20),
+        ({"RAGQ_OPENAI_BASE_URL": "http://gpu/v1"}, 20),
+        ({"OLLAMA_HOST": "gpu", "RAGQ_LLM_CONCURRENCY": "2"}, 2),
+    ],
+)
+def test_a_server_of_language_models_is_given_more_stages_than_the_embedded_one(
+    environment: dict[str, str], expected: int
+) -> None:
+    assert ProcessSettings.from_environment(environment).llm_concurrency == expected

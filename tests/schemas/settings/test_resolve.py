@@ -88,7 +88,7 @@ def test_the_demo_profile_runs_on_the_packaged_models() -> None:
 
     from_profile = {name for name, source in settings.sources.items() if source == SettingSource.PROFILE}
     assert {name: settings.run.values()[name] for name in from_profile} == {
-        "EMBEDDING_CHUNK_STEP": 4,
+        "EMBEDDING_CHUNK_STEP": 8,
         "EMBEDDING_DIMENSION": 384,
         "EMBEDDING_TOP_K_REFERENCES": 3,
         "EMBEDDING_EMBEDDINGS_FILE": "huggingface_all_minilm_l6_v2_paper_train",
@@ -98,10 +98,13 @@ def test_the_demo_profile_runs_on_the_packaged_models() -> None:
         "MODEL_JUDGE_MODEL": "smollm2:135m",
         "MODEL_QUANTITATIVE_MODEL": "smollm2:135m",
         "QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity",
+        "QUANTITATIVE_SIMILARITY_MAX_QUOTES": 2,
+        "QUANTITATIVE_SIMILARITY_THRESHOLD": 0.68,
         "RAGQ_QUERY_MAX_TOKENS": 400,
         "RAGQ_QUERY_TEMPERATURE": 0.0,
+        "RAGQ_SCORE_INPUT": "evidence",
         "RAGQ_SCORE_SCHEMA": True,
-        "RAGQ_SCORE_TEXT_CHARS": 40,
+        "RAGQ_SCORE_TEXT_CHARS": 80,
     }
 
 

@@ -78,6 +78,7 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_CHUNK_SCORE_MAX_TOKENS": 256,
     "RAGQ_REPLY_RETRIES": 2,
     "RAGQ_DEDUPLICATE_REFERENCES": False,
+    "RAGQ_SCORE_INPUT": "transcript",
     "RAGQ_SCORE_SCHEMA": False,
     "RAGQ_SCORE_TEXT_CHARS": 0,
     "RAGQ_TOKEN_SIGNALS": True,
@@ -174,6 +175,13 @@ def test_fewer_candidates_than_references_are_refused() -> None:
     assert problem.startswith("RAGQ_RETRIEVE_CANDIDATES=1 is less than EMBEDDING_TOP_K_REFERENCES=2")
 
 
+def test_passages_are_not_scored_by_inference() -> None:
+    chosen = {"RAGQ_SCORE_INPUT": "evidence", "QUANTITATIVE_SEVERITY_INFERENCE_MODE": "infer"}
+    _, (problem,) = run_settings(chosen, origins=ORIGINS)
+
+    assert problem.startswith("QUANTITATIVE_SEVERITY_INFERENCE_MODE=infer has no effect on a prompt of passages alone")
+
+
 @given(top_k=st.integers(1, 10), similarity=st.floats(0, 1), model=st.text(min_size=1), retries=st.integers(0, 10))
 def test_a_snapshot_gives_the_settings_back(top_k: int, similarity: float, model: str, retries: int) -> None:
     settings = RunSettings(
@@ -206,7 +214,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "01549fc37e47965bd4685c0c1d070d87882285e181f07ccc2a34e9cd55acba04"
+    assert settings_hash(RunSettings()) == "1b6fa5b4ffa34b456cdf45b51f1066d79c924bf069471143ab3b57e66e0699e3"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 

@@ -45,7 +45,14 @@ def test_one_author_may_be_named_without_a_list() -> None:
 @pytest.mark.parametrize(
     ("front_matter", "message"),
     [
-        ("title: Tea\nyear: [", "works/green-tea.md:3: the front matter is not YAML"),
+        ("title: Tea\nyear: [", "works/green-tea.md:3: the front matter is not YAML without aliases"),
+        ("a: &a [x, x]\nauthors: [*a, *a]", "works/green-tea.md:3: the front matter is not YAML without aliases"),
+        (
+            "authors: [[A, B]]",
+            "works/green-tea.md: its front matter cannot be used: authors: Input should be a valid string",
+        ),
+        ("authors: " + 500 * "[", "works/green-tea.md: the front matter is not YAML without aliases"),
+        ("abstract: " + 64_000 * "x", "works/green-tea.md: its front matter has more than 64000 characters"),
         ("just words", "works/green-tea.md:1: the front matter is not a list"),
         ("year: soon", "works/green-tea.md: its front matter cannot be used: year: Input should be a valid integer"),
         ("title: {a: b}", "works/green-tea.md: its front matter cannot be used: title: Input should be a valid string"),

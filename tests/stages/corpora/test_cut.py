@@ -12,8 +12,8 @@ from schemas.values.corpora import CutChunk
 from stages.corpora.blocks import BlockKind, read_markdown
 from stages.corpora.cut import cut_work
 from stages.corpora.lines import lines_of, passage
+from stages.corpora.measures import count_words
 from stages.corpora.packing import ChunkSize
-from stages.corpora.sentences import count_words
 
 DATA = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data"))
 

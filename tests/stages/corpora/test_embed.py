@@ -29,7 +29,7 @@ def chunk(number: int, breadcrumbs: str | None) -> CorpusChunk:
 async def test_all_chunks_go_in_one_call_under_their_headings_or_alone(embeds_headings: bool, texts: list[str]) -> None:
     embedder = FakeEmbedder()
 
-    vectors, cut = await embed_chunks(
+    vectors, cut, _ = await embed_chunks(
         [chunk(1, "Tea > Leaves"), chunk(2, None)],
         embedder=embedder,
         dimension=8,
@@ -62,6 +62,6 @@ async def test_a_model_of_another_dimension_is_an_error() -> None:
 async def test_no_chunks_ask_nobody() -> None:
     embedder = FakeEmbedder()
 
-    vectors, _ = await embed_chunks([], embedder=embedder, dimension=8, embeds_headings=True, timeout_s=30)
+    vectors, _, _ = await embed_chunks([], embedder=embedder, dimension=8, embeds_headings=True, timeout_s=30)
 
     assert (vectors.shape, embedder.calls, embedder.digests_asked) == ((0, 8), [], 0)

@@ -45,6 +45,22 @@ def test_without_overlap_no_sentence_repeats() -> None:
     assert packed(*[50] * 8, size=ChunkSize(overlap=0)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
+def test_chunks_of_tokens_are_filled_and_share_a_quarter_at_most() -> None:
+    assert packed(*[10] * 12, size=ChunkSize.of_tokens(40)) == [
+        [0, 1, 2, 3],
+        [3, 4, 5, 6],
+        [6, 7, 8, 9],
+        [9, 10, 11],
+    ]
+    assert packed(*[30] * 3, size=ChunkSize.of_tokens(40)) == [[0], [1], [2]]
+
+
+def test_headings_leave_less_for_content_and_half_at_least() -> None:
+    size = ChunkSize.of_tokens(100)
+    assert (size.without(0), size.without(30).most, size.without(90).most) == (size, 70, 50)
+    assert size.without(30).target == 70
+
+
 SIZES = st.tuples(st.integers(1, 60), st.integers(0, 60), st.integers(0, 30), st.integers(0, 4)).map(
     lambda drawn: ChunkSize(target=drawn[0], most=drawn[0] + drawn[1], least=drawn[2], overlap=drawn[3])
 )
@@ -60,7 +76,7 @@ def test_every_sentence_is_packed_in_order_and_chunks_stay_within_their_bounds(
     for chunk in chunks:
         places = [sentence.start_line for sentence in chunk]
         assert places == list(range(places[0], places[-1] + 1))
-        assert sum(sentence.words for sentence in chunk) <= size.most
+        assert sum(sentence.length for sentence in chunk) <= size.most
         new.append([place for place in places if not new or place > new[-1][-1]])
 
     assert [place for places in new for place in places] == list(range(len(words)))

@@ -20,3 +20,10 @@ def test_a_refusal_lists_every_problem() -> None:
         "  a.csv:3: is odd; make it even\n"
         "  b.csv: is not UTF-8; save it as UTF-8"
     )
+
+
+def test_of_a_million_problems_the_first_are_listed() -> None:
+    with pytest.raises(ProblemsFound) as refusal:
+        accept(Parsed(7, (FIRST,) * 1_000_000))
+    assert len(str(refusal.value).splitlines()) == 22
+    assert str(refusal.value).endswith("  a.csv:3: is odd; make it even\n  and 999980 more")

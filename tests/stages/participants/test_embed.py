@@ -122,7 +122,7 @@ async def test_the_chunks_of_a_transcript_are_embedded_with_straight_apostrophes
 
     assert embedder.calls == [["I can't", "I can't sleep at all"]]
     assert embedded == EmbeddedChunks(
-        model="fake", model_digest="digest of fake", dimension=2, vectors=2, cut_texts=1, cut=(1,)
+        model="fake", model_digest="digest of fake", dimension=2, vectors=2, cut_texts=1, cut=(1,), dtype="float32"
     )
     assert vectors.tolist() == [[np.float32(0.6), np.float32(0.8)]] * 2
 

@@ -22,6 +22,11 @@ def lexical(*ids: int, text: QueryText = QueryText.ORIGINAL) -> RankedList:
     return ranked_list(Leg.LEXICAL, *((id_, float(len(ids) - place)) for place, id_ in enumerate(ids)), text=text)
 
 
+def late(*ids: int) -> RankedList:
+    """A list by late interaction of chunks whose scores fall by a tenth."""
+    return ranked_list(Leg.LATE_INTERACTION, *((id_, 1 - place / 10) for place, id_ in enumerate(ids)))
+
+
 def chunk(
     id_: int = 1,
     content: str = "some content",
@@ -77,7 +82,7 @@ def numbered_lines(count: int) -> Sequence[str]:
     return [f"line {number}" for number in range(1, count + 1)]
 
 
-def candidate(id_: int, content: str = "some content") -> RankingCandidate:
+def candidate(id_: int, content: str = "some content", *, fused_score: float = 0.0) -> RankingCandidate:
     """A chunk that is to be ranked."""
-    hit = FusedHit(chunk_id=id_, fused_score=0.0, dense_rank=None, lexical_rank=None)
+    hit = FusedHit(chunk_id=id_, fused_score=fused_score, dense_rank=None, lexical_rank=None)
     return RankingCandidate(chunk(id_, content), hit, content)

@@ -30,6 +30,7 @@ def test_nothing_is_said_where_nothing_was_lost() -> None:
         ({"rejected_chunks": 2}, "2 chunks not accepted by validation"),
         ({"ranker": "score-fusion, without the weights of bge"}, "Ranked by score-fusion, without the weights of bge"),
         ({"cut_texts": 1}, "1 text of the question longer than the embedder reads, and cut"),
+        ({"cut_chunks": 2}, "2 chunks of the sources longer than the embedder reads"),
         ({"available": 8}, "The prompt has 3 of 8 available sources"),
     ],
 )

@@ -36,6 +36,7 @@ async def test_all_texts_are_embedded_in_one_call_in_order() -> None:
         model_digest="digest of fake",
         dimension=8,
         texts=(QueryText.ORIGINAL, QueryText.MQE, QueryText.MQE, QueryText.HYDE),
+        dtype="float32",
     )
     assert vectors.shape == (4, 8)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1)

@@ -1,4 +1,4 @@
-"""The search inside Postgres: BM25 to the last digit, from its index alone; and the vector index."""
+"""The search over chunks: BM25 to the last digit, read by the index of its blocks; and the vector index."""
 
 import json
 from collections import Counter
@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from schemas.values.queries import Hit
-from store.corpora.chunk_search import BM25, PostgresChunkSearch
+from store.corpora import bm25, merging
+from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.searchable import withdraw
 from store.corpora.vector_index import build_index, drop_index, find_index
 from store.database import Connection, Database
+from tests.store.postings import EXPECTED
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
 EAST = np.array([1, 0], dtype=np.float32)
@@ -29,7 +31,7 @@ def texts(count: int, seed: int = 3) -> list[SearchableChunk]:
     ]
 
 
-def bm25(chunks: dict[int, Counter[str]], asked: Counter[str], *, k1: float, b: float) -> dict[int, float]:
+def formula(chunks: dict[int, Counter[str]], asked: Counter[str], *, k1: float, b: float) -> dict[int, float]:
     """The formula, term by term."""
     lengths = {chunk_id: counts.total() for chunk_id, counts in chunks.items()}
     mean = sum(lengths.values()) / len(chunks)
@@ -58,7 +60,7 @@ async def test_bm25_is_the_formula_to_the_last_digit(database: Database, k1: flo
     async with database.connection() as connection:
         corpus = await store_corpus(connection, chunks)
         counted = {chunk.id: await lexemes(connection, chunk.content) for chunk in chunks}
-        wanted = [bm25(counted, await lexemes(connection, text), k1=k1, b=b) for text in asked]
+        wanted = [formula(counted, await lexemes(connection, text), k1=k1, b=b) for text in asked]
 
     found = await PostgresChunkSearch(database, k1=k1, b=b).lexical(corpus, asked, limit=1000, scorer="bm25")
 
@@ -73,16 +75,7 @@ async def test_a_withdrawn_work_leaves_the_statistics_of_the_others(database: Da
     async with database.connection() as connection:
         alone = await store_corpus(connection, [SearchableChunk(2000 + c.id, c.content, EAST) for c in kept])
         corpus = await store_corpus(connection, kept, name="both")
-        other = await store_corpus(connection, gone, name="other")
-        await connection.execute("UPDATE works SET corpus_id = $1 WHERE corpus_id = $2", corpus, other)
-        for table in ("chunk_vector", "chunk_term"):
-            await connection.execute(f"UPDATE {table} SET corpus_id = $1 WHERE corpus_id = $2", corpus, other)
-        await connection.execute(
-            "UPDATE corpus AS c SET searchable_chunks = c.searchable_chunks + o.searchable_chunks, "
-            "searchable_terms = c.searchable_terms + o.searchable_terms FROM corpus AS o WHERE c.id = $1 AND o.id = $2",
-            corpus,
-            other,
-        )
+        await move(connection, await store_corpus(connection, gone, name="other"), corpus)
         async with connection.transaction():
             await withdraw(connection, await connection.fetchval("SELECT work_id FROM chunks WHERE id = 1001"))
     search = PostgresChunkSearch(database, k1=0.9, b=0.4)
@@ -93,18 +86,90 @@ async def test_a_withdrawn_work_leaves_the_statistics_of_the_others(database: Da
     assert found == [Hit(chunk_id=hit.chunk_id - 2000, score=hit.score) for hit in expected]
 
 
-async def test_bm25_reads_the_postings_from_their_index_alone(database: Database) -> None:
+async def test_bm25_has_every_bit_of_the_formula_in_sql_whatever_was_withdrawn_and_merged(database: Database) -> None:
+    asked = ["teabo ginra", "stolu stolu walmi", "brika " * 3 + "gingin ginmi", "unknown", "", " ".join(WORDS)]
+    async with database.connection() as connection:
+        corpus = await store_corpus(connection, [])
+        for number in range(20):
+            await store_batch(connection, corpus, number, 40)
+        for number in (3, 7):
+            async with connection.transaction():
+                await withdraw(connection, await connection.fetchval("SELECT min(id) + $1 FROM works", number))
+        before = await PostgresChunkSearch(database, k1=1.2, b=0.4).lexical(corpus, asked, limit=1000, scorer="bm25")
+        wanted = [await in_sql(connection, corpus, text, 1.2, 0.4) for text in asked]
+        await merging.merge(connection, corpus)
+        segments = await connection.fetchval("SELECT count(*) FROM posting_segment")
+    search = PostgresChunkSearch(database, k1=1.2, b=0.4)
+
+    found = await search.lexical(corpus, asked, limit=1000, scorer="bm25")
+    best = await search.lexical(corpus, asked, limit=7, scorer="bm25")
+
+    assert found == before == wanted
+    assert best == [hits[:7] for hits in wanted]
+    assert (segments, [len(hits) for hits in found]) == (3, [len(hits) for hits in wanted])
+    assert len(found[-1]) > 600
+
+
+async def store_batch(connection: Connection, corpus: int, number: int, size: int) -> None:
+    """A work of its own whose chunks can be found."""
+    other = await store_corpus(
+        connection,
+        [SearchableChunk(1000 * number + chunk.id, chunk.content, EAST) for chunk in texts(size, seed=number)],
+        name=f"batch {number}",
+    )
+    await move(connection, other, corpus)
+
+
+async def move(connection: Connection, other: int, corpus: int) -> None:
+    """Give the works of one corpus to another."""
+    await connection.execute("UPDATE works SET corpus_id = $1 WHERE corpus_id = $2", corpus, other)
+    for table in ("chunk_vector", "posting_segment"):
+        await connection.execute(f"UPDATE {table} SET corpus_id = $1 WHERE corpus_id = $2", corpus, other)
+    await connection.execute(
+        "UPDATE corpus AS c SET searchable_chunks = c.searchable_chunks + o.searchable_chunks, "
+        "searchable_terms = c.searchable_terms + o.searchable_terms FROM corpus AS o WHERE c.id = $1 AND o.id = $2",
+        corpus,
+        other,
+    )
+
+
+IN_SQL = f"""
+WITH posting AS ({EXPECTED}), size AS (
+    SELECT searchable_chunks::float8 AS chunks, searchable_terms::float8 / searchable_chunks AS mean_length
+    FROM corpus WHERE id = $1
+), asked AS (
+    SELECT lexeme AS term, cardinality(positions) AS times FROM unnest(to_tsvector('english', $2))
+), term AS (
+    SELECT a.term, a.times, s.mean_length, ln(1 + (s.chunks - d.chunks + 0.5) / (d.chunks + 0.5)) AS idf
+    FROM size AS s, asked AS a CROSS JOIN LATERAL (
+        SELECT count(*) AS chunks FROM posting AS p WHERE p.corpus_id = $1 AND p.term = a.term
+    ) AS d
+)
+SELECT p.chunk_id, sum(round(t.times * (
+    t.idf * p.frequency / (p.frequency + $3::float8 * (1 - $4::float8 + $4::float8 * p.length / t.mean_length))
+) * 1e10)) / 1e10 AS score
+FROM term AS t JOIN posting AS p ON p.corpus_id = $1 AND p.term = t.term
+GROUP BY p.chunk_id ORDER BY score DESC, p.chunk_id
+"""
+
+
+async def in_sql(connection: Connection, corpus: int, text: str, k1: float, b: float) -> list[Hit]:
+    """What BM25 has to find, from the full text of the chunks that have a vector."""
+    rows = await connection.fetch(IN_SQL, corpus, text, k1, b)
+    return [Hit(chunk_id=row["chunk_id"], score=row["score"]) for row in rows]
+
+
+async def test_bm25_reads_the_blocks_of_its_terms_alone(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await store_corpus(connection, texts(3000))
-        await connection.execute("VACUUM ANALYZE chunk_term")
-        plan = json.loads(
-            await connection.fetchval(f"EXPLAIN (FORMAT JSON) {BM25}", corpus, ["ginra ginmi"], 10, None, 0.9, 0.4)
-        )
+        words = [f"word{number}" for number in range(5000)]
+        await store_corpus(connection, [SearchableChunk(9000, " ".join(words), EAST)], name="other")
+        await connection.execute("VACUUM ANALYZE posting_block, posting_segment")
+        statement = f"EXPLAIN (FORMAT JSON) {bm25.READ}"
+        plan = json.loads(await connection.fetchval(statement, corpus, ["ginra", "ginmi"]))
 
-    scans = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "chunk_term"]
-    assert [(scan["Node Type"], scan["Index Name"]) for scan in scans] == [
-        ("Index Only Scan", "ix_chunk_term_posting")
-    ] * 2
+    scans = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "posting_block"]
+    assert {scan["Index Name"] for scan in scans} == {"posting_block_pkey"}
 
 
 @pytest.mark.parametrize("scorer", ["bm25", "websearch", "cover_density"])

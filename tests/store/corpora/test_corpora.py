@@ -44,8 +44,39 @@ async def test_what_is_in_a_corpus_is_counted(database: Database) -> None:
         await store_batch(connection, corpus.id, [first, second], "failed")
 
         assert await corpora.content(connection, corpus.id) == CorpusContent(
-            works=1, sections=2, searchable=1, waiting=1, failed=1, tables=1, figures=0, cut=0
+            works=1,
+            sections=2,
+            searchable=1,
+            waiting=1,
+            failed=1,
+            tables=1,
+            figures=0,
+            cut=0,
+            tokens=None,
+            unseen_tokens=None,
         )
+
+
+async def test_the_share_of_tokens_that_the_embedder_does_not_read_is_known_when_every_chunk_is_counted(
+    database: Database,
+) -> None:
+    async with database.connection() as connection:
+        corpus = await corpora.make(
+            connection,
+            "counted",
+            backend="huggingface",
+            model="tiny",
+            dimension=2,
+            embeds_headings=True,
+            reads_tokens=10,
+        )
+        await works.keep(connection, corpus.id, new_work())
+        uncounted = await corpora.content(connection, corpus.id)
+        await connection.execute("UPDATE chunks SET tokens = 15 WHERE vector_status = 'to_vec'")
+        counted = await corpora.content(connection, corpus.id)
+
+    assert (uncounted.tokens, uncounted.unseen_tokens, uncounted.unseen_share) == (None, None, None)
+    assert (counted.tokens, counted.unseen_tokens, counted.unseen_share) == (30, 10, 1 / 3)
 
 
 @pytest.mark.parametrize(
@@ -66,12 +97,24 @@ async def test_chunks_that_a_job_covers_are_not_due(database: Database, status: 
 async def test_all_batches_come_from_the_weights_of_the_first(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        await corpora.pin_model_digest(connection, corpus.id, "a" * 64)
-        await corpora.pin_model_digest(connection, corpus.id, "a" * 64)
+        await corpora.pin_model(connection, corpus.id, "a" * 64, "float32")
+        await corpora.pin_model(connection, corpus.id, "a" * 64, "float32")
         with pytest.raises(EmbeddingArtifactMismatchError, match="aaaaaaaaaaaa, and this batch by bbbbbbbbbbbb"):
-            await corpora.pin_model_digest(connection, corpus.id, "b" * 64)
+            await corpora.pin_model(connection, corpus.id, "b" * 64, "float32")
 
         assert (await corpora.corpus(connection, corpus.id)).model_digest == "a" * 64
+
+
+async def test_a_corpus_names_every_number_format_and_refuses_one_that_was_not_compared(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        for dtype in ("", "float32", "bfloat16", "float32"):
+            await corpora.pin_model(connection, corpus.id, "a", dtype)
+        with pytest.raises(EmbeddingArtifactMismatchError, match="RAGQ_EMBEDDING_DTYPE=float32, and import the works"):
+            async with connection.transaction():
+                await corpora.pin_model(connection, corpus.id, "a", "float16")
+
+        assert (await corpora.corpus(connection, corpus.id)).model_dtypes == ["float32", "bfloat16"]
 
 
 async def test_a_deleted_corpus_leaves_nothing_behind(database: Database) -> None:
@@ -82,7 +125,7 @@ async def test_a_deleted_corpus_leaves_nothing_behind(database: Database) -> Non
         await embed_and_publish(connection, corpus.id, waiting, np.ones((len(waiting), 2), dtype=np.float32))
         await corpora.delete(connection, corpus.id)
 
-        for table in ("works", "chunks", "chunk_vector", "chunk_term"):
+        for table in ("works", "chunks", "chunk_vector", "posting_segment", "posting_block"):
             assert await connection.fetchval(f"SELECT count(*) FROM {table}") == 0
         with pytest.raises(CorpusMissingError):
-            await corpora.pin_model_digest(connection, corpus.id, "a")
+            await corpora.pin_model(connection, corpus.id, "a", "float32")

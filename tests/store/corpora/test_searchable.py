@@ -1,13 +1,14 @@
 """Vectors, postings and counts of a corpus are always stored together."""
 
-from typing import Any
-
+import asyncpg
 import numpy as np
 import pytest
 
+from store.corpora import searchable
 from store.corpora.searchable import vectors, withdraw
 from store.database import Connection, Database
-from tests.store.embedded import embed_and_publish
+from tests.store.embedded import embed_and_publish, embedded
+from tests.store.postings import postings
 from tests.store.small_corpora import SearchableChunk, store_corpus, store_waiting
 
 EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
@@ -21,11 +22,6 @@ CHUNKS = [
 async def counts(connection: Connection, corpus_id: int) -> tuple[int, int]:
     statement = "SELECT searchable_chunks, searchable_terms FROM corpus WHERE id = $1"
     return tuple(await connection.fetchrow(statement, corpus_id))
-
-
-async def postings(connection: Connection) -> list[tuple[Any, ...]]:
-    rows = await connection.fetch("SELECT chunk_id, term, frequency, length FROM chunk_term ORDER BY chunk_id, term")
-    return [tuple(row) for row in rows]
 
 
 async def test_a_searchable_chunk_has_a_vector_postings_and_a_place_in_the_counts(database: Database) -> None:
@@ -74,6 +70,22 @@ async def test_a_vector_too_few_is_an_error(database: Database) -> None:
 
         with pytest.raises(ValueError, match="3 chunks came with 2 vectors"):
             await embed_and_publish(connection, corpus_id, [1, 2, 3], np.stack([EAST, NORTH]))
+
+
+async def test_a_batch_that_fails_at_its_last_statement_leaves_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with database.connection() as connection:
+        corpus_id = await store_waiting(connection, CHUNKS)
+        attempt_id = await embedded(connection, np.stack([chunk.vector for chunk in CHUNKS]))
+        with monkeypatch.context() as patched:
+            patched.setattr(searchable, "COUNT", "SELECT 1 / (0 * ($1::int + $2::int + $3::int))")
+            with pytest.raises(asyncpg.DivisionByZeroError):
+                await searchable.make_searchable(connection, corpus_id, [1, 2, 3], attempt_id)
+
+        assert (await postings(connection), await counts(connection, corpus_id)) == ([], (0, 0))
+        assert await connection.fetchval("SELECT count(*) FROM chunk_vector") == 0
+        assert await searchable.make_searchable(connection, corpus_id, [1, 2, 3], attempt_id) == 3
 
 
 async def test_a_withdrawn_work_cannot_be_found_and_does_not_count(database: Database) -> None:

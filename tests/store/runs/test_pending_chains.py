@@ -18,6 +18,6 @@ async def test_chains_are_in_the_order_asked_and_each_job_is_there_once(
 
     stages = [PendingStage("extract", 1), PendingStage("embed", 1)]
     assert found == [
-        PendingChain(job_id=second, run_id=stored.run_id, subject="319", stages=stages),
-        PendingChain(job_id=first, run_id=stored.run_id, subject="316", stages=stages),
+        PendingChain(job_id=second, run_id=stored.run_id, kind="participant", subject="319", stages=stages),
+        PendingChain(job_id=first, run_id=stored.run_id, kind="participant", subject="316", stages=stages),
     ]

@@ -3,6 +3,7 @@
 from schemas.values.corpora import CorpusChunk, EmbeddedBatch
 from stages.corpora.embed import embed_chunks
 from stages.corpora.embed_tokens import embed_chunk_tokens
+from stages.number_formats import refuse_mixture
 from stages.ports import Vectors
 from store.corpora import chunks, corpora, token_vectors
 from store.corpora.corpora import StoredCorpus
@@ -22,9 +23,12 @@ async def run(work: Work) -> Result[EmbeddedBatch]:
     found = await work.database.with_retry(lambda connection: chunks.by_ids(connection, asked))
     left = [found[chunk_id] for chunk_id in asked if chunk_id in found]
     work.read["chunks"] = content_hash([[chunk.id, chunk.heading_breadcrumbs, chunk.content] for chunk in left])
-    vectors, cut = await embed_chunks(
+    embedder = work.reusing_embedder(corpus.dimension)
+    if left:
+        refuse_mixture(await embedder.dtype(), corpus.model_dtypes, what=f"Corpus '{corpus.name}'")
+    vectors, cut, reused = await embed_chunks(
         left,
-        embedder=work.embedder,
+        embedder=embedder,
         dimension=corpus.dimension,
         embeds_headings=corpus.embeds_headings,
         timeout_s=work.settings.embedding.query_embed_timeout_seconds,
@@ -37,17 +41,20 @@ async def run(work: Work) -> Result[EmbeddedBatch]:
 
     return Result(
         EmbeddedBatch(
-            model=work.embedder.name,
-            model_digest=await work.embedder.digest() if left else "",
+            model=embedder.name,
+            model_digest=await embedder.digest() if left else "",
             dimension=corpus.dimension,
             chunk_ids=tuple(chunk.id for chunk in left),
             gone=len(asked) - len(left),
             tokens=None if tokens is None else sum(map(len, tokens)),
             cut_texts=len(cut),
             cut_chunk_ids=tuple(left[position].id for position in cut),
+            dtype=await embedder.dtype() if left else "",
+            reused_texts=reused,
         ),
         vectors,
         effect=keep_tokens,
+        texts=embedder.texts,
     )
 
 

@@ -1,8 +1,9 @@
 """Stage `assemble` of a participant: the reference block and the scoring prompt."""
 
-from schemas.values.participants import AssembledPrompt, ValidatedReferences
+from schemas.values.participants import AssembledPrompt, ExtractedEvidence, ValidatedReferences
 from schemas.values.phq8 import AssessmentMode
 from stages.participants.assemble import assemble_prompt
+from stages.participants.passages import passages_of
 from workers.work import Result, Work
 
 
@@ -11,11 +12,16 @@ async def run(work: Work) -> Result[AssembledPrompt]:
     items = None
     if work.claim.mode == AssessmentMode.FEW_SHOT:
         items = (await work.output(ValidatedReferences)).items
+    transcript = (await work.transcript()).text
+    passages = None
+    if work.settings.ragq.score_input == "evidence":
+        passages = passages_of(transcript, (await work.output(ExtractedEvidence)).quotes)
     return Result(
         assemble_prompt(
-            (await work.transcript()).text,
+            transcript,
             items,
             await work.chunk_texts(items or {}),
+            passages=passages,
             severity_mode=work.settings.quantitative.severity_inference_mode,
             prompt_format=work.settings.ragq.prompt_format,
         )

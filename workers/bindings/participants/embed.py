@@ -2,7 +2,9 @@
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.participants import EmbeddedEvidence, ExtractedEvidence
+from stages.number_formats import refuse_mixture
 from stages.participants.embed import embed_evidence
+from store.references import references
 from workers.work import Result, Work
 
 
@@ -10,9 +12,10 @@ async def run(work: Work) -> Result[EmbeddedEvidence]:
     """All items with evidence in one call, by the same weights as the reference index."""
     settings = work.settings.embedding
     extracted = await work.output(ExtractedEvidence)
+    embedder = work.reusing_embedder(settings.dimension)
     embedded = await embed_evidence(
         extracted,
-        embedder=work.embedder,
+        embedder=embedder,
         dimension=settings.dimension,
         timeout_s=settings.query_embed_timeout_seconds,
         min_evidence_chars=settings.min_evidence_chars,
@@ -26,4 +29,9 @@ async def run(work: Work) -> Result[EmbeddedEvidence]:
             f"The weights of {embedded.evidence.model} are {embedded.evidence.model_digest[:12] or 'unknown'}, and the "
             f"reference index was built with {built_with[:12] or 'unknown'}; build the index again on this model."
         )
-    return Result(embedded.evidence, embedded.vectors)
+    if embedded.evidence.items:
+        made_with = await work.database.with_retry(
+            lambda connection: references.model_dtypes(connection, work.claim.inputs["index_id"])
+        )
+        refuse_mixture(embedded.evidence.dtype, made_with, what="The reference index")
+    return Result(embedded.evidence, embedded.vectors, texts=embedder.texts)

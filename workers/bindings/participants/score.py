@@ -3,6 +3,7 @@
 from schemas.values.participants import AssembledPrompt, ExtractedEvidence
 from schemas.values.scoring import ParticipantScores
 from stages.participants.consistency import score_by_consistency
+from stages.participants.passages import passages_of
 from stages.participants.score import ScoringPlan, score_participant
 from workers.work import Result, Work
 
@@ -12,6 +13,9 @@ async def run(work: Work) -> Result[ParticipantScores]:
     settings = work.settings
     prompt = await work.output(AssembledPrompt)
     extracted = await work.output(ExtractedEvidence)
+    passages = None
+    if settings.ragq.score_input == "evidence":
+        passages = passages_of((await work.transcript()).text, extracted.quotes)
     plan = ScoringPlan(
         model=settings.model.quantitative_model,
         timeout_s=settings.score_timeout_s,
@@ -20,6 +24,7 @@ async def run(work: Work) -> Result[ParticipantScores]:
         hold_to_schema=settings.ragq.score_schema,
         max_text_chars=settings.ragq.score_text_chars or None,
         severity_mode=settings.quantitative.severity_inference_mode,
+        passages=passages,
         track_na_reasons=settings.quantitative.track_na_reasons,
         token_signals=settings.ragq.token_signals,
     )

@@ -2,6 +2,7 @@
 
 from schemas.values.queries import EmbeddedQuery, Expansion
 from stages.queries.embed import embed_query
+from store.corpora import corpora
 from workers.bindings.queries.reading import question
 from workers.work import Result, Work
 
@@ -9,12 +10,15 @@ from workers.work import Result, Work
 async def run(work: Work) -> Result[EmbeddedQuery]:
     """By the model that the corpus was embedded by."""
     query = await question(work)
+    corpus = await work.database.with_retry(lambda connection: corpora.corpus(connection, query.corpus_id))
+    embedder = work.reusing_embedder(work.settings.embedding.dimension)
     embedded, vectors = await embed_query(
         query.original_query,
         await work.output(Expansion),
-        embedder=work.embedder,
+        embedder=embedder,
         dimension=work.settings.embedding.dimension,
         digest=work.claim.inputs["model_digest"],
+        dtypes=corpus.model_dtypes,
         timeout_s=work.settings.embedding.query_embed_timeout_seconds,
     )
-    return Result(embedded, vectors)
+    return Result(embedded, vectors, texts=embedder.texts)

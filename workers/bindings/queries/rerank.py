@@ -1,17 +1,18 @@
 """Stage `rerank` of a query: filters, enrichment, a ranker, bonuses, and a varied choice."""
 
 from schemas.values.queries import EmbeddedQuery, Expansion, RerankedChunks, RetrievedChunks
-from stages.queries.embed import embed_question_tokens
 from stages.queries.rankers import Ranker
 from stages.queries.rankers.cross_encoder import CrossEncoderRanker
-from stages.queries.rankers.late_interaction import LATE_INTERACTION, LateInteraction
+from stages.queries.rankers.late_interaction import LATE_INTERACTION
+from stages.queries.rankers.none import NO_RANKER, NoRanker
 from stages.queries.rankers.score_fusion import ScoreFusion
 from stages.queries.rankers.without_weights import WithoutWeights
 from stages.queries.rerank import rerank_chunks
 from stages.queries.works import WorkText
-from store.corpora import chunks, searchable, token_vectors, works
+from store.corpora import chunks, searchable, works
 from store.database import Connection
 from store.questions.queries import StoredQuery
+from workers.bindings.queries.late_interaction import late_interaction
 from workers.bindings.queries.reading import advising, chunk_search, question
 from workers.work import Result, Work
 
@@ -55,8 +56,10 @@ async def run(work: Work) -> Result[RerankedChunks]:
 
 async def _ranker(work: Work, query: StoredQuery, vectors: searchable.ChunkVectors) -> Ranker:
     preset = work.preset
+    if preset.reranking.ranker == NO_RANKER:
+        return NoRanker()
     if preset.reranking.ranker == LATE_INTERACTION:
-        return await _late_interaction(work, query, list(vectors))
+        return await late_interaction(work, query, list(vectors))
     if preset.reranking.ranker == "cross-encoder":
         ranker = CrossEncoderRanker(
             work.pair_scorer(preset.reranking.model),
@@ -73,18 +76,6 @@ async def _ranker(work: Work, query: StoredQuery, vectors: searchable.ChunkVecto
 async def _score_fusion(work: Work, query: StoredQuery, vectors: searchable.ChunkVectors) -> ScoreFusion:
     original = (await work.vectors(EmbeddedQuery))[0]
     return ScoreFusion(original, vectors, await _lexical_scores(work, query, list(vectors)))
-
-
-async def _late_interaction(work: Work, query: StoredQuery, chunk_ids: list[int]) -> LateInteraction:
-    question_tokens = await embed_question_tokens(
-        query.original_query,
-        embedder=work.token_embedder,
-        dimension=work.settings.embedding.dimension,
-        digest=work.claim.inputs["model_digest"],
-        timeout_s=work.settings.embedding.query_embed_timeout_seconds,
-    )
-    kept = await work.database.with_retry(lambda connection: token_vectors.of_chunks(connection, chunk_ids))
-    return LateInteraction(work.token_embedder.name, question_tokens, kept)
 
 
 async def _lexical_scores(work: Work, query: StoredQuery, chunk_ids: list[int]) -> dict[int, float]:

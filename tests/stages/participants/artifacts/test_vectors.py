@@ -1,3 +1,4 @@
+import tracemalloc
 from io import BytesIO
 
 import numpy as np
@@ -37,9 +38,9 @@ def test_pickled_objects_are_refused_and_never_unpickled() -> None:
     [
         (npz(VECTORS)[:200], "BadZipFile"),
         (npz(VECTORS).replace(np.float32(0.8).tobytes(), np.float32(0.9).tobytes()), "BadZipFile"),
-        (b"", "EOFError"),
-        (b"no zip", "ValueError"),
-        (single_array(), "ValueError"),
+        (b"", "BadZipFile"),
+        (b"no zip", "BadZipFile"),
+        (single_array(), "BadZipFile"),
     ],
     ids=["truncated", "changed", "empty", "text", "npy"],
 )
@@ -70,3 +71,16 @@ def test_shorter_floats_are_read_exactly() -> None:
     halves = VECTORS[303].astype(np.float16)
     arrays, _ = parse_vectors(npz({303: halves}), file="small.npz")
     assert (arrays[303].dtype.name, arrays[303].tolist()) == ("float32", halves.tolist())
+
+
+def test_an_archive_that_fills_the_memory_is_refused_before_it_is_unpacked() -> None:
+    file = BytesIO()
+    np.savez_compressed(file, emb_303=np.zeros((50_000, 1_000), dtype=np.float32))
+
+    tracemalloc.start()
+    (problem,) = parse_vectors(file.getvalue(), file="small.npz").problems
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert problem.found == "is not an .npz file that can be read without unpickling (ValueError)"
+    assert peak < 10_000_000

@@ -1,0 +1,84 @@
+"""What runs found: the scores of participants, and how two runs differ."""
+
+from typing import Annotated, Any, Final, Literal
+
+from fastapi import APIRouter, Query
+
+from api.context import Context
+from api.parameters import PathId, Text
+from api.problems import problem_responses
+from api.rest.bodies.base import Reply, with_example
+from schemas.values.differences import Difference
+from schemas.values.retrieval_reports import RetrievalDifference
+from schemas.values.score_tables import ScoreTable
+from services.comparisons import compare_runs
+from services.score_tables import scores_of_run
+
+router = APIRouter(prefix="/runs", tags=["runs"])
+
+RunWords = Annotated[Text, Query(min_length=1, max_length=200, examples=["r12"])]
+Mode = Literal["zero_shot", "few_shot"]
+
+
+_SIDE: Final[dict[str, Any]] = {"mode": "few_shot", "participants": 41, "notices": [], "origin": {}}
+
+
+class ScoresReply(ScoreTable):
+    """The scores of a participant run."""
+
+    model_config = with_example(
+        run_id=12,
+        modes=[
+            {"mode": "few_shot", "participants": 41, "scored": 41, "compared": 41, "mae": 0.62, "compared_items": 216}
+            | {"na_items": 112}
+        ],
+        participants=[
+            {"participant_id": 316, "truth": {"NoInterest": 1}, "truth_total": 6}
+            | {
+                "modes": {
+                    "few_shot": {"job_id": 34, "status": "succeeded", "items": {"NoInterest": 2}, "total": 7}
+                    | {"lowest_total": 7, "highest_total": 10, "mae": 0.43}
+                }
+            }
+        ],
+    )
+
+
+class Comparison(Reply):
+    """How run B differs from run A."""
+
+    model_config = with_example(
+        scores=[
+            {"left": {"run_id": "r12", **_SIDE}, "right": {"run_id": "r15", **_SIDE}, "common_participants": 41}
+            | {"confidence": "llm", "deltas": {}, "flips": [], "flip_counts": {"lost": 1, "gained": 0, "changed": 2}}
+            | {"settings": {"MODEL_TEMPERATURE": {"left": 0.0, "right": 0.5}}}
+            | {key: [] for key in ("failed_in_left_only", "failed_in_right_only", "only_in_left", "only_in_right")}
+        ],
+    )
+
+    scores: list[Difference]
+    """Of participant runs, for each mode that was compared."""
+    retrieval: RetrievalDifference | None = None
+    """Of runs of questions."""
+
+
+@router.get("/compare", summary="Compare two runs", responses=problem_responses(404, 409, 422))
+async def compare(
+    ctx: Context, a: RunWords, b: RunWords, mode: Mode | None = None, other_mode: Mode | None = None
+) -> Comparison:
+    """B - A of two runs by number or name, as `ragq diff` prints it: paired differences with 95 % intervals.
+
+    Participant runs are compared in each mode that both have, or in `mode`, with `other_mode` of B.
+    """
+    found = await compare_runs(ctx.database, a, b, mode=mode, other_mode=other_mode)
+    return Comparison(
+        scores=found if isinstance(found, list) else [],
+        retrieval=None if isinstance(found, list) else found,
+    )
+
+
+@router.get("/{run_id}/scores", summary="Show the scores of a run", responses=problem_responses(404, 409, 422))
+async def show_scores(run_id: PathId, ctx: Context) -> ScoresReply:
+    """The eight items of each participant in each mode beside the truth, and the summary of each mode."""
+    async with ctx.database.connection() as connection:
+        return ScoresReply.model_validate(await scores_of_run(connection, run_id), from_attributes=True)

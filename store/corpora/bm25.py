@@ -1,0 +1,141 @@
+"""BM25 over the postings of a corpus: every posting of the terms that a text has, without approximation.
+
+Okapi BM25 with Lucene's idf, ln(1 + (N - n + 0.5) / (n + 0.5)), and without the constant factor k1 + 1. A term that
+occurs twice in the text counts twice. The summands are whole numbers of 1e-10, so that chunks of the same words get the
+same score whatever order they are added in.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from math import log
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.full_text import CONFIGURATION
+from schemas.values.queries import Hit
+from store.corpora.packed_postings import FREQUENCIES, IDS, LENGTHS, PLACES, WITHDRAWN
+from store.database import Connection
+
+ASKED = f"""
+SELECT q.ordinal - 1 AS text, t.lexeme AS term, cardinality(t.positions) AS times
+FROM unnest($1::text[]) WITH ORDINALITY AS q (text, ordinal), unnest(to_tsvector('{CONFIGURATION}', q.text)) AS t
+"""
+
+# Each segment, and for each of them and each term the postings, which may be in several blocks. OFFSET keeps the place
+# of a term from being computed again wherever it is used.
+READ = """
+SELECT s.id AS segment, NULL AS term, s.chunk_ids AS chunks, s.lengths AS counts
+FROM posting_segment AS s WHERE s.corpus_id = $1
+UNION ALL
+SELECT s.id, a.term, p.places, p.frequencies
+FROM posting_segment AS s CROSS JOIN unnest($2::text[]) AS a (term) CROSS JOIN LATERAL (
+    SELECT string_agg(substring(f.places FROM 2 * f.start + 1 FOR 2 * f.count), '' ORDER BY f.part) AS places,
+           string_agg(substring(f.frequencies FROM f.start + 1 FOR f.count), '' ORDER BY f.part) AS frequencies
+    FROM (
+        SELECT b.part, b.places, b.frequencies, p.start, b.ends[n.place] - p.start AS count
+        FROM posting_block AS b
+        CROSS JOIN LATERAL (SELECT array_position(b.terms, a.term) AS place OFFSET 0) AS n
+        CROSS JOIN LATERAL (SELECT coalesce(b.ends[n.place - 1], 0)::int AS start) AS p
+        WHERE b.segment_id = s.id AND n.place IS NOT NULL AND b.first_term = (
+            SELECT l.first_term FROM posting_block AS l
+            WHERE l.segment_id = s.id AND l.first_term <= a.term ORDER BY l.first_term DESC LIMIT 1
+        )
+    ) AS f
+) AS p
+WHERE s.corpus_id = $1 AND p.places IS NOT NULL
+"""
+
+AskedTerms: TypeAlias = list[dict[str, int]]
+"""For each text, how often it has each term."""
+
+_ByTerm: TypeAlias = Mapping[str, tuple[NDArray[np.int64], NDArray[np.floating[Any]]]]
+"""For each term the places of its chunks, and a number for each of them."""
+
+
+class Found(NamedTuple):
+    """Rows of READ: a segment's number, a term or None, and two columns of packed numbers."""
+
+    segment: int
+    term: str | None
+    chunks: bytes
+    counts: bytes
+
+
+async def asked_terms(connection: Connection, texts: Sequence[str]) -> AskedTerms:
+    """The terms of texts."""
+    terms: AskedTerms = [{} for _ in texts]
+    for row in await connection.fetch(ASKED, list(texts)):
+        terms[row["text"]][row["term"]] = row["times"]
+    return terms
+
+
+def best(
+    rows: Sequence[Found],
+    asked: AskedTerms,
+    *,
+    k1: float,
+    b: float,
+    limit: int,
+    among: Sequence[int] | None = None,
+) -> list[list[Hit]]:
+    """For each text the best chunks, of `among` alone where it is given: score down, ties by chunk id."""
+    segments = {row.segment: row for row in rows if row.term is None}
+    chunk_ids = np.frombuffer(b"".join(row.chunks for row in segments.values()), IDS).astype(np.int64)
+    lengths = np.frombuffer(b"".join(row.counts for row in segments.values()), LENGTHS).astype(np.int64)
+    live = lengths != WITHDRAWN
+    count = int(np.count_nonzero(live))
+    mean_length = int(lengths[live].sum()) / max(count, 1)
+    if not mean_length:
+        return [[] for _ in asked]
+    allowed = live if among is None else live & np.isin(chunk_ids, among)
+    norms = k1 * (1 - b + b * lengths / mean_length)
+    weighted = {}
+    for term, (places, frequencies) in _by_term(rows, segments, live).items():
+        holding = len(places)
+        idf = log(1 + (count - holding + 0.5) / (holding + 0.5))
+        weighted[term] = places, idf * frequencies / (frequencies + norms[places])
+    return [_ranked(chunk_ids, allowed, terms, weighted, limit) for terms in asked]
+
+
+def _by_term(rows: Sequence[Found], segments: Mapping[int, Found], live: NDArray[np.bool_]) -> _ByTerm:
+    """The frequencies of the terms that some chunk has."""
+    chunks = [len(segment.chunks) // IDS.itemsize for segment in segments.values()]
+    firsts = dict(zip(segments, accumulate(chunks, initial=0), strict=False))
+    parts: dict[str, list[Found]] = {}
+    for row in rows:
+        if row.term is not None:
+            parts.setdefault(row.term, []).append(row)
+    is_whole = bool(live.all())
+    found = {}
+    for term, of_term in parts.items():
+        places = np.frombuffer(b"".join(row.chunks for row in of_term), PLACES).astype(np.int64)
+        places += np.repeat([firsts[row.segment] for row in of_term], [len(row.counts) for row in of_term])
+        frequencies = np.frombuffer(b"".join(row.counts for row in of_term), FREQUENCIES) + 1.0
+        kept = slice(None) if is_whole else live[places]
+        found[term] = places[kept], frequencies[kept]
+    return found
+
+
+def _ranked(
+    chunk_ids: NDArray[np.int64],
+    allowed: NDArray[np.bool_],
+    terms: Mapping[str, int],
+    weighted: _ByTerm,
+    limit: int,
+) -> list[Hit]:
+    units = np.zeros(len(chunk_ids))
+    is_found = np.zeros(len(chunk_ids), dtype=bool)
+    for term, times in terms.items():
+        if term in weighted:
+            places, weights = weighted[term]
+            units[places] += np.rint(times * weights * 1e10)
+            is_found[places] = True
+    places = np.flatnonzero(is_found & allowed)
+    if len(places) > limit:
+        # All that are as good as the last one: ids decide among them.
+        of_found = units[places]
+        places = places[of_found >= np.partition(of_found, len(places) - limit)[len(places) - limit]]
+    order = np.lexsort((chunk_ids[places], -units[places]))[:limit]
+    return [Hit(chunk_id=int(chunk_ids[place]), score=float(units[place] / 1e10)) for place in places[order]]

@@ -1,0 +1,89 @@
+"""Tokens counted by a tokenizer alone: as the embedder counts them, and texts split between them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.packaged import PACKAGED_EMBEDDER, unchecked_embedder_folder
+from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+from adapters.token_measure import TokenMeasure, token_measure
+from schemas.statuses import VectorStatus
+from stages.corpora.blocks import read_markdown
+from stages.corpora.cut import cut_work
+from stages.corpora.packing import ChunkSize
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\0")) | st.lists(
+    st.sampled_from(["leaf", "antidisestablishmentarianism", "茶", "https://example.org/a-b_c?d=e", "😀", "\u0301"])
+).map(" ".join)
+
+
+@pytest.fixture(scope="module")
+def measure() -> TokenMeasure:
+    found = token_measure(PACKAGED_EMBEDDER, embeds_headings=True)
+    assert found is not None
+    return found
+
+
+@pytest.mark.servers
+def test_what_is_embedded_of_a_chunk_is_counted_as_the_embedder_counts_it(measure: TokenMeasure) -> None:
+    encoder = SentenceTransformerEncoder(PACKAGED_EMBEDDER)
+    content = "Polyphenol oxidase darkens the leaf. It rests, e.g. at 25 °C, for an hour."
+
+    for headings in ("Tea > Oxidation", None):
+        text = content if headings is None else f"{headings}\n{content}"
+        assert measure.around(headings) + measure.length(content) == encoder.count_whole_tokens([text])[0]
+    assert measure.reads == encoder.max_tokens
+
+
+def test_headings_that_are_not_embedded_do_not_count() -> None:
+    without = token_measure(PACKAGED_EMBEDDER, embeds_headings=False)
+
+    assert without is not None
+    assert without.around("Tea > Oxidation") == without.around(None) == 2
+
+
+@given(TEXTS.map(lambda text: " ".join(text.split())), st.integers(1, 20))
+def test_pieces_are_short_enough_and_lose_nothing(measure: TokenMeasure, text: str, most: int) -> None:
+    pieces = list(measure.pieces(text, most))
+
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+    assert all(measure.length(piece) <= most or len(piece) == 1 for piece in pieces)
+
+
+def test_a_text_is_split_at_spaces_where_it_has_any(measure: TokenMeasure) -> None:
+    assert list(measure.pieces("one antidisestablishmentarianism two three", 9)) == [
+        "one antidisestablishmentarianism",
+        "two three",
+    ]
+    long = "茶" * 100_000
+    assert [len(piece) for piece in measure.pieces(long, 250)] == [250] * 400
+
+
+@given(st.integers(24, 90), st.lists(TEXTS, max_size=20))
+def test_no_chunk_is_longer_than_is_asked_for(measure: TokenMeasure, most: int, lines: list[str]) -> None:
+    document = read_markdown("\n".join(["# Tea", *lines]))
+
+    for chunk in cut_work(document, title="Tea", size=ChunkSize.of_tokens(most), measure=measure):
+        around = measure.around(chunk.heading_breadcrumbs)
+        if chunk.vector_status is VectorStatus.TO_VEC and around < most / 2:
+            assert around + measure.length(chunk.content) <= most
+
+
+def test_a_folder_says_how_many_tokens_its_model_reads(tmp_path: Path) -> None:
+    tokenizer = (unchecked_embedder_folder() / "tokenizer.json").read_bytes()
+    assert token_measure(str(tmp_path), embeds_headings=True) is None
+    (tmp_path / "tokenizer.json").write_bytes(tokenizer)
+    found = token_measure(str(tmp_path), embeds_headings=True)
+    assert found is not None
+    assert found.reads is None
+    (tmp_path / "config.json").write_text(json.dumps({"max_position_embeddings": 512}))
+    assert found.reads == 512
+    (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 300}))
+    assert found.reads == 300
+
+
+def test_a_model_that_is_not_here_is_not_downloaded() -> None:
+    assert token_measure("nobody/no-such-model", embeds_headings=True) is None

@@ -1,0 +1,111 @@
+"""The weights of the embedded language model, converted once."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter, LlamaFileType, quants
+
+from schemas.errors import StackError
+from stack import llm_weights
+from stack.llm_weights import converted
+
+MATRIX = np.random.default_rng(7).normal(size=(4, 64)).astype(np.float32)
+NORM = np.arange(64, dtype=np.float32)
+
+
+@pytest.fixture
+def packaged(tmp_path: Path) -> Path:
+    """A file as the packaged one: a matrix in Q4_1, a vector in F32, numbers, texts and lists."""
+    path = tmp_path / "Tiny.Q4_1.gguf"
+    writer = GGUFWriter(path, "llama")
+    writer.add_file_type(LlamaFileType.MOSTLY_Q4_1)
+    writer.add_context_length(8192)
+    writer.add_token_list(["<|im_start|>", "é", "word"])
+    writer.add_token_types([3, 1, 1])
+    writer.add_chat_template("{{ messages }}")
+    writer.add_tensor("norm", NORM)
+    q4_1 = GGMLQuantizationType.Q4_1
+    writer.add_tensor("matrix", quants.quantize(MATRIX, q4_1), raw_dtype=q4_1)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def test_the_matrices_become_q8_0_and_everything_else_stays(packaged: Path, tmp_path: Path) -> None:
+    before, after = GGUFReader(packaged), GGUFReader(converted(packaged, tmp_path / "cache"))
+
+    old, new = ({tensor.name: tensor for tensor in reader.tensors} for reader in (before, after))
+    assert {name: tensor.tensor_type.name for name, tensor in new.items()} == {"norm": "F32", "matrix": "Q8_0"}
+    assert new["norm"].data.tolist() == NORM.tolist()
+    was = quants.dequantize(old["matrix"].data, GGMLQuantizationType.Q4_1)
+    found = quants.dequantize(new["matrix"].data, GGMLQuantizationType.Q8_0)
+    assert np.abs(found - was).max() <= np.abs(was).max() / 250
+    fields = {name: field.contents() for name, field in before.fields.items()}
+    assert {name: field.contents() for name, field in after.fields.items()} == fields | {
+        "general.file_type": LlamaFileType.MOSTLY_Q8_0
+    }
+
+
+def test_it_is_converted_once_however_many_start_at_once(
+    packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    converting, times = llm_weights._convert, list[Path]()
+
+    def convert(packaged: Path, to: Path) -> None:
+        times.append(to)
+        converting(packaged, to)
+
+    monkeypatch.setattr(llm_weights, "_convert", convert)
+    with ThreadPoolExecutor(4) as pool:
+        found = set(pool.map(lambda _: converted(packaged, tmp_path / "cache"), range(4)))
+
+    assert len(found) == len(times) == 1
+    assert converted(packaged, tmp_path / "cache") in found
+    assert len(times) == 1
+
+
+def test_other_weights_are_converted_anew(packaged: Path, tmp_path: Path) -> None:
+    first = converted(packaged, tmp_path)
+    packaged.write_bytes(packaged.read_bytes() + bytes(32))
+    assert converted(packaged, tmp_path) != first
+
+
+def test_a_conversion_that_was_killed_leaves_nothing_that_is_used(packaged: Path, tmp_path: Path) -> None:
+    program = (
+        "import os, signal, sys; from pathlib import Path; from stack import llm_weights\n"
+        "llm_weights._sync = lambda part: (part.write_bytes(part.read_bytes()[:-9]), os.kill(os.getpid(), 9))\n"
+        "llm_weights.converted(Path(sys.argv[1]), Path(sys.argv[2]))"
+    )
+    killed = subprocess.run([sys.executable, "-c", program, str(packaged), str(tmp_path / "cache")])
+    assert killed.returncode == -signal.SIGKILL
+    (half,) = (tmp_path / "cache").glob("*.part")
+
+    whole = converted(packaged, tmp_path / "cache")
+
+    assert len(GGUFReader(whole).tensors) == 2
+    assert not half.exists()
+
+
+def test_a_full_disk_is_named(packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(packaged: Path, to: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(llm_weights, "_convert", full)
+        with pytest.raises(StackError, match=r"cannot be written to .*cache \(No space left on device\).*Make room"):
+            converted(packaged, tmp_path / "cache")
+    assert converted(packaged, tmp_path / "cache").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_named_with_the_way_out(packaged: Path) -> None:
+    with pytest.raises(StackError, match=r"Not a directory.*set XDG_CACHE_HOME to another folder"):
+        converted(packaged, packaged / "cache")

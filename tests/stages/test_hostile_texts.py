@@ -1,0 +1,196 @@
+"""Every parser of what people and models write, on texts that are made to be slow: its time grows with the length."""
+
+import gc
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import stages
+from adapters.packaged import PACKAGED_EMBEDDER
+from adapters.token_measure import token_measure
+from api.pages.markdown import answer_html
+from schemas.errors import RagqError
+from schemas.values.interviews import Utterance
+from schemas.values.queries import Origin
+from stages.corpora.bibliography import bibliography
+from stages.corpora.blocks import read_markdown
+from stages.corpora.cut import cut_work
+from stages.corpora.packing import ChunkSize
+from stages.participants.artifacts.texts import parse_texts
+from stages.participants.grounding import normalise
+from stages.participants.item_tags import tag_chunk
+from stages.participants.labels import parse_item_labels
+from stages.participants.score_reply import parse_scores
+from stages.participants.transcripts import parse_transcript
+from stages.participants.variants import clean
+from stages.queries.citations import citations
+from stages.queries.expansion_reply import read_expansion
+from stages.queries.qrels_file import parse_qrels
+from stages.queries.query_file import parse_queries
+from stages.queries.templates import placeholders
+from stages.replies import parse_reply
+from stages.replies.strict import parse_strict
+from stages.replies.verdict import decision_of
+from stages.tags.phrase_file import parse_phrase_sets
+from stages.tags.phrases import final_phrases
+from stages.tags.spelling import plain
+from stages.tags.vocabulary_files import FILES, TAGS_FILE, parse_vocabulary
+from stages.texts.fence import fenced
+from stages.texts.line_diff import line_diff
+
+Parser = Callable[[str], object]
+
+
+def by_tokens(text: str) -> object:
+    """What an import makes of a work for the packaged embedder."""
+    measure = token_measure(PACKAGED_EMBEDDER, embeds_headings=True)
+    assert measure is not None
+    return cut_work(read_markdown(text), title="t", size=ChunkSize.of_tokens(192), measure=measure)
+
+
+HEADER: Final = "name,category,count,aliases"
+
+PARSERS: Final[dict[str, Parser]] = {
+    "expansion": lambda text: read_expansion(f"```json\nx{text}x", origin=Origin.PASTED, n=None),
+    "evidence": parse_reply,
+    "verdict": decision_of,
+    "strict": parse_strict,
+    "scores": lambda text: parse_scores(text, severity_mode="strict"),
+    "scores in tags": lambda text: parse_scores(f"<answer>{{{text}", severity_mode="strict"),
+    "quotes": normalise,
+    "citations": lambda text: citations(text, {"S1"}),
+    "answer": lambda text: answer_html(text, {"S1"}),
+    "template": placeholders,
+    "prompt": lambda text: fenced("reference", text),
+    "transcript": lambda text: parse_transcript(text.encode(), participant_id=300, file="a"),
+    "sync marks": lambda text: clean([Utterance(speaker="Participant", value=text)], participant_id=300),
+    "chunk tags": tag_chunk,
+    "difference": lambda text: line_diff(text, text[::-1]),
+    "labels": lambda text: parse_item_labels(text.encode(), file="a"),
+    "index texts": lambda text: parse_texts(text.encode(), file="a"),
+    "markdown": read_markdown,
+    "work": lambda text: cut_work(read_markdown(text), title="t"),
+    "work by tokens": by_tokens,
+    "front matter": lambda text: bibliography(read_markdown(f"---\n{text}\n---\nx"), given={}, file_name="a.md"),
+    "qrels": lambda text: parse_qrels(text.encode(), file="a"),
+    "queries": lambda text: parse_queries(text.encode(), file="a"),
+    "vocabulary": lambda text: parse_vocabulary({file: f"a,0,{text}".encode() for file in FILES}),
+    "tags": lambda text: parse_vocabulary({TAGS_FILE: f"{HEADER}\n{text}".encode()}),
+    "spelling": plain,
+    "phrases": lambda text: parse_phrase_sets(text.encode(), file="a"),
+    "phrase": lambda text: final_phrases([text]),
+}
+
+#: The modules of stages that search with regular expressions, and the parsers above that use them, or what they read.
+PATTERNS: Final = {
+    "corpora/lines.py": "markdown",
+    "corpora/measures.py": "work",
+    "corpora/sentences.py": "work",
+    "participants/artifacts/documents.py": "keys of at most 6 digits",
+    "participants/artifacts/names.py": "file names",
+    "participants/artifacts/vectors.py": "names of arrays",
+    "participants/daic_woz.py": "file names",
+    "participants/grounding.py": "quotes",
+    "participants/item_tags.py": "chunk tags",
+    "participants/labels.py": "labels",
+    "participants/score_reply.py": "scores",
+    "participants/score_schema.py": "scores",
+    "participants/split_files.py": "file names",
+    "participants/variants.py": "sync marks",
+    "queries/citations.py": "citations",
+    "queries/expansion_reply.py": "expansion",
+    "queries/prompt_sources.py": "prompts of ragq, block by block",
+    "queries/qrels_file.py": "qrels",
+    "replies/envelope.py": "evidence",
+    "replies/fixups.py": "evidence",
+    "replies/python_literal.py": "evidence",
+    "reports/calibration.py": "names of metrics",
+    "tags/spelling.py": "spelling",
+    "tags/vocabulary_files.py": "vocabulary",
+    "texts/line_diff.py": "difference",
+    "texts/plain_ids.py": "ids of at most 64 characters",
+}
+
+UNITS: Final = (
+    *("\n", " ", "\t", "\r", "\r\n", "\u200b", "\x1f", "a", "a ", "a\n", "a\n\n", "1", "\u4e2d", "e\u0301", "..."),
+    *("{", "}", "{}", "{{", "{a}", "[", "]", "[[", "[{", "{'", '{"a":', '"a":', "{'a': ", '"', "'", "\\", '\\"', ","),
+    *("`", "```", "```\n", "```json", "~~~\n", "<", "<a ", "</", "<?", "<!--", "<![CDATA[", "<answer>", "</answer>"),
+    *("<sync ", "[S1,", "[S1 ", "[S1]", "[S1; ", "](", "![", "![](", "[a](", '](a "', "[a]: ", "[a][", "[^", "(", ")"),
+    *(
+        "*",
+        "**a",
+        "_a ",
+        "#",
+        "# ",
+        "- ",
+        "- - ",
+        "* a\n",
+        "  * a\n",
+        "1. a\n",
+        "> ",
+        ">",
+        "|",
+        "|a",
+        "|-",
+        "&",
+        "&amp;",
+    ),
+    *(":", ": ", "a: b\n", "?!", "a. ", "Dr. ", "\u201ca", "a,b\n", "a\tb\n", ",\n", "<<< ", "https://a.b/"),
+)
+
+#: Characters of the short text; the long one has four times as many.
+CHARS: Final = 3_000
+#: A quadratic parser takes 16 times as long for the long text, a linear one four times.
+MOST_GROWTH: Final = 11
+#: Processor time of the long text below which growth is not looked at.
+NEGLIGIBLE_S: Final = 0.08
+
+
+@pytest.fixture(autouse=True)
+def _without_garbage_collection() -> Iterator[None]:
+    """A collection takes as long as all objects of the process are many."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def seconds(parse: Parser, text: str) -> float:
+    """The least processor time of three."""
+    found = []
+    for _ in range(3):
+        began = time.thread_time()
+        with suppress(RagqError, ValueError):
+            parse(text)
+        found.append(time.thread_time() - began)
+        if found[-1] < NEGLIGIBLE_S:
+            break
+    return min(found)
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_time_grows_with_the_length_alone(parser: str) -> None:
+    slow = {}
+    for unit in UNITS:
+        short, long = ("x" + (unit * chars)[:chars] + "x" for chars in (CHARS, 4 * CHARS))
+        if (took := seconds(PARSERS[parser], long)) > NEGLIGIBLE_S:
+            growth = took / seconds(PARSERS[parser], short)
+            if growth > MOST_GROWTH:
+                slow[unit] = round(growth, 1)
+
+    assert slow == {}
+
+
+def test_every_module_that_searches_with_regular_expressions_is_listed() -> None:
+    folder = Path(stages.__file__).parent
+    searching = {
+        file.relative_to(folder).as_posix()
+        for file in folder.rglob("*.py")
+        if re.search(r"^(import re|from re import .*)$", file.read_text(), re.MULTILINE)
+    }
+
+    assert searching == set(PATTERNS)

@@ -1,0 +1,32 @@
+from collections.abc import Sequence
+
+import pytest
+
+from schemas.errors import EmbeddingArtifactMismatchError
+from stages.number_formats import refuse_mixture
+
+
+@pytest.mark.parametrize(
+    ("dtype", "made_with"),
+    [
+        ("float32", []),
+        ("float32", ["bfloat16"]),
+        ("bfloat16", ["float32", "bfloat16"]),
+        ("float16", ["float16"]),
+        ("", ["float16"]),
+        ("Q4_1", ["float32"]),
+    ],
+)
+def test_formats_that_were_compared_and_unknown_ones_may_be_mixed(dtype: str, made_with: Sequence[str]) -> None:
+    refuse_mixture(dtype, made_with, what="The corpus")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "made_with", "other"),
+    [("float16", ["float32"], "float32"), ("bfloat16", ["bfloat16", "float16"], "float16")],
+)
+def test_another_mixture_is_refused_with_the_setting_that_helps(
+    dtype: str, made_with: Sequence[str], other: str
+) -> None:
+    with pytest.raises(EmbeddingArtifactMismatchError, match=f"RAGQ_EMBEDDING_DTYPE={other}, and retry"):
+        refuse_mixture(dtype, made_with, what="The corpus")

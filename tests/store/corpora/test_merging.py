@@ -1,0 +1,213 @@
+"""Segments of postings are merged beside searches, imports and replaced works, and lose nothing."""
+
+import asyncio
+import random
+import threading
+from collections.abc import AsyncIterator, Sequence
+
+import numpy as np
+import pytest
+
+from store.corpora import corpora, merging, packed_postings
+from store.corpora.chunk_search import PostgresChunkSearch
+from store.corpora.merging import SegmentSize, to_merge
+from store.corpora.packed_postings import Segment
+from store.corpora.searchable import make_searchable, withdraw
+from store.database import Connection, Database
+from tests.store.embedded import embed_and_publish, embedded
+from tests.store.kept_works import small_corpus
+from tests.store.postings import expected, postings
+
+CHUNKS = 5
+WORDS = ["tea", "tea", "bridge", "stone", "teapot", "clock", "river", "walnut"]
+
+_WORK = "INSERT INTO works (corpus_id, title, markdown, content_hash) VALUES ($1, 'A work', '', $2) RETURNING id"
+_CHUNK = """
+INSERT INTO chunks (work_id, level, content, start_line, end_line, vector_status)
+VALUES ($1, 'H1-chunk', $2, 1, 1, 'to_vec') RETURNING id
+"""
+
+
+@pytest.fixture
+async def wide(database_url: str) -> AsyncIterator[Database]:
+    """A database with a connection for everybody."""
+    opened = Database(database_url, pool_size=10)
+    yield opened
+    await opened.close()
+
+
+async def store_work(connection: Connection, corpus_id: int, number: int) -> tuple[int, list[int]]:
+    """A work whose chunks wait for vectors: its id and theirs."""
+    work_id = await connection.fetchval(_WORK, corpus_id, f"hash {number}")
+    words = random.Random(number)
+    texts = [" ".join(words.choices(WORDS, k=6)) + f" only{number}" for _ in range(CHUNKS)]
+    return work_id, [await connection.fetchval(_CHUNK, work_id, text) for text in texts]
+
+
+async def publish(connection: Connection, corpus_id: int, chunk_ids: Sequence[int]) -> None:
+    await embed_and_publish(connection, corpus_id, chunk_ids, np.ones((len(chunk_ids), 2), dtype=np.float32))
+
+
+async def assert_whole(connection: Connection, corpus_id: int) -> None:
+    """Every posting of every chunk with a vector is there once, and the counts are right."""
+    found = await postings(connection)
+    assert found == await expected(connection)
+    stored = await corpora.corpus(connection, corpus_id)
+    vectors = await connection.fetchval("SELECT count(*) FROM chunk_vector")
+    live = await connection.fetchval("SELECT coalesce(sum(live), 0) FROM posting_segment")
+    assert (stored.searchable_chunks, live) == (vectors, vectors)
+    assert stored.searchable_terms == sum(frequency for _, _, frequency, _ in found)
+
+
+def segments(*sizes: int) -> list[SegmentSize]:
+    return [SegmentSize(number, size, size) for number, size in enumerate(sizes, start=1)]
+
+
+@pytest.mark.parametrize(
+    ("stored", "merged"),
+    [
+        (segments(), []),
+        (segments(*[64] * 15), []),
+        (segments(*[64] * 17), list(range(1, 17))),
+        (segments(*[64] * 15, *[300] * 15, *[9000] * 40), []),
+        (segments(*[7] * 8, 5000, *[7] * 8), [*range(1, 9), *range(10, 18)]),
+        (segments(4000, 4000, 4000, 4000, 4000, 64), [1, 2, 3, 4]),
+        ([*segments(64, 64), SegmentSize(3, 100, 50), SegmentSize(4, 100, 49)], [4]),
+        ([SegmentSize(1, 5, 0)], [1]),
+    ],
+)
+def test_segments_of_a_size_are_merged_as_far_as_one_holds_them(stored: list[SegmentSize], merged: list[int]) -> None:
+    assert to_merge(stored) == merged
+
+
+async def test_merging_keeps_every_posting_and_removes_what_was_withdrawn(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await small_corpus(connection)
+        made = [await store_work(connection, corpus.id, number) for number in range(19)]
+        for _, chunk_ids in made:
+            await publish(connection, corpus.id, chunk_ids)
+        for work_id, _ in made[:3]:
+            async with connection.transaction():
+                await withdraw(connection, work_id)
+        assert await connection.fetchval("SELECT count(*) FROM posting_segment") == 19
+
+        await merging.merge(connection, corpus.id)
+
+        assert [tuple(row) for row in await connection.fetch("SELECT chunks, live FROM posting_segment")] == [(80, 80)]
+        assert await connection.fetchval("SELECT count(*) FROM posting_block WHERE 'only0' = ANY(terms)") == 0
+        await assert_whole(connection, corpus.id)
+        for work_id, _ in made[3:]:
+            async with connection.transaction():
+                await withdraw(connection, work_id)
+        await merging.merge(connection, corpus.id)
+        assert await connection.fetchval("SELECT count(*) FROM posting_segment") == 0
+        await assert_whole(connection, corpus.id)
+
+
+async def test_imports_replaced_works_searches_and_merges_side_by_side_lose_nothing(
+    wide: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "_MERGED_AT_ONCE", 2)
+    search = PostgresChunkSearch(wide, k1=0.9, b=0.4)
+    async with wide.connection() as connection:
+        corpus = await small_corpus(connection)
+        made = [await store_work(connection, corpus.id, number) for number in range(24)]
+        attempts = [await embedded(connection, np.ones((CHUNKS, 2), dtype=np.float32)) for _ in made]
+    is_done = asyncio.Event()
+
+    async def import_batches(numbers: Sequence[int]) -> None:
+        for number in numbers:
+            work_id, chunk_ids = made[number]
+            async with wide.connection() as connection:
+                await merging.merge(connection, corpus.id)
+                await make_searchable(connection, corpus.id, chunk_ids, attempts[number])
+                if number % 3 == 0:
+                    async with connection.transaction():
+                        await withdraw(connection, work_id)
+                    await make_searchable(connection, corpus.id, chunk_ids, attempts[number])
+
+    async def ask() -> int:
+        searches = 0
+        while not is_done.is_set():
+            (hits,) = await search.lexical(corpus.id, ["tea bridge clock"], limit=1000, scorer="bm25")
+            assert len({hit.chunk_id for hit in hits}) == len(hits)
+            searches += 1
+        return searches
+
+    async with asyncio.timeout(120):
+        asking = asyncio.create_task(ask())
+        # Every batch is delivered twice, at about the same time.
+        await asyncio.gather(*(import_batches(range(first, 24, 4)) for first in (0, 1, 2, 3, 0, 1, 2, 3)))
+        is_done.set()
+        assert await asking > 0
+
+    async with wide.connection() as connection:
+        await merging.merge(connection, corpus.id)
+        await assert_whole(connection, corpus.id)
+        assert (await corpora.corpus(connection, corpus.id)).searchable_chunks == 24 * CHUNKS
+        assert await connection.fetchval("SELECT count(*) FROM posting_segment") < 8
+
+
+async def test_a_merge_and_a_batch_that_is_being_published_do_not_wait_for_each_other(wide: Database) -> None:
+    async with wide.connection() as publishing, wide.connection() as other:
+        corpus = await small_corpus(publishing)
+        made = [await store_work(publishing, corpus.id, number) for number in range(17)]
+        for _, chunk_ids in made[1:]:
+            await publish(publishing, corpus.id, chunk_ids)
+        async with asyncio.timeout(20):
+            async with publishing.transaction():
+                await publish(publishing, corpus.id, made[0][1])
+                await merging.merge(other, corpus.id)
+                assert await other.fetchval("SELECT count(*) FROM posting_segment") == 1
+
+        assert await other.fetchval("SELECT count(*) FROM posting_segment") == 2
+        await assert_whole(other, corpus.id)
+
+
+async def test_a_merge_is_left_to_the_next_batch_while_a_work_is_replaced(wide: Database) -> None:
+    async with wide.connection() as replacing, wide.connection() as other:
+        corpus = await small_corpus(replacing)
+        made = [await store_work(replacing, corpus.id, number) for number in range(16)]
+        for _, chunk_ids in made:
+            await publish(replacing, corpus.id, chunk_ids)
+        async with asyncio.timeout(20):
+            async with replacing.transaction():
+                await withdraw(replacing, made[0][0])
+                await merging.merge(other, corpus.id)
+                assert await other.fetchval("SELECT count(*) FROM posting_segment") == 16
+
+        await assert_whole(other, corpus.id)
+
+
+async def test_a_work_that_is_replaced_during_a_merge_is_not_in_the_merged_segment(
+    wide: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_read, may_write = threading.Event(), threading.Event()
+    merged = packed_postings.merged
+
+    def slowly(segments: Sequence[Segment]) -> Segment:
+        has_read.set()
+        assert may_write.wait(20)
+        return merged(segments)
+
+    monkeypatch.setattr(merging, "merged", slowly)
+
+    async def replace(connection: Connection, work_id: int) -> int:
+        async with connection.transaction():
+            return await withdraw(connection, work_id)
+
+    async with wide.connection() as merger, wide.connection() as replacing:
+        corpus = await small_corpus(merger)
+        made = [await store_work(merger, corpus.id, number) for number in range(16)]
+        for _, chunk_ids in made:
+            await publish(merger, corpus.id, chunk_ids)
+        async with asyncio.timeout(20):
+            merge = asyncio.create_task(merging.merge(merger, corpus.id))
+            await asyncio.to_thread(has_read.wait, 20)
+            replacement = asyncio.create_task(replace(replacing, made[0][0]))
+            _, waiting = await asyncio.wait([replacement], timeout=0.3)
+            may_write.set()
+            await merge
+
+            assert (waiting, await replacement) == ({replacement}, CHUNKS)
+        await assert_whole(replacing, corpus.id)

@@ -1,0 +1,87 @@
+"""Messages of indexing leave threads of a worker to other work."""
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+import redis
+from kombu import Connection, Consumer, Message, Queue
+
+from stack.valkey import ValkeyServer
+from workers import broker
+from workers.app import KEY_PREFIX, make_app
+from workers.priorities import BACKGROUND, FIRST
+
+QUEUE = "embed"
+THREADS = 4
+
+
+@pytest.fixture
+def connection(valkey: ValkeyServer) -> Iterator[Connection]:
+    """A connection with the settings of workers, to an empty broker."""
+    with redis.Redis.from_url(valkey.url) as client:
+        client.flushdb()
+    with make_app(valkey.url).connection_for_read() as connection:
+        yield connection
+
+
+def send(connection: Connection, name: str, priority: int) -> None:
+    with connection.Producer() as producer:
+        producer.publish({"name": name}, exchange="ragq", routing_key=QUEUE, declare=[the_queue()], priority=priority)
+
+
+def the_queue() -> Queue:
+    """The queue as workers declare it."""
+    queue: Queue
+    (queue,) = (queue for queue in make_app("redis://").conf.task_queues if queue.name == QUEUE)
+    return queue
+
+
+class Worker:
+    """Takes messages and finishes none until it is told to."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.held: dict[str, Message] = {}
+        self._consumer = Consumer(connection, [the_queue()], callbacks=[self._take], prefetch_count=THREADS)
+        self._consumer.consume()
+
+    def _take(self, body: dict[str, str], message: Message) -> None:
+        self.held[body["name"]] = message
+
+    def look(self) -> list[str]:
+        """Take what comes, until nothing comes; what is held then."""
+        with suppress(socket.timeout):
+            while True:
+                self._connection.drain_events(timeout=1.5)
+        return list(self.held)
+
+    def finish(self, name: str) -> None:
+        self.held.pop(name).ack()
+
+
+def test_indexing_leaves_a_thread_free_and_a_question_takes_it(connection: Connection, valkey: ValkeyServer) -> None:
+    worker = Worker(connection)
+    for number in range(6):
+        send(connection, f"import {number}", BACKGROUND)
+    assert worker.look() == ["import 0", "import 1", "import 2"]
+    assert broker.depths(valkey.url, KEY_PREFIX, [QUEUE]) == broker.Depths({QUEUE: 3}, 3)
+
+    send(connection, "question", FIRST)
+    assert worker.look() == ["import 0", "import 1", "import 2", "question"]
+
+    worker.finish("import 0")
+    assert worker.look() == ["import 1", "import 2", "question", "import 3"]
+
+
+def test_a_question_goes_before_an_import_that_was_sent_first(connection: Connection, valkey: ValkeyServer) -> None:
+    send(connection, "import", BACKGROUND)
+    send(connection, "question", FIRST)
+    with redis.Redis.from_url(valkey.url) as client:
+        lists = {key.decode() for key in client.keys(f"{KEY_PREFIX}{QUEUE}*")}
+        assert lists == {f"{KEY_PREFIX}{broker.list_of(QUEUE, priority)}" for priority in (FIRST, BACKGROUND)}
+        assert json.loads(client.lindex(f"{KEY_PREFIX}{QUEUE}", 0))["properties"]["priority"] == FIRST
+
+    assert Worker(connection).look() == ["question", "import"]

@@ -1,0 +1,122 @@
+"""A text that was embedded before is found by its hash, and is not computed again."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import pytest
+
+from schemas.errors import TextTooLongError
+from stages.ports import Vectors
+from stages.vectors import unit_rows
+from store.database import Database
+from store.runs import stages
+from store.runs.runs import StoredRun
+from tests.fakes.embedder import FakeEmbedder
+from workers.reusing_embedder import ReusingEmbedder
+
+StoreRun = Callable[..., Awaitable[StoredRun]]
+Embed = Callable[..., Awaitable[tuple[Vectors, tuple[int, ...], int]]]
+
+
+@dataclass
+class Rounding(FakeEmbedder):
+    """Never gives the same bits twice, as a model whose passes differ."""
+
+    weights: str = "a"
+    format: str = "float32"
+    asked: int = 0
+
+    def __post_init__(self) -> None:
+        self.vector_of = self._vector
+
+    async def digest(self) -> str:
+        return self.weights
+
+    async def dtype(self) -> str:
+        return self.format
+
+    def _vector(self, text: str) -> list[float]:
+        self.asked += 1
+        return [1.0, len(text) / 7, 0.3 + self.asked / 1e4]
+
+
+@pytest.fixture
+def embed(database: Database, store_run: StoreRun) -> Embed:
+    """Embeds texts in a stage of a new job, and stores them: the stored rows, what was cut, and what was reused."""
+
+    async def done(
+        embedder: FakeEmbedder, *texts: str, dimension: int = 3, truncate: bool = True
+    ) -> tuple[Vectors, tuple[int, ...], int]:
+        reusing = ReusingEmbedder(embedder, database, dimension=dimension)
+        found = await reusing.embed_batch(texts, timeout_s=5, truncate=truncate)
+        rows = unit_rows(found.vectors, rows=len(texts), dimension=dimension)
+        stored = await store_run()
+        async with database.connection() as connection:
+            claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
+            assert claim is not None
+            await stages.commit(connection, claim, inputs={}, output={}, vectors=rows, texts=reusing.texts)
+        return rows, found.cut, found.reused
+
+    return done
+
+
+async def test_a_known_text_keeps_its_bits_and_asks_nobody(embed: Embed) -> None:
+    embedder = Rounding(max_chars=20)
+    first, cut, reused = await embed(embedder, "one", "a text that is far too long", "one")
+
+    again, cut_again, reused_again = await embed(Rounding(max_chars=20), "a text that is far too long", "two", "one")
+
+    assert (cut, reused, embedder.calls) == ((1,), 0, [["one", "a text that is far too long"]])
+    assert (cut_again, reused_again) == ((0,), 2)
+    assert [again[2].tobytes(), again[0].tobytes()] == [first[0].tobytes(), first[1].tobytes()]
+    assert first[2].tobytes() == first[0].tobytes()
+
+
+async def test_all_texts_known_need_no_pass(embed: Embed) -> None:
+    await embed(Rounding(), "one", "two")
+    embedder = Rounding()
+
+    _, _, reused = await embed(embedder, "two", "one")
+
+    assert (reused, embedder.calls) == (2, [[]])
+
+
+@pytest.mark.parametrize(
+    ("other", "dimension"),
+    [
+        (Rounding(weights="b"), 3),
+        (Rounding(format="bfloat16"), 3),
+        (Rounding(name="another"), 3),
+        (Rounding(), 2),
+        (Rounding(weights=""), 3),
+    ],
+)
+async def test_other_weights_format_model_or_dimension_are_computed(
+    embed: Embed, other: Rounding, dimension: int
+) -> None:
+    await embed(Rounding(), "one")
+
+    _, _, reused = await embed(other, "one", dimension=dimension)
+
+    assert (reused, other.asked) == (0, 1)
+
+
+async def test_a_text_that_was_cut_is_refused_where_nothing_may_be_cut(
+    embed: Embed,
+) -> None:
+    await embed(Rounding(max_chars=5), "far too long", "one")
+    embedder = Rounding(max_chars=5)
+
+    with pytest.raises(TextTooLongError, match="Text 3 of 3"):
+        await embed(embedder, "one", "two", "far too long", truncate=False)
+
+
+async def test_the_vectors_of_a_deleted_run_are_computed_again(embed: Embed, database: Database) -> None:
+    await embed(Rounding(), "one")
+    async with database.connection() as connection:
+        await connection.execute("DELETE FROM run")
+    embedder = Rounding()
+
+    _, _, reused = await embed(embedder, "one")
+
+    assert (reused, embedder.asked) == (0, 1)
