@@ -42,7 +42,7 @@ def tags_command(
 ) -> None:
     """Build the models of a vocabulary, as a run of one job: how tokens lie together, and what tags occur with.
 
-    It takes minutes for a vocabulary of some ten thousand words. The models become visible in one step. A vocabulary
+    It takes about a minute for ten thousand tags. The models become visible in one step. A vocabulary
     is given models once, so that what a run found can be found again: to build others, import it again.
 
     \b

@@ -231,8 +231,7 @@ def _at_least(scores: NDArray[np.floating], limit: int, *, margin: float = 0.0) 
     rows = np.flatnonzero(scores >= _surely_reached(scores, limit) - margin)
     among = scores[rows]
     smallest = np.partition(among, -limit)[-limit] - margin
-    reached: NDArray[np.bool_] = among >= smallest if smallest > 0 or margin else among > smallest
-    return rows[reached]
+    return np.asarray(rows[among >= smallest] if smallest > 0 or margin else rows[among > smallest])
 
 
 def _surely_reached(scores: NDArray[np.floating], limit: int) -> float:

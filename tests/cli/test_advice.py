@@ -24,6 +24,7 @@ OTHER_NAMES = {
     "HF_TOKEN": "of the library for models",
     "OMP_WAIT_POLICY": "of OpenMP",
     "LLM_BACKND": "an example of a misspelling",
+    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "of oneDNN",
     "OTHER_RUN": "a run that the user names",
     "PG_VERSION": "a file of Postgres",
     "Q4_K_M": "a quantisation",
