@@ -79,7 +79,7 @@ class ProcessSettings(SettingsGroup):
     """Number format of the embedder in the worker; auto is bfloat16 on processors with AMX or AVX-512 instructions for
     it and on GPUs that support it, float16 on other GPUs, and else float32."""
     ragq_torch_threads: int = Field(default=0, ge=0)
-    """Threads of a model in the worker; 0 uses the number of cores."""
+    """Threads of a model in the worker; 0 uses the number of cores, and one for the embedder on a busy machine."""
     ragq_database_pool: int = Field(default=8, ge=1)
     """Maximum database connections of a process."""
     ragq_api_host: str = "127.0.0.1"
