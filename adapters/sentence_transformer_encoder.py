@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("ragq.encoder")
 
+BUSY = 1.5
+"""Load average of the last minute, by core, above which other work holds the cores; a worker alone causes one."""
+
 PADDED_TO = 16
 """Tokens; a larger value computes more padding, a smaller one leaves fewer texts to share a pass."""
 
@@ -34,8 +37,9 @@ class SentenceTransformerEncoder:
 
     `name` is `all-minilm-l6-v2` for the packaged model, a folder, or the id of a model hub. Only an id may use the
     network, and only for files that are not in the local cache. `dtype` is `float32`, `bfloat16`, `float16`, or `auto`
-    for what the device is fast with. `threads` limits torch for the whole process; None keeps torch's default. May be
-    called from any thread: calls take turns, because a tokenizer is not thread-safe.
+    for what the device is fast with. `threads` limits torch for the whole process; None takes all
+    cores, and one thread while other work keeps the machine busy. May be called from any thread: calls take turns,
+    because a tokenizer is not thread-safe.
     """
 
     def __init__(self, name: str, *, dtype: str = "float32", threads: int | None = None, batch_size: int = 32) -> None:
@@ -117,7 +121,10 @@ class SentenceTransformerEncoder:
     def _pass(self, texts: list[str], output: Literal["sentence_embedding", "token_embeddings"]) -> Any:
         """The output of sentence-transformers for texts of one padded length."""
         self._forward_passes += -(-len(texts) // self._batch_size)
-        encoded = self._model.encode(
+        model = self._model
+        if self._threads is None:
+            _adapt_threads()
+        encoded = model.encode(
             texts,
             output_value=output,
             batch_size=self._batch_size,
@@ -174,3 +181,16 @@ class SentenceTransformerEncoder:
             return weights_digest(folder)
         _ = self._model  # Loading downloads files that are not in the hub's cache yet.
         return weights_digest(cached_folder(self._name))
+
+
+def _adapt_threads() -> None:
+    """One thread where more work wants to run than there are cores, and as many as cores otherwise.
+
+    Threads that share a pass wait for the last of them, which waits for a core.
+    """
+    import torch
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    wanted = 1 if os.getloadavg()[0] > BUSY * cores else cores
+    if torch.get_num_threads() != wanted:
+        torch.set_num_threads(wanted)

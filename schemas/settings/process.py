@@ -84,7 +84,7 @@ class ProcessSettings(SettingsGroup):
     """Number format of the embedder in the worker; auto is bfloat16 on processors with AMX or AVX-512 instructions for
     it and on GPUs that support it, float16 on other GPUs, and else float32."""
     ragq_torch_threads: int = Field(default=0, ge=0)
-    """Threads of a model in the worker; 0 uses the number of cores."""
+    """Threads of a model in the worker; 0 uses the number of cores, and one for the embedder on a busy machine."""
     ragq_llm_concurrency: int = Field(default=0, ge=0, le=1024)
     """Stages at a time of the worker for language models that `ragq up` starts: a quarter more than the calls that the
     server answers at a time, since some are read or stored meanwhile. 0 is 20 with a server, 4 without."""

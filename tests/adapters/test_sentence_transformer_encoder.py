@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from structlog.testing import capture_logs
 from transformers import PreTrainedTokenizerBase
 
@@ -91,6 +92,20 @@ def test_the_loading_of_the_model_is_logged_with_its_format() -> None:
         "bfloat16",
         1,
     )
+
+
+@pytest.mark.parametrize(("threads", "load", "used"), [(None, 0.5, 2), (None, 40.0, 1), (2, 40.0, 2)])
+def test_a_busy_machine_gets_one_thread_unless_their_number_is_set(
+    monkeypatch: pytest.MonkeyPatch, threads: int | None, load: float, used: int
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
+    before = torch.get_num_threads()
+    try:
+        SentenceTransformerEncoder(PACKAGED_EMBEDDER, threads=threads).encode(["a"])
+        assert torch.get_num_threads() == used
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.parametrize(("given", "kept"), [(None, "64"), ("8", "8")])
