@@ -142,7 +142,7 @@ def retrieval(
                 )
                 for preset in presets or [""]
             }
-    console = Console(width=120)
+    console = Console(width=130)
     machine = this_machine(PACKAGES)
     console.print(machine.sentence(), highlight=False)
     for name, by_preset in measured.items():

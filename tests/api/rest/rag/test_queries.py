@@ -42,6 +42,7 @@ RETRIEVED_FIELDS = {
         "dense_rank",
     ),
     "lexical_rank",
+    "late_rank",
 }
 CLEAN_FIELDS = {
     *("chunk_ids", "parent_id", "work_id", "content", "start_line", "end_line", "score", "heading_chain", "place"),
