@@ -23,7 +23,6 @@ OTHER_NAMES = {
     "HF_HOME": "of the library for models",
     "HF_TOKEN": "of the library for models",
     "OMP_WAIT_POLICY": "of OpenMP",
-    "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "of oneDNN",
     "LLM_BACKND": "an example of a misspelling",
     "ONEDNN_PRIMITIVE_CACHE_CAPACITY": "of oneDNN",
     "OTHER_RUN": "a run that the user names",
