@@ -20,6 +20,7 @@ PACKAGES = ("adapters", "api", "cli", "demo", "ragq", "schemas", "services", "st
 OTHER_NAMES = {
     "CUDA_VISIBLE_DEVICES": "of the library for models",
     "FLOWER_BASIC_AUTH": "of Flower",
+    "GOMP_SPINCOUNT": "of OpenMP",
     "HF_HOME": "of the library for models",
     "HF_TOKEN": "of the library for models",
     "OMP_WAIT_POLICY": "of OpenMP",
