@@ -2,7 +2,6 @@
 
 import os
 
-
 #: Turns of the loop in which a thread waits before it sleeps: about as long as a step of a small model takes.
 _TURNS = "300"
 
