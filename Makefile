@@ -5,7 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNNABLE := $(VENV)/.runnable
 INSTALLED := $(VENV)/.installed
-# Python compiles the modules that are used when they are first imported: to compile all takes longer than the rest.
+# Python compiles modules when they are first imported, and keeps them: the demo needs few of them. The tests start
+# hundreds of processes, for which all are compiled.
+unexport PYTHONDONTWRITEBYTECODE
 PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compile
 DEMO_HOME ?= $(CURDIR)/.ragq/demo
 # One more than the two cores of CI: many tests wait for processes and leases.
@@ -31,6 +33,8 @@ $(RUNNABLE): pyproject.toml constraints.txt
 
 $(INSTALLED): $(RUNNABLE)
 	$(PIP_INSTALL) -c constraints.txt -e '.[dev]'
+	@# Some packages contain files of other languages than this Python's.
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@touch $@
 
 demo: $(RUNNABLE) ## Run the main job on embedded servers and models, then stop them
