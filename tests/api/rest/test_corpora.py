@@ -135,7 +135,7 @@ async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported
         ("file 2", "byte 5 is not UTF-8"),
         ("file 3", "is no markdown"),
         ("file 4", "holds no text."),
-        ("file 5", "Line 3: the front matter is not YAML"),
+        ("file 5", "Line 3: the front matter is not YAML without aliases"),
     ]
     assert "secret" not in reply.text
     assert (await client.get("/corpora")).json()["corpora"] == []

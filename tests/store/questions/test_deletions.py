@@ -34,8 +34,9 @@ from tests.services.questions.questions import (
 
 MARK = "quetzal"
 COLUMNS = """
-SELECT table_name, column_name FROM information_schema.columns
-WHERE table_schema = 'public' AND data_type IN ('text', 'character varying', 'jsonb', 'json', 'ARRAY')
+SELECT table_name, column_name FROM information_schema.columns JOIN information_schema.tables
+    USING (table_schema, table_name)
+WHERE table_type = 'BASE TABLE' AND table_schema = 'public' AND data_type IN ('text', 'character varying', 'jsonb', 'json', 'ARRAY')
 """
 
 
