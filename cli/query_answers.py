@@ -66,7 +66,7 @@ def print_answer(result: StoredResult) -> None:
     note = f"  cites {', '.join(unknown)}, which the prompt does not have" if unknown else ""
     cut = ", cut off" if result.is_cut else ""
     by = f"{result.model or result.origin}{', the light model' if result.is_light else ''}"
-    out.print(f"\nanswer {result.id} ({by}{cut}){note}", style="bold")
+    out.print(f"\nanswer {result.id} ({by}{cut}){note}", markup=False, highlight=False, style="bold")
     out.print(result.response_text, markup=False, highlight=False)
     for source in result.sources:
         lines = f"lines {source['start_line']} to {source['end_line']}"

@@ -174,7 +174,7 @@ async def test_a_stream_that_breaks_off_is_a_transport_error(breaking_chat: Chat
 async def test_json_mode_gives_an_object(chats: Chats) -> None:
     call = ChatCall(
         model=PACKAGED_LLM,
-        messages=(Message(role="user", content='Say {"decision": "accept"} as JSON.'),),
+        messages=(Message(role="user", content='Is water wet? Answer with a JSON object of one key, "wet".'),),
         json_mode=True,
         max_tokens=200,
     )
