@@ -36,7 +36,8 @@ MARK = "quetzal"
 COLUMNS = """
 SELECT table_name, column_name FROM information_schema.columns JOIN information_schema.tables
     USING (table_schema, table_name)
-WHERE table_type = 'BASE TABLE' AND table_schema = 'public' AND data_type IN ('text', 'character varying', 'jsonb', 'json', 'ARRAY')
+WHERE table_type = 'BASE TABLE' AND table_schema = 'public'
+    AND data_type IN ('text', 'character varying', 'jsonb', 'json', 'ARRAY')
 """
 
 
