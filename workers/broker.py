@@ -19,6 +19,8 @@ log = structlog.get_logger(__name__)
 
 #: One thread in so many, and one at least where there are several, takes no messages of indexing.
 _KEPT_FREE = 4
+#: How long a worker that is full of indexing waits for other messages before it looks whether some of it has ended.
+_FULL_S = 0.02
 
 
 class QoS(kombu_redis.QoS):
@@ -63,6 +65,7 @@ class Channel(kombu_redis.Channel):
         every = self.priority_steps
         if self._is_full_of_background():
             self.priority_steps = [step for step in every if step < BACKGROUND]
+            timeout = _FULL_S
         try:
             super()._brpop_start(timeout)  # type: ignore[misc]
         finally:
@@ -71,7 +74,7 @@ class Channel(kombu_redis.Channel):
     def _is_full_of_background(self) -> bool:
         """Whether as many messages of indexing are unfinished as the worker takes at once, so that it waits for others.
 
-        The next of them is taken a second after one of them ends, when the wait for others is over.
+        The next of them is taken _FULL_S after one of them ends at the latest, when the wait for others is over.
         """
         threads = self.qos.prefetch_count
         held = [

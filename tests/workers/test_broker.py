@@ -51,11 +51,11 @@ class Worker:
     def _take(self, body: dict[str, str], message: Message) -> None:
         self.held[body["name"]] = message
 
-    def look(self) -> list[str]:
+    def look(self, for_s: float = 1.5) -> list[str]:
         """Take what comes, until nothing comes; what is held then."""
         with suppress(socket.timeout):
             while True:
-                self._connection.drain_events(timeout=1.5)
+                self._connection.drain_events(timeout=for_s)
         return list(self.held)
 
     def finish(self, name: str) -> None:
@@ -74,6 +74,18 @@ def test_indexing_leaves_a_thread_free_and_a_question_takes_it(connection: Conne
 
     worker.finish("import 0")
     assert worker.look() == ["import 1", "import 2", "question", "import 3"]
+
+
+def test_the_next_indexing_does_not_wait_for_other_messages(connection: Connection) -> None:
+    worker = Worker(connection)
+    for number in range(10):
+        send(connection, f"import {number}", BACKGROUND)
+    worker.look()
+
+    # The wait for messages of a worker that is not full lasts a second.
+    for number in range(7):
+        worker.finish(f"import {number}")
+        assert f"import {number + 3}" in worker.look(for_s=0.3)
 
 
 def test_a_question_goes_before_an_import_that_was_sent_first(connection: Connection, valkey: ValkeyServer) -> None:
