@@ -81,8 +81,8 @@ def test_a_program_that_does_not_exist_is_refused(supervisor: Supervisor) -> Non
 
 
 def test_its_socket_and_configuration_are_private(supervisor: Supervisor, tmp_path: Path) -> None:
-    modes = {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("supervisor.sock", "supervisord.conf")}
-    assert modes == {"supervisor.sock": 0o600, "supervisord.conf": 0o600}
+    private = (Home(tmp_path).supervisor_socket, tmp_path / "supervisord.conf")
+    assert [stat.S_IMODE(path.stat().st_mode) for path in private] == [0o600, 0o600]
 
 
 def test_a_supervisor_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
