@@ -12,7 +12,7 @@ from stack.health import Health, Ping
 from stack.home import Home, RecordedPart, State
 from stack.logs import last_lines
 from stack.orphans import end_orphans
-from stack.parts import EMBEDDED, WORKERS, Plan, make_plan, servers_from_outside
+from stack.parts import EMBEDDED, SERVERS, WORKERS, Plan, make_plan, servers_from_outside
 from stack.processes import WORKER_CONCURRENCY
 from stack.status import PartStatus, status
 from stack.supervision import SUPERVISOR, Supervisor
@@ -75,7 +75,8 @@ def up(
         names = {part.name for part in plan.parts}
         if names <= running:
             report(f"The stack in {home.folder} is already running.")
-        servers = names & {"postgres", "valkey"}
+        # The language model too: a worker that takes up an interrupted stage asks it at once.
+        servers = names & set(SERVERS)
 
         _check_outside(outside, health)
         _start(supervisor, servers, undo)
