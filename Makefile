@@ -12,9 +12,12 @@ PIP_INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check --no-compi
 DEMO_HOME ?= $(CURDIR)/.ragq/demo
 # One more than the two cores of CI: many tests wait for processes and leases.
 TEST_PROCESSES ?= 3
+# How long `make chaos` breaks things.
+MINUTES ?= 60
+SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast lint format docs pictures bench clean
+.PHONY: help install demo test test-fast servers-test compose-test hosts-test chaos fuzz lint format docs pictures sbom bench clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -32,7 +35,7 @@ $(RUNNABLE): pyproject.toml constraints.txt
 	@touch $@
 
 $(INSTALLED): $(RUNNABLE)
-	$(PIP_INSTALL) -c constraints.txt -e '.[dev]'
+	$(PIP_INSTALL) -c constraints.txt -e '.[dev,documents]'
 	@# Some packages contain files of other languages than this Python's.
 	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@touch $@
@@ -45,6 +48,25 @@ test: $(INSTALLED) ## Run every test
 
 test-fast: $(INSTALLED) ## Run the tests that start no server and load no model
 	@$(BIN)/python -m pytest -q -m 'not servers and not long' -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+
+servers-test: $(INSTALLED) ## Test Redis, RabbitMQ, PgBouncer, TLS and Postgres 15, installed as root on Debian
+	@.ci/debian redis-server rabbitmq-server pgbouncer openssl
+	@.ci/pgvector 15
+	$(BIN)/python -m pytest -q -m long tests/servers
+
+hosts-test: $(INSTALLED) ## Part workers, database and broker of several hosts, network namespaces here, as root
+	$(BIN)/python -m pytest -q -s -m long tests/hosts
+
+chaos: $(INSTALLED) ## Break everything at random for MINUTES=60 and check after each fault that nothing is lost
+	CHAOS_SECONDS=$$(( $(MINUTES) * 60 )) $(BIN)/python -m pytest -q -s tests/chaos
+
+fuzz: $(INSTALLED) ## Feed parsers, and converters of documents, with generated texts and files, SECONDS=120 each
+	$(PIP_INSTALL) -c constraints.txt -e '.[fuzz]'
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
+
+compose-test: $(INSTALLED) ## Run docker-compose.yml on podman, as root on Debian, with stand-ins for images of registries
+	@.ci/debian podman runc netavark aardvark-dns iptables mmdebstrap debian-archive-keyring
+	$(BIN)/python -m pytest -q -s -m docker tests/containers
 
 lint: $(INSTALLED) ## Check style, types and the dependencies between packages
 	$(BIN)/ruff check .
@@ -63,6 +85,14 @@ docs: $(INSTALLED) ## Build the documentation site in site/; a dead link is an e
 pictures: $(INSTALLED) ## Take the pictures of the docs anew, with headless Chromium
 	$(BIN)/python -m pytest -q tests/browser/test_every_page.py --basetemp=.ragq/pages
 	$(BIN)/python -m tests.browser.pictures .ragq/pages/pictures
+
+sbom: $(INSTALLED) ## Write the bill of materials in dist/ and refuse packages under the GPL or AGPL
+	$(PYTHON) -m venv .ragq/audit
+	.ragq/audit/bin/pip install --quiet --disable-pip-version-check cyclonedx-bom==7.5.0 pip-licenses==5.5.5
+	@mkdir -p dist
+	.ragq/audit/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --output-file dist/sbom.json $(BIN)/python
+	@# podman-compose is a program that `make compose-test` runs, and no part of ragq.
+	.ragq/audit/bin/pip-licenses --python $(BIN)/python --partial-match --fail-on 'GPL-2.0;GPL-3.0;GPLv;AGPL' --ignore-packages podman-compose
 
 bench: $(INSTALLED) ## Measure stage latency against bare Celery and DBOS
 	$(BIN)/python -m benchmarks hop

@@ -1,15 +1,13 @@
 """A cross-encoder of sentence-transformers, inside this process."""
 
 import asyncio
-import os
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from adapters.onednn import bound_programs
-from adapters.openmp import let_threads_sleep
+from adapters.torch_environment import prepare_torch
 from adapters.weights import cached_folder, local_folder, weights_digest
 from schemas.errors import LLMTimeoutError, RerankError, RerankerUnavailableError
 
@@ -97,9 +95,7 @@ class CrossEncoderScorer:
 
     @cached_property
     def _model(self) -> "CrossEncoder":
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        let_threads_sleep()
-        bound_programs()
+        prepare_torch()
         import torch
         from sentence_transformers import CrossEncoder
         from transformers.utils import logging as transformers_logging

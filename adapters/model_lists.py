@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 from pydantic import BaseModel, Field, ValidationError
 
+from adapters.retry_after import retry_after_s
 from schemas.errors import LLMError, ModelMissingError
 from schemas.values.chat import ModelIdentity
 from stages.server_names import server_name
@@ -144,4 +145,5 @@ def _status_error(url: str, model: str, response: httpx.Response) -> LLMError:
         f"{server_name(url)} answered a request for model '{model}' with status {response.status_code}.",
         status=response.status_code,
         detail=response.text,
+        retry_after_s=retry_after_s(response),
     )

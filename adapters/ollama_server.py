@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import httpx
@@ -12,8 +13,12 @@ import ollama
 import pydantic
 
 from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, ollama_identity
+from adapters.retry_after import retry_after_s
 from schemas.errors import LLMError, LLMTimeoutError
 from schemas.values.chat import ModelIdentity
+
+#: What the client gives for the status of an error that is a line of a stream.
+_IN_STREAM = -1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,15 +93,19 @@ class OllamaServer:
     def _refusal(self, model: str, error: ollama.ResponseError) -> LLMError:
         if error.status_code == httpx.codes.NOT_FOUND:
             return self._unknown(model)
-        said = str(error.error)
-        if is_too_long(error):
+        said, status = str(error.error), error.status_code
+        if status == _IN_STREAM:
+            # The status of the reply was sent before: by then it is 200. The request itself was accepted.
+            status = int(httpx.codes.INTERNAL_SERVER_ERROR)
+            message = f"{self.url} ended its reply for model '{model}' with an error."
+        elif is_too_long(error):
             message = (
                 f"The prompt is longer than the context of model '{model}' at {self.url}, and nothing was cut. "
                 "Shorten the input, or use a model with a longer context."
             )
         else:
-            message = f"{self.url} answered a request for model '{model}' with status {error.status_code}."
-        return LLMError(message, status=error.status_code, detail=said)
+            message = f"{self.url} answered a request for model '{model}' with status {status}."
+        return LLMError(message, status=status, detail=said, retry_after_s=_retry_after_s.get())
 
     def _unknown(self, model: str) -> LLMError:
         return LLMError(
@@ -112,6 +121,10 @@ def is_too_long(error: ollama.ResponseError) -> bool:
     return error.status_code == httpx.codes.BAD_REQUEST and "context" in said and "exceed" in said
 
 
+_retry_after_s: ContextVar[float | None] = ContextVar("retry_after_s", default=None)
+"""Of the last error in the context of a request."""
+
+
 class _WholePrompts(httpx.AsyncHTTPTransport):
     """Adds fields to chat requests that the client lacks: refuse a prompt that does not fit, never cut it."""
 
@@ -122,4 +135,8 @@ class _WholePrompts(httpx.AsyncHTTPTransport):
             request = httpx.Request(
                 request.method, request.url, headers=headers, json=body, extensions=request.extensions
             )
-        return await super().handle_async_request(request)
+        response = await super().handle_async_request(request)
+        if response.is_error:
+            # The client drops the headers of an error: the caller reads this one from the context that it set.
+            _retry_after_s.set(retry_after_s(response))
+        return response

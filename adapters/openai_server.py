@@ -10,6 +10,7 @@ import httpx
 from pydantic import BaseModel, ValidationError
 
 from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList
+from adapters.retry_after import retry_after_s
 from schemas.errors import LLMError, LLMTimeoutError
 from schemas.values.chat import ModelIdentity
 from stages.server_names import server_name
@@ -54,14 +55,17 @@ class OpenAIServer:
         async with self._client.stream("POST", self._url, json=body) as response:
             if response.is_error:
                 await response.aread()
-                raise self.failure(model, response.status_code, response.text)
+                raise self.failure(model, response.status_code, response.text, retry_after_s=retry_after_s(response))
             yield response
 
-    def failure(self, model: str, status: int | None, detail: str) -> LLMError:
+    def failure(self, model: str, status: int | None, detail: str, *, retry_after_s: float | None = None) -> LLMError:
         """The error of an answer with an error."""
         found = "an error" if status is None else f"status {status}"
         return LLMError(
-            f"{self.url} answered a request for model '{model}' with {found}.", status=status, detail=detail
+            f"{self.url} answered a request for model '{model}' with {found}.",
+            status=status,
+            detail=detail,
+            retry_after_s=retry_after_s,
         )
 
     def parsed(self, kind: type[Reply], model: str, content: bytes | str, *, expected: str) -> Reply:

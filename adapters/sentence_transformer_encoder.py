@@ -12,9 +12,8 @@ import numpy as np
 import structlog
 
 from adapters.number_formats import fitting_dtype
-from adapters.onednn import bound_programs
-from adapters.openmp import let_threads_sleep
 from adapters.packaged import PACKAGED_EMBEDDER, embedder_folder
+from adapters.torch_environment import prepare_torch
 from adapters.weights import cached_folder, local_folder, weights_digest
 from stages.ports import Vectors
 from stages.vectors import seen_tokens
@@ -136,13 +135,11 @@ class SentenceTransformerEncoder:
 
     @cached_property
     def _dtype(self) -> str:
-        let_threads_sleep()
-        bound_programs()
+        prepare_torch()
         return fitting_dtype() if self._asked_dtype == "auto" else self._asked_dtype
 
     @cached_property
     def _model(self) -> "SentenceTransformer":
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         dtype = self._dtype
         import torch
         from sentence_transformers import SentenceTransformer

@@ -14,6 +14,8 @@ from api.security.login_limit import LoginLimit
 from api.streams import Streams
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
+from schemas.values.costs import Prices
+from services.costs import prices_of
 from store.database import Database
 from store.runs.changes import Changes
 
@@ -54,9 +56,14 @@ class ApiContext:
         return LoginLimit()
 
     @cached_property
+    def prices(self) -> Prices | None:
+        """The prices of RAGQ_PRICES, read once; None where it is unset. Raises Refused for an unusable file."""
+        return prices_of(self.settings)
+
+    @cached_property
     def metrics(self) -> Metrics:
         """The metrics of this server."""
-        return Metrics(self.database)
+        return Metrics(self.database, prices=self.prices)
 
     async def close(self) -> None:
         """Close the connections."""

@@ -20,7 +20,12 @@ def app() -> FastAPI:
     return make_app(
         ApiContext(
             settings=settings,
-            database=Database(servers.database_url, pool_size=settings.ragq_database_pool, application_name="ragq-api"),
+            database=Database(
+                servers.database_url,
+                pool_size=settings.ragq_database_pool,
+                application_name="ragq-api",
+                pooler_url=settings.ragq_database_pooler_url,
+            ),
             broker=make_broker(servers.redis_url),
             flower_url=servers.flower_url,
             environment=os.environ,

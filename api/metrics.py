@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from schemas.chains import CHAINS, STAGES
 from schemas.statuses import JobStatus
+from schemas.values.costs import Prices
 from store.database import Database
 from store.runs.attempt_totals import AttemptCounts, AttemptTotals
 from store.runs.queue_figures import QueueFigures, queue_figures
@@ -17,8 +18,10 @@ from store.runs.queue_figures import QueueFigures, queue_figures
 #: Seconds of a stage; model calls take minutes.
 STAGE_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 REQUEST_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-#: The database is read at most once in so many seconds.
+#: The database is read at most once in so many seconds, and in so many times what the last reading took: counting the
+#: jobs of a large database takes longer than that of a small one.
 KEPT_SECONDS: Final = 10.0
+KEPT_TIMES: Final = 50.0
 
 _KINDS: Final = sorted({kind for kind, _ in CHAINS})
 
@@ -26,12 +29,21 @@ _KINDS: Final = sorted({kind for kind, _ in CHAINS})
 class Metrics:
     """Metrics that the process counts itself, and metrics that it reads from the database."""
 
-    def __init__(self, database: Database, *, kept_s: float = KEPT_SECONDS) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        kept_s: float = KEPT_SECONDS,
+        kept_times: float = KEPT_TIMES,
+        prices: Prices | None = None,
+    ) -> None:
         self._database = database
         self._kept_s = kept_s
+        self._kept_times = kept_times
+        self._prices = prices
         self._totals = AttemptTotals(STAGE_SECONDS)
         self._reading = asyncio.Lock()
-        self._read_at: float | None = None
+        self._read_again_at = 0.0
         self._kept: tuple[QueueFigures, AttemptCounts] | None = None
         self._registry = CollectorRegistry()
         self.requests = Histogram(
@@ -44,18 +56,20 @@ class Metrics:
         self.streams = Gauge("ragq_event_streams", "Open event streams.", registry=self._registry)
 
     async def text(self) -> bytes:
-        """Every metric, in the text format of Prometheus. Those of the database are up to ten seconds old."""
+        """Every metric, in the text format of Prometheus. Those of the database are kept for `kept_s`, or longer."""
         figures, totals = await self._read()
         registry = CollectorRegistry()
-        registry.register(_Collected([*_gauges(figures), *_counters(totals)]))
+        registry.register(_Collected([*_gauges(figures), *_counters(totals, self._prices)]))
         return generate_latest(registry) + generate_latest(self._registry)
 
     async def _read(self) -> tuple[QueueFigures, AttemptCounts]:
         async with self._reading:
-            if self._kept is None or self._read_at is None or time.monotonic() - self._read_at >= self._kept_s:
+            began = time.monotonic()
+            if self._kept is None or began >= self._read_again_at:
                 async with self._database.connection() as connection:
                     self._kept = await queue_figures(connection), await self._totals.read(connection)
-                self._read_at = time.monotonic()
+                ended = time.monotonic()
+                self._read_again_at = ended + max(self._kept_s, self._kept_times * (ended - began))
             return self._kept
 
 
@@ -88,10 +102,13 @@ def _gauges(figures: QueueFigures) -> Iterator[Metric]:
     leases.add_metric(("held",), figures.leases_held)
     leases.add_metric(("expired",), figures.leases_expired)
     seen = GaugeMetricFamily("ragq_workers", "Worker processes seen in the last ten seconds.", value=figures.workers)
-    yield from (depth, oldest, jobs, leases, seen)
+    hung = GaugeMetricFamily(
+        "ragq_workers_hung", "Worker processes that one computation blocks.", value=figures.workers_hung
+    )
+    yield from (depth, oldest, jobs, leases, seen, hung)
 
 
-def _counters(totals: AttemptCounts) -> Iterator[Metric]:
+def _counters(totals: AttemptCounts, prices: Prices | None) -> Iterator[Metric]:
     seconds = HistogramMetricFamily(
         "ragq_stage_seconds",
         "Seconds of the attempts that ended since the first reading of this process.",
@@ -119,4 +136,21 @@ def _counters(totals: AttemptCounts) -> Iterator[Metric]:
     )
     for (model, direction), count in sorted(totals.tokens.items()):
         tokens.add_metric((model, direction), count)
-    yield from (seconds, calls, tokens)
+    saved = CounterMetricFamily(
+        "ragq_llm_tokens_saved",
+        "Tokens of calls with cache=hit since the first reading of this process.",
+        labels=("model", "direction"),
+    )
+    for (model, direction), count in sorted(totals.saved_tokens.items()):
+        saved.add_metric((model, direction), count)
+    yield from (seconds, calls, tokens, saved)
+    if prices is not None:
+        cost = CounterMetricFamily(
+            "ragq_llm_cost",
+            "Price of the tokens of ragq_llm_tokens, by RAGQ_PRICES; models without a price are absent.",
+            labels=("model", "currency"),
+        )
+        for model, price in sorted(prices.models.items()):
+            paid = totals.tokens[model, "prompt"] * price.prompt + totals.tokens[model, "reply"] * price.reply
+            cost.add_metric((model, prices.currency), paid / 1_000_000)
+        yield cost

@@ -13,14 +13,15 @@ GROUPS: Final = {
         ("/participants", "Participants"),
         ("/tags", "Tags"),
     ),
-    "Results": (("/runs", "Runs"), ("/runs/compare", "Compare")),
+    "Results": (("/runs", "Runs"), ("/runs/compare", "Compare"), ("/failures", "Failures")),
     "Data": (("/corpora", "Corpora"), ("/vocabularies", "Vocabularies")),
     "Configuration": (("/presets", "Presets"), ("/templates", "Templates")),
+    "Operations": (("/workers", "Workers"),),
     "Help": (("/docs", "API reference"),),
 }
 
 #: Pages that belong to a section with another address.
-_INSIDE: Final = {"/jobs": "/runs", "/works": "/corpora"}
+_INSIDE: Final = {"/jobs": "/runs", "/works": "/corpora", "/documents": "/corpora"}
 
 
 class Link(NamedTuple):

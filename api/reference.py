@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
@@ -213,6 +214,13 @@ def _curl(
     for one in operation.get("parameters", []):
         if one["in"] == "path":
             path = path.replace(f"{{{one['name']}}}", str(example_of(one["schema"], components)))
+    required = {
+        one["name"]: example_of(one["schema"], components)
+        for one in operation.get("parameters", [])
+        if one["in"] == "query" and one.get("required")
+    }
+    if required:
+        path += f"?{urlencode(required, doseq=True)}"
     words = ["curl"] if method == "GET" or (method == "POST" and body) else ["curl", "-X", method]
     words.append(f'"$API{path}"')
     if body is not None and body.media_type == _FORM:

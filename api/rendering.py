@@ -12,6 +12,7 @@ from starlette.templating import Jinja2Templates
 from api.navigation import navigation
 from api.security.csrf import csrf_field
 from schemas.settings.words import value_in_words
+from stages.corpora.pages import pages_in_words
 from stages.queries.basis_words import FILTERS
 from stages.reports import numbers_in_words
 
@@ -52,6 +53,7 @@ _templates.env.filters |= {
     "number": numbers_in_words.number,
     "bounds": numbers_in_words.bounds,
     "filter_name": _filter_name,
+    "pages": pages_in_words,
 }
 _templates.env.globals |= {"csrf_field": csrf_field, "navigation": navigation}
 

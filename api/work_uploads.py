@@ -8,9 +8,9 @@ from typing import Any
 from fastapi import UploadFile
 
 from api.context import ApiContext
-from services.corpora import values_for_import
-from services.work_files import WorkFile, read_works
-from services.work_imports import ImportedWorks, import_works
+from services.corpora import AS_IT_IS, CorpusOptions, values_for_import
+from services.imports import ImportedFiles, import_files
+from services.work_files import WorkFile, read_files
 
 
 def base_name(name: str) -> str:
@@ -35,24 +35,22 @@ async def import_files_into(
     *,
     values: Mapping[str, str] | None = None,
     profile: str | None = None,
-    embeds_headings: bool | None = None,
-    keeps_token_vectors: bool | None = None,
-    chunk_tokens: int | None = None,
+    options: CorpusOptions = AS_IT_IS,
     embeds: bool = True,
-) -> ImportedWorks:
+    by_stages: bool = False,
+) -> ImportedFiles:
     """Import files with the settings of the request, over the embedder of the corpus, over those of this machine."""
-    new = await asyncio.to_thread(read_works, files)
+    read = await asyncio.to_thread(read_files, files)
     async with ctx.database.connection() as connection:
         made_with = await values_for_import(connection, corpus)
     settings = ctx.run_settings(profile=profile, values={**made_with, **(values or {})})
-    return await import_works(
-        ctx.broker,
+    return await import_files(
         ctx.database,
         corpus,
-        new,
+        read.works,
+        read.documents or None,
         settings,
-        embeds_headings=embeds_headings,
-        keeps_token_vectors=keeps_token_vectors,
-        chunk_tokens=chunk_tokens,
+        options=options,
         embeds=embeds,
+        by_stages=by_stages,
     )

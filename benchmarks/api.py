@@ -23,7 +23,7 @@ from stack.connections import connections
 from stack.ports import LOOPBACK
 from store.database import Database
 from store.questions.queries import QUERY
-from store.runs import attempts
+from store.runs import audit
 
 PACKAGES: Final = ("ragq", "fastapi", "uvicorn", "sse-starlette", "asyncpg", "httpx")
 RUNS: Final = 10
@@ -142,7 +142,7 @@ async def _measure(running: Stack, load: Load, seed: int) -> Loaded:
         wall_s = time.monotonic() - began
         api_cpu_s, client_cpu_s = cpu.seconds(process.pid) - api_cpu_s, time.process_time() - client_cpu_s
         after = await connection.fetchrow(_STORED)
-        audits = [await attempts.audit(connection, run) for run in after["runs"]]
+        audits = [await audit.audit(connection, run) for run in after["runs"]]
     await database.close()
     return Loaded(
         met=met,

@@ -1,4 +1,4 @@
-"""Three ways to run the same chain, each a process that takes jobs until its block ends."""
+"""Three ways to run the same chain, each processes that take jobs until their block ends."""
 
 import asyncio
 import os
@@ -8,8 +8,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from benchmarks import stamps
@@ -39,9 +41,9 @@ _POLL_S = 0.005
 
 
 class Contestant(NamedTuple):
-    """A running process and how to give it work."""
+    """Running processes and how to give them work."""
 
-    pid: int
+    pids: Sequence[int]
     stamps: Path
     """Where its stages note when they begin."""
     run: Callable[[int], None]
@@ -49,9 +51,12 @@ class Contestant(NamedTuple):
 
 
 @contextmanager
-def celery(servers: Servers) -> Iterator[Contestant]:
-    """Celery alone: ragq's settings and messages, and no database."""
-    process = _Process("celery", _celery_worker("benchmarks.celery_worker"), servers)
+def celery(
+    servers: Servers, processes: int = 1, *, environment: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Contestant]:
+    """Celery alone: ragq's settings and messages, and no database. `environment` is the worker's."""
+    commands = _celery_workers("benchmarks.celery_worker", processes)
+    process = _Processes("celery", commands, servers, environment=environment)
     app = make_app(servers.valkey.url)
     numbers = count(1)
 
@@ -71,14 +76,13 @@ def celery(servers: Servers) -> Iterator[Contestant]:
         process.wait_for_stamps()
 
     with process:
-        yield Contestant(process.pid, process.stamps, run)
+        yield Contestant(process.pids, process.stamps, run)
 
 
 @contextmanager
-def ragq(servers: Servers) -> Iterator[Contestant]:
-    """ragq: every stage claimed, stored and audited in Postgres."""
-    process = _Process("ragq", _celery_worker("benchmarks.ragq_worker"), servers)
-    app = make_app(servers.valkey.url)
+def ragq(servers: Servers, processes: int = 1, *, checkout: Path = PROJECT) -> Iterator[Contestant]:
+    """ragq: every stage claimed, stored and audited in Postgres, by the worker of a checkout."""
+    process = _Processes("ragq", _celery_workers("benchmarks.ragq_worker", processes), servers, folder=checkout)
     settings = resolve(profile="demo", environment={})
 
     async def submit_jobs(database: Database, jobs: int) -> int:
@@ -91,7 +95,7 @@ def ragq(servers: Servers) -> Iterator[Contestant]:
             version="0",
             jobs=[NewJob(mode="noop", subject=str(job), inputs={}, stages=NOOP_STAGES) for job in range(jobs)],
         )
-        return (await submit_run(app, database, PlannedRun(run), always_new=True)).run_id
+        return (await submit_run(database, PlannedRun(run), always_new=True)).run_id
 
     async def is_open(database: Database, run_id: int) -> bool:
         async with database.connection() as connection:
@@ -108,79 +112,98 @@ def ragq(servers: Servers) -> Iterator[Contestant]:
             while runner.run(is_open(database, run_id)):
                 time.sleep(_POLL_S)
 
-        yield Contestant(process.pid, process.stamps, run)
+        yield Contestant(process.pids, process.stamps, run)
         runner.run(database.close())
 
 
 @contextmanager
-def dbos(servers: Servers) -> Iterator[Contestant]:
-    """DBOS: workflows and steps recorded in the same Postgres server, in a database of its own."""
+def dbos(servers: Servers, processes: int = 1) -> Iterator[Contestant]:
+    """DBOS: workflows and steps recorded in the same Postgres server, in a database of its own.
+
+    A process works on the workflows that it starts, so each is given its part of the jobs.
+    """
     url = servers.postgres.url.rsplit("/", 1)[0] + "/dbos"
     command = [str(dbos_python()), "-m", "benchmarks.dbos_program", url, str(len(NOOP_STAGES))]
-    process = _Process("dbos", command, servers)
+    process = _Processes("dbos", [command] * processes, servers)
 
     def run(jobs: int) -> None:
-        process.say(f"{jobs}\n")
+        process.say([f"{jobs // processes + (number < jobs % processes)}\n" for number in range(processes)])
         process.hear("done\n")
 
     with process:
         process.hear("ready\n")
-        yield Contestant(process.pid, process.stamps, run)
+        yield Contestant(process.pids, process.stamps, run)
 
 
-CONTESTANTS: Final[Mapping[str, Callable[[Servers], AbstractContextManager[Contestant]]]] = {
+CONTESTANTS: Final[Mapping[str, Callable[[Servers, int], AbstractContextManager[Contestant]]]] = {
     "celery": celery,
+    "celery, unrecorded": partial(celery, environment={"BENCHMARK_TRANSPORT": "workers.broker:Transport"}),
     "ragq": ragq,
     "dbos": dbos,
 }
 """In the order in which they take turns."""
 
 
-def _celery_worker(module: str) -> list[str]:
-    command = worker_command("benchmark", NOOP_STAGES, CONCURRENCY)
-    return [module if word == "workers.main" else word for word in command]
+def _celery_workers(module: str, processes: int) -> list[list[str]]:
+    commands = [worker_command(f"benchmark-{number}", NOOP_STAGES, CONCURRENCY) for number in range(processes)]
+    return [[module if word == "workers.main" else word for word in command] for command in commands]
 
 
-class _Process:
-    """A contestant's process with its log and its stamps, ended with the block."""
+class _Processes:
+    """A contestant's processes with their log and their stamps, ended with the block."""
 
-    def __init__(self, name: str, command: Sequence[str], servers: Servers) -> None:
+    def __init__(
+        self,
+        name: str,
+        commands: Sequence[Sequence[str]],
+        servers: Servers,
+        *,
+        folder: Path = PROJECT,
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.stamps = servers.folder / f"{name}.stamps"
         self._log = servers.folder / f"{name}.log"
         self._expected = stamps.count(self.stamps)
-        environment = {
+        variables = {
             "DATABASE_URL": servers.postgres.url,
             "REDIS_URL": servers.valkey.url,
             stamps.VARIABLE: str(self.stamps),
         }
         with self._log.open("a") as log:
-            self._process = subprocess.Popen(
-                command,
-                cwd=PROJECT,
-                env={**os.environ, **environment},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        self.pid = self._process.pid
+            self._processes = [
+                subprocess.Popen(
+                    command,
+                    cwd=folder,
+                    env={**os.environ, **variables, **environment},
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                )
+                for command in commands
+            ]
+        self.pids = [process.pid for process in self._processes]
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *_: object) -> None:
-        end(self.pid, signal.SIGTERM)
-        self._process.communicate()
+        for pid in self.pids:
+            end(pid, signal.SIGTERM)
+        for process in self._processes:
+            process.communicate()
 
-    def say(self, line: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(line)
-        self._process.stdin.flush()
+    def say(self, lines: Sequence[str]) -> None:
+        for process, line in zip(self._processes, lines, strict=True):
+            assert process.stdin is not None
+            process.stdin.write(line)
+            process.stdin.flush()
 
     def hear(self, line: str) -> None:
-        assert self._process.stdout is not None
-        if self._process.stdout.readline() != line:
-            sys.exit(f"The process did not say {line!r}. The end of its log:\n{last_lines(self._log)}")
+        for process in self._processes:
+            assert process.stdout is not None
+            if process.stdout.readline() != line:
+                sys.exit(f"The process did not say {line!r}. The end of its log:\n{last_lines(self._log)}")
 
     def expect(self, jobs: int) -> None:
         self._expected = stamps.count(self.stamps) + jobs * len(NOOP_STAGES)
@@ -188,6 +211,6 @@ class _Process:
     def wait_for_stamps(self) -> None:
         deadline = time.monotonic() + _TIMEOUT_S
         while stamps.count(self.stamps) < self._expected:
-            if self._process.poll() is not None or time.monotonic() > deadline:
+            if any(process.poll() is not None for process in self._processes) or time.monotonic() > deadline:
                 sys.exit(f"The worker did not finish its jobs. The end of its log:\n{last_lines(self._log)}")
             time.sleep(_POLL_S)

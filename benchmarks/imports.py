@@ -26,6 +26,8 @@ class Import(NamedTuple):
     """From the command to the last chunk that can be found."""
     peak_mb: float
     """Of the whole stack; what processes share counts once."""
+    parts_mb: dict[str, float]
+    """Of each part at that moment."""
 
 
 @click.command(short_help="Imports: time, memory over several, and a question that is asked meanwhile")
@@ -54,7 +56,7 @@ def imports(documents: int, times: int, questions: int, json_file: Path | None) 
                 if not number:
                     busy = [_ask(running, f"Which cells are busy {at}?") for at in range(questions)]
                 running.ragq("watch", run["run"])
-            done.append(Import(run["waiting"], time.monotonic() - began, memory.peak_mb))
+            done.append(Import(run["waiting"], time.monotonic() - began, memory.peak_mb, memory.parts_mb))
     console = Console(width=110)
     console.print(machine.sentence(), highlight=False)
     console.print(
@@ -65,7 +67,7 @@ def imports(documents: int, times: int, questions: int, json_file: Path | None) 
     for one in done:
         console.print(
             f"{one.chunks} chunks in {one.import_s:.0f} s ({one.chunks / one.import_s:.1f} a second), peak "
-            f"{one.peak_mb:.0f} MB",
+            f"{one.peak_mb:.0f} MB: {', '.join(f'{part} {size:.0f}' for part, size in one.parts_mb.items())}",
             highlight=False,
         )
     if json_file is not None:

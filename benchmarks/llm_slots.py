@@ -39,22 +39,33 @@ class Measured(NamedTuple):
 @click.command("llm-slots", short_help="A run on a server of language models with many slots")
 @click.option("--slots", default=16, show_default=True, help="Calls that the server answers at a time.")
 @click.option("--call-seconds", default=1.0, show_default=True, help="Seconds of a call.")
+@click.option(
+    "--limits/--no-limits",
+    default=True,
+    show_default=True,
+    help="Permit as many calls at a time as the server has slots, and count calls and tokens of a minute, for all "
+    "workers together; without, 20 stages at a time call as they will.",
+)
 @click.option("--samples", default=3, show_default=True, help="Scoring calls of each participant.")
 @click.option(
     "--target", default=1.15, show_default=True, help="Exit with 1 when the calls take more than this many x."
 )
 @click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
-def llm_slots(slots: int, call_seconds: float, samples: int, target: float, json_file: Path | None) -> None:
+def llm_slots(
+    slots: int, call_seconds: float, limits: bool, samples: int, target: float, json_file: Path | None
+) -> None:
     """Run extraction and scoring of all 142 demo participants, zero-shot, on a scripted server.
 
     \b
     Example:
         python -m benchmarks llm-slots
+        python -m benchmarks llm-slots --no-limits
         python -m benchmarks llm-slots --slots 64
     """
+    limited = {"RAGQ_LLM_CONCURRENCY": str(slots), "RAGQ_LLM_RPM": "100000", "RAGQ_LLM_TPM": "1000000000"}
     with (
         slot_server(slots=slots, call_s=call_seconds) as server,
-        stack(OLLAMA_HOST=server.url, RAGQ_LLM_CONCURRENCY=str(slots + slots // 4)) as running,
+        stack(OLLAMA_HOST=server.url, **(limited if limits else {})) as running,
     ):
         data = running.folder / "data"
         running.ragq("demo-data", str(data))

@@ -28,7 +28,6 @@ from stack.endings import end
 from stack.processes import worker_command
 from store.database import Connection, Database
 from store.runs.runs import NewJob, NewRun
-from workers.app import make_app
 
 Found = TypeVar("Found")
 
@@ -113,7 +112,6 @@ class _Farm:
         self._running = running
         self._runner = runner
         self._database = Database(running.postgres.url, pool_size=1)
-        self._app = make_app(running.valkey.url)
         self._settings = resolve(profile="demo", environment={})
         self._workers: dict[int, subprocess.Popen[bytes]] = {}
         self._numbers = count(1)
@@ -162,7 +160,7 @@ class _Farm:
             version="0",
             jobs=[NewJob(mode="nap", subject="1", inputs={}, stages=(NAP_STAGE,))],
         )
-        submitted = self._runner.run(submit_run(self._app, self._database, PlannedRun(run), always_new=True))
+        submitted = self._runner.run(submit_run(self._database, PlannedRun(run), always_new=True))
         job_id: int = self._await("SELECT id FROM job WHERE run_id = $1", submitted.run_id)
         return job_id
 

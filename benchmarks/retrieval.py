@@ -135,6 +135,7 @@ def retrieval(
     options = [argument for value in values for argument in ("--set", value)]
     measured: dict[str, dict[str, RetrievalMeasurement]] = {}
     with stack() as running:
+        require_presets(presets, [preset["name"] for preset in running.asked("preset", "list")])
         for name, prepared in _imported(running, sets, half, keep_token_vectors=keep_token_vectors):
             measured[name] = {
                 preset or "the default preset": _measure(
@@ -158,6 +159,12 @@ def retrieval(
             for name, by_preset in measured.items()
         }
         json_file.write_text(json.dumps({"machine": machine._asdict(), **content}, indent=2) + "\n")
+
+
+def require_presets(wanted: Sequence[str], known: Sequence[str]) -> None:
+    """Raise UsageError for a preset that is not known, before anything is imported for it."""
+    if missing := [preset for preset in wanted if preset not in known]:
+        raise click.UsageError(f"There is no preset {', '.join(missing)}; there are {', '.join(known)}.")
 
 
 def goals(name: str, found: RetrievalMeasurement) -> list[str]:

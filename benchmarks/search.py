@@ -186,7 +186,7 @@ async def _measure(url: str, chunks: int, queries: int, console: Console) -> tup
                 f"({written.merged_cpu_ms:.2f}); a chunk's postings take {written.postings_bytes / 2**10:.1f} KiB and "
                 f"its vector {written.vectors_bytes / 2**10:.1f} KiB, indexes included"
             )
-        exact = await search.dense(corpus, made.query_vectors, limit=DENSE_LIMIT)
+        exact = await search.dense([corpus], made.query_vectors, limit=DENSE_LIMIT)
         measured = [
             await _timed(search, backend, corpus, made, way, lists)
             for way in ("exact vectors", *SCORERS)
@@ -196,7 +196,7 @@ async def _measure(url: str, chunks: int, queries: int, console: Console) -> tup
             began = time.perf_counter()
             await build_index(connection, corpus)
             built_s = time.perf_counter() - began
-        found = await search.dense(corpus, made.query_vectors, limit=DENSE_LIMIT)
+        found = await search.dense([corpus], made.query_vectors, limit=DENSE_LIMIT)
         console.print(f"vector index built in {built_s:.0f} s; recall@{DENSE_LIMIT} {_recall(exact, found):.4f}")
         measured += [await _timed(search, backend, corpus, made, "vector index", lists) for lists in (1, 4)]
         return written, measured
@@ -249,9 +249,9 @@ async def _timed(
         texts, vectors = [made.queries[place] for place in places], made.query_vectors[places]
         began = Spent.until_now(backend)
         if way in SCORERS:
-            await search.lexical(corpus, texts, limit=LEXICAL_LIMIT, scorer=way)
+            await search.lexical([corpus], texts, limit=LEXICAL_LIMIT, scorer=way)
         else:
-            await search.dense(corpus, vectors, limit=DENSE_LIMIT)
+            await search.dense([corpus], vectors, limit=DENSE_LIMIT)
         taken.append(Spent().plus(began, Spent.until_now(backend)))
     wall_ms, cpu_ms = ([1000 * spent_s for spent_s in column] for column in zip(*taken, strict=True))
     return SearchMeasurement(len(made.texts), way, lists, median(wall_ms), quantiles(wall_ms, n=20)[-1], median(cpu_ms))

@@ -83,7 +83,9 @@ class Memory:
 
     def __init__(self, running: Stack) -> None:
         self.peak_mb = 0.0
-        self._parts = [psutil.Process(part["pid"]) for part in running.asked("ps")]
+        self.parts_mb: dict[str, float] = {}
+        """Of each part, when the whole was at its peak."""
+        self._parts = {part["name"]: psutil.Process(part["pid"]) for part in running.asked("ps")}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._look)
 
@@ -98,7 +100,9 @@ class Memory:
     def _look(self) -> None:
         is_over = False
         while not is_over:
-            self.peak_mb = max(self.peak_mb, sum(_resident_mb(part) for part in self._parts))
+            now = {name: _resident_mb(part) for name, part in self._parts.items()}
+            if sum(now.values()) > self.peak_mb:
+                self.peak_mb, self.parts_mb = sum(now.values()), now
             is_over = self._over.wait(_SAMPLE_SECONDS)
 
 

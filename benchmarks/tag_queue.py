@@ -38,7 +38,6 @@ from stages.tags.vocabulary_files import FILES, parse_vocabulary
 from store.database import Database
 from store.runs import overviews
 from store.vocabularies import vocabularies
-from workers.app import make_app
 
 PHRASES = 5
 """Phrases of a set, which heads are added to. Half of the words are tokens of the vocabulary, half are unknown."""
@@ -133,7 +132,7 @@ async def _measure(running: Servers, vocabulary: Vocabulary, *, sets: int, seed:
 async def _run(database: Database, running: Servers, asked: list[PhraseSet]) -> int:
     request = TagsRequest(phrase_sets=asked, vocabulary="topics")
     settings = resolve(profile="demo", environment={"PSQ_MIN_TAG_COUNT": "0"})
-    submitted = await submit(make_app(running.valkey.url), database, request, settings, always_new=True)
+    submitted = await submit(database, request, settings, always_new=True)
     async with database.connection() as connection:
         (found,) = await overviews.overviews(connection, run_id=submitted.run_id)
         while found.open_jobs:

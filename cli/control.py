@@ -1,11 +1,17 @@
 """`ragq retry`, `pause`, `resume` and `cancel`: actions on runs and jobs."""
 
+from typing import Any
+
 import click
 
+from cli.choices import Choice
 from cli.ids import TARGET
+from cli.limit_options import limit_options
 from cli.output import print_result
-from cli.session import with_servers
-from services.control import Action, control
+from cli.session import with_open_database
+from schemas.chains import STAGES
+from schemas.values.run_limits import RunLimits
+from services.control import NO_LIMITS, Action, control
 from stages.reports.numbers_in_words import counted
 from store.runs.job_control import Target
 
@@ -16,29 +22,36 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON obj
 
 @click.command()
 @_TARGET
+@click.option("--stage", type=Choice(STAGES), help="Only jobs of the run that failed in this stage.")
+@click.option("--type", "error_type", metavar="TYPE", help="Only jobs of the run that failed with this exception.")
 @_JSON
-def retry(target: Target, as_json: bool) -> None:
+def retry(target: Target, stage: str | None, error_type: str | None, as_json: bool) -> None:
     """Continue failed and poisoned jobs with the stage that failed; stored outputs and paid calls are not repeated.
 
     \b
     Example:
         ragq retry r12
         ragq retry j345
+        ragq retry r12 --stage validate --type LLMTimeoutError
     """
-    _control(target, Action.RETRY, None, as_json)
+    if target.run_id is None and (stage or error_type):
+        raise click.UsageError("--stage and --type choose jobs of a run; a job is retried as it is.")
+    _control(target, Action.RETRY, None, as_json, stage=stage, error_type=error_type)
 
 
 @click.command()
 @_TARGET
+@limit_options
 @_JSON
-def resume(target: Target, as_json: bool) -> None:
-    """Continue paused jobs.
+def resume(target: Target, as_json: bool, **limits: Any) -> None:
+    """Continue paused jobs. Limits that are given replace those of the run; failures are counted anew.
 
     \b
     Example:
         ragq resume r12
+        ragq resume r12 --max-llm-calls 500 --max-failures 5%
     """
-    _control(target, Action.RESUME, None, as_json)
+    _control(target, Action.RESUME, None, as_json, RunLimits(**limits))
 
 
 @click.command()
@@ -69,11 +82,22 @@ def cancel(target: Target, note: str | None, as_json: bool) -> None:
     _control(target, Action.CANCEL, note, as_json)
 
 
-def _control(target: Target, action: Action, note: str | None, as_json: bool) -> None:
-    result = with_servers(lambda app, database: control(app, database, target, action, note=note))
+def _control(
+    target: Target,
+    action: Action,
+    note: str | None,
+    as_json: bool,
+    limits: RunLimits = NO_LIMITS,
+    *,
+    stage: str | None = None,
+    error_type: str | None = None,
+) -> None:
+    result = with_open_database(
+        lambda database: control(database, target, action, note=note, limits=limits, stage=stage, error_type=error_type)
+    )
     done = {"target": str(target), "action": action.verb, "jobs": [f"j{job_id}" for job_id in result.job_ids]}
     print_result(done, f"{counted(len(result.job_ids), 'job')} of {target} {action.verb}.", as_json=as_json)
+    if limits.given and not result.job_ids:
+        click.echo(f"The limits are stored; no job of {target} was paused.", err=True)
     for words in result.advice:
         click.echo(words, err=True)
-    if not result.is_sent:
-        click.echo("The broker cannot be reached; the jobs start when it is available again.", err=True)

@@ -7,6 +7,7 @@ import click
 from cli.completed_names import CORPUS
 from cli.output import console, plain_table, print_json, print_list, print_result
 from cli.session import with_database
+from schemas.full_text import language_words
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss
 from stages.reports.corpus_words import chunk_size_words
 from stages.reports.numbers_in_words import counted
@@ -75,6 +76,7 @@ def show_command(name: str, as_json: bool) -> None:
         f"headings{', with a vector per token' if corpus.keeps_token_vectors else ''}",
         highlight=False,
     )
+    console().print(language_words(corpus.language), highlight=False)
     console().print(f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus, content)}", highlight=False)
     table = plain_table("work", "title", "authors", "year", "chunks", "searchable", "imported")
     for work in in_it:

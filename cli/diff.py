@@ -18,14 +18,16 @@ from cli.paper.differences import (
     retrieval_difference_tables,
 )
 from cli.paper.options import paper_format, paper_options, write
-from cli.report_options import chosen_measures, measure_options, retrieval_measures
+from cli.report_options import chosen_measures, given_measures, measure_options, retrieval_measures
 from cli.retrieval_table import retrieval_difference_table
 from cli.session import with_database
+from cli.several_table import metric_option, print_several
 from schemas.values.differences import Difference
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.query_runs import QueryRun
 from schemas.values.scored_runs import ScoredRun
 from services.comparisons import compare_queries, compare_scores
+from services.several_runs import is_of_phrases
 from stages.reports.numbers_in_words import NOT_AVAILABLE, bounds, number
 from stages.reports.origin_words import origin_words
 from store.database import Connection
@@ -37,18 +39,25 @@ _MODES = Choice([mode.value for mode in AssessmentMode])
 @click.command()
 @click.argument("left", metavar="A", type=RUN)
 @click.argument("right", metavar="B", type=RUN)
+@click.argument("more", metavar="[C...]", type=RUN, nargs=-1)
 @click.option("--mode", type=_MODES, help="Mode to compare.  [default: each that both runs have]")
 @click.option("--other-mode", type=_MODES, help="Mode of B, when it is another than that of A.")
 @measure_options
+@metric_option
 @paper_options
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print a JSON array, one object per mode; of runs of queries one object."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print a JSON array, one object per mode; of two runs of queries one object.",
 )
 def diff(
     left: int,
     right: int,
+    more: tuple[int, ...],
     mode: str | None,
     other_mode: str | None,
+    metrics: tuple[str, ...],
     latex: bool,
     markdown: bool,
     csv: bool,
@@ -56,20 +65,39 @@ def diff(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Compare the results of run B with those of run A: B - A, with 95 % intervals of paired resamples.
+    """Compare the results of run B, and of others, with those of run A: B - A, with 95 % intervals of paired resamples.
 
     Two scored runs are compared on the participants that both scored, two runs of queries on the queries that both
     have. Also shows the items or queries that changed, the settings that differ, and who failed in one of them only.
+    Three runs and more, and runs of phrases, are shown in one table, with intervals that are corrected for the number
+    of comparisons (Bonferroni) beside the others.
 
     \b
     Example:
         ragq diff r12 r15
         ragq diff r12 r12 --mode zero_shot --other-mode few_shot
         ragq diff r20 r21 --cutoff 5
+        ragq diff r12 r13 r14 r15 --metric item_mae_weighted --csv > compared.csv
     """
     if other_mode is not None and mode is None:
         raise click.UsageError("--other-mode goes with --mode, which names the mode of A.")
 
+    is_tags = with_database(lambda connection: is_of_phrases(connection, left))
+    if more or is_tags:
+        if other_mode is not None or latex or markdown:
+            raise click.UsageError("--other-mode, --latex and --markdown go with two runs of participants or queries.")
+        print_several(
+            [left, right, *more],
+            mode=mode,
+            measures=given_measures(**options),
+            metrics=metrics,
+            csv=csv,
+            output=output,
+            as_json=as_json,
+        )
+        return
+    if metrics:
+        raise click.UsageError("--metric: only for three runs and more, and runs of phrases.")
     wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
 
     async def both(connection: Connection) -> tuple[ScoredRun | QueryRun, ScoredRun | QueryRun]:

@@ -1,13 +1,21 @@
-"""`ragq failures`: what went wrong in a run."""
+"""`ragq failures`: what went wrong in a run, or across runs."""
+
+from dataclasses import asdict
+from typing import Any
 
 import click
+from rich.console import Group, RenderableType
+from rich.panel import Panel
 from rich.text import Text
 
+from cli.choices import Choice
 from cli.ids import RUN
 from cli.output import console, notices, plain_table, print_json
 from cli.session import with_database
+from schemas.chains import STAGES
 from schemas.errors import RunMissingError
 from schemas.values.failures import FailureList, ReportedFailure
+from services.failure_clusters import FailedExchange, Failures, exchanges, failures_of
 from stages.reports.failures import failure_list
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
@@ -18,25 +26,107 @@ _COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN", type=RUN)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: summary and failures.")
-def failures(run_id: int, as_json: bool) -> None:
-    """List every failure of a run, oldest first, including those that a later attempt resolved.
+@click.argument("run_ids", metavar="[RUN]...", type=RUN, nargs=-1)
+@click.option("--stage", type=Choice(STAGES), help="Only failures of this stage.")
+@click.option("--type", "error_type", metavar="TYPE", help="Only failures with this exception, with or without module.")
+@click.option("--clusters", is_flag=True, help="Of one run too: one line per type, stage and cause.")
+@click.option("--with-text", is_flag=True, help="Print prompts and replies of the failures too: sensitive text.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def failures(
+    run_ids: tuple[int, ...],
+    stage: str | None,
+    error_type: str | None,
+    clusters: bool,
+    with_text: bool,
+    as_json: bool,
+) -> None:
+    """List every failure of a run, oldest first; of several runs, or of the newest 20, group them by cause.
 
-    Messages hold no transcript text; `ragq inspect JOB STAGE` shows the details.
+    A cluster has the failures of one type in one stage whose messages differ in numbers alone; `ragq retry RUN --stage
+    STAGE --type TYPE` retries its jobs. Failures that a later attempt resolved are listed too. Messages hold no
+    transcript text; --with-text shows what the models were asked and replied.
 
     \b
     Example:
         ragq failures r12
-        ragq failures r12 --json
+        ragq failures
+        ragq failures r12 r15 --stage validate
+        ragq failures r12 --type LLMResponseParseError --with-text
     """
-    found = with_database(lambda connection: _read(connection, run_id))
+    if len(run_ids) == 1 and not (clusters or stage or error_type or with_text):
+        found = with_database(lambda connection: _read(connection, run_ids[0]))
+        if as_json:
+            print_json(found.model_dump(mode="json"))
+        elif not found.failures:
+            notices().print(f"Nothing went wrong in r{run_ids[0]}.")
+        else:
+            _print(found)
+        return
+
+    async def read(connection: Connection) -> tuple[Failures, list[FailedExchange]]:
+        of_runs = await failures_of(connection, run_ids, stage=stage, error_type=error_type)
+        shown = []
+        if with_text:
+            shown = await exchanges(connection, of_runs.run_ids, stage=stage, error_type=error_type)
+        return of_runs, shown
+
+    of_runs, shown = with_database(read)
     if as_json:
-        print_json(found.model_dump(mode="json"))
-    elif not found.failures:
-        notices().print(f"Nothing went wrong in r{run_id}.")
+        print_json(
+            {
+                "runs": [f"r{run_id}" for run_id in of_runs.run_ids],
+                "clusters": of_runs.clusters,
+                **({"exchanges": [_exchange(one) for one in shown]} if with_text else {}),
+            }
+        )
+    elif not of_runs.clusters:
+        notices().print(f"No such failure in {counted(len(of_runs.run_ids), 'run')}.")
     else:
-        _print(found)
+        _print_clusters(of_runs)
+        for one in shown:
+            _print_exchange(one)
+
+
+def _print_clusters(found: Failures) -> None:
+    table = plain_table("stage", "type", "failures", "jobs failed", "runs", "last", "cause")
+    for cluster in found.clusters:
+        table.add_row(
+            cluster.stage,
+            Text(cluster.type.rpartition(".")[2]),
+            str(cluster.failures),
+            f"{cluster.failed_jobs} of {cluster.jobs}",
+            Text(", ".join(cluster.runs)),
+            f"{cluster.last_job} {cluster.last_at:%Y-%m-%d %H:%M}",
+            Text(cluster.cause),
+        )
+    console().print(table)
+    total, runs = sum(cluster.failures for cluster in found.clusters), len(found.run_ids)
+    words = f"{counted(total, 'failure')} in {counted(len(found.clusters), 'cluster')} of {counted(runs, 'run')}"
+    console().print(words, highlight=False)
+
+
+def _exchange(one: FailedExchange) -> dict[str, Any]:
+    attempt = one.attempt
+    return {
+        **one.place.model_dump(mode="json"),
+        "error": None if attempt.error is None else asdict(attempt.error),
+        "calls": [
+            {"purpose": call.purpose, "model": call.model, "messages": call.messages, "reply": call.reply}
+            for call in attempt.calls
+        ],
+    }
+
+
+def _print_exchange(one: FailedExchange) -> None:
+    attempt, place = one.attempt, one.place
+    parts: list[RenderableType] = [Text(attempt.error_message or "", style="red")]
+    for call in attempt.calls:
+        parts.append(Text(f"{call.purpose} ({call.model}, {call.origin})", style="bold"))
+        for message in call.messages:
+            parts += [Text(message["role"], style="dim"), Text(message["content"])]
+        parts += [Text("reply", style="dim"), Text(call.reply)]
+    title = f"r{place.run_id} j{place.job_id} {place.stage} attempt {place.attempt}"
+    console().print(Panel(Group(*parts), title=title, title_align="left"))
 
 
 async def _read(connection: Connection, run_id: int) -> FailureList:

@@ -16,8 +16,6 @@ from stages.reports.run_words import notices_of_import
 from stages.texts.listed import first_lines
 from store.database import Connection
 
-"""Bytes; a run of 142 participants in both modes has about two million."""
-
 
 @click.command("import-results")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))

@@ -1,19 +1,25 @@
-"""`ragq import works`: markdown into a corpus."""
+"""`ragq import works`: documents into a corpus."""
 
 from pathlib import Path
 
 import click
 
 from cli.completed_names import CORPUS
+from cli.import_plan import confirm_removal, is_gone, print_plan
 from cli.output import print_json
-from cli.session import with_servers
+from cli.session import with_database, with_open_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import report_submitted
 from cli.watch import follow
-from cli.work_files import find_files, read_works
+from cli.work_files import find_files, read_documents, read_works
+from cli.writing_progress import writing_progress
 from services.chunk_sizes import DEFAULT_TOKENS
-from services.corpora import DEFAULT_CORPUS
-from services.work_imports import ImportedWorks, import_works
+from services.corpora import DEFAULT_CORPUS, CorpusOptions
+from services.documents import ImportedDocuments, require_readers
+from services.import_plans import plan_import
+from services.import_plans import prune as prune_works
+from services.imports import import_files
+from services.work_imports import ImportedWorks
 from store.corpora.works import ImportOutcome
 
 #: Some works were refused; the others are imported.
@@ -28,6 +34,7 @@ SOME_REFUSED = 1
 @click.option("--title", help="Title of the work; with a single file only. Goes before its front matter.")
 @click.option("--authors", help="Authors, before those of the front matter.")
 @click.option("--year", type=int, help="Year, before that of the front matter.")
+@click.option("--tags", help="Tags with commas between, before those of the front matter.")
 @click.option(
     "--embed-headings/--no-embed-headings",
     default=None,
@@ -46,7 +53,35 @@ SOME_REFUSED = 1
     help="Most tokens of a chunk with its headings, as the embedder counts them; 0 sizes chunks by words, 200 to 300. "
     f"A new corpus has {DEFAULT_TOKENS} where its embedder reads as many, words where tokens cannot be counted.",
 )
+@click.option(
+    "--language",
+    metavar="LANGUAGE",
+    help="Language of a new corpus, such as german, of its full text and its sentences; it cannot be changed later. "
+    "`auto`, the default, finds it in the first works; `simple` has no dictionary.",
+)
+@click.option(
+    "--stages",
+    "by_stages",
+    is_flag=True,
+    help="Take markdown through the stages of a document too, so that its headings are repaired and its sections "
+    "selected; a file that went through them before does so without this option.",
+)
 @click.option("--no-embed", is_flag=True, help="Import only; the next import without this option embeds what waits.")
+@click.option(
+    "--prune",
+    is_flag=True,
+    help="Remove works that were imported from files of these folders that are gone, after naming them and asking.",
+)
+@click.option("--yes", is_flag=True, help="With --prune: do not ask.")
+@click.option(
+    "--removes",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="With --prune: remove exactly N works, without asking; needed where a folder would lose all of its works.",
+)
+@click.option(
+    "--dry-run", is_flag=True, help="List what would be new, replaced, unchanged and removed; change nothing."
+)
 @settings_options
 @click.option("--wait", is_flag=True, help="Follow the embedding until it finishes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -56,58 +91,112 @@ def works_command(
     title: str | None,
     authors: str | None,
     year: int | None,
+    tags: str | None,
     embed_headings: bool | None,
     keep_token_vectors: bool | None,
     chunk_tokens: int | None,
+    language: str | None,
+    by_stages: bool,
     no_embed: bool,
+    prune: bool,
+    yes: bool,
+    removes: int | None,
+    dry_run: bool,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     wait: bool,
     as_json: bool,
 ) -> None:
-    """Import works of markdown, files or folders of them, cut them into chunks and embed those.
+    """Import works, files or folders of them, cut them into chunks and embed those.
+
+    Markdown is stored at once, and embedded by a run of one job per batch of chunks. PDF, EPUB, HTML, DOCX, ODT,
+    reStructuredText and plain text are converted first, by a run of one job per document: its stages are convert,
+    outline, repair, sanitise, select, cut, embed and publish. `ragq show`, `ragq retry` and the rest work on both runs.
+    Rules repair headings and select sections; with RAGQ_REPAIR_BY=model and RAGQ_SELECT_BY=model a language model does,
+    of markdown too. `ragq work` shows what became of them, and changes it.
 
     Importing a file again replaces its work if it has changed, and does nothing if it has not. A text that another
-    work of the corpus has is refused, by itself. The embedding is a run of one job per batch of chunks: `ragq show`,
-    `ragq retry` and the rest work on it.
+    work of the corpus has is refused, by itself. With --prune works go whose files are gone from the folders named;
+    a file that was renamed keeps its work. Works from elsewhere are never removed.
 
     Exit codes: 0 done, 1 refused, or some works were, 2 wrong usage, 3 some jobs failed (with --wait).
 
     \b
     Example:
         ragq import works books/ --corpus library --wait
+        ragq import works buecher/ --corpus bibliothek --language german
+        ragq import works books/ --corpus library --prune --dry-run
+        ragq import works handbook.pdf manual.epub --wait
         ragq import works tea.md --title "Tea" --authors "A. Leaf" --year 2019
+        ragq import works scanned.pdf --set RAGQ_REPAIR_BY=model --wait
     """
-    files = find_files(paths)
-    if title is not None and len(files) != 1:
-        raise click.UsageError(
-            f"--title is for one file, and there are {len(files)}; use front matter for their titles."
-        )
-    given = {"title": title, "authors": authors, "year": year}
-    new = read_works(files, given={name: value for name, value in given.items() if value is not None})
+    if (yes or removes is not None) and not prune:
+        raise click.UsageError("--yes and --removes go with --prune.")
+    folders = [str(path.resolve()) for path in paths if path.is_dir()]
+    files = find_files(paths, may_be_empty=prune)
+    if prune and not folders:
+        raise click.UsageError("--prune is for folders: it removes works whose files are gone from them.")
+    count = len(files.markdown) + len(files.documents)
+    if title is not None and count != 1:
+        raise click.UsageError(f"--title is for one file, and there are {count}; use front matter for their titles.")
+    if files.documents:
+        require_readers()
+        if no_embed:
+            raise click.UsageError("--no-embed is for markdown; leave it out, or convert the other files first.")
+    named = {"title": title, "authors": authors, "year": year, "tags": tags}
+    given = {name: value for name, value in named.items() if value is not None}
+    new = read_works(files.markdown, given=given)
     settings = effective_settings(profile, assignments)
-    imported = with_servers(
-        lambda app, database: import_works(
-            app,
-            database,
-            corpus,
-            new,
-            settings,
-            embeds_headings=embed_headings,
-            keeps_token_vectors=keep_token_vectors,
-            chunk_tokens=chunk_tokens,
-            embeds=not no_embed,
+    plan = None
+    if prune or dry_run:
+        pruned = folders if prune else []
+        plan = with_database(
+            lambda connection: plan_import(
+                *(connection, corpus, new, read_documents(files.documents, given=given)),
+                folders=pruned,
+                is_gone=is_gone,
+            )
         )
-    )
-    _tell(imported, corpus)
+    if dry_run and plan is not None:
+        print_plan(plan, corpus, as_json=as_json)
+        return
+    removed = 0
+    if plan is not None:
+        confirm_removal(plan, yes=yes, removes=removes)
+        removed = with_database(lambda connection: prune_works(connection, plan))
+        click.echo(f"Works without a file: {removed} removed, {len(plan.moved)} renamed.", err=True)
+    documents = read_documents(files.documents, given=given) if files.documents else None
+    with writing_progress("works", shows=not as_json) as report:
+        imported, converted = with_open_database(
+            lambda database: import_files(
+                database,
+                corpus,
+                new,
+                documents,
+                settings,
+                options=CorpusOptions(embed_headings, keep_token_vectors, chunk_tokens, language),
+                embeds=not no_embed,
+                by_stages=by_stages,
+                report=report,
+            )
+        )
+    if files.markdown:
+        _tell(imported, corpus)
+    if converted is not None:
+        _tell_documents(converted, corpus)
     if imported.submitted is not None:
         report_submitted([imported.submitted], settings, kind="index", briefly=wait and not as_json)
-    if wait and imported.submitted is not None:
-        follow(imported.submitted.run_id, as_json=as_json)
+    if converted is not None and converted.submitted is not None:
+        report_submitted([converted.submitted], settings, kind="work", briefly=wait and not as_json)
+    runs = [one.submitted.run_id for one in (imported, converted) if one is not None and one.submitted is not None]
+    if wait:
+        for run_id in runs:
+            follow(run_id, as_json=as_json)
     elif as_json:
-        print_json(_as_json(imported, corpus))
-    elif imported.submitted is not None:
-        click.echo(f"r{imported.submitted.run_id}")
+        print_json(_as_json(imported, converted, corpus) | ({} if plan is None else {"removed": removed}))
+    else:
+        for run_id in runs:
+            click.echo(f"r{run_id}")
     if imported.refused:
         raise SystemExit(SOME_REFUSED)
 
@@ -124,14 +213,26 @@ def _tell(imported: ImportedWorks, corpus: str) -> None:
         click.echo(f"Refused: {refusal}.", err=True)
 
 
-def _as_json(imported: ImportedWorks, corpus: str) -> dict[str, object]:
+def _tell_documents(converted: ImportedDocuments, corpus: str) -> None:
+    new = 0 if converted.submitted is None else converted.submitted.jobs
+    click.echo(f"Documents for corpus '{corpus}': {new} to convert, {converted.unchanged} unchanged.", err=True)
+
+
+def _as_json(imported: ImportedWorks, converted: ImportedDocuments | None, corpus: str) -> dict[str, object]:
     submitted = imported.submitted
+    documents = None if converted is None else converted.submitted
     return {
         "corpus": corpus,
+        "language": imported.corpus.language,
         **{outcome.name.lower(): imported.outcomes[outcome] for outcome in ImportOutcome},
         "refused": imported.refused,
         "waiting": imported.waiting,
         "run": None if submitted is None else f"r{submitted.run_id}",
         "run_id": None if submitted is None else submitted.run_id,
         "jobs": 0 if submitted is None else submitted.jobs,
+        "documents": {
+            "run": None if documents is None else f"r{documents.run_id}",
+            "jobs": 0 if documents is None else documents.jobs,
+            "unchanged": 0 if converted is None else converted.unchanged,
+        },
     }

@@ -1,19 +1,25 @@
 """`ragq index`: the reference indexes, and the models of vocabularies."""
 
+from pathlib import Path
+
 import click
 
 from cli.choices import Choice
+from cli.estimate import dry_run_option, print_estimate
 from cli.index_tags import tags_command
 from cli.output import plain_table, print_list, print_result
-from cli.session import with_database, with_servers
+from cli.prices import prices_option
+from cli.session import with_database, with_open_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import print_submitted, report_submitted
 from cli.watch import follow, follow_to_rest
-from services.chunk_scores import score_chunks
-from services.references import build_references
+from services.chunk_scores import plan_chunk_scores, score_chunks
+from services.references import build_references, plan_references
 from stages.participants.splits import TRAINING_SPLITS, training_name
+from store.database import Connection
 from store.references import index_runs, references
 from store.references.references import StoredIndex
+from store.runs.runs import NewRun
 
 #: The exit codes of the generators that few-shot studies used, so that scripts around them keep working.
 NOT_PUBLISHED = 1
@@ -51,6 +57,7 @@ index.add_command(tags_command)
     help="Tag each chunk with the items it speaks of; EMBEDDING_ENABLE_ITEM_TAG_FILTER needs the tags.",
 )
 @click.option("--new", "always_new", is_flag=True, help="Build again even if the same index was built before.")
+@dry_run_option
 @click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def references_command(
@@ -60,6 +67,7 @@ def references_command(
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     always_new: bool,
+    dry_run: bool,
     no_wait: bool,
     as_json: bool,
 ) -> None:
@@ -77,12 +85,19 @@ def references_command(
     \b
     Example:
         ragq index references --split paper-train
+        ragq index references --split paper-train --dry-run
         ragq index references --set EMBEDDING_CHUNK_SIZE=6 --set EMBEDDING_EMBEDDINGS_FILE=short_windows
     """
     settings = effective_settings(profile, assignments)
-    submitted, published = with_servers(
-        lambda app, database: build_references(
-            app,
+    if dry_run:
+
+        async def plan_index(connection: Connection) -> NewRun:
+            return (await plan_references(connection, split, settings, allow_partial, write_item_tags)).run
+
+        print_estimate(plan_index, settings, price_file=None, as_json=as_json)
+        return
+    submitted, published = with_open_database(
+        lambda database: build_references(
             database,
             split,
             settings,
@@ -117,6 +132,8 @@ def references_command(
 )
 @settings_options
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same chunks were scored before.")
+@dry_run_option
+@prices_option
 @click.option("--wait", is_flag=True, help="Follow the run until it finishes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def chunk_scores_command(
@@ -127,6 +144,8 @@ def chunk_scores_command(
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     always_new: bool,
+    dry_run: bool,
+    price_file: Path | None,
     wait: bool,
     as_json: bool,
 ) -> None:
@@ -144,9 +163,23 @@ def chunk_scores_command(
         ragq index chunk-scores huggingface_qwen3_8b_paper_train --scorer-model gemma3:12b --limit 20 --wait
     """
     settings = effective_settings(profile, assignments)
-    scoring = with_servers(
-        lambda app, database: score_chunks(
-            app,
+    if dry_run:
+
+        async def plan_scores(connection: Connection) -> NewRun:
+            run, _, _ = await plan_chunk_scores(
+                connection,
+                name,
+                settings,
+                scorer_model=scorer_model,
+                allow_same_model=allow_same_model,
+                limit=limit,
+            )
+            return run
+
+        print_estimate(plan_scores, settings, price_file=price_file, as_json=as_json)
+        return
+    scoring = with_open_database(
+        lambda database: score_chunks(
             database,
             name,
             settings,

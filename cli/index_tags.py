@@ -7,13 +7,16 @@ import click
 
 from cli.choices import Choice
 from cli.completed_names import VOCABULARY
+from cli.estimate import dry_run_option, print_estimate
 from cli.output import print_json
-from cli.session import with_servers
+from cli.session import with_open_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import print_submitted, report_submitted
 from cli.watch import follow
 from schemas.values.tags import VectorLayout
-from services.vocabularies import SEED, GivenVectors, build_vocabulary
+from services.vocabularies import SEED, GivenVectors, build_vocabulary, plan_vocabulary
+from store.database import Connection
+from store.runs.runs import NewRun
 
 
 @click.command("tags")
@@ -28,6 +31,7 @@ from services.vocabularies import SEED, GivenVectors, build_vocabulary
 )
 @click.option("--layout", type=Choice([one.value for one in VectorLayout]), help="How --vectors is written.")
 @settings_options
+@dry_run_option
 @click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def tags_command(
@@ -37,6 +41,7 @@ def tags_command(
     layout: str | None,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
+    dry_run: bool,
     no_wait: bool,
     as_json: bool,
 ) -> None:
@@ -54,8 +59,16 @@ def tags_command(
         raise click.UsageError("--vectors and --layout go together.")
     given = None if vectors is None or layout is None else _given(vectors, VectorLayout(layout))
     settings = effective_settings(profile, assignments)
-    run_id, submitted = with_servers(
-        lambda app, database: build_vocabulary(app, database, vocabulary, settings, seed=seed, vectors=given)
+    if dry_run:
+
+        async def plan(connection: Connection) -> NewRun:
+            run, _ = await plan_vocabulary(connection, vocabulary, settings, seed=seed, vectors=given)
+            return run
+
+        print_estimate(plan, settings, price_file=None, as_json=as_json)
+        return
+    run_id, submitted = with_open_database(
+        lambda database: build_vocabulary(database, vocabulary, settings, seed=seed, vectors=given)
     )
     if submitted is None:
         click.echo(f"The models of '{vocabulary}' are built already (r{run_id}).", err=True)

@@ -1,15 +1,16 @@
 """`ragq logs`: the logs of the embedded stack."""
 
 import os
+from collections.abc import Sequence
 
 import click
 
 from cli.choices import Choice
 from schemas.errors import StackError
 from schemas.settings.layers import ENV_FILE, merged
-from stack.home import find_home
+from stack.home import Home, find_home
 from stack.logs import followed, last_of
-from stack.parts import ORDER
+from stack.parts import ORDER, processes_of
 from stack.supervision import SUPERVISOR
 
 PARTS = (*ORDER, SUPERVISOR)
@@ -33,17 +34,23 @@ def logs(part: str | None, lines: int, follow: bool) -> None:
       ragq logs --follow
     """
     home = find_home({**os.environ, **merged(os.environ, ENV_FILE)})
-    found = {name: home.log(name) for name in ([part] if part else PARTS)}
+    found = {name: home.log(name) for name in _processes(home, [part] if part else PARTS)}
     written = {name: path for name, path in found.items() if path.exists()}
     if not written and not follow:
         raise StackError(f"There is no log{f' of {part}' if part else ''} in {home.logs}. `ragq up` starts the stack.")
-    is_one = part is not None
+    is_one = len(found) == 1
     for name, path in written.items():
         for line in last_of(path, lines):
             click.echo(_line(name, line, is_one=is_one))
     if follow:
         for name, line in followed(found):
             click.echo(_line(name, line, is_one=is_one))
+
+
+def _processes(home: Home, parts: Sequence[str]) -> list[str]:
+    """The parts, each with the further processes of it that have a log."""
+    count = {part: 1 + len(list(home.logs.glob(f"{part}-[0-9]*.log"))) for part in parts}
+    return [name for part in parts for name in processes_of(part, count[part])]
 
 
 def _line(name: str, line: str, *, is_one: bool) -> str:

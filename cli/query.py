@@ -1,30 +1,28 @@
 """`ragq query`: the queries of query runs, shown, edited, and run again."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import TypeVar
 
 import click
-from celery import Celery
 
 from cli.completed_names import PRESET
 from cli.output import coloured, console, plain_table, print_json, print_result
-from cli.query_answers import print_answer, print_failure, query_json
-from cli.session import with_database, with_servers
+from cli.query_answers import line_json, print_answer, print_failure, query_json
+from cli.session import with_database
 from cli.settings_options import Assignment
 from cli.submit_queries import LIGHT, model_option, read_reply
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.queries import AugmentedPrompt, Intent
-from services.dispatch import enqueue
 from services.questions import edits
 from services.questions.answers import answer, stored_prompt
 from services.questions.edits import UNCHANGED, QueryEdit, Unchanged
 from services.questions.lookup import QueryDetails, get_query, query_details
 from services.questions.steps import run_stages
+from stages.corpora.pages import pages_in_words
 from stages.reports.numbers_in_words import counted
-from store.database import Connection, Database
+from store.database import Connection
 from store.questions import deletions, queries
 from store.questions.queries import QueryLine, StoredQuery
 
@@ -61,7 +59,7 @@ def list_command(limit: int, as_json: bool) -> None:
     """
     lines = with_database(lambda connection: queries.lines(connection, limit=limit))
     if as_json:
-        print_json([asdict(line) for line in lines])
+        print_json([line_json(line) for line in lines])
         return
     table = plain_table("query", "run", "asked", "corpus", "preset", "job", "needs", "answers", "question")
     for line in lines:
@@ -69,7 +67,7 @@ def list_command(limit: int, as_json: bool) -> None:
             str(line.id),
             f"r{line.run_id}",
             f"{line.created_at:%Y-%m-%d %H:%M}",
-            line.corpus,
+            ", ".join(line.corpora),
             line.preset or "",
             coloured(line.job_status),
             _needs(line),
@@ -281,18 +279,14 @@ async def _line(connection: Connection, query_id: int) -> QueryLine:
 
 
 def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[bool]], *, as_json: bool) -> None:
-    """Change a query, send its job when stages are due, and print the status of the job."""
+    """Change a query, and print the status of its job."""
 
-    async def change_and_send(app: Celery, database: Database) -> QueryLine:
-        async with database.connection() as connection:
-            query = await get_query(connection, query_id)
-            is_due = await change(connection, query)
-            (line,) = await queries.lines(connection, query_id=query_id)
-        if is_due:
-            await enqueue(app, database, [line.job_id])
+    async def change_and_read(connection: Connection) -> QueryLine:
+        await change(connection, await get_query(connection, query_id))
+        (line,) = await queries.lines(connection, query_id=query_id)
         return line
 
-    line = with_servers(change_and_send)
+    line = with_database(change_and_read)
     shown = {
         "query": query_id,
         "run": f"r{line.run_id}",
@@ -327,6 +321,8 @@ def _print_query(shown: QueryDetails) -> None:
     out, line, stages = console(), shown.line, shown.outputs
     out.print(f"query {line.id}  r{line.run_id}  j{line.job_id}  {line.job_status}", style="bold")
     out.print(line.original_query, markup=False, highlight=False)
+    works = f", works of {line.works}" if line.works.given else ""
+    out.print(f"corpus {', '.join(line.corpora)}{works}", markup=False, highlight=False, style="dim")
     if expansion := stages["expand"]:
         out.print(f"\nexpansion ({expansion['origin']})  intent {expansion['intent'] or 'none'}", style="bold")
         for phrase in expansion["queries"]:
@@ -340,6 +336,8 @@ def _print_query(shown: QueryDetails) -> None:
         for place, group in enumerate(context["groups"], start=1):
             heading = " > ".join(group["heading_chain"])
             lines = f"work {group['work_id']}, lines {group['start_line']} to {group['end_line']}"
+            if group.get("pages"):
+                lines = f"{lines}, {pages_in_words(group['pages'])}"
             out.print(f"  {place}. {group['score']:.3f}  {lines}  {heading}", markup=False, highlight=False)
     for result in shown.answers:
         print_answer(result)

@@ -12,9 +12,10 @@ from cli.shown_run import print_run, run_json
 from cli.watch import SOME_FAILED, all_succeeded, wait_until_idle
 from schemas.values.failures import StageFailure
 from services.questions.lookup import QueryDetails, single_query_details
+from stages.corpora.pages import pages_in_words
 from store.database import Connection
 from store.questions import queries
-from store.questions.queries import StoredResult
+from store.questions.queries import QueryLine, StoredResult
 from store.runs import answer_pieces
 from store.runs.run_view import RunView
 
@@ -27,7 +28,7 @@ def follow_question(run_id: int, *, as_json: bool) -> None:
 
     In a terminal the answer is shown while it is written, too. JSON has the run with its single question and answers.
     """
-    view = wait_until_idle(run_id, beside=None if as_json else _so_far)
+    view = wait_until_idle(run_id, all_jobs=as_json, beside=None if as_json else _so_far)
     shown = with_database(lambda connection: single_query_details(connection, run_id))
     if as_json:
         print_json(run_json(view, None) | {"query": None if shown is None else query_json(shown)})
@@ -42,7 +43,12 @@ def follow_question(run_id: int, *, as_json: bool) -> None:
 def query_json(shown: QueryDetails) -> dict[str, Any]:
     """A question with its answers, the newest first, and its last error, as JSON shows it."""
     answers = [asdict(result) for result in shown.answers]
-    return asdict(shown.line) | {"answers": answers, "error": shown.error}
+    return line_json(shown.line) | {"answers": answers, "error": shown.error}
+
+
+def line_json(line: QueryLine) -> dict[str, Any]:
+    """A question in one line, as JSON shows it."""
+    return asdict(line) | {"corpora": line.corpora, "works": line.works.given}
 
 
 async def _so_far(connection: Connection, view: RunView) -> Text | None:
@@ -69,10 +75,20 @@ def print_answer(result: StoredResult) -> None:
     out.print(f"\nanswer {result.id} ({by}{cut}){note}", markup=False, highlight=False, style="bold")
     out.print(result.response_text, markup=False, highlight=False)
     for source in result.sources:
-        lines = f"lines {source['start_line']} to {source['end_line']}"
-        out.print(f"  [{source['label']}] {source['title']}, {lines}", markup=False, highlight=False, style="dim")
+        of = f", of corpus {source['corpus']}" if _has_several_corpora(result) else ""
+        out.print(f"  [{source['label']}] {_place(source)}{of}", markup=False, highlight=False, style="dim")
     for words in result.notes:
         out.print(f"  note: {words}", markup=False, highlight=False, style="yellow")
+
+
+def _place(source: dict[str, Any]) -> str:
+    section = " > ".join([source["title"], *source.get("heading_chain", ())])
+    pages = [pages_in_words(source["pages"])] if source.get("pages") else []
+    return ", ".join([section, *pages, f"lines {source['start_line']} to {source['end_line']}"])
+
+
+def _has_several_corpora(result: StoredResult) -> bool:
+    return result.basis is not None and len(result.basis.corpora) > 1
 
 
 def print_failure(query_id: int, error: StageFailure) -> None:

@@ -7,20 +7,24 @@ from typing import Any, TypeVar
 import click
 from rich.console import RenderableType
 
+from cli.evaluation_table import evaluation_table
 from cli.ids import RUN
 from cli.output import console, notices, print_json
 from cli.paper.options import paper_format, paper_options, write
 from cli.paper.retrieval import retrieval_tables
 from cli.paper.scored import report_tables
+from cli.prices import chosen_prices, prices_option
 from cli.report_options import chosen_measures, measure_options, retrieval_measures
 from cli.report_table import report_table
 from cli.retrieval_table import retrieval_table
 from cli.session import with_database
 from schemas.errors import Refused
+from schemas.values.evaluation_reports import EvaluationReport
 from schemas.values.query_runs import QueryRun
 from schemas.values.reports import Measures, Report
 from schemas.values.retrieval_reports import RetrievalReport
 from schemas.values.scored_runs import ScoredRun
+from services.evaluations import evaluation_report, is_evaluation
 from stages.reports import calibrated
 from stages.reports.calibrated import is_calibrated
 from stages.reports.measures import measures_of
@@ -50,12 +54,14 @@ Shown = TypeVar("Shown", Report, RetrievalReport)
     type=click.Path(dir_okay=False, writable=True, path_type=Path),
     help="Write a self-contained page with plots to this file: numbers and ids, no word of a transcript or a query.",
 )
+@prices_option
 @paper_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def report(
     run_id: int,
     calibrate_on: int | None,
     page: Path | None,
+    price_file: Path | None,
     latex: bool,
     markdown: bool,
     csv: bool,
@@ -66,8 +72,9 @@ def report(
     """Show the results of a run, with 95 % intervals.
 
     Of participants: errors, coverage and selective prediction; those without item labels count in no metric. Of queries
-    with relevance judgements: nDCG, recall, MRR and precision of each ranking along the chain, and the agreement of the
-    validator. Two reports of the same work differ in `timings` alone.
+    with relevance judgements: nDCG, recall, MRR and precision of each ranking along the chain, and precision and recall
+    of the validator. Of an evaluation: how far sources and reference answers support the answers. Two reports of the
+    same work differ in `timings` alone.
 
     \b
     Example:
@@ -76,24 +83,36 @@ def report(
         ragq report r12 --latex --output table.tex
         ragq report r15 --cutoff 5
     """
+    prices = chosen_prices(price_file)
     wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
 
-    async def both(connection: Connection) -> tuple[ScoredRun | QueryRun, ScoredRun | QueryRun | None]:
+    async def both(
+        connection: Connection,
+    ) -> tuple[ScoredRun | QueryRun | EvaluationReport, ScoredRun | QueryRun | None]:
+        if await is_evaluation(connection, run_id):
+            if wanted is not None or page is not None or calibrate_on is not None:
+                raise click.UsageError("The report of an evaluation is printed, or given as --json.")
+            return await evaluation_report(connection, run_id, measures=retrieval_measures(**options)), None
         run = await reported_run(connection, run_id)
         return run, None if calibrate_on is None else await reported_run(connection, calibrate_on)
 
     run, other = with_database(both)
-    if isinstance(run, QueryRun) or isinstance(other, QueryRun):
+    if isinstance(run, EvaluationReport):
+        if as_json:
+            print_json(run.model_dump(mode="json"))
+        else:
+            console().print(evaluation_table(run))
+    elif isinstance(run, QueryRun) or isinstance(other, QueryRun):
         if other is not None:
             raise Refused("A run of queries has no confidence, so nothing is calibrated in it or on it.")
         assert isinstance(run, QueryRun)
-        retrieval = build_retrieval_report(run, measures=retrieval_measures(**options))
+        retrieval = build_retrieval_report(run, measures=retrieval_measures(**options), prices=prices)
         if wanted is not None:
             tables, numbers = retrieval_tables(retrieval), retrieval_numbers(retrieval)
             write(wanted, tables=tables, numbers=numbers, confidence=None, output=output)
         _show(retrieval, retrieval_table, _draw_retrieval, page, as_json=as_json, in_terminal=wanted is None)
     else:
-        scored = build_report(run, measures=_measures(run, other, options), calibrate_on=other)
+        scored = build_report(run, measures=_measures(run, other, options), calibrate_on=other, prices=prices)
         if wanted is not None:
             tables, numbers = report_tables(scored), report_numbers(scored)
             write(wanted, tables=tables, numbers=numbers, confidence=scored.measures.confidence, output=output)

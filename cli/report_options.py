@@ -120,6 +120,16 @@ def retrieval_measures(
     return RetrievalMeasures(cutoff=cutoff, bootstrap_resamples=bootstrap_resamples, bootstrap_seed=bootstrap_seed)
 
 
+def given_measures(**options: Any) -> dict[str, Any]:
+    """The measures that the command line names, of runs of any kind; the others are those of the runs."""
+    context = click.get_current_context()
+    return {
+        name: value
+        for name, value in options.items()
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
+
+
 def _refuse(names: Iterable[str], belongs_to: str) -> None:
     context = click.get_current_context()
     given = [name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT]

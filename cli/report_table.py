@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.changed_settings import changed_line
+from cli.cost_lines import cost_lines
 from cli.origin_lines import origin_lines
 from cli.output import figure_table, spaced
 from cli.prediction_table import prediction_tables
@@ -40,6 +41,7 @@ def report_table(report: Report) -> RenderableType:
         parts.append(telemetry_table({one.results.mode: one.telemetry for one in report.experiments}))
     if report.failures.total:
         parts.append(failure_table(report.failures.by_category, counted="count"))
+    parts.append(cost_lines(report.timings.cost))
     parts.append(Group(*origin_lines(report.run_metadata.origin)))
     return spaced(parts)
 

@@ -6,6 +6,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from cli.cost_lines import cost_lines
 from cli.origin_lines import origin_lines
 from cli.output import figure_table, spaced
 from cli.report_table import failure_table, telemetry_table
@@ -26,7 +27,7 @@ def retrieval_table(report: RetrievalReport) -> RenderableType:
     parts: list[RenderableType] = [_head(report), _stages(report), Text("\n".join(remarks(report.counts)))]
     if report.validator is not None:
         parts.append(Text(validator_in_words(report.validator)))
-    parts.append(_times(report))
+    parts += [_times(report), cost_lines(report.timings.cost)]
     if report.telemetry:
         parts.append(telemetry_table({"answer": report.telemetry}))
     if report.failures:

@@ -11,7 +11,9 @@ from schemas.settings.changes import changed_settings
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
 from schemas.values.phq8 import AssessmentMode
+from schemas.values.work_filters import WorkFilter
 from services.questions.ask import SINGLE
+from stages.queries.work_conditions import conditions_of
 from store.runs.chain import content_hash
 from store.views.submissions import Submission, SubmittedJob
 
@@ -68,11 +70,16 @@ def _of_questions(run: Submission) -> dict[str, Any]:
     request = run.overview.request
     is_light = any(job.inputs.get("light_model") for job in run.jobs)
     return {
-        "corpus": request["corpus"],
+        "corpus": _one_or_all(request["corpus"].split(", ")),
+        "where": conditions_of(WorkFilter(**request.get("works", {}))) or None,
         "preset": None if _follows_default(run) else request["preset"],
         "no-expand": request.get("expansion") == "none",
         "model": "light" if is_light else None,
     }
+
+
+def _one_or_all(names: Sequence[str]) -> str | Sequence[str]:
+    return names[0] if len(names) == 1 else names
 
 
 def _of_phrases(run: Submission) -> dict[str, Any]:
@@ -151,8 +158,13 @@ def _tables(run: Submission, with_text: bool) -> list[str]:
     if run.overview.kind == "tags":
         return toml_tables("phrases", [_phrases(job.subject, job.inputs) for job in run.jobs])
     if run.overview.kind == "query" and not _is_single(run):
-        return toml_tables("queries", [{"id": job.subject, "text": job.question} for job in run.jobs])
+        return toml_tables("queries", [_question(job) for job in run.jobs])
     return []
+
+
+def _question(job: SubmittedJob) -> dict[str, Any]:
+    reference = {} if job.reference_answer is None else {"reference_answer": job.reference_answer}
+    return {"id": job.subject, "text": job.question} | reference
 
 
 def _phrases(subject: str, inputs: Mapping[str, Any]) -> dict[str, Any]:

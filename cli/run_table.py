@@ -1,5 +1,7 @@
 """A run as a table in the terminal."""
 
+from collections import Counter
+
 from rich.console import Group, RenderableType
 from rich.table import Column
 from rich.text import Text
@@ -12,8 +14,9 @@ from schemas.chains import in_order
 from schemas.settings.changes import ChangedSetting, changed_settings, of_kind
 from schemas.statuses import JobStatus, StageStatus
 from stages.reports.numbers_in_words import counted
-from stages.reports.run_words import notices, variants_in_words
-from store.runs.run_view import JobView, RunView
+from stages.reports.run_words import limits_in_words, notices, variants_in_words
+from store.runs.families import Family
+from store.runs.run_view import JobView, RunView, waits_in_words
 from store.runs.stage_runs import StageRun
 
 _MARKS = {
@@ -27,18 +30,21 @@ _MARKS = {
 #: Jobs of an index run that are listed: there may be one for each of thousands of chunks.
 LISTED_JOBS = 20
 
+#: Jobs of other runs that are listed. JSON has all of them.
+SHOWN_JOBS = 500
+
 
 def run_table(view: RunView) -> RenderableType:
     """Head, one line per job, and the errors of jobs that failed.
 
-    Of an index run, whose jobs are all alike, only some are listed: those that failed first, then unfinished ones.
+    Of an index run, whose jobs are all alike, only some are listed: those that failed first, then unfinished ones. Of
+    other runs the jobs of the view are, which of a large run has the most urgent ones.
     """
-    if view.overview.kind != "index":
-        return Group(_head(view), *_listed(view, view.jobs))
-    jobs = sorted(view.jobs, key=_urgency)
-    more = len(jobs) - LISTED_JOBS
+    is_index = view.overview.kind == "index"
+    jobs = sorted(view.jobs, key=_urgency)[:LISTED_JOBS] if is_index else view.jobs[:SHOWN_JOBS]
+    more = view.overview.jobs - len(jobs)
     rest = [Text(f"and {more} more; --json has all of them", style="dim")] if more > 0 else []
-    return Group(_head(view), *_listed(view, jobs[:LISTED_JOBS]), *rest)
+    return Group(_head(view), *_listed(view, jobs), *rest)
 
 
 def run_details(view: RunView) -> RenderableType:
@@ -47,10 +53,23 @@ def run_details(view: RunView) -> RenderableType:
     lines: list[RenderableType] = [Text()]
     if why := overview.request.get("profile_source"):
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
+    lines += family_lines(view.family)
     lines += origin_lines(view.origin)
     if changed := _changed(view):
         lines += [Text(), changed_table(changed, profile=overview.profile)]
     return Group(*lines)
+
+
+def family_lines(family: Family) -> list[RenderableType]:
+    """The parent and the forks of a run; none for a run without either."""
+    lines: list[RenderableType] = []
+    if family.stage is not None:
+        gone = "" if family.parent_id is not None else ", which is deleted"
+        lines.append(Text(f"forked from r{family.named}{gone} at stage {family.stage}", style="dim"))
+    if family.children:
+        children = ", ".join(f"r{child.run_id} at {child.stage}" for child in family.children)
+        lines.append(Text(f"forks: {children}", style="dim"))
+    return lines
 
 
 def _urgency(job: JobView) -> tuple[bool, bool, bool]:
@@ -82,13 +101,18 @@ def _head(view: RunView) -> RenderableType:
     if vocabulary := request.get("vocabulary"):
         seed = request.get("seed")
         lines.append(Text(f"vocabulary {vocabulary}" + ("" if seed is None else f"  seed {seed}"), style="dim"))
+    if view.limits is not None:
+        lines.append(Text(limits_in_words(view.limits), style="dim"))
     if changed := _changed(view):
         lines.append(changed_line(changed, profile=overview.profile, run=f"r{overview.id}"))
     return Group(*lines)
 
 
 def _listed(view: RunView, jobs: list[JobView]) -> list[RenderableType]:
-    return [_jobs(view.overview.kind, jobs), *_errors(view.overview.id, jobs), _legend()] if jobs else []
+    if not jobs:
+        return []
+    waits = [Text(words, style="yellow") for words in waits_in_words(view.jobs)]
+    return [_jobs(view.overview.kind, jobs), *_errors(view.overview.id, jobs), *waits, *_notes(jobs), _legend()]
 
 
 def _jobs(kind: str, jobs: list[JobView]) -> RenderableType:
@@ -168,6 +192,12 @@ def _errors(run_id: int, jobs: list[JobView]) -> list[RenderableType]:
     ]
     advice = f"`ragq inspect JOB STAGE` shows the details; `ragq retry r{run_id}` continues from the failed stage."
     return [*errors, Text(advice, style="dim")] if errors else []
+
+
+def _notes(jobs: list[JobView]) -> list[RenderableType]:
+    """Why jobs are paused: a line for each reason."""
+    found = Counter(job.note for job in jobs if job.status is JobStatus.PAUSED and job.note)
+    return [Text(f"{counted(jobs, 'job')} paused: {note}", style="magenta") for note, jobs in found.items()]
 
 
 def _legend() -> Text:

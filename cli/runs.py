@@ -1,5 +1,6 @@
 """`ragq runs` and `ragq show`: submitted runs and their progress."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -7,13 +8,16 @@ from rich.text import Text
 
 from cli.ids import RUN
 from cli.output import plain_table, print_json, print_list
+from cli.prices import chosen_prices, prices_option
 from cli.session import with_database
 from stages.reports.run_words import asked_for
 from store.database import Connection
-from store.runs import overviews
+from store.runs import hung_workers, overviews
 
 if TYPE_CHECKING:
+    from schemas.values.costs import RunCost
     from schemas.values.score_tables import ScoreTable
+    from store.runs.hung_workers import HungWorker
     from store.runs.run_view import RunView
 
 
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, with commit, error and coverage of each.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the same as CSV, a line per run and mode.")
 def runs(limit: int, as_json: bool, as_csv: bool) -> None:
-    """List the newest runs with the states of their jobs.
+    """List the newest runs with the states of their jobs, and for unfinished ones their priority and share.
 
     \b
     Example:
@@ -43,7 +47,7 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
             click.echo(registry_csv(registry), nl=False)
         return
     found = with_database(lambda connection: overviews.overviews(connection, limit=limit))
-    table = plain_table("run", "name", "kind", "profile", "asked for", "jobs", "states", "submitted")
+    table = plain_table("run", "name", "kind", "profile", "asked for", "jobs", "states", "priority", "submitted")
     for run in found:
         table.add_row(
             f"r{run.id}",
@@ -53,6 +57,7 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
             asked_for(run.request),
             str(run.jobs),
             ", ".join(f"{count} {status}" for status, count in run.states.items()),
+            run.turns,
             f"{run.created_at:%Y-%m-%d %H:%M}",
         )
     none = "No run is stored yet. `ragq submit --split paper-test` makes one."
@@ -65,9 +70,10 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
     "--config", "as_config", is_flag=True, help="Print the TOML with which `ragq submit --config` repeats it."
 )
 @click.option("--with-text", is_flag=True, help="With --config: print its questions or phrases too.")
+@prices_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def show(run_id: int, as_config: bool, with_text: bool, as_json: bool) -> None:
-    """Show a run: the stages of every job, references kept and rejected, calls, seconds and errors.
+def show(run_id: int, as_config: bool, with_text: bool, price_file: Path | None, as_json: bool) -> None:
+    """Show a run: the stages of every job, references kept and rejected, calls, seconds, errors and the cost.
 
     A run of participants ends with their scores: the eight items in both modes beside the ground truth.
 
@@ -90,11 +96,23 @@ def show(run_id: int, as_config: bool, with_text: bool, as_json: bool) -> None:
 
     from cli.shown_run import print_run
     from cli.watch import read
+    from services.costs import cost_of_run
     from services.score_tables import run_scores
     from store.runs.run_view import with_origin
 
-    async def shown(connection: Connection) -> "tuple[RunView, ScoreTable | None]":
-        view = await with_origin(connection, await read(connection, run_id))
-        return view, await run_scores(connection, run_id)
+    prices = chosen_prices(price_file)
 
-    print_run(*with_database(shown), as_json=as_json, details=True)
+    async def shown(connection: Connection) -> "tuple[RunView, ScoreTable | None, list[HungWorker], RunCost]":
+        view = await with_origin(connection, await read(connection, run_id, all_jobs=as_json))
+        hanging = await hung_workers.hung(connection, run_id=run_id)
+        return (
+            view,
+            await run_scores(connection, run_id),
+            hanging,
+            await cost_of_run(connection, run_id, prices, by_job=as_json),
+        )
+
+    view, scores, hanging, cost = with_database(shown)
+    print_run(view, scores, cost, as_json=as_json, details=True)
+    for worker in hanging:
+        click.echo(str(worker), err=True)

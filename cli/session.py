@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import asyncpg
 
@@ -11,9 +11,6 @@ from schemas.errors import StackError
 from schemas.settings.layers import ENV_FILE, merged
 from stack.connections import Connections, connections
 from store.database import UNAVAILABLE_ERRORS, Connection, Database, condition
-
-if TYPE_CHECKING:
-    from celery import Celery
 
 Result = TypeVar("Result")
 
@@ -33,15 +30,9 @@ def with_database(work: Callable[[Connection], Awaitable[Result]]) -> Result:
     return _run(connected)
 
 
-def with_servers(work: "Callable[[Celery, Database], Awaitable[Result]]") -> Result:
-    """Run a coroutine on the Celery application for sending and the database, which has one connection.
-
-    Raises StackError when the database is unavailable.
-    """
-    from workers.app import make_app
-
-    app = make_app(servers().redis_url)
-    return _run(lambda database: work(app, database))
+def with_open_database(work: Callable[[Database], Awaitable[Result]]) -> Result:
+    """Run a coroutine that opens its own connections, one at a time. Raises StackError as `with_database` does."""
+    return _run(work)
 
 
 def unavailable(error: BaseException) -> StackError:

@@ -1,21 +1,28 @@
 """What `ragq show`, `ragq watch` and `ragq submit --wait` print of a run."""
 
+from cli.cost_lines import cost_lines
 from cli.output import console, print_json
 from cli.run_table import run_details, run_table
 from cli.score_table import score_table
+from schemas.values.costs import RunCost
 from schemas.values.score_tables import ScoreTable
 from store.runs.run_view import RunView
 
 
-def print_run(view: RunView, scores: ScoreTable | None, *, as_json: bool, details: bool = False) -> None:
+def print_run(
+    view: RunView, scores: ScoreTable | None, cost: RunCost | None = None, *, as_json: bool, details: bool = False
+) -> None:
     """Print a run, the scores of participants, and with `details` its settings and its origin."""
     if as_json:
-        print_json(run_json(view, scores))
+        print_json(run_json(view, scores) | ({} if cost is None else {"cost": cost}))
         return
     console().print(run_table(view))
     if scores is not None:
         console().print()
         console().print(score_table(scores))
+    if cost is not None:
+        console().print()
+        console().print(cost_lines(cost))
     if details:
         console().print(run_details(view))
 

@@ -1,7 +1,9 @@
 """`ragq up`, `down`, `ps`, `worker`, `api` and `flower`: start, stop and show the stack."""
 
+import math
 import os
 import socket
+import sys
 from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
@@ -13,11 +15,13 @@ from ragq.packages import shadowing_in
 
 if TYPE_CHECKING:
     from stack.connections import Connections
+    from stack.home import Home
     from stack.status import PartStatus
 
 
 #: `python -m` looks into the working folder first, where another project may have packages of these names.
 _SAFE_PATH = {"PYTHONSAFEPATH": "1"}
+_ASKED_S = 3.0
 
 
 @click.command()
@@ -26,9 +30,14 @@ _SAFE_PATH = {"PYTHONSAFEPATH": "1"}
 @click.option("--no-api", is_flag=True, help="Leave the API and its pages out.")
 @click.option("--no-flower", is_flag=True, help="Leave the monitor out.")
 @click.option(
+    "--processes",
+    type=click.IntRange(min=1),
+    help="Processes of the worker for language models.  [default: one a core; 1 for the embedded model]",
+)
+@click.option(
     "--timeout", "timeout_s", default=120.0, show_default=True, help="Seconds that the parts may take to be healthy."
 )
-def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s: float) -> None:
+def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, processes: int | None, timeout_s: float) -> None:
     """Start Postgres, the broker, the language model, workers, the API and Flower, and wait until all are healthy.
 
     Servers named by DATABASE_URL, REDIS_URL and OLLAMA_HOST are used as they are; the others are started on this
@@ -63,7 +72,8 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, timeout_s
         timeout_s=timeout_s,
         ports={part: port for part, port in ports.items() if sources[PORT_SETTINGS[part]] is not SettingSource.DEFAULT},
         worker_stop_s=settings.ragq_stop_seconds,
-        llm_concurrency=settings.llm_concurrency,
+        llm_concurrency=settings.llm_stages,
+        llm_processes=processes,
         migrate=upgrade,
         ping=ping_workers,
         report=_report,
@@ -114,6 +124,8 @@ def ps(context: click.Context, as_json: bool) -> None:
     home = find_home(_environment())
     parts = status(home, ping_workers)
     _show(parts, as_json=as_json)
+    for line in _hanging(home) if any(part.name == "postgres" and part.healthy for part in parts) else ():
+        _report(line)
     if not parts:
         _report(f"Nothing runs in {home.folder}. `ragq up` starts the stack.")
     if not parts or not all(part.healthy for part in parts):
@@ -125,20 +137,28 @@ def ps(context: click.Context, as_json: bool) -> None:
 @click.option(
     "--concurrency", type=click.IntRange(min=1), default=16, show_default=True, help="Stages worked on at a time."
 )
-def worker(stages: str | None, concurrency: int) -> NoReturn:
+@click.option(
+    "--processes",
+    type=click.IntRange(min=1),
+    help="Processes that share them.  [default: one a core; 1 where a stage holds a model]",
+)
+def worker(stages: str | None, concurrency: int, processes: int | None) -> NoReturn:
     """Run a worker in the foreground, on this machine or another.
 
     It uses DATABASE_URL, REDIS_URL and OLLAMA_HOST, or else the running stack. Ctrl-C lets it finish the stages
-    it holds, for RAGQ_STOP_SECONDS at most; others start again elsewhere.
+    it holds, for RAGQ_STOP_SECONDS at most; others start again elsewhere. A process that holds a model needs its memory
+    anew, so give such stages one process, and further processes to other stages.
 
     \b
     Example:
       ragq worker --stages embed,rerank --concurrency 32
+      ragq worker --stages validate,score --concurrency 32 --processes 4
     """
     from cli.settings_options import warn_of_names
     from schemas.chains import STAGES
     from stack.connections import connections
-    from stack.processes import worker_command
+    from stack.processes import default_processes, worker_command
+    from stack.together import run_together
 
     warn_of_names()
     chosen = [stage.strip() for stage in stages.split(",")] if stages else list(STAGES)
@@ -147,8 +167,14 @@ def worker(stages: str | None, concurrency: int) -> NoReturn:
             f"there is no stage {', '.join(map(repr, unknown))}; the stages are {', '.join(STAGES)}.",
             param_hint="--stages",
         )
+    count = min(processes or default_processes(chosen, concurrency), concurrency)
     # The process keeps its id through exec, so the name is this worker's alone.
-    _become(worker_command(f"worker-{os.getpid()}", chosen, concurrency), connections(_environment()))
+    name, servers = f"worker-{os.getpid()}", connections(_environment())
+    if count == 1:
+        _become(worker_command(name, chosen, concurrency), servers)
+    names = [f"{name}-{number}" for number in range(1, count + 1)]
+    commands = [worker_command(name, chosen, math.ceil(concurrency / count)) for name in names]
+    sys.exit(run_together(commands, _celery_environment(servers)))
 
 
 @click.command()
@@ -226,16 +252,39 @@ def flower(host: str, port: int | None) -> NoReturn:
 
 def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
     """The workers of this machine, out of `names`, that answer within a second; none without a broker."""
-    from stack.probes import redis_answers
+    from stack.probes import broker_answers
     from workers.app import make_app
 
     # Celery would try a broker that is away for several seconds.
-    if not redis_answers(redis_url):
+    if not broker_answers(redis_url):
         return set()
     nodes = [f"{name}@{socket.gethostname()}" for name in names]
     with make_app(redis_url) as app:
         replies = app.control.ping(nodes, timeout=1.0, limit=len(nodes)) or []
     return {node.partition("@")[0] for reply in replies for node in reply}
+
+
+def _hanging(home: "Home") -> list[str]:
+    """A line for each worker that one computation blocks; none where the database cannot be asked."""
+    import asyncio
+
+    from store.database import DATABASE_ERRORS, Database
+    from store.runs import hung_workers
+
+    unanswered: tuple[type[BaseException], ...] = (*DATABASE_ERRORS, ValueError)
+
+    async def read(url: str) -> list[str]:
+        database = Database(url, pool_size=1)
+        try:
+            async with asyncio.timeout(_ASKED_S), database.connection() as connection:
+                return [str(worker) for worker in await hung_workers.hung(connection)]
+        except unanswered:
+            return []
+        finally:
+            await database.close()
+
+    state = home.read_state()
+    return asyncio.run(read(state.servers["DATABASE_URL"])) if state else []
 
 
 def _environment() -> dict[str, str]:
@@ -246,7 +295,15 @@ def _environment() -> dict[str, str]:
 
 
 def _become(command: list[str], servers: "Connections", **variables: str) -> NoReturn:
-    """Replace this process by Celery on the application, which it looks for in the working folder first."""
+    """Replace this process by Celery on the application."""
+    os.execvpe(command[0], command, {**_celery_environment(servers), **variables})
+
+
+def _celery_environment(servers: "Connections") -> dict[str, str]:
+    """The environment of a process of Celery, which looks for the application in the working folder first.
+
+    Raises StackError when that folder has other packages of the same names.
+    """
     from schemas.errors import StackError
 
     if foreign := list(shadowing_in(Path.cwd())):
@@ -255,7 +312,7 @@ def _become(command: list[str], servers: "Connections", **variables: str) -> NoR
             f"Celery would import {names} of this folder instead of ragq's. Start it from another folder, such as "
             f"{Path.home()}."
         )
-    os.execvpe(command[0], command, {**_environment(), **servers.environment(), **_SAFE_PATH, **variables})
+    return {**_environment(), **servers.environment(), **_SAFE_PATH}
 
 
 def _report(line: str) -> None:

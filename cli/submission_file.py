@@ -113,6 +113,8 @@ def _flattened(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str
 def _fits(option: click.Parameter, value: Any) -> bool:
     if isinstance(option.type, click.types.BoolParamType):
         return isinstance(value, bool)
+    if option.multiple and isinstance(value, list):
+        return all(isinstance(one, str) for one in value)
     if isinstance(value, list):
         return isinstance(option.type, RowFile | ParticipantIds) and bool(value)
     return isinstance(value, str | int | float) and not isinstance(value, bool)
@@ -126,10 +128,12 @@ def _wanted(option: click.Parameter) -> str:
             return "the name of a file, or tables"
         case ParticipantIds():
             return "a list of numbers"
-    return "a text or a number"
+    return "a text, or a list of texts" if option.multiple else "a text or a number"
 
 
 def _located(option: click.Parameter, value: Any, folder: Path) -> Any:
+    if option.multiple:
+        return value if isinstance(value, list) else [str(value)]
     is_file = isinstance(option.type, click.Path | RowFile)
     return str(folder / value) if is_file and isinstance(value, str) and value != "-" else value
 

@@ -8,11 +8,15 @@ import click
 from click.core import ParameterSource
 
 from cli.changed_settings import changed_line
+from cli.choices import Choice
 from cli.completed_names import CORPUS, PRESET, SPLIT, VOCABULARY
+from cli.estimate import dry_run_option, print_estimates
+from cli.limit_options import limit_options
 from cli.output import notices, print_result
+from cli.prices import prices_option
 from cli.query_answers import follow_question
 from cli.row_files import RowFile
-from cli.session import with_servers
+from cli.session import with_open_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submission_file import SubmissionFile, config_option
 from cli.submit_participants import ParticipantIds, participants_request
@@ -20,9 +24,12 @@ from cli.submit_queries import model_option, queries_request, split_assignments
 from cli.submit_tags import tags_request
 from cli.tags import follow_tags, shape_options
 from cli.watch import follow, follow_all
+from cli.writing_progress import writing_progress
 from schemas.settings.changes import of_kind
 from schemas.settings.layers import config_layer
 from schemas.settings.resolve import EffectiveSettings
+from schemas.statuses import Priority
+from schemas.values.run_limits import RunLimits
 from services.draws import MAX_SAMPLES, draws
 from services.new_runs import Submitted
 from services.submit import Request, submit_draws
@@ -54,7 +61,10 @@ KINDS: dict[str, Kind] = {
     ),
     "query": Kind(
         ("query", "queries"),
-        ("corpus", "qrels", "preset", "preset_values", "no_expand", "expansion", "response", "model", "until"),
+        (
+            *("corpus", "where", "qrels", "preset", "preset_values", "no_expand", "expansion", "response", "model"),
+            "until",
+        ),
         queries_request,
         follow_question,
     ),
@@ -106,7 +116,18 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--queries", type=RowFile(), help="Ask every question of a JSONL file: one object with id and text a line."
 )
-@click.option("--corpus", type=CORPUS, help="Queries: the corpus to ask; `default`, or the only one, unless named.")
+@click.option(
+    "--corpus",
+    type=CORPUS,
+    multiple=True,
+    help="Queries: the corpus to ask; `default`, or the only one, unless named. Repeated, all are searched as one.",
+)
+@click.option(
+    "--where",
+    metavar="CONDITION",
+    multiple=True,
+    help="Queries: search only works of author=TEXT, title=TEXT, tag=TAG, year=2001 or year>=2001; repeatable.",
+)
 @click.option(
     "--qrels", type=_FILE, help="Queries: judgements to evaluate by, `query-id corpus-id score` or TREC's form."
 )
@@ -128,7 +149,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--until", metavar="STAGE", help="End the chain with this stage, e.g. `assemble`.")
 @settings_options
 @click.option("--retries", type=click.IntRange(0, 10), help="How often a transport error is retried automatically.")
+@limit_options
 @click.option("--name", metavar="NAME", help="Name of the run, which no other run has; commands take it for RUN.")
+@click.option(
+    "--priority",
+    type=Choice([level.value for level in Priority]),
+    help="How often it has a turn where several runs wait; unless given, interactive for one question or one set of "
+    "phrases, and normal for others.",
+)
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same work was submitted before.")
 @click.option(
     "--fresh", is_flag=True, help="Ask the language models anew: answers of other runs are not reused. A new run."
@@ -140,6 +168,8 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     show_default=True,
     help="Submit this many runs, each with answers of its own, to measure how much results vary.",
 )
+@dry_run_option
+@prices_option
 @click.option("--wait", is_flag=True, help="Follow the run until it finishes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def submit(
@@ -147,10 +177,16 @@ def submit(
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     retries: int | None,
+    max_failures: str | None,
+    max_llm_calls: int | None,
+    max_tokens: int | None,
     name: str | None,
+    priority: str | None,
     always_new: bool,
     fresh: bool,
     samples: int,
+    dry_run: bool,
+    price_file: Path | None,
     wait: bool,
     as_json: bool,
     **options: Any,
@@ -173,7 +209,10 @@ def submit(
         ragq submit --split paper-test --samples 3 --set MODEL_TEMPERATURE=0.7
         ragq submit --participants 316,319 --set EMBEDDING_TOP_K_REFERENCES=3 --json
         ragq submit --query "How is tea made?" --corpus shelf --name tea --wait
+        ragq submit --query "How is tea made?" --corpus shelf --corpus archive --where "year>=2001" --wait
         ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --until rerank --set retrieval.fusion=rrf
+        ragq submit --split train --max-failures 10% --max-llm-calls 5000
+        ragq submit --split paper-test --dry-run
         ragq submit --config run.toml --set MODEL_TEMPERATURE=0.7
         echo "overcoat, red, seated man" | ragq submit --phrases - --vocabulary demo --wait
     """
@@ -198,11 +237,26 @@ def submit(
     if name is not None and samples > 1:
         raise click.UsageError("--name goes with one run; `ragq run rename` names each of several.")
     chosen = draws(fresh=fresh, samples=samples)
-    submitted, is_deterministic = with_servers(
-        lambda app, database: submit_draws(
-            app, database, request, settings, draws=chosen, always_new=always_new, name=name
+    if dry_run:
+        print_estimates(request, settings, draws=chosen, price_file=price_file, as_json=as_json)
+        return
+    if price_file is not None:
+        raise click.UsageError("--prices goes with --dry-run; `ragq show RUN --prices FILE` has what a run cost.")
+    limits = RunLimits(max_failures=max_failures, max_llm_calls=max_llm_calls, max_tokens=max_tokens)
+    with writing_progress("jobs", shows=not as_json) as report:
+        submitted, is_deterministic = with_open_database(
+            lambda database: submit_draws(
+                database,
+                request,
+                settings,
+                draws=chosen,
+                always_new=always_new,
+                name=name,
+                priority=None if priority is None else Priority(priority),
+                limits=limits,
+                report=report,
+            )
         )
-    )
     # The table of a run that is followed shows notices and settings again.
     report_submitted(submitted, settings, kind=kind, briefly=wait and owner.prints_run and not as_json)
     if fresh or samples > 1:
@@ -260,12 +314,6 @@ def _report_run(submitted: Submitted, settings: EffectiveSettings) -> None:
         click.echo(f"Already submitted as {run}; {continued}.", err=True)
     else:
         click.echo(f"Already submitted as {run}; nothing new was stored. --new forces another run.", err=True)
-    if submitted.sent < submitted.due:
-        click.echo(
-            f"The broker cannot be reached: {counted(submitted.due - submitted.sent, 'job')} stored, to be sent when "
-            "it is available again.",
-            err=True,
-        )
 
 
 def _kind(context: click.Context) -> str:

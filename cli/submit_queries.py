@@ -14,6 +14,7 @@ from schemas.values.query_sets import QuerySet
 from services.questions.ask import single_query
 from services.questions.submission import QueryRequest
 from stages.queries.query_set import read_query_set
+from stages.queries.work_conditions import work_filter
 
 FULL: Final = "full"
 LIGHT: Final = "light"
@@ -31,7 +32,8 @@ def queries_request(
     *,
     query: str | None,
     queries: Rows | None,
-    corpus: str | None,
+    corpus: tuple[str, ...],
+    where: tuple[str, ...],
     qrels: Path | None,
     preset: str | None,
     preset_values: tuple[tuple[str, str], ...],
@@ -50,7 +52,8 @@ def queries_request(
         raise click.UsageError("--qrels goes with --queries: judgements name queries by their ids.")
     return QueryRequest(
         queries=_asked(query, queries, qrels),
-        corpus=corpus,
+        corpora=corpus,
+        works=work_filter(where),
         preset=preset,
         preset_values=dict(preset_values),
         expand=not no_expand,

@@ -23,13 +23,11 @@ class FileRefused(Refused):
 
 def read_file(path: Path) -> bytes:
     """The content of a file. Raises FileRefused unless it is a regular one of at most RAGQ_MAX_FILE_MB megabytes."""
-    most = _most_bytes()
     try:
         found = path.stat()
         if not S_ISREG(found.st_mode):
             raise FileRefused(path, "is not a regular file", "copy its content into one")
-        if found.st_size > most:
-            raise _too_large(path)
+        _check_size(path, found.st_size)
         return path.read_bytes()
     except OSError as error:
         raise FileRefused(path, f"cannot be read ({error.strerror})", "restore the file or its rights") from None
@@ -37,17 +35,16 @@ def read_file(path: Path) -> bytes:
 
 def read_stdin() -> bytes:
     """The content of stdin. Raises FileRefused for more than RAGQ_MAX_FILE_MB megabytes."""
-    most = _most_bytes()
-    content = sys.stdin.buffer.read(most + 1)
-    if len(content) > most:
-        raise _too_large("<stdin>")
+    content = sys.stdin.buffer.read(_most_megabytes() * _MEGABYTE + 1)
+    _check_size("<stdin>", len(content))
     return content
 
 
-def _most_bytes() -> int:
-    return effective_process(os.environ, ENV_FILE).settings.ragq_max_file_mb * _MEGABYTE
+def _check_size(path: Path | str, size: int) -> None:
+    # The setting is one megabyte at least: for the thousands of small files of a corpus it is not read.
+    if size > _MEGABYTE and size > (most := _most_megabytes()) * _MEGABYTE:
+        raise FileRefused(path, f"is larger than {most} MB", "split it, or raise RAGQ_MAX_FILE_MB")
 
 
-def _too_large(path: Path | str) -> FileRefused:
-    most = _most_bytes() // _MEGABYTE
-    return FileRefused(path, f"is larger than {most} MB", "split it, or raise RAGQ_MAX_FILE_MB")
+def _most_megabytes() -> int:
+    return effective_process(os.environ, ENV_FILE).settings.ragq_max_file_mb

@@ -12,7 +12,7 @@ from rich.text import Text
 from cli.ids import RUN
 from cli.output import notices, print_json
 from cli.progress_lines import ProgressLines, progress_words
-from cli.run_table import run_table
+from cli.run_table import SHOWN_JOBS, run_table
 from cli.session import with_database
 from cli.shown_run import print_run, run_json
 from schemas.errors import RunMissingError
@@ -20,12 +20,13 @@ from schemas.statuses import JobStatus
 from schemas.values.score_tables import ScoreTable
 from services.score_tables import run_scores
 from store.database import Connection
-from store.references import index_runs
+from store.references import due_publications
 from store.runs import workers
-from store.runs.run_view import RunView, run_view, with_origin
+from store.runs.run_view import RunView, run_view, shortened, with_origin
 from store.runs.stage_times import progress
 
 _POLL_S = 0.5
+_SHARE = 9.0
 _SEEN_WITHIN_S = 10.0
 _LONELY_AFTER_S = 5.0
 _ALONE = Text("No worker was seen in the last 10 seconds; `ragq up` or `ragq worker` starts one.", style="yellow")
@@ -64,7 +65,7 @@ def follow(run_id: int, *, as_json: bool) -> None:
 
 def follow_all(run_ids: Sequence[int], *, as_json: bool) -> None:
     """Like `follow`, one run after the other; as JSON one array."""
-    views = [wait_until_idle(run_id) for run_id in run_ids]
+    views = [wait_until_idle(run_id, all_jobs=as_json) for run_id in run_ids]
     scores = [_scores(run_id) for run_id in run_ids]
     if as_json:
         print_json([run_json(*shown) for shown in zip(views, scores, strict=True)])
@@ -77,7 +78,7 @@ def follow_all(run_ids: Sequence[int], *, as_json: bool) -> None:
 
 def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
     """Watch a run to its end and print it. Whether all of its jobs succeeded."""
-    view = wait_until_idle(run_id)
+    view = wait_until_idle(run_id, all_jobs=as_json)
     print_run(view, _scores(run_id), as_json=as_json)
     return all_succeeded(view)
 
@@ -87,13 +88,13 @@ def all_succeeded(view: RunView) -> bool:
     return view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
 
 
-def wait_until_idle(run_id: int, *, beside: Beside | None = None) -> RunView:
+def wait_until_idle(run_id: int, *, all_jobs: bool = False, beside: Beside | None = None) -> RunView:
     """Watch a run to its end, and print nothing of it on stdout. Ctrl-C ends ragq with exit code 130.
 
-    What `beside` gives is shown below the table of the run in a terminal.
+    The run has the jobs that a table lists, or all. What `beside` gives is shown below the table in a terminal.
     """
     try:
-        return with_database(lambda connection: _until_rest(connection, run_id, notices(), beside))
+        return with_database(lambda connection: _until_rest(connection, run_id, notices(), all_jobs, beside))
     except KeyboardInterrupt:
         click.echo(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` watches it again.", err=True)
         raise SystemExit(INTERRUPTED) from None
@@ -103,22 +104,26 @@ def _scores(run_id: int) -> ScoreTable | None:
     return with_database(lambda connection: run_scores(connection, run_id))
 
 
-async def read(connection: Connection, run_id: int) -> RunView:
-    """The run, or Refused when there is none of that number."""
-    view = await run_view(connection, run_id)
+async def read(connection: Connection, run_id: int, *, all_jobs: bool = False) -> RunView:
+    """The run with the jobs that a table lists, or all; Refused when there is none of that number."""
+    found = run_view(connection, run_id) if all_jobs else shortened(connection, run_id, jobs_at_most=SHOWN_JOBS)
+    view = await found
     if view is None:
         raise RunMissingError(run_id)
     return view
 
 
-async def _until_rest(connection: Connection, run_id: int, screen: Console, beside: Beside | None) -> RunView:
+async def _until_rest(
+    connection: Connection, run_id: int, screen: Console, all_jobs: bool, beside: Beside | None
+) -> RunView:
+    started = began = time.monotonic()
     view, is_idle = await look(connection, run_id)
-    started = time.monotonic()
     lines_without_terminal = ProgressLines(screen, run_id)
     with Live(console=screen, auto_refresh=False, transient=True) as live:
         while not is_idle:
             elapsed_s = time.monotonic() - started
             found = await progress(connection, run_id)
+            spent_s = time.monotonic() - began
             is_alone = elapsed_s > _LONELY_AFTER_S and not await workers.seen(connection, within_s=_SEEN_WITHIN_S)
             if screen.is_terminal:
                 more = None if beside is None else await beside(connection, view)
@@ -127,13 +132,15 @@ async def _until_rest(connection: Connection, run_id: int, screen: Console, besi
                 live.update(Group(run_table(view), *lines), refresh=True)
             else:
                 lines_without_terminal.show(found, elapsed_s)
-            await asyncio.sleep(_POLL_S)
+            # What takes long to read is read less often: watching costs the database a tenth of a connection.
+            await asyncio.sleep(max(_POLL_S, _SHARE * spent_s))
+            began = time.monotonic()
             view, is_idle = await look(connection, run_id)
-    return await with_origin(connection, view)
+    return await with_origin(connection, await read(connection, run_id, all_jobs=True) if all_jobs else view)
 
 
 async def look(connection: Connection, run_id: int) -> tuple[RunView, bool]:
     """The run and whether it is idle, read in one snapshot: the reaper may make a publication due a moment later."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         view = await read(connection, run_id)
-        return view, not (view.overview.open_jobs or await index_runs.is_publication_due(connection, run_id))
+        return view, not (view.overview.open_jobs or await due_publications.is_publication_due(connection, run_id))

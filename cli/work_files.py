@@ -1,19 +1,27 @@
-"""Works from files of markdown on this machine."""
+"""Works from files on this machine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cli.user_files import read_file
 from schemas.errors import Refused
-from services import work_files
-from services.work_files import CONVERT, MARKDOWN, ReadWork, WorkFile, is_markdown
+from services.work_files import ReadWork, WorkFile, read_files
+from stages.documents.formats import SUFFIXES, is_markdown
 
 
-def find_files(paths: Sequence[Path]) -> list[Path]:
-    """The files that were named, and the markdown files in folders that were, in the order of their paths.
+class FoundFiles(NamedTuple):
+    """Files to import, each once, in the order of their paths."""
 
-    Raises Refused, naming each, for paths that are not there, files that are no markdown, and folders without any.
+    markdown: list[Path]
+    documents: list[Path]
+    """Files of other formats, which are converted first."""
+
+
+def find_files(paths: Sequence[Path], *, may_be_empty: bool = False) -> FoundFiles:
+    """The files that were named, and those of a known suffix in folders that were.
+
+    Raises Refused, naming each, for paths that are not there, and folders without such a file unless they may be empty.
     """
     problems: list[str] = []
     found: list[Path] = []
@@ -21,25 +29,31 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
         inside = _inside(path)
         if not path.exists():
             problems.append(f"{path}: there is no such file or folder")
-        elif path.is_dir() and not inside:
-            problems.append(f"{path}: holds no file that ends in {' or '.join(MARKDOWN)}")
-        elif path.is_file() and not is_markdown(path.name):
-            problems.append(f"{path}: {CONVERT}")
+        elif path.is_dir() and not inside and not may_be_empty:
+            problems.append(f"{path}: holds no file that ends in {' or '.join(SUFFIXES)}")
         found += inside
     if problems:
         raise Refused("Nothing was imported:\n" + "\n".join(f"  {problem}" for problem in problems))
-    return list(dict.fromkeys(found))
+    files = list(dict.fromkeys(found))
+    return FoundFiles(
+        [file for file in files if is_markdown(file.name)], [file for file in files if not is_markdown(file.name)]
+    )
 
 
 def read_works(files: Sequence[Path], *, given: Mapping[str, Any]) -> list[ReadWork]:
-    """The works in files. `given` are fields of Bibliography that go before the front matter.
+    """The works in files of markdown. `given` are fields of Bibliography that go before the front matter.
 
     Raises WorkFilesError with every file that is not UTF-8, is empty, or has front matter that cannot be used.
     """
-    return work_files.read_works([WorkFile(str(file), read_file(file), str(file.resolve()), given) for file in files])
+    return read_files(list(read_documents(files, given=given))).works
+
+
+def read_documents(files: Sequence[Path], *, given: Mapping[str, Any]) -> Iterator[WorkFile]:
+    """The files, each read when it is its turn: all of them may be more than memory has."""
+    return (WorkFile(str(file), read_file(file), str(file.resolve()), given) for file in files)
 
 
 def _inside(path: Path) -> list[Path]:
     if path.is_dir():
-        return sorted(file for file in path.rglob("*") if file.is_file() and is_markdown(file.name))
+        return sorted(file for file in path.rglob("*") if file.is_file() and file.suffix.lower() in SUFFIXES)
     return [path] if path.is_file() else []

@@ -1,4 +1,4 @@
-"""Runs a migration on the connection that `store.migrate` hands in: one transaction, one migration at a time."""
+"""Runs migrations on the connection that `store.migrate` hands in: a transaction each, and one process at a time."""
 
 from alembic import context
 from sqlalchemy import text
@@ -10,9 +10,16 @@ import schemas.tables  # noqa: F401  (registers the tables)
 LOCK = 7_241_690
 
 connection = context.config.attributes["connection"]
-connection.execute(text("SET LOCAL lock_timeout = '10s'"))
-connection.execute(text("SET LOCAL statement_timeout = '10min'"))
-connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK})
-context.configure(connection=connection, target_metadata=SQLModel.metadata, compare_server_default=True)
+connection.execute(text("SET statement_timeout = '10min'"))
+connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": LOCK})
+# Whoever waits for a lock makes everybody wait who comes after it: `store.migrate` tries again instead.
+connection.execute(text("SET lock_timeout = '500ms'"))
+connection.commit()
+context.configure(
+    connection=connection,
+    target_metadata=SQLModel.metadata,
+    compare_server_default=True,
+    transaction_per_migration=True,
+)
 with context.begin_transaction():
     context.run_migrations()

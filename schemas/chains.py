@@ -5,15 +5,20 @@ workers.
 """
 
 from collections.abc import Collection
+from functools import cache
 from typing import Final, Literal, NamedTuple
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values import corpora, participants, queries, references, scoring, tags
+from schemas.values import corpora, documents, evaluations, participants, queries, references, scoring, tags
 from schemas.values.base import Value
 
 Group = Literal["model", "llm"]
 """Which workers take a stage: those that hold models in the process, or those that wait for a language model."""
+
+
+INDEXING: Final = frozenset({"index", "work"})
+"""Kinds of jobs that make something searchable."""
 
 
 class Stage(NamedTuple):
@@ -25,52 +30,281 @@ class Stage(NamedTuple):
     """What it stores; no other stage of the chain stores the same."""
     asks_llm: bool = False
     """It asks a language model, unless the settings or the inputs of the run make that unnecessary."""
+    reads: frozenset[str] = frozenset()
+    """The settings that can change what it computes, and values of presets; a worker gives it no others."""
+
+
+_EMBEDDER: Final = frozenset({"EMBEDDING_BACKEND", "MODEL_EMBEDDING_MODEL"})
+_EMBEDDING: Final = _EMBEDDER | {"EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS"}
+_TEXT_EMBEDDING: Final = _EMBEDDING | {"EMBEDDING_DIMENSION"}
+_CHAT: Final = frozenset({"LLM_BACKEND", "OLLAMA_TIMEOUT_SECONDS"})
+_REPLIES: Final = _CHAT | {"RAGQ_REPLY_RETRIES"}
+_VERDICTS: Final = _REPLIES | {"MODEL_JUDGE_MODEL", "RAGQ_VALIDATION_MAX_CHARS", "RAGQ_VERDICT_MAX_TOKENS"}
+_HEADINGS: Final = _REPLIES | {"MODEL_QUANTITATIVE_MODEL", "RAGQ_DOCUMENT_MAX_TOKENS", "RAGQ_DOCUMENT_MODEL"}
+_QUERY_CHAT: Final = _CHAT | {
+    "MODEL_QUANTITATIVE_MODEL",
+    "RAGQ_QUERY_LIGHT_MODEL",
+    "RAGQ_QUERY_MAX_TOKENS",
+    "RAGQ_QUERY_MODEL",
+    "RAGQ_QUERY_TEMPERATURE",
+}
+
+
+def _names(*names: str) -> frozenset[str]:
+    return frozenset(names)
 
 
 _FEW_SHOT: Final = (
-    Stage("extract", "llm", participants.ExtractedEvidence, asks_llm=True),
-    Stage("embed", "model", participants.EmbeddedEvidence),
-    Stage("retrieve", "model", participants.RetrievedReferences),
-    Stage("rerank", "model", participants.RankedReferences),
-    Stage("validate", "llm", participants.ValidatedReferences, asks_llm=True),
-    Stage("assemble", "model", participants.AssembledPrompt),
-    Stage("score", "llm", scoring.ParticipantScores, asks_llm=True),
+    Stage(
+        "extract",
+        "llm",
+        participants.ExtractedEvidence,
+        asks_llm=True,
+        reads=_REPLIES
+        | _EMBEDDING
+        | {"MODEL_QUANTITATIVE_MODEL", "MODEL_TEMPERATURE", "RAGQ_LONG_TEXTS"}
+        | _names(
+            "QUANTITATIVE_EVIDENCE_EXTRACTOR", "QUANTITATIVE_SIMILARITY_THRESHOLD", "QUANTITATIVE_SIMILARITY_MAX_QUOTES"
+        )
+        | _names(
+            "QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_ENABLED",
+            "QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_MODE",
+            "QUANTITATIVE_EVIDENCE_QUOTE_FUZZY_THRESHOLD",
+        )
+        | _names("QUANTITATIVE_EVIDENCE_QUOTE_FAIL_ON_ALL_REJECTED", "QUANTITATIVE_EVIDENCE_QUOTE_LOG_REJECTIONS"),
+    ),
+    Stage(
+        "embed",
+        "model",
+        participants.EmbeddedEvidence,
+        reads=_TEXT_EMBEDDING
+        | _names("EMBEDDING_MIN_EVIDENCE_CHARS", "EMBEDDING_ENABLE_BATCH_QUERY_EMBEDDING")
+        | {"RAGQ_LONG_TEXTS"},
+    ),
+    Stage(
+        "retrieve",
+        "model",
+        participants.RetrievedReferences,
+        reads=_names("EMBEDDING_ENABLE_ITEM_TAG_FILTER", "EMBEDDING_REFERENCE_SCORE_SOURCE")
+        | {"RAGQ_RETRIEVE_CANDIDATES"},
+    ),
+    Stage(
+        "rerank",
+        "model",
+        participants.RankedReferences,
+        reads=_names(
+            "EMBEDDING_CHUNK_SIZE",
+            "EMBEDDING_CHUNK_STEP",
+            "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM",
+            "EMBEDDING_MIN_REFERENCE_SIMILARITY",
+        )
+        | _names(
+            "RAGQ_RERANKER",
+            "RAGQ_RERANKER_MODEL",
+            "RAGQ_RERANKER_TIMEOUT_SECONDS",
+            "RAGQ_RERANKER_BATCH_SIZE",
+            "RAGQ_RERANKER_MAX_TOKENS",
+        )
+        | {"EMBEDDING_TOP_K_REFERENCES", "RAGQ_DEDUPLICATE_REFERENCES"},
+    ),
+    Stage(
+        "validate",
+        "llm",
+        participants.ValidatedReferences,
+        asks_llm=True,
+        reads=_VERDICTS
+        | _names(
+            "EMBEDDING_ENABLE_REFERENCE_VALIDATION", "EMBEDDING_ENABLE_RETRIEVAL_AUDIT", "EMBEDDING_VALIDATION_MODEL"
+        )
+        | {"EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM"},
+    ),
+    Stage(
+        "assemble",
+        "model",
+        participants.AssembledPrompt,
+        reads=_names("RAGQ_SCORE_INPUT", "RAGQ_PROMPT_FORMAT") | {"QUANTITATIVE_SEVERITY_INFERENCE_MODE"},
+    ),
+    Stage(
+        "score",
+        "llm",
+        scoring.ParticipantScores,
+        asks_llm=True,
+        reads=_CHAT
+        | {"MODEL_QUANTITATIVE_MODEL", "MODEL_TEMPERATURE"}
+        | _names("PYDANTIC_AI_TIMEOUT_SECONDS", "PYDANTIC_AI_RETRIES")
+        | _names("QUANTITATIVE_SEVERITY_INFERENCE_MODE", "QUANTITATIVE_TRACK_NA_REASONS")
+        | _names("RAGQ_SCORE_INPUT", "RAGQ_SCORE_SCHEMA", "RAGQ_SCORE_TEXT_CHARS", "RAGQ_TOKEN_SIGNALS")
+        | _names("CONSISTENCY_ENABLED", "CONSISTENCY_N_SAMPLES", "CONSISTENCY_TEMPERATURE"),
+    ),
 )
 
 CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
     ("participant", "few_shot"): _FEW_SHOT,
     ("participant", "zero_shot"): tuple(stage for stage in _FEW_SHOT if stage.name in ("extract", "assemble", "score")),
     ("query", "answer"): (
-        Stage("expand", "llm", queries.Expansion, asks_llm=True),
-        Stage("embed", "model", queries.EmbeddedQuery),
-        Stage("retrieve", "model", queries.RetrievedChunks),
-        Stage("rerank", "model", queries.RerankedChunks),
-        Stage("validate", "llm", queries.ValidatedChunks, asks_llm=True),
-        Stage("consolidate", "model", queries.ConsolidatedContext),
-        Stage("augment", "model", queries.AugmentedPrompt),
-        Stage("generate", "llm", queries.Answer, asks_llm=True),
+        Stage(
+            "expand",
+            "llm",
+            queries.Expansion,
+            asks_llm=True,
+            # Whether it asks is found at submission, and stored in the inputs of the job.
+            reads=_QUERY_CHAT | _names("expansion.enabled", "expansion.n", "expansion.max_tokens"),
+        ),
+        Stage("embed", "model", queries.EmbeddedQuery, reads=_TEXT_EMBEDDING),
+        Stage(
+            "retrieve",
+            "model",
+            queries.RetrievedChunks,
+            reads=_TEXT_EMBEDDING
+            | _names(
+                "retrieval.dense_limit",
+                "retrieval.lexical_limit",
+                "retrieval.lexical",
+                "retrieval.bm25_k1",
+                "retrieval.bm25_b",
+                "retrieval.fusion",
+            )
+            | _names("retrieval.rrf_k", "retrieval.dense_weight", "retrieval.late_weight", "retrieval.top_k_rrf"),
+        ),
+        Stage(
+            "rerank",
+            "model",
+            queries.RerankedChunks,
+            reads=_TEXT_EMBEDDING
+            | _names(
+                "retrieval.lexical_limit",
+                "retrieval.lexical",
+                "retrieval.bm25_k1",
+                "retrieval.bm25_b",
+                "retrieval.min_char_count",
+                "retrieval.min_word_count",
+            )
+            | _names(
+                "retrieval.keep_if_all_short",
+                "retrieval.min_content_length",
+                "retrieval.enrich_lines_above",
+                "retrieval.enrich_lines_below",
+            )
+            | _names("retrieval.entity_boost", "retrieval.mmr_lambda", "retrieval.top_n_final")
+            | _names("retrieval.reranker_batch_size", "retrieval.reranker_max_length")
+            | _names("reranking.ranker", "reranking.model", "reranking.without_weights")
+            | {"validation.allow_empty", "RAGQ_RERANKER_TIMEOUT_SECONDS"},
+        ),
+        Stage(
+            "validate",
+            "llm",
+            queries.ValidatedChunks,
+            asks_llm=True,
+            reads=_VERDICTS
+            | _names("validation.enabled", "validation.model", "validation.max_chunks", "validation.allow_empty"),
+        ),
+        Stage(
+            "consolidate",
+            "model",
+            queries.ConsolidatedContext,
+            reads=_names(
+                "consolidation.enabled",
+                "consolidation.coverage_threshold",
+                "consolidation.line_gap",
+                "consolidation.min_content_length",
+            )
+            | {"consolidation.enrich_from_md"},
+        ),
+        Stage("augment", "model", queries.AugmentedPrompt, reads=_names("augmentation.top_n_contexts")),
+        Stage(
+            "generate",
+            "llm",
+            queries.Answer,
+            asks_llm=True,
+            reads=_QUERY_CHAT | _names("augmentation.max_answer_tokens"),
+        ),
     ),
     ("tags", "candidates"): (
-        Stage("embed", "model", tags.EmbeddedPhrases),
-        Stage("retrieve", "model", tags.RetrievedTags),
-        Stage("rerank", "model", tags.RankedTags),
-        Stage("validate", "llm", tags.ValidatedTags),
+        Stage(
+            "embed",
+            "model",
+            tags.EmbeddedPhrases,
+            reads=_names("PSQ_CONTEXT_TAG_WEIGHT", "EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS"),
+        ),
+        Stage(
+            "retrieve",
+            "model",
+            tags.RetrievedTags,
+            reads=_names("PSQ_RETRIEVAL_PER_PHRASE_K", "PSQ_MIN_TAG_COUNT", "PSQ_SKIP_FASTTEXT_FOR_EXACT_ALIAS"),
+        ),
+        Stage(
+            "rerank",
+            "model",
+            tags.RankedTags,
+            reads=_names("PSQ_CONTEXT_WEIGHT", "PSQ_RETRIEVAL_PER_PHRASE_FINAL_K", "PSQ_RETRIEVAL_GLOBAL_K"),
+        ),
+        Stage("validate", "llm", tags.ValidatedTags, reads=_names("PSQ_MIN_TAG_COUNT", "PSQ_RETRIEVAL_GLOBAL_K")),
     ),
     ("index", "references"): (
-        Stage("chunk", "model", references.ChunkedTranscript),
-        Stage("embed", "model", references.EmbeddedChunks),
+        Stage(
+            "chunk",
+            "model",
+            references.ChunkedTranscript,
+            reads=_names("EMBEDDING_CHUNK_SIZE", "EMBEDDING_CHUNK_STEP", "EMBEDDING_MIN_EVIDENCE_CHARS"),
+        ),
+        Stage("embed", "model", references.EmbeddedChunks, reads=_TEXT_EMBEDDING | {"RAGQ_LONG_TEXTS"}),
         Stage("publish", "model", references.FinishedBatch),
     ),
     ("index", "chunk_scores"): (
-        Stage("score", "llm", scoring.ChunkScores, asks_llm=True),
-        Stage("publish", "model", references.FinishedBatch),
+        Stage(
+            "score",
+            "llm",
+            scoring.ChunkScores,
+            asks_llm=True,
+            reads=_REPLIES | {"RAGQ_CHUNK_SCORE_MAX_TOKENS"},
+        ),
+        Stage("publish", "model", references.FinishedBatch, reads=_names("LLM_BACKEND")),
     ),
     ("index", "corpus"): (
-        Stage("embed", "model", corpora.EmbeddedBatch),
-        Stage("publish", "model", corpora.PublishedBatch),
+        Stage("embed", "model", corpora.EmbeddedBatch, reads=_EMBEDDING),
+        Stage("publish", "model", corpora.PublishedBatch, reads=_names("RAGQ_HNSW_FROM_CHUNKS")),
     ),
-    ("index", "tags"): (Stage("embed", "model", tags.BuiltVocabulary),),
+    ("work", "document"): (
+        Stage("convert", "model", documents.ConvertedDocument),
+        Stage("outline", "model", documents.DocumentOutline),
+        Stage("repair", "llm", documents.RepairedTitles, asks_llm=True, reads=_HEADINGS | {"RAGQ_REPAIR_BY"}),
+        Stage("sanitise", "model", documents.SanitisedDocument),
+        Stage("select", "llm", documents.SelectedSections, asks_llm=True, reads=_HEADINGS | {"RAGQ_SELECT_BY"}),
+        Stage("cut", "model", documents.CutDocument, reads=frozenset({"RAGQ_DOCUMENT_CHUNK_TOKENS"})),
+        Stage("embed", "model", corpora.EmbeddedBatch, reads=_EMBEDDING),
+        Stage("publish", "model", corpora.PublishedBatch, reads=frozenset({"RAGQ_HNSW_FROM_CHUNKS"})),
+    ),
+    ("evaluation", "answers"): (
+        Stage("split", "model", evaluations.SplitAnswer),
+        Stage("judge", "llm", evaluations.JudgedAnswer, asks_llm=True, reads=_VERDICTS),
+        Stage("consolidate", "model", evaluations.AnswerScores),
+    ),
+    ("index", "tags"): (
+        Stage("embed", "model", tags.BuiltVocabulary, reads=_names("EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS")),
+    ),
 }
+
+READ_AT_SUBMISSION: Final[dict[str, frozenset[str]]] = {
+    "participant": _EMBEDDER
+    | _names(
+        "EMBEDDING_EMBEDDINGS_FILE",
+        "EMBEDDING_DIMENSION",
+        "EMBEDDING_CHUNK_SIZE",
+        "EMBEDDING_CHUNK_STEP",
+        "EMBEDDING_MIN_EVIDENCE_CHARS",
+    )
+    | _names(
+        "EMBEDDING_ENABLE_ITEM_TAG_FILTER",
+        "EMBEDDING_REFERENCE_SCORE_SOURCE",
+        "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH",
+    )
+    | {"ENABLE_FEW_SHOT"},
+    "query": _EMBEDDER | {"EMBEDDING_DIMENSION"},
+    "tags": _names("PSQ_SIMILARITY"),
+    "work": _EMBEDDER | {"EMBEDDING_DIMENSION"},
+    "evaluation": frozenset(),
+}
+"""Kind of job -> settings by which a submission chooses its modes and checks its index, corpus or vocabulary."""
 
 _GROUP_OF: Final[dict[str, Group]] = {stage.name: stage.group for chain in CHAINS.values() for stage in chain}
 
@@ -96,6 +330,16 @@ def stages_of_group(group: Group) -> tuple[str, ...]:
     return tuple(stage for stage in STAGES if _GROUP_OF[stage] == group)
 
 
+@cache
+def asking_chains(stage: str) -> tuple[str, ...]:
+    """The chains, as `kind/mode`, in which a stage of this name may ask a language model."""
+    return tuple(
+        f"{kind}/{mode}"
+        for (kind, mode), chain in CHAINS.items()
+        if any(listed.asks_llm for listed in chain if listed.name == stage)
+    )
+
+
 def stage_that_stores(kind: str, mode: str, output: type[Value]) -> str:
     """The stage of a chain that stores this type of output."""
     return {stage.output: stage.name for stage in CHAINS[kind, mode]}[output]
@@ -112,3 +356,28 @@ def in_order(kind: str, stages: Collection[str]) -> list[str]:
     chains = (stages_of(*chain) for chain in CHAINS if chain[0] == kind)
     whole = min((chain for chain in chains if set(stages) <= set(chain)), key=len)
     return [stage for stage in whole if stage in stages]
+
+
+def reads_of(kind: str, mode: str, stage: str) -> frozenset[str] | None:
+    """The settings that a stage of a chain reads; None for a chain or a stage that is not listed here."""
+    chain = CHAINS.get((kind, mode), ())
+    return next((listed.reads for listed in chain if listed.name == stage), None)
+
+
+def settings_read(kind: str, stage: str) -> frozenset[str]:
+    """The settings that a stage of a kind of job reads, whatever the mode."""
+    return frozenset().union(*(reads_of(*chain, stage) or () for chain in CHAINS if chain[0] == kind))
+
+
+def readers_of(kind: str, mode: str, setting: str) -> list[str]:
+    """The stages of a chain that read a setting, in order."""
+    return [stage.name for stage in CHAINS[kind, mode] if setting in stage.reads]
+
+
+def first_reader(kind: str, mode: str, setting: str) -> str:
+    """The first stage of a chain that reads a setting, which some stage does.
+
+    >>> first_reader("query", "answer", "retrieval.dense_limit")
+    'retrieve'
+    """
+    return readers_of(kind, mode, setting)[0]

@@ -3,13 +3,19 @@
 RagqError
     Refused                              a request that ragq refuses; exit code 1
         StackError                       a server or a connection is not available
+            OutcomeUnknownError
+            StoredAnywayError
         SettingsError
         ServersDifferError
         ModelUnavailableError
         DuplicateWorkError
         WorkFileError                    a file that cannot be a work
+        DocumentReaderMissingError
         WorkFilesError
         WorkMissingError
+        DocumentMissingError
+        DocumentReplacedError
+        HeadingMissingError
         CorpusUnknownError
         VocabularyUnknownError
         PresetMissingError
@@ -20,9 +26,11 @@ RagqError
         RunNameTakenError
         RunValueError
         RunActiveError
+        BundleError                      a file is no bundle, or not the one that was written
         JobMissingError
         AttemptMissingError
         ImportedRunError
+        ForkRefusedError
         NoJobInStateError
         QueryMissingError
         ResultMissingError
@@ -50,6 +58,7 @@ RagqError
         LLMError
             LLMResponseParseError  (UnusableReply)
                 ExpansionReplyError
+                HeadingReplyError
                 ScoringSchemaError
                 ScoringRetriesExhausted
             LLMTimeoutError
@@ -70,10 +79,12 @@ RagqError
             VocabularyModelsError
         TagContractError
         CorpusMissingError
+        DocumentError
         TemplateError  (ValueError)
         TemplateMissingError
         TokenVectorsMissingError
         NothingRelevantError
+        UndeclaredSettingError
 
 No message holds text of a transcript, a quote, a prompt or a reply: messages are written to logs and shown in Flower.
 Such text stays in attributes, which workers store in Postgres alone.
@@ -95,6 +106,28 @@ class Refused(RagqError):
 
 class StackError(Refused):
     """A server that is needed is unavailable, or cannot be started."""
+
+
+class OutcomeUnknownError(StackError):
+    """The database did not answer whether it stored a run."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The database did not answer whether the run was stored. `ragq runs` lists the newest runs; without --new "
+            "the same submission again finds its run."
+        )
+
+
+class StoredAnywayError(StackError):
+    """The database failed after runs were stored, which continue."""
+
+    def __init__(self, run_ids: Sequence[int]) -> None:
+        self.run_ids = tuple(run_ids)
+        runs = ", ".join(f"r{run_id}" for run_id in run_ids)
+        super().__init__(
+            f"Stored: {runs}; workers take the jobs. After that the database did not answer. The same submission again "
+            f"finds what is stored; `ragq show r{run_ids[-1]}` shows it."
+        )
 
 
 class SettingsError(Refused):
@@ -137,6 +170,13 @@ class WorkFileError(Refused):
         super().__init__(f"{name}{'' if line is None else f':{line}'}: {problem}")
 
 
+class DocumentReaderMissingError(Refused):
+    """The packages that read PDF, EPUB and office documents are not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("PDF, EPUB, HTML, DOCX, ODT and RST need more packages: pip install 'ragq[documents]'.")
+
+
 class WorkFilesError(Refused):
     """Files that cannot be works, by their places among the files of an import, from 0."""
 
@@ -151,6 +191,34 @@ class WorkMissingError(Refused):
     def __init__(self, work_id: int) -> None:
         self.work_id = work_id
         super().__init__(f"There is no work {work_id}; `ragq corpus show NAME` lists the works of a corpus.")
+
+
+class DocumentMissingError(Refused):
+    """What was named is no document that went through stages, or its stage is not stored."""
+
+
+class DocumentReplacedError(Refused):
+    """The work of a job was made from another file since."""
+
+    def __init__(self, job_id: int, work_id: int) -> None:
+        self.job_id = job_id
+        self.work_id = work_id
+        super().__init__(
+            f"Work {work_id} has another text than job j{job_id} made, because its file was imported again; `ragq work "
+            f"show {work_id}` names the job of the present text."
+        )
+
+
+class HeadingMissingError(Refused):
+    """Lines of a document that have no heading."""
+
+    def __init__(self, job_id: int, lines: Sequence[int], stage: str) -> None:
+        self.lines = tuple(lines)
+        found = f"Line {lines[0]} is" if len(lines) == 1 else f"{len(lines)} lines, {lines[0]} first, are"
+        super().__init__(
+            f"{found} no heading that stage '{stage}' of job j{job_id} decided about; `ragq work prompt j{job_id} "
+            f"{stage}` lists them."
+        )
 
 
 class CorpusUnknownError(Refused):
@@ -237,6 +305,13 @@ class RunActiveError(Refused):
         super().__init__(f"Run r{run_id} is not deleted: {why}")
 
 
+class BundleError(Refused):
+    """A file cannot be used as a bundle. `why` is a sentence about it."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"The bundle cannot be used. {why}")
+
+
 class JobMissingError(Refused):
     """A job is not stored, or no longer."""
 
@@ -256,15 +331,19 @@ class AttemptMissingError(Refused):
 
 
 class ImportedRunError(Refused):
-    """An action on a run, or a job of it, whose results another program computed. `verb` is the past participle."""
+    """An action on a run, or a job of it, that was computed elsewhere. `verb` is the past participle."""
 
     def __init__(self, run_id: int, verb: str) -> None:
         self.run_id = run_id
         self.verb = verb
         super().__init__(
-            f"Run r{run_id} was imported and cannot be {verb}: ragq computed nothing of it. `ragq report r{run_id}` "
-            "shows its results, `ragq submit` starts a run of ragq."
+            f"Run r{run_id} was imported and cannot be {verb}: nothing of it was computed here. "
+            f"`ragq report r{run_id}` shows its results, `ragq submit` starts a run of ragq."
         )
+
+
+class ForkRefusedError(Refused):
+    """A run or a job that cannot be computed again from a stage, or not with these settings."""
 
 
 class NoJobInStateError(Refused):
@@ -527,11 +606,15 @@ class LLMError(DomainError):
 
     `status` is the HTTP status where there was one: 429 and 5xx are faults of the server and may be temporary.
     `detail` is the text of the server's reply; it may quote the prompt and is kept out of the message and of repr().
+    `retry_after_s` are the seconds after which the server wants to be asked again, where it named them.
     """
 
-    def __init__(self, message: str, *, status: int | None = None, detail: str = "") -> None:
+    def __init__(
+        self, message: str, *, status: int | None = None, detail: str = "", retry_after_s: float | None = None
+    ) -> None:
         self.status = status
         self.detail = detail
+        self.retry_after_s = retry_after_s
         super().__init__(message)
 
 
@@ -550,6 +633,10 @@ class ExpansionReplyError(LLMResponseParseError):
     def __init__(self, raw_response: str, violations: dict[str, str]) -> None:
         self.violations = violations
         super().__init__(raw_response, "; ".join(f"{key}: {wrong}" for key, wrong in violations.items()))
+
+
+class HeadingReplyError(LLMResponseParseError):
+    """A model's or a pasted reply does not give each heading of a document a line of the right form."""
 
 
 class ScoringSchemaError(LLMResponseParseError):
@@ -739,6 +826,14 @@ class CorpusMissingError(DomainError):
         super().__init__(f"Corpus {corpus_id} is not stored; import its works again and submit again.")
 
 
+class DocumentError(DomainError):
+    """A document that cannot become a work; `problem` never quotes it."""
+
+    def __init__(self, problem: str) -> None:
+        self.problem = problem
+        super().__init__(f"The document cannot be imported: {problem}{'' if problem.endswith('?') else '.'}")
+
+
 class TemplateError(DomainError, ValueError):
     """A prompt template cannot be filled in: braces that do not pair, placeholders that are unknown or missing."""
 
@@ -779,3 +874,12 @@ class NothingRelevantError(DomainError):
             f"{self} `{run} {options}` runs it with other values, `{run} --preset NAME` with those of another preset, "
             f"and `{run} --set validation.allow_empty=true` continues without sources.",
         )
+
+
+class UndeclaredSettingError(DomainError):
+    """The code of a stage reads a setting that the list of chains does not declare for it."""
+
+    def __init__(self, stage: str, setting: str) -> None:
+        self.stage = stage
+        self.setting = setting
+        super().__init__(f"Stage '{stage}' reads {setting}, which schemas/chains.py does not declare for it.")

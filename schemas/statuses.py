@@ -29,6 +29,22 @@ class JobStatus(StrEnum):
         return self in (JobStatus.WAITING, JobStatus.RUNNING, JobStatus.INTERRUPTED)
 
 
+class Priority(StrEnum):
+    """Whose turn comes how often where runs wait for the same workers. Indexing comes after other work in any case."""
+
+    #: Somebody waits for it: it starts before other work, and has four turns for each of a normal run.
+    INTERACTIVE = "interactive"
+    #: Runs take turns, one job each.
+    NORMAL = "normal"
+    #: One turn for every four of a normal run.
+    BULK = "bulk"
+
+    @property
+    def weight(self) -> int:
+        """Turns, in proportion to those of other runs."""
+        return {Priority.INTERACTIVE: 16, Priority.NORMAL: 4, Priority.BULK: 1}[self]
+
+
 class StageStatus(StrEnum):
     """The state of one stage of a job."""
 

@@ -2,19 +2,18 @@
 
 from typing import NamedTuple
 
-from celery import Celery
-
 from schemas.chains import stages_of
 from schemas.settings.ragq import RagqSettings
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import JobStatus
 from services.indexes import current_index, fitting_index
-from services.new_runs import PlannedRun, Submitted, submit_run
+from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
 from stages.participants.artifacts.names import index_name
 from stages.participants.chunk_scores import is_circular, refuse_circular_scoring
 from stages.participants.chunk_scores_prompt import PROMPT_HASH
-from store.database import Database
+from store.database import Connection, Database
 from store.references import chunk_scores, interviews
+from store.references.references import StoredIndex
 from store.runs import overviews
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
@@ -34,7 +33,6 @@ class Scoring(NamedTuple):
 
 
 async def score_chunks(
-    app: Celery,
     database: Database,
     name: str | None,
     settings: EffectiveSettings,
@@ -49,21 +47,45 @@ async def score_chunks(
     With `limit` only the first so many chunks are scored, and never published. Raises Refused for an unknown index,
     and when the scorer is MODEL_QUANTITATIVE_MODEL unless that is allowed.
     """
+    async with database.connection() as connection:
+        run, index, chunks = await plan_chunk_scores(
+            connection, name, settings, scorer_model=scorer_model, allow_same_model=allow_same_model, limit=limit
+        )
+    submitted = await submit_run(database, PlannedRun(run), always_new=always_new)
+    scoring = Scoring(submitted, chunks)
+    shown = index.chunk_scores_meta or {}
+    is_shown = (shown.get("scorer_model"), shown.get("prompt_hash")) == (scorer_model, PROMPT_HASH)
+    with named_in_errors([submitted.run_id]):
+        if scoring.is_trial or is_shown or not await _has_succeeded(database, submitted.run_id):
+            return scoring
+        # Other scores replaced these: a new run publishes them again, from the ledger.
+        return scoring._replace(submitted=await submit_run(database, PlannedRun(run), always_new=True))
+
+
+async def plan_chunk_scores(
+    connection: Connection,
+    name: str | None,
+    settings: EffectiveSettings,
+    *,
+    scorer_model: str,
+    allow_same_model: bool = False,
+    limit: int | None = None,
+) -> tuple[NewRun, StoredIndex, int]:
+    """The run that scores chunks, their index, and how many chunks that has. Raises as `score_chunks` does."""
     quantitative_model = settings.run.model.quantitative_model
     refuse_circular_scoring(scorer_model, quantitative_model=quantitative_model, allow_same_model=allow_same_model)
-    async with database.connection() as connection:
-        index = (
-            await fitting_index(
-                connection,
-                settings,
-                transcripts=await interviews.variants(connection),
-                allow_variant_mismatch=True,
-                with_sidecars=False,
-            )
-            if name is None
-            else await current_index(connection, index_name(name))
+    index = (
+        await fitting_index(
+            connection,
+            settings,
+            transcripts=await interviews.variants(connection),
+            allow_variant_mismatch=True,
+            with_sidecars=False,
         )
-        chunks = await chunk_scores.chunks(connection, index.id)
+        if name is None
+        else await current_index(connection, index_name(name))
+    )
+    chunks = await chunk_scores.chunks(connection, index.id)
     chosen = chunks[:limit]
     inputs = {
         "index_id": index.id,
@@ -98,14 +120,7 @@ async def score_chunks(
             for chunk in chosen
         ],
     )
-    submitted = await submit_run(app, database, PlannedRun(run), always_new=always_new)
-    scoring = Scoring(submitted, len(chunks))
-    shown = index.chunk_scores_meta or {}
-    is_shown = (shown.get("scorer_model"), shown.get("prompt_hash")) == (scorer_model, PROMPT_HASH)
-    if scoring.is_trial or is_shown or not await _has_succeeded(database, submitted.run_id):
-        return scoring
-    # Other scores replaced these: a new run publishes them again, from the ledger.
-    return scoring._replace(submitted=await submit_run(app, database, PlannedRun(run), always_new=True))
+    return run, index, len(chunks)
 
 
 async def _has_succeeded(database: Database, run_id: int) -> bool:

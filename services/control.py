@@ -3,16 +3,14 @@
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from celery import Celery
-
 from schemas.errors import ImportedRunError, JobMissingError, NoJobInStateError, RunMissingError
 from schemas.statuses import JobStatus
-from services.dispatch import enqueue
+from schemas.values.run_limits import RunLimits
+from services.failure_clusters import jobs_that_failed_with
 from stages.failures import FailureCategory
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import imported, job_control, runs
-from store.runs.failures import last_failures
+from store.runs import imported, job_control, jobs, run_limits, runs
 from store.runs.job_control import Target
 
 
@@ -36,6 +34,8 @@ class Action(StrEnum):
 
 _MOST_ADVICE: Final = 5
 
+NO_LIMITS: Final = RunLimits()
+
 _VERBS: Final = {
     Action.RETRY: "retried",
     Action.PAUSE: "paused",
@@ -49,19 +49,25 @@ class ControlResult(NamedTuple):
 
     job_ids: list[int]
     """The jobs it changed."""
-    is_sent: bool
-    """Every job that continues has its message; otherwise the broker is unavailable, and the jobs start later."""
     advice: tuple[str, ...] = ()
     """What a retry repeats, and how to run it otherwise."""
 
 
 async def control(
-    app: Celery, database: Database, target: Target, action: Action, *, note: str | None = None
+    database: Database,
+    target: Target,
+    action: Action,
+    *,
+    note: str | None = None,
+    limits: RunLimits = NO_LIMITS,
+    stage: str | None = None,
+    error_type: str | None = None,
 ) -> ControlResult:
-    """Retry, pause, resume or cancel a run or a job, and send what continues. Pause and cancel store the note.
+    """Retry, pause, resume or cancel a run or a job. Pause and cancel store the note.
 
-    Raises RunMissingError or JobMissingError, ImportedRunError for results of another program, and NoJobInStateError
-    when it would change nothing.
+    `limits` replace those of the run; its failures are counted anew when jobs continue. Of a run, only jobs that failed
+    in `stage` or with `error_type` are retried, where these are named. Raises RunMissingError or JobMissingError,
+    ImportedRunError for results of another program, and NoJobInStateError when nothing would change.
     """
     async with database.connection() as connection:
         await _refuse_unknown(connection, target)
@@ -69,25 +75,29 @@ async def control(
         if imported_run is not None:
             raise ImportedRunError(imported_run, action.verb)
         advice = await _advice(connection, target) if action is Action.RETRY else ()
-        job_ids = await _change(connection, target, action, note)
-    if not job_ids:
+        if limits.given:
+            await run_limits.keep(connection, await _run_id(connection, target), limits)
+        if target.run_id is not None and (stage or error_type):
+            wanted = await jobs_that_failed_with(connection, target.run_id, stage=stage, error_type=error_type)
+            job_ids = [
+                job_id for job in wanted for job_id in await _change(connection, Target(None, job), action, note)
+            ]
+        else:
+            job_ids = await _change(connection, target, action, note)
+    if not job_ids and not limits.given:
         raise NoJobInStateError(str(target), action.verb)
-    if action in (Action.PAUSE, Action.CANCEL):
-        return ControlResult(job_ids, True)
-    return ControlResult(job_ids, (await enqueue(app, database, job_ids)).is_complete, advice)
+    return ControlResult(job_ids, advice)
 
 
 async def _advice(connection: Connection, target: Target) -> tuple[str, ...]:
     """For questions that failed because of the values of their preset, which a retry keeps."""
-    failures = await last_failures(
-        connection, run_id=target.run_id, job_ids=None if target.job_id is None else [target.job_id]
+    found = await queries.failed_for(
+        connection, FailureCategory.NOTHING_RELEVANT, **target._asdict(), limit=_MOST_ADVICE
     )
-    failed = [job_id for job_id, error in failures.items() if error.category == FailureCategory.NOTHING_RELEVANT]
-    found = [query for job_id in failed if (query := await queries.of_job(connection, job_id)) is not None]
     return tuple(
-        f"Query {query.id} failed because of its values, which a retry repeats; `ragq query run {query.id} --preset "
-        f"NAME` or `ragq query run {query.id} --set NAME=VALUE` runs it with others."
-        for query in found[:_MOST_ADVICE]
+        f"Query {query_id} failed because of its values, which a retry repeats; `ragq query run {query_id} --preset "
+        f"NAME` or `ragq query run {query_id} --set NAME=VALUE` runs it with others."
+        for query_id in found
     )
 
 
@@ -95,13 +105,26 @@ async def _change(connection: Connection, target: Target, action: Action, note: 
     chosen = target._asdict()
     match action:
         case Action.RETRY:
-            return await job_control.retry(connection, **chosen)
+            job_ids = await job_control.retry(connection, **chosen)
+            await run_limits.forgive_failures(connection, **chosen)
+            return job_ids
         case Action.RESUME:
+            await run_limits.forgive_failures(connection, **chosen)
             return await job_control.resume(connection, **chosen)
         case Action.PAUSE:
             return await job_control.hold(connection, JobStatus.PAUSED, note, **chosen)
         case Action.CANCEL:
             return await job_control.hold(connection, JobStatus.CANCELLED, note, **chosen)
+
+
+async def _run_id(connection: Connection, target: Target) -> int:
+    if target.run_id is not None:
+        return target.run_id
+    assert target.job_id is not None
+    job = await jobs.job(connection, target.job_id)
+    if job is None:
+        raise JobMissingError(target.job_id)
+    return job.run_id
 
 
 async def _refuse_unknown(connection: Connection, target: Target) -> None:

@@ -5,7 +5,9 @@ from typing import Final, NamedTuple
 
 from schemas.chains import stages_of
 from schemas.errors import CorpusUnknownError, Refused
+from schemas.full_text import AUTO, DICTIONARIES, LANGUAGES, SIMPLE
 from schemas.settings.resolve import EffectiveSettings
+from schemas.suggestions import did_you_mean
 from services.chunk_sizes import new_chunk_tokens
 from stages.reports.corpus_words import chunk_size_words, loss_words
 from store.corpora import corpora, vector_index
@@ -36,21 +38,32 @@ DEFAULT_CORPUS: Final = "default"
 """The corpus of questions that name none."""
 
 
-async def corpus_for_import(
-    connection: Connection,
-    name: str,
-    settings: EffectiveSettings,
-    *,
-    embeds_headings: bool | None,
-    keeps_token_vectors: bool | None = None,
-    chunk_tokens: int | None = None,
-) -> StoredCorpus:
-    """The corpus of a name, made with these settings if it does not exist. An option that is None takes what it has.
+class CorpusOptions(NamedTuple):
+    """How a corpus is read, chosen when it is made. None takes what the corpus has, or the default of a new one."""
 
-    Raises Refused when the corpus exists and embeds by other settings than these or has chunks of another size, when
-    vectors of tokens are to be kept that a server cannot give, and as `new_chunk_tokens` does.
+    embeds_headings: bool | None = None
+    keeps_token_vectors: bool | None = None
+    chunk_tokens: int | None = None
+    """The most tokens of a chunk; 0 sizes chunks by words."""
+    language: str | None = None
+    """A name or a code of two letters; `auto` finds it in the first works that are stored."""
+
+
+AS_IT_IS: Final = CorpusOptions()
+
+
+async def corpus_for_import(
+    connection: Connection, name: str, settings: EffectiveSettings, options: CorpusOptions = AS_IT_IS
+) -> StoredCorpus:
+    """The corpus of a name, made with these settings and options if it does not exist.
+
+    A new corpus without a language, or with `auto`, gets that of the first works that are stored. Raises Refused when
+    the corpus exists and embeds by other settings than these or has chunks of another size or another language, for an
+    unknown language, when vectors of tokens are to be kept that a server cannot give, and as `new_chunk_tokens` does.
     """
     run = settings.run
+    embeds_headings, keeps_token_vectors, chunk_tokens, language = options
+    wanted = language_named(language)
     stored = await corpora.find(connection, name)
     if not _NAME.fullmatch(name) and stored is None:
         raise Refused(
@@ -75,6 +88,7 @@ async def corpus_for_import(
             keeps_token_vectors=keeps_token_vectors is True,
             chunk_tokens=tokens.most,
             reads_tokens=tokens.reads,
+            language=wanted,
         )
     refuse_other_embedder(found, settings)
     if embeds_headings is not None and embeds_headings is not found.embeds_headings:
@@ -88,7 +102,31 @@ async def corpus_for_import(
     if chunk_tokens is not None and chunk_tokens != found.chunk_tokens:
         size = chunk_size_words(found.chunk_tokens)
         raise Refused(f"Corpus '{name}' has {size}; import into a new corpus for another size.")
+    if wanted is not None and found.language is None:
+        found = await corpora.take_language(connection, found.id, wanted)
+    if wanted not in (None, found.language):
+        raise Refused(
+            f"Corpus '{name}' has the language {found.language}, by which its chunks were read; import into a new "
+            f"corpus for {wanted}, or leave the language out."
+        )
     return found
+
+
+def language_named(text: str | None) -> str | None:
+    """The language of a name or a code of two letters, such as `german` or `de`; None for `auto` and for None.
+
+    Raises Refused for another text.
+    """
+    name = (text or AUTO).strip().lower()
+    if name == AUTO:
+        return None
+    codes = {code: language for language, code in LANGUAGES.items() if language != SIMPLE}
+    if name not in LANGUAGES and name not in codes:
+        raise Refused(
+            f"'{name[:50]}' is not a language that a corpus can have.{did_you_mean(name[:50], LANGUAGES)} There are "
+            f"{', '.join(DICTIONARIES)}; {SIMPLE}, without a dictionary, for any other; and {AUTO}, which finds it."
+        )
+    return codes.get(name, name)
 
 
 async def corpus_to_ask(connection: Connection, name: str | None) -> str:

@@ -1,21 +1,25 @@
-"""New runs: stored with what belongs to them, and sent once that is committed."""
+"""New runs: stored with what belongs to them. They are due once that is committed, and workers send them."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from celery import Celery
-
-from services.dispatch import enqueue
+from schemas.errors import OutcomeUnknownError, StoredAnywayError
+from schemas.statuses import Priority
+from schemas.values.run_limits import RunLimits
 from services.runs import checked_name
 from services.served_models import with_models
 from services.worker_servers import check_servers
 from stack.environment import this_environment
 from stages.reports.run_words import notices
 from store.access.idempotency import RequestKey, once
-from store.database import Connection, Database
-from store.runs import job_control, run_names, runs, workers
-from store.runs.runs import NewRun, StoredRun
+from store.committed import committed
+from store.database import DATABASE_ERRORS, Connection, Database
+from store.runs import job_control, run_limits, run_names, runs, shares, workers
+from store.runs.runs import NewRun, Report, StoredRun, ignored
+
+_AFTERWARDS: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, OutcomeUnknownError)
 
 
 class PlannedRun(NamedTuple):
@@ -24,6 +28,8 @@ class PlannedRun(NamedTuple):
     run: NewRun
     effect: Callable[[Connection, int], Awaitable[None]] | None = None
     """Stores what belongs to a new run, in the same transaction, by the run's id."""
+    limits: RunLimits = RunLimits()
+    """Those that are set replace those of a run of the same work."""
 
 
 class Submitted(NamedTuple):
@@ -34,69 +40,87 @@ class Submitted(NamedTuple):
     jobs: int
     resumed: int
     """Failed or poisoned jobs of an existing run that continue."""
-    due: int
-    """Jobs whose message had to be sent."""
-    sent: int
-    """Jobs whose message was sent; fewer than `due` when the broker is unavailable. The reaper sends the rest."""
     notices: tuple[str, ...] = ()
     """Caveats about the results of the run."""
     is_replay: bool = False
-    """The request was carried out before under the same key; now nothing was changed or sent."""
+    """The request was carried out before under the same key; now nothing was changed."""
 
 
-async def store_run(connection: Connection, planned: PlannedRun, *, always_new: bool = False) -> StoredRun:
-    """Store a run with what belongs to it, in one transaction, or find the run of the same work. Nothing is sent.
+async def store_run(
+    connection: Connection, planned: PlannedRun, *, always_new: bool = False, report: Report = ignored
+) -> StoredRun:
+    """Store a run with what belongs to it, in one transaction, or find the run of the same work.
 
     Raises ServersDifferError when the running workers ask another language model server than is named here.
     """
     await check_servers(connection, planned.run)
     run = replace(planned.run, environment=this_environment())
     async with connection.transaction():
-        stored = await runs.store(connection, run, always_new=always_new)
+        stored = await runs.store(connection, run, always_new=always_new, report=report)
         if stored.is_new and planned.effect is not None:
             await planned.effect(connection, stored.run_id)
+        await run_limits.keep(connection, stored.run_id, planned.limits)
     return stored
 
 
 async def submit_run(
-    app: Celery,
     database: Database,
     planned: PlannedRun,
     *,
     always_new: bool = False,
     name: str | None = None,
+    priority: Priority | None = None,
     key: RequestKey | None = None,
+    report: Report = ignored,
 ) -> Submitted:
-    """Store a run and send its jobs; or find the run of the same work, and retry its failed jobs. Both get the name.
+    """Store a run; or find the run of the same work, and retry its failed jobs. Both get the name and the priority.
 
     A new run is held to the language models that their server reports now. A request with a key is carried out once.
-    Before anything is stored it raises RunValueError and RunNameTakenError for the name, IdempotencyKeyReusedError for
-    a key of another request, and ServersDifferError and ModelUnavailableError when the running workers could not ask
-    the models of the run.
+    `report` takes how many jobs are written so far.
+
+    A run that was stored is returned, whatever fails afterwards. Raises OutcomeUnknownError when the database did not
+    answer whether it was stored. Before anything is stored it raises RunValueError and RunNameTakenError for the name,
+    IdempotencyKeyReusedError for a key of another request, and ServersDifferError and ModelUnavailableError when the
+    running workers could not ask the models of the run.
     """
     async with database.connection() as connection:
         live = await workers.live(connection)
     planned = planned._replace(run=await with_models(planned.run, live))
 
     async def store(connection: Connection) -> Mapping[str, Any]:
-        stored = await store_run(connection, planned, always_new=always_new)
+        stored = await store_run(connection, planned, always_new=always_new, report=report)
         if name is not None:
             await run_names.rename(connection, stored.run_id, checked_name(name))
+        if priority is not None:
+            await shares.set_priority(connection, stored.run_id, priority)
         resumed = [] if stored.is_new else await job_control.retry(connection, run_id=stored.run_id)
-        return {"run": stored.run_id, "is_new": stored.is_new, "jobs": stored.job_ids, "resumed": resumed}
+        if resumed:
+            await run_limits.forgive_failures(connection, run_id=stored.run_id)
+        return {"run": stored.run_id, "is_new": stored.is_new, "jobs": len(stored.job_ids), "resumed": len(resumed)}
 
-    async with database.connection() as connection, connection.transaction():
-        made, is_first = await once(connection, key, store)
-    due = made["jobs"] if made["is_new"] else made["resumed"]
-    enqueued = await enqueue(app, database, due if is_first else [])
+    made, is_first = await committed(database, lambda connection: once(connection, key, store))
     run = planned.run
     return Submitted(
         run_id=made["run"],
         is_new=made["is_new"],
-        jobs=len(made["jobs"]),
-        resumed=len(made["resumed"]),
-        due=enqueued.due,
-        sent=enqueued.sent,
+        jobs=_count(made["jobs"]),
+        resumed=_count(made["resumed"]),
         is_replay=not is_first,
         notices=tuple(notices(run.kind, run.profile, run.request)),
     )
+
+
+@contextmanager
+def named_in_errors(run_ids: Sequence[int]) -> Iterator[None]:
+    """Raises StoredAnywayError when the database fails in the block, which follows what stored these runs, if any."""
+    try:
+        yield
+    except _AFTERWARDS as error:
+        if not run_ids:
+            raise
+        raise StoredAnywayError(run_ids) from error
+
+
+def _count(made: int | list[int]) -> int:
+    """Keys that older versions stored have the ids of the jobs."""
+    return made if isinstance(made, int) else len(made)

@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from celery import Celery
-
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.interviews import TranscriptVariant
 from services.indexes import import_command
-from services.new_runs import PlannedRun, Submitted, submit_run
+from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
 from stages.participants.artifacts.names import built_name, index_name, named_parts
 from stages.participants.index_identity import counted_variants
 from stages.participants.splits import TRAINING_SPLITS
@@ -33,7 +31,6 @@ class ReferencesBuild(NamedTuple):
 
 
 async def build_references(
-    app: Celery,
     database: Database,
     split: str,
     settings: EffectiveSettings,
@@ -54,23 +51,25 @@ async def build_references(
     transcripts of several variants or of another variant than EMBEDDING_EMBEDDINGS_FILE names.
     """
     async with database.connection() as connection:
-        planned = await _planned(connection, split, settings, allow_partial, write_item_tags)
-    submitted = await submit_run(app, database, planned, always_new=always_new)
-    async with database.connection() as connection:
-        index = await index_runs.by_run(connection, submitted.run_id)
-    if index is not None and index.replaced_at is not None:
-        submitted = await submit_run(app, database, planned, always_new=True)
-        index = None
-    if allow_partial:
+        planned = await plan_references(connection, split, settings, allow_partial, write_item_tags)
+    submitted = await submit_run(database, planned, always_new=always_new)
+    with named_in_errors([submitted.run_id]):
         async with database.connection() as connection:
-            await index_runs.allow_partial(connection, submitted.run_id)
+            index = await index_runs.by_run(connection, submitted.run_id)
+        if index is not None and index.replaced_at is not None:
+            submitted = await submit_run(database, planned, always_new=True)
+            index = None
+        if allow_partial:
+            async with database.connection() as connection:
+                await index_runs.allow_partial(connection, submitted.run_id)
     is_whole = index is not None and index.published_at is not None and index.partial is None
     return ReferencesBuild(submitted, index if is_whole else None)
 
 
-async def _planned(
+async def plan_references(
     connection: Connection, split: str, settings: EffectiveSettings, allow_partial: bool, write_item_tags: bool
 ) -> PlannedRun:
+    """The run that builds the reference index of a training split. Raises as `build_references` does."""
     if split not in TRAINING_SPLITS:
         raise Refused(
             f"References come from a training split, so that nobody is tested on themselves: "

@@ -1,24 +1,26 @@
-"""Runs named, annotated and deleted, alike by commands, REST and pages."""
+"""Runs named, annotated, put before others and deleted, alike by commands, REST and pages."""
 
 from typing import TypedDict
 
 from schemas.errors import RunActiveError, RunMissingError, RunValueError
+from schemas.statuses import Priority
 from schemas.values.run_names import LONGEST_NAME, LONGEST_NOTE, run_name
 from store.database import Connection
-from store.references import index_runs
-from store.runs import deletions, run_names, runs
+from store.references import due_publications
+from store.runs import deletions, run_names, runs, shares
 from store.runs.deletions import DeletedRun
 
 
 class RunChanges(TypedDict, total=False):
-    """What changes of a run; None removes it. Names that are absent stay as they are."""
+    """What changes of a run; None removes a name or a note. What is absent stays as it is."""
 
     name: str | None
     note: str | None
+    priority: Priority
 
 
 async def change_run(connection: Connection, run_id: int, changes: RunChanges) -> None:
-    """Change name and note of a run, both or neither.
+    """Change name, note and priority of a run, all that is named or nothing.
 
     Raises RunMissingError, RunValueError, and RunNameTakenError.
     """
@@ -30,6 +32,8 @@ async def change_run(connection: Connection, run_id: int, changes: RunChanges) -
             await run_names.rename(connection, run_id, None if name is None else checked_name(name))
         if "note" in changes:
             await run_names.annotate(connection, run_id, _note(changes["note"]))
+        if "priority" in changes:
+            await shares.set_priority(connection, run_id, changes["priority"])
 
 
 async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
@@ -37,7 +41,7 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
 
     Raises RunMissingError, and RunActiveError while it works.
     """
-    if await index_runs.is_publication_due(connection, run_id):
+    if await due_publications.is_publication_due(connection, run_id):
         raise RunActiveError(run_id, "it is about to publish its index; delete it when it has finished.")
     return await deletions.delete_run(connection, run_id)
 

@@ -1,19 +1,22 @@
 """Work submitted: participants to assess, questions to answer, or phrases to find tags for."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
-
-from celery import Celery
+from typing import Final, NamedTuple
 
 from schemas.settings.resolve import EffectiveSettings
+from schemas.statuses import Priority
+from schemas.values.run_limits import RunLimits
 from services.draws import in_draw, is_deterministic
 from services.enabled_modes import in_enabled_modes
-from services.new_runs import PlannedRun, Submitted, submit_run
+from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
 from services.participants import ParticipantRequest, plan_participants
 from services.questions.submission import QueryRequest, plan_queries
 from services.tags import TagsRequest, plan_tags
 from store.access.idempotency import RequestKey
-from store.database import Database
+from store.database import Connection, Database
+from store.runs.runs import Report, ignored
+
+NO_LIMITS: Final = RunLimits()
 
 Request = ParticipantRequest | QueryRequest | TagsRequest
 
@@ -27,26 +30,26 @@ class SubmittedDraws(NamedTuple):
 
 
 async def submit(
-    app: Celery,
     database: Database,
     request: Request,
     settings: EffectiveSettings,
     *,
     draw: int = 0,
     always_new: bool = False,
+    priority: Priority | None = None,
     key: RequestKey | None = None,
+    limits: RunLimits = NO_LIMITS,
 ) -> Submitted:
     """Store what is asked for as a run and send it, or find the run of the same request and retry its failed jobs.
 
     With `always_new` another run is stored; a request with a key is carried out once. Raises what the planning of the
     request raises, and Refused for a draw of a request that asks no language model; nothing is stored then.
     """
-    planned = in_draw(await _planned(database, request, settings), draw)
-    return await submit_run(app, database, planned, always_new=always_new, key=key)
+    planned = in_draw(await _planned(database, request, settings), draw)._replace(limits=limits)
+    return await submit_run(database, planned, always_new=always_new, priority=priority, key=key)
 
 
 async def submit_draws(
-    app: Celery,
     database: Database,
     request: Request,
     settings: EffectiveSettings,
@@ -54,23 +57,36 @@ async def submit_draws(
     draws: Sequence[int],
     always_new: bool = False,
     name: str | None = None,
+    priority: Priority | None = None,
+    limits: RunLimits = NO_LIMITS,
+    report: Report = ignored,
 ) -> SubmittedDraws:
-    """Like `submit`, a run for each of these draws; a single one gets the name.
+    """Like `submit`, a run for each of these draws, each with the limits; a single one gets the name.
 
-    Raises Refused where the request asks no language model.
+    `report` is for each run. Raises Refused where the request asks no language model.
     """
-    planned = await _planned(database, request, settings)
+    planned = (await _planned(database, request, settings))._replace(limits=limits)
     in_draws = [in_draw(planned, draw) for draw in draws]
-    runs = [await submit_run(app, database, one, always_new=always_new, name=name) for one in in_draws]
+    runs: list[Submitted] = []
+    for one in in_draws:
+        with named_in_errors([run.run_id for run in runs]):
+            runs.append(
+                await submit_run(database, one, always_new=always_new, name=name, priority=priority, report=report)
+            )
     return SubmittedDraws(runs, is_deterministic(planned))
+
+
+async def plan_request(connection: Connection, request: Request, settings: EffectiveSettings) -> PlannedRun:
+    """The run for a request. Raises what the planning of its kind raises."""
+    match request:
+        case ParticipantRequest():
+            return PlannedRun(await plan_participants(connection, in_enabled_modes(request, settings), settings))
+        case QueryRequest():
+            return await plan_queries(connection, request, settings)
+        case TagsRequest():
+            return PlannedRun(await plan_tags(connection, request, settings))
 
 
 async def _planned(database: Database, request: Request, settings: EffectiveSettings) -> PlannedRun:
     async with database.connection() as connection:
-        match request:
-            case ParticipantRequest():
-                return PlannedRun(await plan_participants(connection, in_enabled_modes(request, settings), settings))
-            case QueryRequest():
-                return await plan_queries(connection, request, settings)
-            case TagsRequest():
-                return PlannedRun(await plan_tags(connection, request, settings))
+        return await plan_request(connection, request, settings)

@@ -1,13 +1,17 @@
 """Tags runs: which phrases ask which vocabulary for candidates, under which policy."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from schemas.chains import stages_of
 from schemas.errors import Refused, VocabularyUnknownError
+from schemas.repeatable import Each, Repeatable
 from schemas.settings.base import settings_of
 from schemas.settings.resolve import EffectiveSettings
+from schemas.settings.run import RunSettings
+from schemas.statuses import Priority
 from schemas.suggestions import did_you_mean
 from schemas.values.tags import PhraseSet
 from stages.files.problems import ProblemsFound
@@ -24,23 +28,24 @@ from store.vocabularies.vocabularies import StoredVocabulary
 class TagsRequest:
     """What is asked for."""
 
-    phrase_sets: Sequence[PhraseSet]
+    phrase_sets: Repeatable[PhraseSet]
+    """A million of them are not in memory together."""
     vocabulary: str
     allow_nsfw_tags: bool = False
     until: str | None = None
     """The last stage to run; None runs all."""
 
 
-def phrase_sets(data: bytes, *, file: str, of: str, context_tags: str = "") -> tuple[PhraseSet, ...]:
+def phrase_sets(data: bytes, *, file: str, of: str, context_tags: str = "") -> Repeatable[PhraseSet]:
     """The phrase sets in lines of text, each with the context tags of the request, separated by commas, after its own.
 
     `file` and `of` name the text in problems. Raises ProblemsFound with the lines that cannot be read.
     """
-    found, problems = parse_phrase_sets(data, file=file)
+    given = tuple(tag.strip() for tag in context_tags.split(",") if tag.strip())
+    found, problems = parse_phrase_sets(data, file=file, context_tags=given)
     if problems:
         raise ProblemsFound(problems, of=of, consequence="nothing was submitted")
-    given = tuple(tag.strip() for tag in context_tags.split(",") if tag.strip())
-    return tuple(one.model_copy(update={"context_tags": (*one.context_tags, *given)}) for one in found)
+    return found
 
 
 async def plan_tags(connection: Connection, request: TagsRequest, settings: EffectiveSettings) -> NewRun:
@@ -61,16 +66,12 @@ async def plan_tags(connection: Connection, request: TagsRequest, settings: Effe
             f"compares. Import the vocabulary again and build its models (`ragq index tags {vocabulary.name}`), or set "
             "PSQ_SIMILARITY=original to search by FastText alone."
         )
-    min_tag_count = psq.min_tag_count
-    if min_tag_count == "auto":
-        tags, reaching = await vocabularies.reaching(connection, vocabulary.id, USUAL)
-        min_tag_count = least_count(tags=tags, reaching=reaching)
     inputs: dict[str, Any] = {
         "vocabulary_id": vocabulary.id,
         "tokens_digest": vocabulary.model_digest,
         "context_digest": vocabulary.context_digest,
         "allow_nsfw_tags": request.allow_nsfw_tags,
-        "min_tag_count": min_tag_count,
+        "min_tag_count": await minimum_count(connection, vocabulary.id, settings.run),
     }
     if is_fused:
         inputs["similarity_digest"] = vocabulary.similarity_digest
@@ -84,7 +85,7 @@ async def plan_tags(connection: Connection, request: TagsRequest, settings: Effe
         profile=settings.profile,
         settings=settings.snapshot(),
         # Only what the candidates depend on: another language model is no reason to look again.
-        settings_hash=content_hash(_psq(settings)),
+        settings_hash=tags_hash(settings.run),
         request={
             "vocabulary": vocabulary.name,
             "phrase_sets": len(request.phrase_sets),
@@ -92,15 +93,17 @@ async def plan_tags(connection: Connection, request: TagsRequest, settings: Effe
             "until": request.until,
             "profile_source": settings.profile_source,
         },
-        jobs=[
-            NewJob(
-                mode="candidates",
-                subject=one.id,
-                inputs={**inputs, "phrases": list(one.phrases), "context_tags": list(one.context_tags)},
-                stages=stages_of("tags", "candidates", until=request.until),
-            )
-            for one in request.phrase_sets
-        ],
+        priority=Priority.INTERACTIVE if len(request.phrase_sets) == 1 else Priority.NORMAL,
+        jobs=Each(request.phrase_sets, partial(_job, inputs, stages_of("tags", "candidates", until=request.until))),
+    )
+
+
+def _job(inputs: Mapping[str, Any], stages: tuple[str, ...], one: PhraseSet) -> NewJob:
+    return NewJob(
+        mode="candidates",
+        subject=one.id,
+        inputs={**inputs, "phrases": list(one.phrases), "context_tags": list(one.context_tags)},
+        stages=stages,
     )
 
 
@@ -116,6 +119,16 @@ async def vocabulary_of_name(connection: Connection, name: str) -> StoredVocabul
     return found
 
 
-def _psq(settings: EffectiveSettings) -> dict[str, bool | int | float | str]:
-    names = {setting.name for setting in settings_of(type(settings.run.psq))}
-    return {name: value for name, value in settings.run.values().items() if name in names}
+async def minimum_count(connection: Connection, vocabulary_id: int, settings: RunSettings) -> int:
+    """PSQ_MIN_TAG_COUNT, or what it is for the tags of a vocabulary."""
+    found = settings.psq.min_tag_count
+    if found != "auto":
+        return found
+    tags, reaching = await vocabularies.reaching(connection, vocabulary_id, USUAL)
+    return least_count(tags=tags, reaching=reaching)
+
+
+def tags_hash(settings: RunSettings) -> str:
+    """A hash over the settings that candidates depend on."""
+    names = {setting.name for setting in settings_of(type(settings.psq))}
+    return content_hash({name: value for name, value in settings.values().items() if name in names})

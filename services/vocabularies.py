@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from celery import Celery
-
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
@@ -12,7 +10,7 @@ from schemas.values.tags import VectorLayout
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.tags import vocabulary_of_name
 from stages.model_aliases import resolved_model
-from store.database import Database
+from store.database import Connection, Database
 from store.runs import runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
@@ -39,7 +37,6 @@ class VocabularyBuild(NamedTuple):
 
 
 async def build_vocabulary(
-    app: Celery,
     database: Database,
     name: str,
     settings: EffectiveSettings,
@@ -52,15 +49,28 @@ async def build_vocabulary(
     Raises Refused for an unknown vocabulary, and for one whose models were built from another seed or other vectors.
     """
     async with database.connection() as connection:
-        vocabulary = await vocabulary_of_name(connection, name)
-        run = _planned(vocabulary, settings, seed, vectors)
-        built_by = None if vocabulary.model is None else await runs.find(connection, run)
+        run, built_by = await plan_vocabulary(connection, name, settings, seed=seed, vectors=vectors)
     if built_by is not None:
         return VocabularyBuild(built_by, None)
-    if vocabulary.model is not None:
-        raise Refused(f"Vocabulary '{name}' has models already ({vocabulary.model}); import it again to build others.")
-    submitted = await submit_run(app, database, PlannedRun(run))
+    submitted = await submit_run(database, PlannedRun(run))
     return VocabularyBuild(submitted.run_id, submitted)
+
+
+async def plan_vocabulary(
+    connection: Connection,
+    name: str,
+    settings: EffectiveSettings,
+    *,
+    seed: int = SEED,
+    vectors: GivenVectors | None = None,
+) -> tuple[NewRun, int | None]:
+    """The run that builds the models of a vocabulary, and the run that has built them. Raises as `build_vocabulary`."""
+    vocabulary = await vocabulary_of_name(connection, name)
+    run = _planned(vocabulary, settings, seed, vectors)
+    built_by = None if vocabulary.model is None else await runs.find(connection, run)
+    if built_by is None and vocabulary.model is not None:
+        raise Refused(f"Vocabulary '{name}' has models already ({vocabulary.model}); import it again to build others.")
+    return run, built_by
 
 
 def _planned(

@@ -1,22 +1,15 @@
-"""Works from files of markdown, wherever the files come from."""
+"""Works from files, wherever the files come from."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
-from schemas.errors import WorkFileError, WorkFilesError
+from schemas.errors import DocumentError, WorkFileError, WorkFilesError
 from schemas.values.corpora import Bibliography
 from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import MarkdownDocument, read_markdown
 from stages.corpora.lines import passage
+from stages.documents.formats import format_of, is_markdown
 from stages.texts.storable import can_be_stored
-
-MARKDOWN: Final = (".md", ".markdown")
-
-#: The end of the message for a file of another kind.
-CONVERT: Final = (
-    "is no markdown; convert it first (pandoc does EPUB, docling PDF) and look whether its headings came along"
-)
 
 
 class WorkFile(NamedTuple):
@@ -38,34 +31,50 @@ class ReadWork(NamedTuple):
     source_path: str
     markdown: str
     document: MarkdownDocument
+    name: str
+    given: Mapping[str, Any]
+    """The fields that override its front matter."""
+
+    @property
+    def file(self) -> WorkFile:
+        """What was read."""
+        return WorkFile(self.name, self.markdown.encode(), self.source_path, self.given)
 
 
-def is_markdown(name: str) -> bool:
-    """Whether a file of this name is taken for markdown."""
-    return PurePath(name).suffix.lower() in MARKDOWN
+class ReadFiles(NamedTuple):
+    """Files of an import."""
+
+    works: list[ReadWork]
+    """Those of markdown."""
+    documents: list[WorkFile]
+    """Those of other formats, which are converted first."""
 
 
-def read_works(files: Sequence[WorkFile]) -> list[ReadWork]:
-    """The works in files.
+def read_files(files: Sequence[WorkFile]) -> ReadFiles:
+    """The works in files of markdown, and the other files as they are.
 
-    Raises WorkFilesError with every file that is no markdown, is not UTF-8, is empty, or has front matter that cannot
-    be used.
+    Raises WorkFilesError with every file of no known format, and every file of markdown that is not UTF-8, is empty, or
+    has front matter that cannot be used.
     """
     problems: dict[int, WorkFileError] = {}
-    works: list[ReadWork] = []
+    read = ReadFiles([], [])
     for place, file in enumerate(files):
         try:
-            works.append(_read_work(file))
+            if is_markdown(file.name):
+                read.works.append(_read_work(file))
+            else:
+                format_of(file.content, file.name)
+                read.documents.append(file)
         except WorkFileError as error:
             problems[place] = error
+        except DocumentError as error:
+            problems[place] = WorkFileError(file.name, error.problem)
     if problems:
         raise WorkFilesError(problems)
-    return works
+    return read
 
 
 def _read_work(file: WorkFile) -> ReadWork:
-    if not is_markdown(file.name):
-        raise WorkFileError(file.name, CONVERT)
     try:
         markdown = file.content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -78,4 +87,4 @@ def _read_work(file: WorkFile) -> ReadWork:
         raise WorkFileError(file.name, "its name or its front matter has a character that no text has; remove it.")
     if not any(passage(document.lines, block.start_line, block.end_line).strip() for block in document.blocks):
         raise WorkFileError(file.name, "holds no text.")
-    return ReadWork(described, file.source_path, markdown, document)
+    return ReadWork(described, file.source_path, markdown, document, file.name, file.fields)

@@ -3,20 +3,23 @@
 import asyncio
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
-
-from celery import Celery
+from typing import TYPE_CHECKING, NamedTuple
 
 from schemas.errors import DuplicateWorkError
 from schemas.settings.resolve import EffectiveSettings
-from services.chunk_sizes import Cutting, cutting_of
-from services.corpora import corpus_for_import, plan_corpus
+from services.chunk_sizes import cutting_of
+from services.corpora import AS_IT_IS, CorpusOptions, corpus_for_import, plan_corpus
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.work_files import ReadWork
+from stages.texts.languages import language_of
 from store.corpora import corpora, works
 from store.corpora.corpora import StoredCorpus
 from store.corpora.works import ImportOutcome, NewWork
 from store.database import Database
+
+if TYPE_CHECKING:
+    from adapters.cutting import Cutting
+from store.runs.runs import Report, ignored
 
 
 class ImportedFile(NamedTuple):
@@ -62,41 +65,41 @@ class ImportedWorks(NamedTuple):
 
 
 async def import_works(
-    app: Celery,
     database: Database,
     name: str,
     new: Sequence[ReadWork],
     settings: EffectiveSettings,
     *,
-    embeds_headings: bool | None = None,
-    keeps_token_vectors: bool | None = None,
-    chunk_tokens: int | None = None,
+    options: CorpusOptions = AS_IT_IS,
     embeds: bool = True,
+    report: Report = ignored,
 ) -> ImportedWorks:
     """Cut works and store them in a corpus, each in a transaction of its own, and submit what waits for a vector.
+
+    `report` takes how many works are stored so far.
 
     A work whose text another work has is refused, by itself. Raises what `corpus_for_import` and `cutting_of` raise.
     """
     async with database.connection() as connection:
-        corpus = await corpus_for_import(
-            connection,
-            name,
-            settings,
-            embeds_headings=embeds_headings,
-            keeps_token_vectors=keeps_token_vectors,
-            chunk_tokens=chunk_tokens,
-        )
-    cutting = cutting_of(corpus)
-    files = [await _import(database, corpus, work, cutting) for work in new]
+        corpus = await corpus_for_import(connection, name, settings, options)
+        if new and corpus.language is None:
+            found = await asyncio.to_thread(language_of, [work.markdown for work in new])
+            corpus = await corpora.take_language(connection, corpus.id, found)
+    files: list[ImportedFile] = []
+    if new:
+        cutting = cutting_of(corpus)
+        for work in new:
+            files.append(await _import(database, corpus, work, cutting))
+            report(len(files), len(new))
     async with database.connection() as connection:
         run = await plan_corpus(connection, corpus, settings) if embeds else None
         waiting = (await corpora.content(connection, corpus.id)).waiting
     # Chunks that no run embeds are never the work of an older run, even when the request is equal.
-    submitted = None if run is None else await submit_run(app, database, PlannedRun(run), always_new=True)
+    submitted = None if run is None else await submit_run(database, PlannedRun(run), always_new=True)
     return ImportedWorks(corpus, tuple(files), waiting, submitted)
 
 
-async def _import(database: Database, corpus: StoredCorpus, work: ReadWork, cutting: Cutting) -> ImportedFile:
+async def _import(database: Database, corpus: StoredCorpus, work: ReadWork, cutting: "Cutting") -> ImportedFile:
     title, source = work.bibliography.title, work.source_path
     chunks = await asyncio.to_thread(cutting.chunks, work.document, title=title)
     new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.markdown, chunks=chunks)

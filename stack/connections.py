@@ -3,11 +3,13 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from schemas.errors import StackError
 from stack.home import Home, State, find_home
 
+#: Redis and Valkey, then RabbitMQ.
+BROKER_SCHEMES = ("redis", "rediss", "amqp", "amqps")
 DATABASE_SCHEMES = ("postgresql", "postgres", "postgresql+asyncpg", "postgresql+psycopg")
 OLLAMA_PORT = 11434
 
@@ -89,7 +91,7 @@ def given_servers(environment: Mapping[str, str]) -> dict[str, str]:
     if url := environment.get("DATABASE_URL"):
         given["DATABASE_URL"] = database_url(url)
     if url := environment.get("REDIS_URL"):
-        given["REDIS_URL"] = url
+        given["REDIS_URL"] = broker_url(url)
     if host := environment.get("OLLAMA_HOST"):
         given["OLLAMA_HOST"] = ollama_url(host, environment.get("OLLAMA_PORT"))
     return given
@@ -100,6 +102,8 @@ def database_url(url: str) -> str:
 
     >>> database_url("postgresql+asyncpg://me:pw@127.0.0.1:5432/ragq")
     'postgresql://me:pw@127.0.0.1:5432/ragq'
+    >>> database_url("postgresql://me:pw@db/ragq?ssl=require")
+    'postgresql://me:pw@db/ragq?sslmode=require'
     """
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in DATABASE_SCHEMES:
@@ -107,7 +111,27 @@ def database_url(url: str) -> str:
             f"DATABASE_URL names {scheme if separator else 'no scheme'}, and ragq keeps its work in Postgres. "
             "Write postgresql://user:password@host:port/database."
         )
-    return f"postgresql://{rest}"
+    server, _, query = rest.partition("?")
+    if not query:
+        return f"postgresql://{rest}"
+    # SQLAlchemy's name for it; asyncpg would hand it to the server as a setting.
+    options = [("sslmode" if name == "ssl" else name, value) for name, value in parse_qsl(query)]
+    return f"postgresql://{server}?{urlencode(options, safe='/')}"
+
+
+def broker_url(url: str) -> str:
+    """A broker's URL, unchanged. Raises StackError for brokers that ragq does not use.
+
+    >>> broker_url("amqps://me:pw@broker.example:5671/ragq")
+    'amqps://me:pw@broker.example:5671/ragq'
+    """
+    scheme, separator, _ = url.partition("://")
+    if not separator or scheme not in BROKER_SCHEMES:
+        raise StackError(
+            f"REDIS_URL names {scheme if separator else 'no scheme'}, and the broker is Redis, Valkey or RabbitMQ. "
+            "Write redis://:password@host:port/0 or amqp://user:password@host:port/vhost, or with TLS rediss://, amqps://."
+        )
+    return url
 
 
 def ollama_url(host: str, port: str | None = None) -> str:

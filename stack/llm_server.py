@@ -1,8 +1,9 @@
 """A small server that speaks Ollama's HTTP API over the packaged models: `python -m stack.llm_server --port 11434`.
 
 It stands where an Ollama server would stand: SmolLM2-135M on llama.cpp for chat and generate, all-MiniLM-L6-v2 for
-embed, loaded at the first call. Replies are computed one after the other (see stack/embedded_llm.py) on a thread, so
-that everything else answers meanwhile. A prompt that does not fit is refused, never cut. No text is logged.
+embed, each loaded at the first call; the first is let go when nobody asked for it for KEPT_S. Replies are computed one
+after the other (see stack/embedded_llm.py) on a thread, so that everything else answers meanwhile. A prompt that does
+not fit is refused, never cut. No text is logged.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -39,6 +40,9 @@ from stack.ollama_requests import ChatRequest, EmbeddingsRequest, EmbedRequest, 
 from stages.ports import Vectors
 
 NANOSECONDS = 1_000_000_000
+
+KEPT_S = 60.0
+"""How long the language model stays in memory without a request: 300 MB, and half a second to load it again."""
 
 SERVER_NAME = "ragq embedded"
 """Answers of the same weights are the same wherever this server runs."""
@@ -75,17 +79,33 @@ class ServedModel:
 
 
 class Models:
-    """The packaged models of this process, each on a thread of its own. Raises StackError when one cannot be loaded."""
+    """The packaged models of this process, each on a thread of its own."""
 
-    def __init__(self, *, threads: int) -> None:
+    def __init__(self, *, threads: int, kept_s: float = KEPT_S) -> None:
         self.llm = _served_llm(embedded_weights())
         self.embedder = _served_embedder(embedder_folder() / "model.safetensors")
         self.embedder_is_loaded = False
         self.is_closing = threading.Event()
-        self._model = EmbeddedLLM(self.llm.weights, threads=threads)
+        self._threads = threads
+        self.on_loaded: Callable[[], None] = lambda: None
+        """Called on the event loop after each loading of the language model."""
+        self._kept_s = kept_s
+        self._model: EmbeddedLLM | None = None
+        self._used_at = time.monotonic()
         self._encoder = SentenceTransformerEncoder(PACKAGED_EMBEDDER, threads=threads)
         self._llm_turn = ThreadPoolExecutor(1, thread_name_prefix="llm")
         self._embedder_turn = ThreadPoolExecutor(1, thread_name_prefix="embedder")
+
+    @property
+    def loaded(self) -> dict[str, datetime]:
+        """The names of the models that are in memory, and until when."""
+        found = {}
+        if self._model is not None:
+            idle_s = time.monotonic() - self._used_at
+            found[self.llm.name] = datetime.now(UTC) + timedelta(seconds=self._kept_s - idle_s)
+        if self.embedder_is_loaded:
+            found[self.embedder.name] = datetime.max.replace(microsecond=0, tzinfo=UTC)
+        return found
 
     def find(self, name: str) -> ServedModel | None:
         """The model of a name; `:latest` may be left out."""
@@ -95,17 +115,38 @@ class Models:
     def generate(
         self, request: Generation, on_text: Callable[[str], None], is_cancelled: Callable[[], bool]
     ) -> "asyncio.Future[Generated]":
-        """Queue a generation; `on_text` is called on the model's thread."""
+        """Queue a generation; `on_text` is called on the model's thread. Its future raises StackError when the model
+        cannot be loaded."""
+        loop = asyncio.get_running_loop()
 
         def run() -> Generated:
-            return self._model.generate(
-                request.for_llama_cpp(),
-                num_ctx=request.options.num_ctx or CONTEXT_TOKENS,
-                on_text=on_text,
-                is_cancelled=lambda: is_cancelled() or self.is_closing.is_set(),
-            )
+            try:
+                return self._loaded(loop).generate(
+                    request.for_llama_cpp(),
+                    num_ctx=request.options.num_ctx or CONTEXT_TOKENS,
+                    on_text=on_text,
+                    is_cancelled=lambda: is_cancelled() or self.is_closing.is_set(),
+                )
+            finally:
+                self._used_at = time.monotonic()
+                loop.call_soon_threadsafe(loop.call_later, self._kept_s, self._let_go_soon)
 
-        return asyncio.get_running_loop().run_in_executor(self._llm_turn, run)
+        return loop.run_in_executor(self._llm_turn, run)
+
+    def _loaded(self, loop: asyncio.AbstractEventLoop) -> EmbeddedLLM:
+        if self._model is None:
+            self._model = EmbeddedLLM(self.llm.weights, threads=self._threads)
+            loop.call_soon_threadsafe(self.on_loaded)
+        return self._model
+
+    def _let_go_soon(self) -> None:
+        if not self.is_closing.is_set():
+            self._llm_turn.submit(self._let_go)
+
+    def _let_go(self) -> None:
+        """On the model's thread, so that it never answers meanwhile."""
+        if time.monotonic() - self._used_at >= self._kept_s:
+            self._model = None
 
     async def embed(self, texts: list[str]) -> tuple[Vectors, list[int]]:
         """One row per text, and the tokens per text before the model's cut."""
@@ -208,12 +249,15 @@ class Tags(Handler):
 
 
 class Running(Handler):
-    """GET /api/ps: the models that are loaded. They stay."""
+    """GET /api/ps: the models that are loaded, and until when."""
 
     def get(self) -> None:
-        loaded = [self.models.llm, *([self.models.embedder] if self.models.embedder_is_loaded else [])]
-        stay = {"expires_at": "9999-12-31T23:59:59Z", "size_vram": 0}
-        self.finish({"models": [{**model.row, **stay, "context_length": model.context_length} for model in loaded]})
+        rows = []
+        for name, until in self.models.loaded.items():
+            model = self.served(name)
+            expires_at = until.isoformat().replace("+00:00", "Z")
+            rows.append({**model.row, "expires_at": expires_at, "size_vram": 0, "context_length": model.context_length})
+        self.finish({"models": rows})
 
 
 class Show(Handler):
@@ -372,13 +416,19 @@ def application(models: Models) -> tornado.web.Application:
 
 
 async def serve(*, host: str, port: int, threads: int) -> None:
-    """Load the models, answer requests until SIGTERM or SIGINT, then let go of everything."""
+    """Answer requests until SIGTERM or SIGINT, then let go of everything."""
+    stop = asyncio.Event()
+
+    def stop_on_signals() -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+
     models = Models(threads=threads)
+    # llama.cpp takes the signals while it loads.
+    models.on_loaded = stop_on_signals
     server = tornado.httpserver.HTTPServer(application(models))
     server.add_sockets(sockets := tornado.netutil.bind_sockets(port, host))
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop_on_signals()
     log.info("llm_server_ready", host=host, port=sockets[0].getsockname()[1], threads=threads)
     await stop.wait()
     server.stop()

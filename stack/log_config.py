@@ -6,6 +6,14 @@ import sys
 import structlog
 
 
+class _Logger(structlog.WriteLogger):
+    """Writes lines to stderr as they are, which costs a third of a record of the standard library."""
+
+    def __init__(self, name: str = "ragq") -> None:
+        super().__init__(sys.stderr)
+        self.name = name
+
+
 def configure(level: str, log_format: str) -> None:
     """Send structlog's events and the standard library's records to stderr in one shape."""
     renderer: structlog.typing.Processor = (
@@ -20,8 +28,9 @@ def configure(level: str, log_format: str) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
+        processors=[*shared, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=_Logger,
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)

@@ -1,12 +1,14 @@
 """Processes of a stack whose supervisor is gone."""
 
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 
 from stack.endings import end
 from stack.home import Home, State
+from stack.parts import SERVERS
 from stack.supervision import SUPERVISOR
 
 
@@ -31,12 +33,22 @@ def find_orphans(home: Home, state: State) -> dict[int, str]:
 
 
 def end_orphans(home: Home, state: State) -> list[str]:
-    """End what `find_orphans` finds, workers before servers, and return the parts' names in that order."""
-    order = [SUPERVISOR, *reversed([name for name in state.parts if name != SUPERVISOR])]
-    found = sorted(find_orphans(home, state).items(), key=lambda orphan: order.index(orphan[1]))
-    for pid, name in found:
-        end(pid, signal.SIGINT if name == "postgres" else signal.SIGTERM)
-    return list(dict.fromkeys(name for _, name in found))
+    """End what `find_orphans` finds, and return the parts' names in that order.
+
+    First the supervisor, so that it starts nothing; then what asks servers, together; then the servers, together.
+    """
+    found = find_orphans(home, state)
+    ended: list[str] = []
+    for group in ({SUPERVISOR}, set(state.parts) - {SUPERVISOR, *SERVERS}, set(SERVERS)):
+        mine = {pid: name for pid, name in found.items() if name in group}
+        with ThreadPoolExecutor(max_workers=max(len(mine), 1)) as threads:
+            list(threads.map(_end, mine, mine.values()))
+        ended += dict.fromkeys(mine.values())
+    return ended
+
+
+def _end(pid: int, name: str) -> None:
+    end(pid, signal.SIGINT if name == "postgres" else signal.SIGTERM)
 
 
 def _ends_with(whole: list[str], tail: list[str]) -> bool:

@@ -1,8 +1,11 @@
 """What a stack is made of: its parts, in the order in which they start."""
 
 import math
+import os
+import re
 import signal
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -34,6 +37,11 @@ WORKERS = tuple(f"{WORKER}{name}" for name in WORKER_STAGES)
 SERVERS = ("postgres", "valkey", "llm")
 #: What everything else needs, then what answers, then what works and what looks on.
 ORDER = (*SERVERS, *WORKERS, "api", "flower")
+_NUMBERED = re.compile(r"(.*)-(\d+)")
+
+ARENAS = "MALLOC_ARENA_MAX"
+#: Arenas in which glibc keeps freed memory: one per thread, its default, costs a worker 60 MB more in an import.
+MOST_ARENAS = "2"
 
 #: Seconds after RAGQ_STOP_SECONDS in which a worker gives its stages back; then it is killed.
 WORKER_GIVES_BACK_S = 4
@@ -42,6 +50,22 @@ SERVER_STOP_S = 30
 LLM_STOP_S = 2
 API_STOP_S = 15
 FLOWER_STOP_S = 10
+
+
+def processes_of(worker: str, count: int) -> list[str]:
+    """The parts of a worker with so many processes: `worker-llm`, `worker-llm-2`, ..."""
+    return [worker, *(f"{worker}-{number}" for number in range(2, count + 1))]
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names of parts as ORDER has them, each once."""
+    return sorted(set(names), key=lambda name: (ORDER.index(_part_of(name)[0]), _part_of(name)[1]))
+
+
+def _part_of(name: str) -> tuple[str, int]:
+    """The part that a process belongs to, and its number."""
+    numbered = _NUMBERED.fullmatch(name)
+    return (numbered[1], int(numbered[2])) if numbered else (name, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,16 +124,20 @@ def make_plan(
 
     Servers that come from outside are not parts. Those that do not run yet are prepared: folders, passwords, ports.
     `ports` are those that the user chose, by part; StackError when somebody else listens there, or the part runs with
-    another one. `llm_concurrency` is the number of stages at a time of the worker for language models.
+    another one. `llm_concurrency` is the number of stages at a time of the worker for language models; its processes
+    share it.
     """
-    names = [name for name in ORDER if name in {*wanted, *running}]
+    names = in_order({*wanted, *running})
     servers = dict(outside)
-    parts = []
+    parts: list[Part] = []
+
+    def taken() -> set[int]:
+        return {*ports.values(), *(part.port for part in parts if part.port is not None)}
 
     def port_of(name: str) -> int:
         path = home.folder / f"{name}.port"
         if name not in ports:
-            return int(path.read_text()) if name in running else kept_port(path)
+            return int(path.read_text()) if name in running else kept_port(path, taken=taken())
         if name not in running:
             path.write_text(str(_free(ports[name], name)))
         elif int(path.read_text()) != ports[name]:
@@ -126,7 +154,7 @@ def make_plan(
     for variable, server in embedded.items():
         if variable not in outside:
             if server.name not in running:
-                server.prepare()
+                server.prepare(taken=taken())
             servers[variable] = server.url
             parts.append(
                 Part(
@@ -151,11 +179,15 @@ def make_plan(
     stages = WORKER_STAGES if "OLLAMA_HOST" in outside else WORKER_STAGES_WITH_EMBEDDED_LLM
     concurrency = WORKER_CONCURRENCY | {"llm": llm_concurrency}
     worker_stops_in = math.ceil(worker_stop_s) + WORKER_GIVES_BACK_S
-    for name in WORKERS:
-        if name in names:
-            worker = name.removeprefix(WORKER)
-            command = worker_command(worker, stages[worker], concurrency[worker])
-            parts.append(Part(name=name, command=command, environment=own, stop_timeout_s=worker_stops_in))
+    processes = Counter(_part_of(name)[0] for name in names)
+    for name in names:
+        if name.startswith(WORKER):
+            part, _ = _part_of(name)
+            worker = part.removeprefix(WORKER)
+            at_a_time = math.ceil(concurrency[worker] / processes[part])
+            command = worker_command(name.removeprefix(WORKER), stages[worker], at_a_time)
+            environment = {ARENAS: os.environ.get(ARENAS, MOST_ARENAS)} | own
+            parts.append(Part(name=name, command=command, environment=environment, stop_timeout_s=worker_stops_in))
     api_url = None
     if "api" in names:
         port = port_of("api")
@@ -174,7 +206,7 @@ def make_plan(
         parts.append(
             Part(
                 name="flower",
-                command=flower_command(port, home.folder / "flower.db"),
+                command=flower_command(port),
                 port=port,
                 environment=own | {"FLOWER_BASIC_AUTH": f"{FLOWER_USER}:{password}"},
                 stop_timeout_s=FLOWER_STOP_S,

@@ -1,19 +1,25 @@
 """Ports on this machine: which are free, and who holds those that are not."""
 
+import secrets
 import socket
+from collections.abc import Collection
 from pathlib import Path
+from typing import Final
 
 import psutil
 
 LOOPBACK = "127.0.0.1"
 
+#: Below those that Linux, macOS and Windows give to outgoing connections, one of which could take the port of a server
+#: before the server listens.
+_FOR_SERVERS: Final = range(20_000, 32_768)
+
 
 def free_port() -> int:
-    """A port that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody listens on at this moment, and that no outgoing connection gets."""
+    while not is_free(port := secrets.choice(_FOR_SERVERS)):
+        pass
+    return port
 
 
 def is_free(port: int) -> bool:
@@ -27,11 +33,13 @@ def is_free(port: int) -> bool:
         return True
 
 
-def kept_port(path: Path) -> int:
-    """The port kept in a file. A new one is chosen the first time, and when somebody listens on the kept one."""
-    if not path.exists() or not is_free(int(path.read_text())):
-        path.write_text(str(free_port()))
-    return int(path.read_text())
+def kept_port(path: Path, *, taken: Collection[int] = ()) -> int:
+    """The port kept in a file. A new one is chosen the first time, and when it is taken or somebody listens there."""
+    port = int(path.read_text()) if path.exists() else None
+    while port is None or port in taken or not is_free(port):
+        port = free_port()
+    path.write_text(str(port))
+    return port
 
 
 def holder(port: int) -> str:

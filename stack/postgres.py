@@ -4,6 +4,7 @@ import importlib.metadata
 import shutil
 import signal
 import stat
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 
@@ -51,10 +52,10 @@ class PostgresServer(EmbeddedServer):
         """Whose the cluster is; root gives it to somebody else."""
         return account_for(self.cluster)
 
-    def prepare(self) -> None:
+    def prepare(self, *, taken: Collection[int] = ()) -> None:
         """Make the folder, the password, the port and the cluster; a stale lock of a killed server is removed."""
         self._remove_stale_lock()
-        super().prepare()
+        super().prepare(taken=taken)
         if not (self.cluster / "PG_VERSION").exists():
             self._initialise()
 

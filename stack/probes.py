@@ -56,6 +56,24 @@ def redis_answers(redis_url: str) -> bool:
         return False
 
 
+def broker_answers(broker_url: str) -> bool:
+    """PING comes back from Redis or Valkey; RabbitMQ accepts user and virtual host."""
+    if broker_url.startswith("redis"):
+        return redis_answers(broker_url)
+    from kombu import Connection
+    from kombu.exceptions import KombuError
+
+    from stack import broker_tls
+
+    address = broker_tls.address(broker_url)
+    try:
+        with Connection(address.url, ssl=address.tls or False, connect_timeout=PROBE_TIMEOUT_S) as connection:
+            connection.connect()
+    except (KombuError, OSError):
+        return False
+    return True
+
+
 def http_answers(url: str) -> bool:
     """GET gives a 200. Proxies of the environment are not asked."""
     address = urlsplit(url)

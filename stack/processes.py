@@ -1,8 +1,8 @@
 """The command lines of ragq's own processes."""
 
+import os
 import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Collection, Sequence
 from typing import get_args
 
 from schemas.chains import Group, stages_of_group
@@ -23,6 +23,21 @@ WORKER_CONCURRENCY: dict[str, int] = {"model": 16, "llm": 20}
 CELERY = (sys.executable, "-m", "celery", "-A", "workers.main")
 FLOWER_COLUMNS = "name,uuid,kwargs,state,received,runtime,worker"
 FLOWER_USER = "ragq"
+#: Tasks that it keeps: about 4 KB each, and its own default is twenty times as many.
+FLOWER_TASKS = 5000
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def default_processes(stages: Collection[str], concurrency: int) -> int:
+    """How many processes work on stages: one a core, but one alone where stages hold models, of which each has its own.
+
+    Never more than stages are worked on at a time.
+    """
+    return 1 if set(stages) & set(WORKER_STAGES["model"]) else min(cores(), concurrency)
 
 
 def worker_command(name: str, stages: Sequence[str], concurrency: int) -> list[str]:
@@ -30,7 +45,6 @@ def worker_command(name: str, stages: Sequence[str], concurrency: int) -> list[s
     return [
         *CELERY,
         "worker",
-        "--pool=threads",
         f"--concurrency={concurrency}",
         f"--queues={','.join(stages)}",
         f"--hostname={name}@%h",
@@ -41,15 +55,15 @@ def worker_command(name: str, stages: Sequence[str], concurrency: int) -> list[s
     ]
 
 
-def flower_command(port: int, database: Path | None = None, *, host: str = LOOPBACK) -> list[str]:
-    """Flower. The password comes by FLOWER_BASIC_AUTH; with `database`, what it saw survives a restart."""
+def flower_command(port: int, *, host: str = LOOPBACK) -> list[str]:
+    """Flower. The password comes by FLOWER_BASIC_AUTH. What it saw is lost when it ends: Postgres has it all."""
     return [
         *CELERY,
         "flower",
         f"--address={host}",
         f"--port={port}",
         f"--tasks-columns={FLOWER_COLUMNS}",
-        *(["--persistent=True", f"--db={database}", "--save-state-interval=30000"] if database else []),
+        f"--max-tasks={FLOWER_TASKS}",
     ]
 
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -80,8 +81,11 @@ class EmbeddedServer(ABC):
             raise StackError(f"{self.name} in {self.data_dir} was not started here.")
         return self._process.pid
 
-    def prepare(self) -> None:
-        """Make the folder, the password and the port. Not while the server runs: its own port would look taken."""
+    def prepare(self, *, taken: Collection[int] = ()) -> None:
+        """Make the folder, the password and the port, none of those taken.
+
+        Not while the server runs: its own port would look taken.
+        """
         self.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
         if self._given_port is not None:
             if not is_free(self._given_port):
@@ -90,7 +94,7 @@ class EmbeddedServer(ABC):
                     "Stop that process or choose another port."
                 )
         else:
-            kept_port(self._kept_port)
+            kept_port(self._kept_port, taken=taken)
 
     def start(self, timeout_s: float = 60.0) -> Self:
         """Start the server and wait until it answers. Raises StackError with the end of its log when it does not."""

@@ -10,7 +10,7 @@ import psutil
 from stack.health import Health, Ping
 from stack.home import Home
 from stack.orphans import find_orphans
-from stack.parts import EMBEDDED, ORDER
+from stack.parts import EMBEDDED, in_order
 from stack.supervision import Supervisor
 
 
@@ -54,8 +54,7 @@ def status(home: Home, ping: Ping) -> list[PartStatus]:
             healthy=name in healthy,
             port=state.parts[name].port,
         )
-        for name in ORDER
-        if name in {*supervised, *outside}
+        for name in in_order({*supervised, *outside})
     ]
 
 

@@ -12,8 +12,8 @@ from stack.health import Health, Ping
 from stack.home import Home, RecordedPart, State
 from stack.logs import last_lines
 from stack.orphans import end_orphans
-from stack.parts import EMBEDDED, SERVERS, WORKERS, Plan, make_plan, servers_from_outside
-from stack.processes import WORKER_CONCURRENCY
+from stack.parts import EMBEDDED, SERVERS, WORKERS, Plan, make_plan, processes_of, servers_from_outside
+from stack.processes import WORKER_CONCURRENCY, WORKER_STAGES, default_processes
 from stack.status import PartStatus, status
 from stack.supervision import SUPERVISOR, Supervisor
 
@@ -35,6 +35,7 @@ def up(
     ports: Mapping[str, int] = MappingProxyType({}),
     worker_stop_s: float = 0.0,
     llm_concurrency: int = WORKER_CONCURRENCY["llm"],
+    llm_processes: int | None = None,
     migrate: Callable[[str], None],
     ping: Ping,
     report: Report,
@@ -43,7 +44,8 @@ def up(
 
     The environment's servers are used where it names them, and the processes of a fresh stack inherit all of it.
     `ports` are chosen ones, by part; a worker that is stopped has `worker_stop_s` to finish its stages.
-    `llm_concurrency` is that of `make_plan`.
+    `llm_concurrency` is that of `make_plan`. `llm_processes` share it; without a number, one a core, and one alone
+    beside the embedded language model, which answers one request at a time.
     `migrate` brings a database URL to the newest schema. `report` receives a line per step. Processes that a killed
     stack left behind are ended first. Raises StackError when a part does not get healthy within `timeout_s`; whatever
     this call started is stopped again then.
@@ -53,7 +55,10 @@ def up(
         state, running = _found(home, supervisor, report)
         outside = servers_from_outside(environment, state)
         wanted = {part for variable, part in EMBEDDED.items() if variable not in outside}
-        wanted |= set(WORKERS) if workers else set()
+        if llm_processes is None:
+            has_server = "OLLAMA_HOST" in outside
+            llm_processes = default_processes(WORKER_STAGES["llm"], llm_concurrency) if has_server else 1
+        wanted |= {*WORKERS, *processes_of("worker-llm", llm_processes)} if workers else set()
         wanted |= {name for name, is_wanted in (("api", api), ("flower", flower)) if is_wanted}
         plan = make_plan(
             home,

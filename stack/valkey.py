@@ -2,6 +2,7 @@
 
 import signal
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 from schemas.errors import StackError
@@ -27,9 +28,9 @@ class ValkeyServer(EmbeddedServer):
         """The configuration, written by `prepare()`. It holds the password, so it is private."""
         return self.data_dir / "valkey.conf"
 
-    def prepare(self) -> None:
+    def prepare(self, *, taken: Collection[int] = ()) -> None:
         """Make the folder, the password, the port and the configuration."""
-        super().prepare()
+        super().prepare(taken=taken)
         settings = {
             "bind": LOOPBACK,
             "port": str(self.port),

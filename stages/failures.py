@@ -62,6 +62,11 @@ class FailureCategory(StrEnum):
     EXPANSION_SCHEMA_INVALID = "expansion_schema_invalid"
     EXPANSION_LLM_TIMEOUT = "expansion_llm_timeout"
     CORPUS_MISSING = "corpus_missing"
+    DOCUMENT_UNREADABLE = "document_unreadable"
+    REPAIR_REPLY_UNUSABLE = "repair_reply_unusable"
+    REPAIR_LLM_TIMEOUT = "repair_llm_timeout"
+    SELECT_REPLY_UNUSABLE = "select_reply_unusable"
+    SELECT_LLM_TIMEOUT = "select_llm_timeout"
     TOKEN_VECTORS_MISSING = "token_vectors_missing"
     NOTHING_RELEVANT = "nothing_relevant"
     TEMPLATE_INVALID = "template_invalid"
@@ -76,6 +81,8 @@ class FailureCategory(StrEnum):
     LLM_ERROR = "llm_error"
     TRANSPORT = "transport"
     WORKER_LOST = "worker_lost"
+    #: No failure: the stage was given back until its server of language models takes calls again.
+    LLM_LIMIT = "llm_limit"
     UNKNOWN = "unknown"
 
     @property
@@ -99,7 +106,9 @@ _FATAL: Final = frozenset(
     }
 )
 
-_WARNING: Final = frozenset({FailureCategory.GROUND_TRUTH_MISSING, FailureCategory.GROUND_TRUTH_INVALID})
+_WARNING: Final = frozenset(
+    {FailureCategory.GROUND_TRUTH_MISSING, FailureCategory.GROUND_TRUTH_INVALID, FailureCategory.LLM_LIMIT}
+)
 
 _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
     (errors.EmptyTranscriptError, FailureCategory.TRANSCRIPT_EMPTY),
@@ -118,6 +127,7 @@ _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
     (errors.ScoringSchemaError, FailureCategory.SCORING_SCHEMA_INVALID),
     (errors.ExpansionReplyError, FailureCategory.EXPANSION_SCHEMA_INVALID),
     (errors.CorpusMissingError, FailureCategory.CORPUS_MISSING),
+    (errors.DocumentError, FailureCategory.DOCUMENT_UNREADABLE),
     (errors.TokenVectorsMissingError, FailureCategory.TOKEN_VECTORS_MISSING),
     (errors.NothingRelevantError, FailureCategory.NOTHING_RELEVANT),
     (errors.TemplateError, FailureCategory.TEMPLATE_INVALID),
@@ -139,6 +149,9 @@ _PARSE_BY_STAGE: Final = {
     "score": FailureCategory.SCORING_JSON_PARSE,
     "expand": FailureCategory.EXPANSION_JSON_PARSE,
     "generate": FailureCategory.ANSWER_UNUSABLE,
+    "repair": FailureCategory.REPAIR_REPLY_UNUSABLE,
+    "select": FailureCategory.SELECT_REPLY_UNUSABLE,
+    "judge": FailureCategory.VALIDATION_JSON_PARSE,
 }
 
 _TIMEOUT_BY_STAGE: Final = {
@@ -149,6 +162,9 @@ _TIMEOUT_BY_STAGE: Final = {
     "score": FailureCategory.SCORING_LLM_TIMEOUT,
     "expand": FailureCategory.EXPANSION_LLM_TIMEOUT,
     "generate": FailureCategory.ANSWER_LLM_TIMEOUT,
+    "repair": FailureCategory.REPAIR_LLM_TIMEOUT,
+    "select": FailureCategory.SELECT_LLM_TIMEOUT,
+    "judge": FailureCategory.VALIDATION_LLM_TIMEOUT,
 }
 
 

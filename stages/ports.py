@@ -225,17 +225,31 @@ class ReferenceSearch(Protocol):
 
 
 class ChunkSearch(Protocol):
-    """Searches the chunks of corpora that have a vector."""
+    """Searches the chunks of corpora that have a vector.
 
-    async def dense(self, corpus_id: int, vectors: Vectors, *, limit: int) -> list[list[Hit]]:
+    Several corpora are searched as if one had all of their chunks, with the same scores; their languages are read by
+    one text search configuration. With `among` only these chunks are hits, with the scores that they have among all.
+    """
+
+    async def dense(
+        self, corpora: Sequence[int], vectors: Vectors, *, limit: int, among: Sequence[int] | None = None
+    ) -> list[list[Hit]]:
         """For each row of `vectors`, in order, the `limit` nearest chunks: cosine down, ties by chunk id.
 
         One round trip for all rows. Without rows, or with a limit of 0, the lists are empty, without a round trip.
-        Raises EmbeddingDimensionMismatchError when the rows have another dimension than the corpus.
+        Raises EmbeddingDimensionMismatchError when the rows have another dimension than a corpus.
         """
         ...
 
-    async def lexical(self, corpus_id: int, texts: Sequence[str], *, limit: int, scorer: str) -> list[list[Hit]]:
+    async def lexical(
+        self,
+        corpora: Sequence[int],
+        texts: Sequence[str],
+        *,
+        limit: int,
+        scorer: str,
+        among: Sequence[int] | None = None,
+    ) -> list[list[Hit]]:
         """For each text, in order, the `limit` best chunks by full text: the scorer's score down, ties by chunk id.
 
         `scorer` is `bm25`, `websearch` or `cover_density`; another name raises ValueError. A chunk that the text does
@@ -245,7 +259,7 @@ class ChunkSearch(Protocol):
         ...
 
     async def lexical_scores(
-        self, corpus_id: int, text: str, chunk_ids: Sequence[int], *, scorer: str
+        self, corpora: Sequence[int], text: str, chunk_ids: Sequence[int], *, scorer: str
     ) -> dict[int, float]:
         """The scores of `lexical` for these chunks, whatever their rank, by chunk id.
 

@@ -38,10 +38,14 @@ UNAVAILABLE_ERRORS: Final[tuple[type[BaseException], ...]] = (
     ConnectionError,
     OSError,
     TimeoutError,
+    asyncpg.QueryCanceledError,
 )
 
 #: What a database can answer with, and what the way to it can break with: for loops that have to outlive both.
 DATABASE_ERRORS: Final[tuple[type[BaseException], ...]] = (*UNAVAILABLE_ERRORS, asyncpg.PostgresError)
+
+#: What asyncpg meets behind a pooler that gives each transaction another session.
+_SHARED_SESSION_ERRORS: Final = (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError)
 
 #: A stored result took minutes, or money: it is worth a longer wait than a question is.
 RESULT_RETRY_SECONDS = 300.0
@@ -49,6 +53,10 @@ RESULT_RETRY_SECONDS = 300.0
 _STATEMENT_SECONDS = 30.0
 _CONNECT_SECONDS = 5.0
 _CLOSE_SECONDS = 5.0
+
+
+class StatementTimeoutError(TimeoutError):
+    """A statement was not answered in the time it has. Whether it was carried out is not known."""
 
 
 class Condition(NamedTuple):
@@ -66,6 +74,17 @@ _CONDITIONS: Final[tuple[tuple[type[BaseException], Condition], ...]] = (
     (asyncpg.ReadOnlySQLTransactionError, Condition("is read-only", "Name the primary in DATABASE_URL.")),
     (asyncpg.PostgresSystemError, Condition("cannot read or write its files", "See its log.")),
     (asyncpg.TransactionRollbackError, Condition("preferred another transaction", "Try again.")),
+    (
+        asyncpg.QueryCanceledError,
+        Condition("cancelled a statement", "Try again; its statement_timeout may be too short for ragq, or unset it."),
+    ),
+    (
+        StatementTimeoutError,
+        Condition(
+            "did not answer a statement in time",
+            "It is busy, waits for a lock, or hangs: `ragq ps` shows the state of the stack. Try again.",
+        ),
+    ),
 )
 
 _AWAY: Final = Condition("cannot be reached", "`ragq ps` shows the state of the stack; `ragq up` starts it.")
@@ -85,6 +104,21 @@ class DatabaseUnavailableError(RagqError, ConnectionError):
         super().__init__(f"For {retry_for_s:g} s the database {found.words} ({type(last).__name__}). {found.remedy}")
 
 
+class PoolerError(RagqError):
+    """DATABASE_URL names a pooler that does not keep a session for its client."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "DATABASE_URL names a pooler in transaction mode, such as PgBouncer, which keeps no prepared statements. "
+            "Name Postgres itself in DATABASE_URL, and the pooler in RAGQ_DATABASE_POOLER_URL."
+        )
+
+
+def bulk_seconds(rows: int) -> float:
+    """How long a statement that writes so many rows may take: a slow disk under load writes a thousand in a second."""
+    return _STATEMENT_SECONDS + rows / 1000
+
+
 def asyncpg_url(database_url: str) -> str:
     """The URL without the name of a driver.
 
@@ -98,25 +132,35 @@ def asyncpg_url(database_url: str) -> str:
 class Database:
     """A pool of connections that lives as long as the event loop that uses it."""
 
-    def __init__(self, database_url: str, *, pool_size: int = 4, application_name: str = "ragq") -> None:
+    def __init__(
+        self,
+        database_url: str,
+        *,
+        pool_size: int = 4,
+        application_name: str = "ragq",
+        pooler_url: str | None = None,
+    ) -> None:
+        """`pooler_url` is the same database behind PgBouncer in transaction mode: the pool then connects to it."""
         self.url = database_url
         self._unreachable_at: float | None = None
+        options = {
+            "timeout": _CONNECT_SECONDS,
+            "command_timeout": _STATEMENT_SECONDS,
+            "server_settings": {"application_name": application_name},
+        }
+        self._is_pooled = pooler_url is not None
+        self._connect_direct = partial(asyncpg.connect, asyncpg_url(database_url), **options)
         self._create_pool = partial(
             asyncpg.create_pool,
-            asyncpg_url(database_url),
+            asyncpg_url(pooler_url or database_url),
             min_size=0,
             max_size=pool_size,
             max_inactive_connection_lifetime=0,
             init=_prepare,
             reset=_leave_as_it_is,
-            timeout=_CONNECT_SECONDS,
-            command_timeout=_STATEMENT_SECONDS,
-            server_settings={
-                "application_name": application_name,
-                # Without iterative scans a selective filter on an HNSW index gives too few rows or none.
-                "hnsw.iterative_scan": "strict_order",
-                "hnsw.ef_search": "100",
-            },
+            **options,
+            # The next transaction may be in another session, which knows no statement that was prepared in this one.
+            **({"statement_cache_size": 0} if self._is_pooled else {}),
         )
         self._pool: asyncpg.Pool | None = None
         self._opening = asyncio.Lock()
@@ -130,23 +174,44 @@ class Database:
     async def connection(self) -> AsyncIterator[Connection]:
         """An asyncpg connection in autocommit mode. A connection that broke leaves the pool.
 
-        JSON goes in as text and comes out as Python values; vectors go in and come out as pgvector's Vector.
+        JSON goes in as text and comes out as Python values; vectors go in and come out as pgvector's Vector. Raises
+        StatementTimeoutError for a statement that takes longer than 30 seconds, or than its own timeout.
         """
         try:
             pool = await self._open()
             lent = await pool.acquire(timeout=_STATEMENT_SECONDS)
+        except _SHARED_SESSION_ERRORS:
+            raise PoolerError from None
         except DATABASE_ERRORS:
             self._unreachable_at = time.monotonic()
             raise
         try:
             yield lent
-        except (TimeoutError, asyncio.CancelledError, asyncpg.ReadOnlySQLTransactionError):
+        except _SHARED_SESSION_ERRORS:
+            raise PoolerError from None
+        except (TimeoutError, asyncio.CancelledError, asyncpg.ReadOnlySQLTransactionError) as error:
             # The statement may never be answered; the next user of this connection would wait too. And a server that
             # became a standby keeps its connections: only a new one finds the primary.
             lent.terminate()
+            if isinstance(error, TimeoutError):
+                raise StatementTimeoutError from error
             raise
         finally:
             await pool.release(lent)
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Connection]:
+        """A connection whose session is its own, for what outlives a transaction, such as a lock of the session."""
+        if not self._is_pooled:
+            async with self.connection() as connection:
+                yield connection
+            return
+        connection = await self._connect_direct()
+        try:
+            await _prepare(connection)
+            yield connection
+        finally:
+            connection.terminate()
 
     async def _open(self) -> asyncpg.Pool:
         """The pool. It connects when a connection is asked for, and not before."""
@@ -155,17 +220,24 @@ class Database:
                 self._pool = await self._create_pool()
             return self._pool
 
-    async def with_retry(self, work: Callable[[Connection], Awaitable[Result]], *, retry_for_s: float = 30.0) -> Result:
+    async def with_retry(
+        self,
+        work: Callable[[Connection], Awaitable[Result]],
+        *,
+        retry_for_s: float = 30.0,
+        in_session: bool = False,
+    ) -> Result:
         """Run an idempotent group of statements, again and again while the database cannot be used.
 
-        Waits between tries grow from 50 ms to 1 s. After `retry_for_s` seconds DatabaseUnavailableError is raised.
+        Waits between tries grow from 50 ms to 1 s. After `retry_for_s` seconds DatabaseUnavailableError is raised. With
+        `in_session` the connection is one of `session()`.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + retry_for_s
         wait_s = 0.05
         while True:
             try:
-                async with self.connection() as connection:
+                async with self.session() if in_session else self.connection() as connection:
                     return await work(connection)
             except UNAVAILABLE_ERRORS as error:
                 lost = error

@@ -1,22 +1,40 @@
 """Brings a database to the newest revision. The same code serves `ragq migrate`, `ragq up` and the tests."""
 
 import asyncio
+import random
+import time
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 
+import asyncpg
 from alembic import command
 from alembic.config import Config
 from alembic.script.revision import ResolutionError
 from alembic.util import CommandError
-from sqlalchemy import Connection, make_url
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from schemas.errors import StackError
-from store.database import Database
+from store.database import Database, asyncpg_url
 from store.seeds import seed
 
 _NEWEST = "head"
+#: A migration whose table is in use tries for as long.
+_LOCK_SECONDS = 300.0
+_LOCK_PAUSE_SECONDS = 1.0
+
+
+class TablesBusyError(StackError):
+    """A table was in use for as long as a migration tried to change it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"For {_LOCK_SECONDS:g} s a table that a migration changes was in use. Stop the workers with `ragq down`, "
+            "or end the long transactions that pg_stat_activity shows, and run `ragq migrate` again."
+        )
 
 
 class NewerTablesError(StackError):
@@ -74,11 +92,24 @@ def _run(database_url: str, action: Callable[[Config], object]) -> None:
         action(config)
 
     async def connected() -> None:
-        engine = create_async_engine(make_url(database_url).set(drivername="postgresql+asyncpg"), poolclass=NullPool)
+        # By asyncpg's own reading of the URL, which knows `sslmode` and `sslrootcert`.
+        connect = partial(asyncpg.connect, asyncpg_url(database_url))
+        engine = create_async_engine("postgresql+asyncpg://", async_creator=connect, poolclass=NullPool)
         try:
-            async with engine.begin() as connection:
+            async with engine.connect() as connection:
                 await connection.run_sync(on_connection)
+                await connection.commit()
         finally:
             await engine.dispose()
 
-    asyncio.run(connected())
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            return asyncio.run(connected())
+        except DBAPIError as error:
+            # What was applied before stays; the next try continues with the migration that could not lock its table.
+            if not isinstance(error.orig.__cause__ if error.orig else None, asyncpg.LockNotAvailableError):
+                raise
+        if time.monotonic() > deadline:
+            raise TablesBusyError
+        time.sleep(_LOCK_PAUSE_SECONDS * random.uniform(0.5, 1.5))

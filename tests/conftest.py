@@ -28,7 +28,7 @@ _FIRST = ("tests/browser/", "tests/chaos/", "tests/acceptance/", "tests/cli/", "
 
 
 #: They change what stages do when they are imported, which is for workers to do.
-collect_ignore_glob = ["acceptance/*exploding_*.py", "acceptance/unfit_*.py"]
+collect_ignore_glob = ["acceptance/*exploding_*.py", "acceptance/*holding_*.py", "acceptance/unfit_*.py"]
 
 
 def pytest_configure(config: pytest.Config) -> None:

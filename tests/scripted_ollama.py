@@ -29,7 +29,11 @@ class ScriptedReply:
     delay_s: float = 0.0
     hang_up: bool = False
     """Close the connection without a word; a stream, after its first piece."""
+    stream_error: str = ""
+    """The error with which a stream ends after its pieces, instead of an end."""
     stop_reason: str = "stop"
+    retry_after: str = ""
+    """The header Retry-After of a status other than 200."""
     piece_delay_s: float = 0.0
     """What a stream waits after each piece, which is a word."""
 
@@ -54,15 +58,17 @@ class ScriptedModel:
 
 
 class ScriptedOllama:
-    """The server, on a free port of loopback from `with` to the end of the block. Each test makes its own models."""
+    """The server, on a free port from `with` to the end of the block. Each test makes its own models."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1") -> None:
         self.models: dict[str, ScriptedModel] = {}
         self.digests: dict[str, str] = {}
         """Other digests than those of the names."""
+        self.requests: list[tuple[str, Any]] = []
+        """Path and body of every POST, in order."""
         self.closing = threading.Event()
         self._numbers = itertools.count(1)
-        self._server = _Server(self)
+        self._server = _Server(self, host)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="scripted ollama")
 
     @property
@@ -94,9 +100,9 @@ class ScriptedOllama:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, script: ScriptedOllama) -> None:
+    def __init__(self, script: ScriptedOllama, host: str) -> None:
         self.script = script
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__((host, 0), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Some tests disconnect their client on purpose."""
@@ -112,13 +118,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.script.requests.append((self.path, asked))
         model = self.server.script.models.get(asked["model"])
         if model is None:
-            self._send(404, {"error": "model not found"})
+            self._send(404, {"error": f"model '{asked['model']}' not found"})
         elif self.path == "/api/show":
-            self._send(200, {"model_info": {"scripted.context_length": 32_768}})
+            self._send(200, _shown())
         elif self.path == "/api/embed":
-            self._send(200, {"model": model.name, "embeddings": [hash_vector(text) for text in asked["input"]]})
+            texts = [asked["input"]] if isinstance(asked["input"], str) else asked["input"]
+            rows = [hash_vector(text) for text in texts]
+            self._send(200, {"model": model.name, "embeddings": rows, "prompt_eval_count": 5, **_TIMES})
         else:
             self._chat(model, "\n".join(message["content"] for message in asked["messages"]), asked.get("stream", True))
 
@@ -131,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif reply.hang_up:
             self.close_connection = True
         elif reply.status != 200:
-            self._send(reply.status, {"error": reply.text})
+            self._send(reply.status, {"error": reply.text}, retry_after=reply.retry_after)
         else:
             self._send(200, _reply(model.name, reply.text, reply.stop_reason))
 
@@ -142,15 +151,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.close_connection = True
         pieces = re.findall(r"\s*\S+", reply.text)[: 1 if reply.hang_up else None]
-        lines = [_reply(model.name, piece) | {"done": False} for piece in pieces]
-        for line in lines if reply.hang_up else [*lines, _reply(model.name, "", reply.stop_reason)]:
+        lines = [_event(model.name, piece) | {"done": False} for piece in pieces]
+        end = {"error": reply.stream_error} if reply.stream_error else _reply(model.name, "", reply.stop_reason)
+        for line in lines if reply.hang_up else [*lines, end]:
             self.wfile.write(json.dumps(line).encode() + b"\n")
             self.wfile.flush()
             self.server.script.closing.wait(reply.piece_delay_s)
 
-    def _send(self, status: int, body: dict[str, Any]) -> None:
+    def _send(self, status: int, body: dict[str, Any], *, retry_after: str = "") -> None:
         encoded = json.dumps(body).encode()
         self.send_response(status)
+        if retry_after:
+            self.send_header("Retry-After", retry_after)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(encoded)))
         self.end_headers()
@@ -160,17 +172,43 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
+_MADE_AT = "2026-01-01T00:00:00Z"
+_TIMES = {"total_duration": 1000, "load_duration": 0}
+_DETAILS = {
+    "parent_model": "",
+    "format": "gguf",
+    "family": "scripted",
+    "families": ["scripted"],
+    "parameter_size": "1B",
+    "quantization_level": "",
+}
+
+
 def _listed(name: str, digest: str | None) -> dict[str, Any]:
-    return {"model": name, "name": name, "digest": digest or f"sha256:{name}", "size": 1, "details": {}}
+    named = {"model": name, "name": name, "digest": digest or f"sha256:{name}"}
+    return named | {"size": 1, "modified_at": _MADE_AT, "details": _DETAILS}
+
+
+def _shown() -> dict[str, Any]:
+    return {
+        "modified_at": _MADE_AT,
+        "details": _DETAILS,
+        "capabilities": ["completion", "embedding"],
+        "model_info": {"scripted.context_length": 32_768},
+    }
+
+
+def _event(model: str, text: str) -> dict[str, Any]:
+    return {"model": model, "created_at": _MADE_AT, "message": {"role": "assistant", "content": text}}
 
 
 def _reply(model: str, text: str, stop_reason: str = "stop") -> dict[str, Any]:
-    return {
-        "model": model,
-        "created_at": "2026-01-01T00:00:00Z",
-        "message": {"role": "assistant", "content": text},
+    return _event(model, text) | {
         "done": True,
         "done_reason": stop_reason,
         "prompt_eval_count": 100,
+        "prompt_eval_duration": 500,
         "eval_count": 5,
+        "eval_duration": 500,
+        **_TIMES,
     }

@@ -6,6 +6,7 @@ from celery import Celery
 from kombu import Exchange, Queue
 
 from schemas.chains import STAGES
+from stack import broker_tls
 from workers.monitor_events import BatchedEvents
 from workers.priorities import PRIORITIES
 
@@ -14,14 +15,12 @@ KEY_PREFIX = "ragq:"
 
 _EXCHANGE = Exchange("ragq", type="direct")
 
-#: Liveness is the business of leases in Postgres; the broker's own redelivery is only the last resort.
-VISIBILITY_TIMEOUT_SECONDS = 3600
-
 
 def make_app(broker_url: str) -> Celery:
     """The application on one broker, with the settings that were measured to lose nothing."""
-    app = Celery("ragq", broker=broker_url)
-    app.conf.update(_settings(broker_url))
+    address = broker_tls.address(broker_url)
+    app = Celery("ragq", broker=address.url)
+    app.conf.update(_settings(broker_url), broker_use_ssl=address.tls)
     return app
 
 
@@ -30,6 +29,7 @@ def make_worker_app(broker_url: str) -> Celery:
     app = make_app(broker_url)
     # To announce that the next stage was sent costs more than to send it; a submission is still announced.
     app.conf.task_send_sent_event = False
+    app.conf.worker_pool = "workers.stage_pool:StagePool"
     app.steps["consumer"].add(BatchedEvents)
     return app
 
@@ -61,17 +61,17 @@ def _settings(broker_url: str) -> dict[str, Any]:
         "worker_soft_shutdown_timeout": 10,
         "task_publish_retry_policy": {"max_retries": 3, "interval_start": 0, "interval_step": 0.2, "interval_max": 1},
     }
-    if broker_url.startswith(("redis", "rediss", "unix", "redis+socket")):
+    if broker_url.startswith("redis"):
         settings["broker_transport"] = "workers.broker:Transport"
         settings["broker_transport_options"] = {
             "global_keyprefix": KEY_PREFIX,
             "priority_steps": list(PRIORITIES),
-            "visibility_timeout": VISIBILITY_TIMEOUT_SECONDS,
-            "unacked_restore_interval": 5,
-            "unacked_restore_throttle": 1,
             "socket_timeout": 10,
             "socket_connect_timeout": 3,
             "socket_keepalive": True,
             "health_check_interval": 10,
         }
+    else:
+        # As with Redis, no call waits forever for a broker that has stopped answering.
+        settings["broker_transport_options"] = {"write_timeout": 10}
     return settings

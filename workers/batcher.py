@@ -27,6 +27,9 @@ _NOTHING = np.empty(0, dtype=np.float32)
 #: Texts that are sorted by length and encoded together. More would make the first of them wait for the last.
 MOST_TEXTS = 128
 
+#: Passes of indexing wait at most so long, each, for work in this process that somebody waits for.
+_LONGEST_PAUSE_S = 0.25
+_LOOK_S = 0.01
 
 #: So many times fewer texts and tokens are taken at once where others may come first and wait for them.
 SHORTER = 2
@@ -82,18 +85,22 @@ class Batcher:
         token_budget: int,
         max_waiting: int = 512,
         is_crowded: Callable[[], bool] = lambda: False,
+        is_awaited: Callable[[], bool] = lambda: False,
     ) -> None:
         """`token_budget` bounds one pass: texts times the length of the longest. A single longer text goes alone.
 
         Passes of indexing have a half of it.
 
         `is_crowded` returns whether other tasks are in flight, whose texts are worth `window_s` seconds of waiting.
+        `is_awaited` returns whether a stage of work that comes first is in flight. Between two passes of indexing, the
+        cores are left to it for a quarter of a second at most.
         At most `max_waiting` requests wait; further callers wait for a place first.
         """
         self.encoder = encoder
         self._window_s = window_s
         self._token_budget = token_budget
         self._is_crowded = is_crowded
+        self._is_awaited = is_awaited
         self._places = asyncio.Semaphore(max_waiting)
         self._waiting: dict[int, deque[_Request]] = {priority: deque() for priority in PRIORITIES}
         self._finished = 0
@@ -179,7 +186,7 @@ class Batcher:
 
     def _next(self, priority: int) -> list[_Request]:
         waiting = self._waiting[priority]
-        most = MOST_TEXTS if priority == FIRST else MOST_TEXTS // SHORTER
+        most = _at_once(MOST_TEXTS, priority)
         taken: list[_Request] = []
         texts = 0
         while waiting and (not taken or texts + len(waiting[0].texts) <= most):
@@ -221,10 +228,8 @@ class Batcher:
             self._note_long_texts(request, tokens, limit)
             places += [_Text(request, position, seen) for position, seen in enumerate(seen_tokens(tokens, limit))]
         ordered = sorted(places, key=lambda text: text.tokens)
-        budget = self._token_budget if priority == FIRST else max(1, self._token_budget // SHORTER)
-        for batch in passes(ordered, budget):
-            while await self._answer_first(PRIORITIES[: PRIORITIES.index(priority)]):
-                pass
+        for batch in passes(ordered, _at_once(self._token_budget, priority)):
+            await self._give_way(PRIORITIES[: PRIORITIES.index(priority)])
             wanted = [text for text in batch if not text.request.is_over]
             if not wanted:
                 continue
@@ -233,6 +238,15 @@ class Batcher:
             for text, row in zip(wanted, rows, strict=True):
                 text.request.rows[text.position] = row
         log.info("texts_encoded", requests=len(requests), texts=len(texts), passes=self.encoder.forward_passes - before)
+
+    async def _give_way(self, priorities: Sequence[int]) -> None:
+        clock = asyncio.get_running_loop().time
+        until = clock() + _LONGEST_PAUSE_S
+        # What is in flight changes without an event.
+        while await self._answer_first(priorities) or (  # noqa: ASYNC110
+            priorities and self._is_awaited() and clock() < until
+        ):
+            await asyncio.sleep(_LOOK_S)
 
     def _count(self, texts: list[str]) -> tuple[list[int], int | None]:
         return self.encoder.count_whole_tokens(texts), self.encoder.max_tokens
@@ -251,6 +265,10 @@ class Batcher:
                     limit=limit,
                 )
             )
+
+
+def _at_once(most: int, priority: int) -> int:
+    return most if priority == FIRST else max(1, most // SHORTER)
 
 
 def passes(ordered: Sequence[_Text], token_budget: int) -> Iterator[list[_Text]]:

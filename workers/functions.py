@@ -16,6 +16,8 @@ FOLDERS: Final = {
     ("index", "chunk_scores"): "chunk_scores",
     ("index", "corpus"): "corpora",
     ("index", "tags"): "vocabularies",
+    ("work", "document"): "documents",
+    ("evaluation", "answers"): "evaluations",
 }
 
 

@@ -4,6 +4,7 @@ It has its own thread, loop and connection, so that neither model work nor a ful
 """
 
 import asyncio
+import time
 
 import structlog
 
@@ -23,6 +24,7 @@ class Leases:
         self._lease_s = lease_s
         self._heartbeat_s = heartbeat_s
         self._held: dict[int, Claim] = {}
+        self._released: dict[str, float] = {}
         self._thread = LoopThread("heartbeat")
         essential(self._thread.submit(self._beat(database_url)), "heartbeat")
 
@@ -31,6 +33,12 @@ class Leases:
         """Stages held now."""
         return len(self._held)
 
+    def kinds(self, within_s: float) -> set[str]:
+        """The kinds of the jobs whose stages are held, or were until so many seconds ago."""
+        since = time.monotonic() - within_s
+        lately = {kind for kind, released in list(self._released.items()) if released > since}
+        return lately | {claim.kind for claim in list(self._held.values())}
+
     def hold(self, claim: Claim) -> None:
         """Renew the lease of a claim from now on."""
         self._held[claim.attempt_id] = claim
@@ -38,6 +46,7 @@ class Leases:
     def release(self, claim: Claim) -> None:
         """Renew it no more."""
         self._held.pop(claim.attempt_id, None)
+        self._released[claim.kind] = time.monotonic()
 
     def stop(self) -> None:
         """End the heartbeat."""

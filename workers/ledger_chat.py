@@ -10,6 +10,10 @@ from stages.ports import ChatModel, OnText
 from stages.texts.storable import storable
 from store.database import RESULT_RETRY_SECONDS, Connection, Database
 from store.runs import ledger
+from store.runs.llm_permits import Caller
+from store.runs.stages import Claim
+from workers import traces
+from workers.call_limits import CallLimits
 from workers.frozen_models import FrozenModels
 
 
@@ -17,8 +21,18 @@ class CallingAttempt(NamedTuple):
     """The attempt of a stage that makes calls."""
 
     attempt_id: int
-    run_id: int
+    caller: Caller
     draw: int = 0
+
+    @property
+    def run_id(self) -> int:
+        """The run of the stage."""
+        return self.caller.run_id
+
+    @classmethod
+    def of(cls, claim: Claim, draw: int = 0) -> "CallingAttempt":
+        """The attempt that a claim opened."""
+        return cls(claim.attempt_id, Caller(claim.run_id, claim.job_id, claim.stage, claim.fence), draw)
 
 
 class InFlightCalls:
@@ -45,12 +59,14 @@ class LedgerChat:
         attempt: CallingAttempt,
         in_flight: InFlightCalls,
         frozen: FrozenModels,
+        limits: CallLimits,
     ) -> None:
         self._chat = chat
         self._database = database
         self._attempt = attempt
         self._in_flight = in_flight
         self._frozen = frozen
+        self._limits = limits
 
     async def identity(self, model: str) -> ModelIdentity:
         """See ChatModel."""
@@ -59,11 +75,11 @@ class LedgerChat:
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """The kept answer, or the model's, which is kept before it is used.
 
-        Raises ModelChangedError when the model is another one than the run began with.
+        Raises ModelChangedError when the model is another one than the run began with, and what CallLimits raises.
         """
         call = call.model_copy(update={"draw": self._attempt.draw})
         try:
-            served_by = await self._chat.identity(call.model)
+            served_by = await self._limits.look_up(self._attempt.caller, lambda: self._chat.identity(call.model))
         except ModelMissingError as missing:
             await self._frozen.check_missing(self._attempt.run_id, missing)
             raise
@@ -89,7 +105,12 @@ class LedgerChat:
         kept = await self._database.with_retry(find)
         if kept is not None:
             return kept, True
-        reply = await self._chat.chat(call, on_text)
+        reply = await self._limits.ask(
+            self._attempt.caller,
+            served_by.server,
+            call,
+            lambda: traces.model_call(call, served_by, lambda: self._chat.chat(call, on_text)),
+        )
         reply = reply.model_copy(update={"text": storable(reply.text)})
         paid = await self._database.with_retry(
             lambda connection: ledger.keep(connection, key, call, reply, served_by), retry_for_s=RESULT_RETRY_SECONDS

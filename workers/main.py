@@ -15,7 +15,7 @@ from stages import failures
 from workers import process
 from workers.app import make_worker_app
 from workers.crashpoints import crash_point
-from workers.stage_task import run_stage
+from workers.stage_task import StageTask, run_stage
 
 log = structlog.get_logger(__name__)
 
@@ -23,7 +23,7 @@ app = make_worker_app(connections(merged(os.environ, ENV_FILE)).redis_url)
 
 
 def _define(stage: str) -> None:
-    @app.task(name=f"ragq.{stage}", bind=True)
+    @app.task(name=f"ragq.{stage}", bind=True, base=StageTask)
     def task(self: Any, *, run: int, job: int, subject: str) -> None:
         run_stage(self, stage, job)
 
@@ -39,11 +39,11 @@ def _configure_logging(**_: Any) -> None:
 
 
 @signals.worker_ready.connect
-def _start(**_: Any) -> None:
-    # The reaper and the heartbeat have to run before the first task comes.
+def _start(sender: Any = None, **_: Any) -> None:
+    # The dispatcher and the heartbeat have to run before the first task comes.
     try:
-        process.current(app)
-    except Exception as error:  # noqa: BLE001  (Celery would log it and run on, without a reaper and a heartbeat)
+        process.current(app, concurrency=sender.pool.limit or 1)
+    except Exception as error:  # noqa: BLE001  (Celery would log it and run on, without dispatcher and heartbeat)
         log.critical("worker_cannot_start", error_type=failures.type_name(error), error=failures.shown_message(error))
         raise SystemExit(1) from None
 

@@ -1,37 +1,45 @@
 """Chains as messages. A chain is always built from rows, and a message is a few ids.
 
-Sending is never the truth of anything: a stage row that is ready is due whether or not its message arrived, and the
-reaper sends again what seems lost. So a broker that is down costs time, not work.
+Sending is never the truth of anything: a stage row that is ready is due whether or not its message arrived, and what
+seems lost is sent again. So a broker that is down costs time, not work.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
+import amqp
 import redis
 from celery import Celery, chain
 from kombu.exceptions import KombuError
 
+from schemas.chains import INDEXING
 from store.runs.pending_chains import PendingChain
-from workers.priorities import priority_of
+from workers.priorities import BACKGROUND, NORMAL
 
-#: What is raised when the broker cannot be reached or refuses; kombu lets some errors of Redis through as they are.
-BROKER_ERRORS: Final[tuple[type[BaseException], ...]] = (KombuError, OSError, redis.RedisError)
+#: What is raised when the broker cannot be reached or refuses; kombu lets some errors through as they are.
+BROKER_ERRORS: Final[tuple[type[BaseException], ...]] = (KombuError, OSError, redis.RedisError, amqp.AMQPError)
 
 
-def send(app: Celery, due: Sequence[PendingChain]) -> int:
-    """Send a message for each chain, in order. How many were sent: fewer than asked when the broker went away."""
+def send(app: Celery, due: Sequence[PendingChain], priorities: Mapping[int, int] = MappingProxyType({})) -> int:
+    """Send a message for each chain, in order, with the priority of its job where that has one.
+
+    How many were sent: fewer than asked when the broker went away.
+    """
     sent = 0
     try:
         with app.producer_or_acquire() as producer:
             for pending in due:
-                _chain(app, pending).apply_async(producer=producer, root_id=f"r{pending.run_id}")
+                usual = BACKGROUND if pending.kind in INDEXING else NORMAL
+                messages = _chain(app, pending, priorities.get(pending.job_id, usual))
+                messages.apply_async(producer=producer, root_id=f"r{pending.run_id}")
                 sent += 1
     except BROKER_ERRORS:
         return sent
     return sent
 
 
-def _chain(app: Celery, pending: PendingChain) -> chain:
+def _chain(app: Celery, pending: PendingChain, priority: int) -> chain:
     return chain(
         *(
             app.signature(
@@ -41,7 +49,7 @@ def _chain(app: Celery, pending: PendingChain) -> chain:
                 options={
                     "task_id": f"j{pending.job_id}:{stage.stage}:{stage.attempt}",
                     "queue": stage.stage,
-                    "priority": priority_of(pending.kind),
+                    "priority": priority,
                 },
             )
             for stage in pending.stages

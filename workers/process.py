@@ -1,4 +1,4 @@
-"""What one worker process keeps between tasks: a loop, a database pool, its leases, the reaper and the adapters.
+"""What one worker process keeps between tasks: a loop, a database pool, its leases, the dispatcher and the adapters.
 
 Built on first use and keyed by process id, because a forked child must not share a parent's connections.
 """
@@ -7,6 +7,7 @@ import asyncio
 import os
 import socket
 import threading
+from contextlib import suppress
 from uuid import uuid4
 
 import structlog
@@ -19,14 +20,23 @@ from stack.environment import this_environment
 from stages.server_names import server_name
 from store.database import Database
 from store.runs import workers
+from workers import traces
+from workers.dispatcher import Dispatcher
 from workers.functions import FUNCTIONS
 from workers.leases import Leases
 from workers.loop import LoopThread, essential
+from workers.priorities import FIRST, priority_of
+from workers.purge_schedule import PurgeSchedule
 from workers.reaper import Reaper
 from workers.runner import StageRunner
+from workers.watchdog import Watchdog
+from workers.watchdog_orders import Orders
 from workers.wiring import Wiring
 
 log = structlog.get_logger(__name__)
+
+#: What lies at most between two stages of a job that somebody waits for, also where another worker runs one of them.
+_BETWEEN_STAGES_S = 0.2
 
 _lock = threading.Lock()
 _current: "tuple[int, WorkerProcess] | None" = None
@@ -35,7 +45,7 @@ _current: "tuple[int, WorkerProcess] | None" = None
 class WorkerProcess:
     """This process, ready to run stages."""
 
-    def __init__(self, app: Celery, settings: ProcessSettings, servers: Connections) -> None:
+    def __init__(self, app: Celery, settings: ProcessSettings, servers: Connections, *, concurrency: int) -> None:
         self.worker_id = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:6]}"
         self.stop_s = settings.ragq_stop_seconds
         self.loop = LoopThread("ragq")
@@ -46,11 +56,25 @@ class WorkerProcess:
             heartbeat_s=settings.ragq_heartbeat_seconds,
         )
         try:
-            self.loop.run(self._build(app, settings, servers))
+            traces.start(os.environ)
+            self.loop.run(self._build(app, settings, servers, concurrency))
         except BaseException:
             self._leases.stop()
             self.loop.stop()
             raise
+        self._watchdog = Watchdog(
+            self.loop,
+            Orders(
+                pid=os.getpid(),
+                worker_id=self.worker_id,
+                database_url=servers.database_url,
+                lease_s=settings.ragq_lease_seconds,
+                heartbeat_s=settings.ragq_heartbeat_seconds,
+                hung_s=settings.ragq_hung_seconds,
+                log_level=settings.log_level,
+                log_format=settings.log_format,
+            ),
+        )
 
     def give_back(self) -> None:
         """Give back every stage that is held, and claim no more."""
@@ -59,11 +83,18 @@ class WorkerProcess:
     def stop(self) -> None:
         """Close connections and end the threads. Leases that are still held run out."""
         self.loop.run(self._close())
+        traces.stop()
+        self._watchdog.stop()
         self._leases.stop()
         self.loop.stop()
 
-    async def _build(self, app: Celery, settings: ProcessSettings, servers: Connections) -> None:
-        self._database = Database(servers.database_url, pool_size=settings.ragq_database_pool)
+    async def _build(self, app: Celery, settings: ProcessSettings, servers: Connections, concurrency: int) -> None:
+        self._database = Database(
+            servers.database_url,
+            pool_size=settings.ragq_database_pool,
+            pooler_url=settings.ragq_database_pooler_url,
+        )
+        cluster = server_name(servers.redis_url)
         await self._database.with_retry(
             lambda connection: workers.enroll(
                 connection,
@@ -73,10 +104,16 @@ class WorkerProcess:
                 stages=sorted(queue.name for queue in app.amqp.queues.consume_from.values()),
                 environment=this_environment(),
                 servers=_servers(settings, servers),
+                concurrency=concurrency,
+                broker=cluster,
             )
         )
         self._wiring = Wiring(
-            settings, self._database, ollama_url=servers.ollama_url, is_crowded=lambda: self._leases.count > 1
+            settings,
+            self._database,
+            ollama_url=servers.ollama_url,
+            is_crowded=lambda: self._leases.count > 1,
+            is_awaited=lambda: FIRST in map(priority_of, self._leases.kinds(_BETWEEN_STAGES_S)),
         )
         self.runner = StageRunner(
             self._database,
@@ -89,19 +126,26 @@ class WorkerProcess:
             max_interruptions=settings.ragq_max_interruptions,
         )
         reaper = Reaper(
-            app,
             self._database,
-            every_s=settings.ragq_reaper_seconds,
             lease_s=settings.ragq_lease_seconds,
             grace_s=settings.ragq_republish_seconds,
             max_interruptions=settings.ragq_max_interruptions,
         )
-        self._reaping = asyncio.get_running_loop().create_task(reaper.run())
-        essential(self._reaping, "reaper")
+        self._dispatcher = Dispatcher(
+            app, self._database, reaper, cluster=cluster, every_s=settings.ragq_reaper_seconds
+        )
+        self._dispatching = asyncio.get_running_loop().create_task(self._dispatcher.run())
+        essential(self._dispatching, "dispatcher")
+        schedule = PurgeSchedule(self._database, settings.retention)
+        self._purging = asyncio.get_running_loop().create_task(schedule.run())
         log.info("worker_enrolled", worker=self.worker_id)
 
     async def _close(self) -> None:
-        self._reaping.cancel()
+        for task in (self._dispatching, self._purging):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        self._dispatcher.close()
         await self._wiring.close()
         await self._database.close()
 
@@ -116,13 +160,17 @@ def _servers(settings: ProcessSettings, servers: Connections) -> dict[str, str |
     return {name: url and server_name(url) for name, url in urls.items()}
 
 
-def current(app: Celery) -> WorkerProcess:
-    """The process that this code runs in; built at the first call."""
+def current(app: Celery, *, concurrency: int = 0) -> WorkerProcess:
+    """The process that this code runs in; built at the first call.
+
+    `concurrency` is how many stages it runs at a time; 0 in a forked child, which its parent counts.
+    """
     global _current
     with _lock:
         if _current is None or _current[0] != os.getpid():
             settings = ProcessSettings.from_environment(os.environ, ENV_FILE)
-            _current = (os.getpid(), WorkerProcess(app, settings, connections(merged(os.environ, ENV_FILE))))
+            servers = connections(merged(os.environ, ENV_FILE))
+            _current = (os.getpid(), WorkerProcess(app, settings, servers, concurrency=concurrency))
         return _current[1]
 
 

@@ -1,82 +1,64 @@
-"""Gives work back that its worker lost, and sends messages again that seem lost. One runs in every worker.
+"""Gives work back that its worker lost, and puts jobs back into the backlog whose messages seem lost.
 
 An index that may lack participants, and whose last job failed, is published at its word too.
 
-Rows are taken with SKIP LOCKED, so any number of reapers share the work. How long a message may take before it is
-sent again doubles each time: a careless reaper would flood the queue with copies. When the broker holds at least as
-many messages for a stage as the stage has ready rows, nothing is missing and nothing is sent.
+How long a message may take before it is sent again doubles each time: a careless reaper would flood the queue with
+copies. When the broker holds at least as many messages for a stage as were sent and not claimed, nothing is missing.
 """
 
-import asyncio
 import time
+from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 import structlog
-from celery import Celery
 
-from schemas.chains import STAGES
-from store.database import DATABASE_ERRORS, Connection, Database
+from store.database import Connection, Database
 from store.references import index_runs
-from store.runs import pending_chains, stages
-from store.runs.pending_chains import PendingChain
-from workers import broker
-from workers.app import KEY_PREFIX
+from store.runs import backlog, clock, stages
+from store.runs.backlog import Unclaimed
 from workers.database_clock import DatabaseClock
-from workers.messages import BROKER_ERRORS, send
+from workers.depths import Depths
 from workers.runner import LONGEST_RETRY_SECONDS
 
 log = structlog.get_logger(__name__)
 
-#: The errors of an unavailable database or broker; the next sweep tries again.
-AWAY: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, *BROKER_ERRORS)
+#: The waits that double are never longer than this.
+LONGEST_WAIT_SECONDS: Final = 600.0
+#: Jobs that are taken back in one statement.
+_AT_ONCE: Final = 1000
 
 
 class Reaper:
     """Sweeps the stages of every job, again and again."""
 
-    def __init__(
-        self,
-        app: Celery,
-        database: Database,
-        *,
-        every_s: float,
-        lease_s: float,
-        grace_s: float,
-        max_interruptions: int,
-    ) -> None:
-        self._app = app
+    def __init__(self, database: Database, *, lease_s: float, grace_s: float, max_interruptions: int) -> None:
         self._database = database
         self._lease_s = lease_s
-        self._every_s = every_s
         self._grace_s = grace_s
         self._max_interruptions = max_interruptions
         self._clock = DatabaseClock()
+        self._clock_wrong_until = 0.0
 
-    async def run(self) -> None:
-        """Sweep until cancelled. A database or broker that is away is met again at the next sweep."""
-        while True:
-            try:
-                await self.sweep()
-            except AWAY as error:
-                log.warning("sweep_missed", error_type=type(error).__name__)
-            await asyncio.sleep(self._every_s)
+    async def release(self, connection: Connection) -> None:
+        """One round over the rows alone: the clock, expired leases, and publications that are due."""
+        now = time.monotonic()
+        if self._clock.was_set_back(await clock.database_s(connection), now):
+            self._clock_wrong_until = now + LONGEST_RETRY_SECONDS
+        if now < self._clock_wrong_until:
+            await clock.bring_forward(connection, lease_s=self._lease_s, longest_retry_s=LONGEST_RETRY_SECONDS)
+        # While the database was away nobody could renew a lease: its workers get as long as a lease to do so.
+        if self._database.reachable_for_s >= self._lease_s:
+            await self._expire(connection)
+        for job_id in await index_runs.publish_again(connection):
+            log.info("partial_index_due", job_id=job_id)
 
-    async def sweep(self) -> int:
-        """One round: expired leases, publications that are due, then overdue messages. How many messages were sent."""
-        async with self._database.connection() as connection:
-            if self._clock.was_set_back(await stages.database_s(connection), time.monotonic()):
-                await stages.bring_forward(connection, lease_s=self._lease_s, longest_retry_s=LONGEST_RETRY_SECONDS)
-            # While the database was away nobody could renew a lease: its workers get as long as a lease to do so.
-            if self._database.reachable_for_s >= self._lease_s:
-                await self._take_back(connection)
-            for job_id in await index_runs.publish_again(connection):
-                log.info("partial_index_due", job_id=job_id)
-        depths = await asyncio.to_thread(broker.depths, self._app.conf.broker_url, KEY_PREFIX, STAGES)
-        async with self._database.connection() as connection:
-            chains = await self._overdue(connection, depths)
-        return await asyncio.to_thread(send, self._app, chains) if chains else 0
+    async def take_back(self, connection: Connection, depths: Depths) -> list[int]:
+        """Put jobs back whose messages seem lost, and those that waited until now. How many."""
+        found = overdue(await backlog.unclaimed(connection), depths, grace_s=self._grace_s)
+        return await backlog.take_back(connection, found[:_AT_ONCE]) if found else []
 
-    async def _take_back(self, connection: Connection) -> None:
+    async def _expire(self, connection: Connection) -> None:
         for expired in await stages.expire(connection, max_interruptions=self._max_interruptions):
             log.warning(
                 "stage_poisoned" if expired.is_poisoned else "stage_interrupted",
@@ -86,12 +68,21 @@ class Reaper:
                 worker=expired.worker_id,
             )
 
-    async def _overdue(self, connection: Connection, depths: broker.Depths | None) -> list[PendingChain]:
-        if depths is None:
-            empty, covered = [], []
-        else:
-            ready = await stages.ready_counts(connection)
-            empty = [stage for stage in STAGES if not depths.waiting[stage] and not depths.unacknowledged]
-            covered = [stage for stage in STAGES if 0 < ready.get(stage, 0) <= depths.waiting[stage]]
-        job_ids = await stages.overdue(connection, grace_s=self._grace_s, empty_queues=empty, covered_queues=covered)
-        return await pending_chains.pending_chains(connection, job_ids) if job_ids else []
+
+def overdue(unclaimed: Sequence[Unclaimed], depths: Depths, *, grace_s: float) -> list[int]:
+    """The jobs to send again, those first that waited longest.
+
+    A message is overdue after `grace_s * 2 ** (times sent again)` seconds, unless the broker holds a message for every
+    one that was sent; after `grace_s` when it holds none at all; and after LONGEST_WAIT_SECONDS in any case.
+    """
+    sent = Counter(of.stage for of in unclaimed if not of.is_due_now)
+
+    def is_overdue(of: Unclaimed) -> bool:
+        held = depths.in_queue.get(of.stage, 0)
+        if of.is_due_now or of.waited_s > LONGEST_WAIT_SECONDS:
+            return True
+        if held >= sent[of.stage]:
+            return False
+        return of.waited_s > grace_s * (2 ** min(of.resent, 20) if held else 1)
+
+    return [of.job_id for of in sorted(unclaimed, key=lambda of: -of.waited_s) if is_overdue(of)]

@@ -15,16 +15,20 @@ import structlog
 from aiorwlock import RWLock
 
 from schemas.errors import RagqError, UnusableReply
+from schemas.settings.declared import declared_settings
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.statuses import StageStatus
 from schemas.values.base import Value
 from schemas.values.failures import AttemptError
 from stages import failures
 from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnavailableError
-from store.runs import ledger, runs, stages
+from store.runs import ledger, run_limits, runs, stages
 from store.runs.stages import Claim, Committed
+from workers import traces
 from workers.crashpoints import crash_point
 from workers.leases import Leases
+from workers.put_off import PutOff, give_back
+from workers.stage_failed import StageFailed
 from workers.wiring import Wiring
 from workers.work import Result, StageFunctions, Work
 
@@ -43,10 +47,6 @@ class Outcome(Enum):
     FORWARDED = auto()
     #: Somebody else has it, or nothing is to be done: this copy of the message ends here.
     NOTHING_TO_DO = auto()
-
-
-class StageFailed(Exception):
-    """Raised to Celery in place of a foreign exception that ended a stage: with its type, without its message."""
 
 
 class FrozenRun(NamedTuple):
@@ -126,7 +126,8 @@ class StageRunner:
         assert task is not None
         self._running.add(task)
         try:
-            return await self._carry_out(claim)
+            async with traces.stage(claim, self._database):
+                return await self._carry_out(claim)
         except asyncio.CancelledError:
             if not self._is_stopping:
                 raise
@@ -179,16 +180,20 @@ class StageRunner:
     async def _carry_out(self, claim: Claim) -> Outcome:
         function = self._functions[claim.kind, claim.mode, claim.stage]
         bound = log.bind(run_id=claim.run_id, job_id=claim.job_id, stage=claim.stage, attempt=claim.attempt)
-        bound.info("stage_started")
+        bound.debug("stage_started")
         read: dict[str, Any] = {}
         try:
-            settings, draw = await self._frozen(claim.run_id)
+            frozen, draw = await self._frozen(claim.run_id)
+            settings = declared_settings(frozen, claim.kind, claim.mode, claim.stage)
             work = Work(claim, settings.run, self._database, self._wiring, read, settings.preset, draw)
             result = await function(work)
             crash_point("after_compute", claim.stage, claim.attempt)
             committed = await self._commit(claim, read, result)
         except DatabaseUnavailableError:
             raise
+        except PutOff as why:
+            await give_back(self._database, claim, why)
+            return Outcome.NOTHING_TO_DO
         except Exception as error:  # noqa: BLE001  (whatever a stage raises is stored, and raised)
             await self._fail(claim, read, error)
             bound.error("stage_failed", error_type=failures.type_name(error), error=failures.shown_message(error))
@@ -233,6 +238,7 @@ class StageRunner:
                     await ledger.reject_last(connection, claim.attempt_id, error.calls)
 
         await self._database.with_retry(store)
+        await self._database.with_retry(lambda connection: run_limits.stop_failing(connection, run_id=claim.run_id))
 
     def _retry_wait(self, claim: Claim, error: Exception) -> float | None:
         frozen = self._runs.get(claim.run_id)

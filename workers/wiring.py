@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
+from adapters.limited_process import ProcessLimits
 from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
 from schemas.settings.run import RunSettings
@@ -11,6 +12,7 @@ from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, Token
 from store.database import Database
 from store.references.references import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
+from workers.call_limits import CallLimits
 from workers.frozen_models import FrozenModels
 from workers.ledger_chat import InFlightCalls
 from workers.priorities import FIRST
@@ -27,16 +29,19 @@ class Wiring:
         *,
         ollama_url: str | None,
         is_crowded: Callable[[], bool],
+        is_awaited: Callable[[], bool] = lambda: False,
     ) -> None:
         self._process = process
         self._ollama_url = ollama_url
         self._is_crowded = is_crowded
+        self._is_awaited = is_awaited
         self._embedders: dict[tuple[str, str], Embedder] = {}
         self._chats: dict[str, ChatModel] = {}
         self._pair_scorers: dict[str, PairScorer] = {}
         self._open = AsyncExitStack()
         self.in_flight_calls = InFlightCalls()
         self.frozen_models = FrozenModels(database)
+        self.call_limits = CallLimits(database, process.llm_limits)
         self.references: ReferenceSearch = PostgresReferenceSearch(database)
         self.tag_models = TagModels(database)
 
@@ -82,6 +87,14 @@ class Wiring:
             self._pair_scorers[model] = scorer
         return self._pair_scorers[model]
 
+    @property
+    def document_limits(self) -> ProcessLimits:
+        """The limits of a process that converts a document."""
+        process = self._process
+        return ProcessLimits(
+            process.ragq_document_seconds, process.ragq_document_memory_mb, process.ragq_document_output_mb
+        )
+
     async def close(self) -> None:
         """End the batchers' threads and close the connections to servers."""
         await self._open.aclose()
@@ -118,6 +131,7 @@ class Wiring:
             window_s=self._process.ragq_batch_window_ms / 1000,
             token_budget=self._process.ragq_batch_tokens,
             is_crowded=self._is_crowded,
+            is_awaited=self._is_awaited,
         )
         self._open.push_async_callback(batcher.close)
         return BatchedEmbedder(batcher)

@@ -7,6 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from adapters.limited_process import ProcessLimits
 from schemas.chains import stage_that_stores
 from schemas.errors import InputChangedError
 from schemas.settings.preset import Preset
@@ -105,6 +106,11 @@ class Work:
         return self._wiring.tag_models
 
     @property
+    def document_limits(self) -> ProcessLimits:
+        """The limits of a process that converts a document."""
+        return self._wiring.document_limits
+
+    @property
     def references(self) -> ReferenceSearch:
         """The reference indexes."""
         return self._wiring.references
@@ -150,9 +156,10 @@ class Work:
         return LedgerChat(
             self._wiring.chat(self.settings),
             self.database,
-            CallingAttempt(self.claim.attempt_id, self.claim.run_id, self.draw),
+            CallingAttempt.of(self.claim, self.draw),
             self._wiring.in_flight_calls,
             self._wiring.frozen_models,
+            self._wiring.call_limits,
         )
 
     async def _stored(self, output: type[Value]) -> attempts.Output:

@@ -9,7 +9,8 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext
 from schemas.statuses import JobStatus
-from services.control import Action, control
+from schemas.values.run_limits import RunLimits
+from services.control import NO_LIMITS, Action, control
 from store.runs.job_control import Target
 
 Note = Annotated[str, Form(max_length=2000)]
@@ -28,7 +29,6 @@ class ActionResult(BaseModel):
 
     action: Action | None = None
     jobs: int = Field(default=0, ge=0, lt=2**63)
-    sent: bool = True
 
 
 LastAction = Annotated[ActionResult, Query()]
@@ -40,8 +40,10 @@ def possible(states: Mapping[JobStatus, int]) -> dict[Action, int]:
     return {action: count for action, count in counts.items() if count}
 
 
-async def act(ctx: ApiContext, target: Target, action: Action, note: str, *, back_to: str) -> Response:
+async def act(
+    ctx: ApiContext, target: Target, action: Action, note: str, *, back_to: str, limits: RunLimits = NO_LIMITS
+) -> Response:
     """Carry out an action and redirect to a page."""
-    done = await control(ctx.broker, ctx.database, target, action, note=note.strip() or None)
-    query = f"action={action}&jobs={len(done.job_ids)}&sent={str(done.is_sent).lower()}"
+    done = await control(ctx.database, target, action, note=note.strip() or None, limits=limits)
+    query = f"action={action}&jobs={len(done.job_ids)}"
     return RedirectResponse(f"{back_to}?{query}", 303)

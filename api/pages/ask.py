@@ -17,12 +17,12 @@ from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal, Principal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryValueError, Refused
-from services.dispatch import enqueue
 from services.questions.ask import AskResult, ask, preview_expansion_prompt, single_query
 from services.questions.chosen_models import with_chosen_models
 from services.questions.submission import QueryRequest
 from stages.queries.expand import pasted_expansion
 from stages.queries.query_file import MAX_CHARS
+from stages.queries.work_conditions import work_filter
 from store.corpora import corpora
 from store.questions import presets
 
@@ -62,7 +62,13 @@ class AskForm(BaseModel):
     """The form as it was filled in."""
 
     question: Typed = ""
-    corpus: Text = ""
+    corpus: list[Text] = []
+    """Several are searched as if they were one."""
+    author: Typed = ""
+    title: Typed = ""
+    tag: Typed = ""
+    year_from: Text = ""
+    year_to: Text = ""
     preset: Text = ""
     """Empty for the default preset."""
     expansion: ExpansionSource = ExpansionSource.MODEL
@@ -73,11 +79,19 @@ class AskForm(BaseModel):
     once: str = ""
     """Generated with the form, so that sending the same form twice asks once."""
 
+    @property
+    def conditions(self) -> list[str]:
+        """The conditions on works that were filled in, as they are typed on a command line."""
+        signs = {"author": "=", "title": "=", "tag": "=", "year_from": ">=", "year_to": "<="}
+        written = {name: getattr(self, name).strip() for name in signs}
+        return [f"{name.partition('_')[0]}{signs[name]}{text}" for name, text in written.items() if text]
+
     def request(self) -> QueryRequest:
-        """The request to submit. Raises QueryValueError."""
+        """The request to submit. Raises QueryValueError, and Refused for a condition that cannot be read."""
         return QueryRequest(
             queries=single_query(self.question),
-            corpus=self.corpus,
+            corpora=[name for name in self.corpus if name],
+            works=work_filter(self.conditions),
             preset=self.preset or None,
             expand=self.expansion is not ExpansionSource.NONE,
             expansion_reply=self.reply if self.expansion is ExpansionSource.PASTE else None,
@@ -91,7 +105,8 @@ async def new_page(
     request: Request, ctx: Context, q: Annotated[str, Query()] = "", corpus: str = "", preset: str = ""
 ) -> Response:
     """The empty form; `q` fills in the question."""
-    return await _form(request, ctx, AskForm(question=q, corpus=corpus, preset=preset, once=token_urlsafe(16)))
+    chosen = [corpus] if corpus else []
+    return await _form(request, ctx, AskForm(question=q, corpus=chosen, preset=preset, once=token_urlsafe(16)))
 
 
 @router.post("/rag/new", dependencies=[Depends(csrf)])
@@ -109,7 +124,6 @@ async def new(
         return await _form(request, ctx, form, wrong={"reply": str(error)})
     except Refused as error:
         return await _form(request, ctx, form, wrong={"form": str(error)})
-    await enqueue(ctx.broker, ctx.database, [asked.job_id])
     return RedirectResponse(f"/rag/{asked.query_id}", 303)
 
 

@@ -11,6 +11,7 @@ from api.parameters import PathId, Text
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import csrf
+from schemas.full_text import language_words
 from services.corpora import CorpusLoss, corpus_loss, delete_corpus, embedding_loss
 from stages.reports.corpus_words import chunk_size_words
 from store.corpora import corpora, works
@@ -90,6 +91,7 @@ async def corpus_page(
         content=content,
         loss=loss,
         chunk_size_words=chunk_size_words,
+        language_words=language_words,
         unseen=embedding_loss(corpus, content),
         has_index=index is not None and index.has_index,
         index_from=ctx.run_settings().run.ragq.hnsw_from_chunks,

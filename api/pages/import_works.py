@@ -1,4 +1,4 @@
-"""`/works/new`: files of markdown, uploaded into a corpus."""
+"""`/works/new`: files, uploaded into a corpus."""
 
 from typing import Annotated
 
@@ -14,9 +14,11 @@ from api.routes import PageRoute
 from api.security.csrf import csrf
 from api.work_uploads import import_files_into, uploaded
 from schemas.errors import Refused, WorkFilesError
+from schemas.full_text import DICTIONARIES, OTHERS
 from services.chunk_sizes import DEFAULT_TOKENS
-from services.work_files import MARKDOWN
+from services.corpora import CorpusOptions
 from services.work_imports import ImportedWorks
+from stages.documents.formats import SUFFIXES
 from store.corpora import corpora
 from store.corpora.works import ImportOutcome
 
@@ -33,10 +35,13 @@ class ImportWorksForm(BaseModel):
     keep_token_vectors: bool = False
     chunk_tokens: Text = ""
     """Empty takes what was found to be the best."""
+    language: Text = ""
+    """Empty finds it in the works."""
     files: list[UploadFile] = []
     title: Text = ""
     authors: Text = ""
     year: Text = ""
+    tags: Text = ""
 
     @property
     def chosen(self) -> list[UploadFile]:
@@ -45,7 +50,7 @@ class ImportWorksForm(BaseModel):
 
     def given(self) -> dict[str, str]:
         """The fields of the bibliography that were filled in."""
-        fields = {"title": self.title.strip(), "authors": self.authors.strip(), "year": self.year.strip()}
+        fields = {name: getattr(self, name).strip() for name in ("title", "authors", "year", "tags")}
         return {name: text for name, text in fields.items() if text}
 
     @property
@@ -82,22 +87,27 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
     if wrong:
         return await _form(request, ctx, form, wrong=wrong)
     try:
-        imported = await import_files_into(
+        works, documents = await import_files_into(
             ctx,
             form.corpus.strip(),
             await uploaded(form.chosen, form.given()),
-            embeds_headings=form.embed_headings if form.is_new else None,
-            keeps_token_vectors=form.keep_token_vectors if form.is_new else None,
-            chunk_tokens=form.tokens,
+            options=CorpusOptions(
+                embeds_headings=form.embed_headings if form.is_new else None,
+                keeps_token_vectors=form.keep_token_vectors if form.is_new else None,
+                chunk_tokens=form.tokens,
+                language=form.language if form.is_new else None,
+            ),
         )
     except WorkFilesError as error:
         return await _form(request, ctx, form, unusable=[str(one) for one in error.files.values()])
     except Refused as error:
         return await _form(request, ctx, form, wrong={"form": str(error)})
-    if imported.refused:
-        return await _form(request, ctx, form, imported=imported)
-    counts = "&".join(f"{outcome}={imported.outcomes[outcome]}" for outcome in ImportOutcome)
-    return RedirectResponse(f"/corpora/{imported.corpus.id}?{counts}", 303)
+    if works.refused:
+        return await _form(request, ctx, form, imported=works)
+    if documents is not None and documents.submitted is not None:
+        return RedirectResponse(f"/runs/{documents.submitted.run_id}", 303)
+    counts = "&".join(f"{outcome}={works.outcomes[outcome]}" for outcome in ImportOutcome)
+    return RedirectResponse(f"/corpora/{works.corpus.id}?{counts}", 303)
 
 
 async def _form(
@@ -120,8 +130,9 @@ async def _form(
         wrong=wrong or {},
         unusable=unusable or [],
         imported=imported,
-        endings=MARKDOWN,
+        endings=list(SUFFIXES),
         default_tokens=DEFAULT_TOKENS,
+        languages=(*DICTIONARIES, *OTHERS),
         most_files=MAX_FILES,
         most_kilobytes=ctx.settings.ragq_api_max_upload_kb,
     )

@@ -23,7 +23,8 @@ from schemas.values.queries import Answer, AugmentedPrompt
 from services.control import Action
 from stages.reports.run_words import notices
 from stages.reports.waterfall import waterfall
-from store.runs import overviews
+from store.corpora import document_lines
+from store.runs import families, overviews
 from store.runs.job_control import Target
 from store.views.lineage import JobTrace, StageTrace, job_trace
 
@@ -36,6 +37,8 @@ async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: 
     async with ctx.database.connection() as connection:
         job = await job_trace(connection, job_id)
         run = None if job is None else await overviews.overview(connection, job.run_id)
+        document = (await document_lines.lines(connection, [job_id])).get(job_id)
+        parent_job = await families.parent_job(connection, job_id)
     if job is None or run is None:
         raise JobMissingError(job_id)
     outputs = {stage.stage: _output(job, stage) for stage in job.stages if stage.current is not None}
@@ -47,6 +50,8 @@ async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: 
         "job.html.j2",
         job=job,
         run=run,
+        parent_job=parent_job,
+        document=document,
         notices=list(notices(run.kind, run.profile, run.request)),
         outputs=outputs,
         answer=_answer(outputs),

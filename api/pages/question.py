@@ -23,7 +23,6 @@ from schemas.settings.frozen import thaw
 from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.run import RunSettings
 from schemas.values.queries import AugmentedPrompt
-from services.dispatch import enqueue
 from services.questions.answers import answer, preview
 from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
@@ -128,8 +127,7 @@ async def ask_model(
     async with ctx.database.connection() as connection:
         asked = await get_query(connection, query_id)
         newest = max((result.id for result in await queries.results(connection, query_id)), default=0)
-        query = await take_step(connection, asked, Step.ANSWER, top_n=top_n, use_light_model=light)
-    await enqueue(ctx.broker, ctx.database, [query.job_id])
+        await take_step(connection, asked, Step.ANSWER, top_n=top_n, use_light_model=light)
     return RedirectResponse(f"/rag/{query_id}?awaits={newest}", 303)
 
 
@@ -163,7 +161,7 @@ async def run_with_values(
     try:
         async with ctx.database.connection() as connection:
             asked = await get_query(connection, query_id)
-            query = await run_stages(
+            await run_stages(
                 connection, asked, last=form.until or None, preset=form.preset or None, values=form.assignments()
             )
     except QueryMissingError:
@@ -171,7 +169,6 @@ async def run_with_values(
     except Refused as error:
         shown = await _read(ctx, query_id, None)
         return _page(request, shown, chosen=form, wrong={"values": str(error)})
-    await enqueue(ctx.broker, ctx.database, [query.job_id])
     return RedirectResponse(f"/rag/{query_id}", 303)
 
 

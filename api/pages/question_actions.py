@@ -11,7 +11,6 @@ from api.parameters import PathId
 from api.routes import PageRoute
 from api.security.csrf import csrf
 from services.control import Action, control
-from services.dispatch import enqueue
 from services.questions.lookup import get_query
 from services.questions.steps import Step, run_stages, take_step
 from store.questions import deletions
@@ -35,8 +34,7 @@ BackTo = Annotated[Back, Form()]
 async def take(query_id: PathId, ctx: Context, step: Annotated[Step, Form()], back: BackTo = Back.LIST) -> Response:
     """Run one step."""
     async with ctx.database.connection() as connection:
-        query = await take_step(connection, await get_query(connection, query_id), step)
-    await enqueue(ctx.broker, ctx.database, [query.job_id])
+        await take_step(connection, await get_query(connection, query_id), step)
     return _redirect_back(back, query_id)
 
 
@@ -44,8 +42,7 @@ async def take(query_id: PathId, ctx: Context, step: Annotated[Step, Form()], ba
 async def run(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Response:
     """Run every remaining step up to the answer. Work continues when the tab is closed."""
     async with ctx.database.connection() as connection:
-        query = await run_stages(connection, await get_query(connection, query_id))
-    await enqueue(ctx.broker, ctx.database, [query.job_id])
+        await run_stages(connection, await get_query(connection, query_id))
     return _redirect_back(back, query_id)
 
 
@@ -54,8 +51,7 @@ async def search_again(query_id: PathId, ctx: Context, back: BackTo = Back.LIST)
     """Run retrieval and consolidation again."""
     async with ctx.database.connection() as connection:
         asked = await get_query(connection, query_id)
-        query = await take_step(connection, asked, Step.RETRIEVE, through=Step.CONSOLIDATE)
-    await enqueue(ctx.broker, ctx.database, [query.job_id])
+        await take_step(connection, asked, Step.RETRIEVE, through=Step.CONSOLIDATE)
     return _redirect_back(back, query_id)
 
 
@@ -66,7 +62,7 @@ async def decide(
     """Retry, pause, resume or cancel."""
     async with ctx.database.connection() as connection:
         query = await get_query(connection, query_id)
-    await control(ctx.broker, ctx.database, Target(None, query.job_id), action)
+    await control(ctx.database, Target(None, query.job_id), action)
     return _redirect_back(back, query_id)
 
 

@@ -1,4 +1,4 @@
-"""Name, note and deletion of a run: forms, and the page again with the result."""
+"""Name, note, priority and deletion of a run: forms, and the page again with the result."""
 
 from typing import Annotated
 
@@ -11,7 +11,8 @@ from api.pages.typed import Typed
 from api.parameters import PathId
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
-from services.runs import change_run, delete_run
+from schemas.statuses import Priority
+from services.runs import RunChanges, change_run, delete_run
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -41,10 +42,14 @@ async def describe(
     run_id: PathId,
     name: Annotated[Typed, Form(max_length=200)] = "",
     note: Annotated[Typed, Form(max_length=4000)] = "",
+    priority: Annotated[Priority | None, Form()] = None,
 ) -> Response:
-    """Store name and note of a run; an empty field removes what was there."""
+    """Store name, note and priority of a run; an empty name or note removes what was there."""
+    changes: RunChanges = {"name": name.strip() or None, "note": note.strip() or None}
+    if priority is not None:
+        changes["priority"] = priority
     async with ctx.database.connection() as connection:
-        await change_run(connection, run_id, {"name": name.strip() or None, "note": note.strip() or None})
+        await change_run(connection, run_id, changes)
     return RedirectResponse(f"/runs/{run_id}?described=true", 303)
 
 

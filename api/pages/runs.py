@@ -15,7 +15,7 @@ from stages.reports.run_words import asked_for
 from store.runs import overviews
 
 PAGE_ROWS: Final = 25
-KINDS: Final = ("participant", "query", "tags", "index")
+KINDS: Final = ("participant", "query", "tags", "index", "work", "evaluation")
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -25,7 +25,7 @@ async def runs_page(
     request: Request,
     ctx: Context,
     deletion: LastDeletion,
-    kind: Literal["", "participant", "query", "tags", "index"] = "",
+    kind: Literal["", "participant", "query", "tags", "index", "work", "evaluation"] = "",
     search: SearchWords = "",
     before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
 ) -> Response:

@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
+from api.pages.limit_fields import WrongLimit, limits_of
 from api.pages.once import form_key
 from api.pages.typed import Typed
 from api.parameters import Text
@@ -18,7 +19,9 @@ from api.security.authentication import CurrentPrincipal, Principal
 from api.security.csrf import csrf
 from schemas.errors import Refused
 from schemas.settings.profiles import PROFILES
+from schemas.values.estimates import Estimate
 from schemas.values.phq8 import AssessmentMode
+from services.estimates import estimate_request
 from services.new_runs import Submitted
 from services.participants import ParticipantRequest
 from services.submit import submit
@@ -64,6 +67,11 @@ class ParticipantsForm(BaseModel):
     allow_overlap: bool = False
     allow_variant_mismatch: bool = False
     always_new: bool = False
+    max_failures: Text = ""
+    max_llm_calls: Text = ""
+    max_tokens: Text = ""
+    check: bool = False
+    """Estimate instead of submitting."""
     once: str = ""
     """Generated with the form, so that sending the same form twice submits once."""
 
@@ -104,10 +112,12 @@ async def new_page(request: Request, ctx: Context, split: Text = "paper-test") -
 async def new(
     request: Request, ctx: Context, principal: CurrentPrincipal, form: Annotated[ParticipantsForm, Form()]
 ) -> Response:
-    """Submit the run, or show what is wrong beside its field."""
+    """Submit the run, or estimate it, or show what is wrong beside its field."""
     try:
+        if form.check:
+            return await _form(request, ctx, form, estimate=await _estimate(ctx, form))
         submitted = await _submit(ctx, form, principal)
-    except WrongField as error:
+    except (WrongField, WrongLimit) as error:
         return await _form(request, ctx, form, wrong={error.field: str(error)})
     except Refused as error:
         return await _form(request, ctx, form, wrong={"form": str(error)})
@@ -116,17 +126,27 @@ async def new(
 
 async def _submit(ctx: ApiContext, form: ParticipantsForm, principal: Principal) -> Submitted:
     return await submit(
-        ctx.broker,
         ctx.database,
         form.request(),
         ctx.run_settings(profile=form.profile or None, values=form.values()),
         always_new=form.always_new,
         key=form_key(principal, form.once, "participants", form),
+        limits=limits_of(form.max_failures, form.max_llm_calls, form.max_tokens),
     )
 
 
+async def _estimate(ctx: ApiContext, form: ParticipantsForm) -> Estimate:
+    settings = ctx.run_settings(profile=form.profile or None, values=form.values())
+    return await estimate_request(ctx.database, form.request(), settings, prices=ctx.prices)
+
+
 async def _form(
-    request: Request, ctx: ApiContext, form: ParticipantsForm, *, wrong: dict[str, str] | None = None
+    request: Request,
+    ctx: ApiContext,
+    form: ParticipantsForm,
+    *,
+    wrong: dict[str, str] | None = None,
+    estimate: Estimate | None = None,
 ) -> Response:
     async with ctx.database.connection() as connection:
         splits = await interviews.split_sizes(connection)
@@ -140,6 +160,7 @@ async def _form(
         indexes=indexes,
         profiles=list(PROFILES),
         wrong=wrong or {},
+        estimate=estimate,
     )
 
 

@@ -88,7 +88,7 @@ async def candidates_page(
 
 async def _submit(ctx: ApiContext, form: PhrasesForm, principal: Principal) -> Submitted:
     key = form_key(principal, form.once, "phrases", form)
-    return await submit(ctx.broker, ctx.database, form.request(), ctx.run_settings(), key=key)
+    return await submit(ctx.database, form.request(), ctx.run_settings(), key=key)
 
 
 async def _form(

@@ -95,7 +95,7 @@ async def vocabulary_page(
 @router.post("/vocabularies/{name}/models", dependencies=[Depends(csrf)])
 async def build(ctx: Context, name: Name) -> Response:
     """Submit the run that builds the models, and open it."""
-    built = await build_vocabulary(ctx.broker, ctx.database, name, ctx.run_settings())
+    built = await build_vocabulary(ctx.database, name, ctx.run_settings())
     return RedirectResponse(f"/runs/{built.run_id}", 303)
 
 

@@ -12,7 +12,8 @@ from api.rendering import page
 from api.routes import PageRoute
 from schemas.values.corpora import Bibliography
 from stages.corpora.lines import lines_of
-from store.corpora import work_view, works
+from stages.corpora.pages import pages_of
+from store.corpora import document_jobs, work_view, works
 from store.corpora.work_view import WorkHeading
 
 PAGE_CHUNKS: Final = 20
@@ -44,6 +45,8 @@ async def work_page(
     async with ctx.database.connection() as connection:
         work = await work_view.work(connection, work_id)
         headings = await work_view.headings(connection, work_id)
+        made_by = await document_jobs.job_of_work(connection, work_id)
+        page_lines = await works.page_lines(connection, work_id)
         if show == "text":
             lines = lines_of(await works.markdown(connection, work_id) or "")
             count, size = len(lines), PAGE_LINES
@@ -58,6 +61,8 @@ async def work_page(
         request,
         "work.html.j2",
         work=work,
+        made_by=made_by,
+        pages={chunk.id: pages_of(page_lines, chunk.start_line, chunk.end_line) for chunk in chunks},
         described={
             name: getattr(work, name)
             for name in Bibliography.model_fields

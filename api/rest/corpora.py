@@ -20,8 +20,9 @@ from api.rest.bodies.corpora import (
 )
 from api.rest.strict import StrictRoute
 from api.work_uploads import import_files_into, uploaded
-from services.corpora import corpus_loss, delete_corpus
-from services.work_imports import ImportedWorks
+from services.corpora import CorpusOptions, corpus_loss, delete_corpus
+from services.imports import ImportedFiles
+from services.work_views import listed_documents
 from store.corpora import corpora, works
 from store.corpora.vector_index import find_index
 
@@ -84,10 +85,10 @@ async def list_works(
     """The works by title; with `search`, those with this text in title, authors, year or source."""
     async with ctx.database.connection() as connection:
         await corpora.corpus(connection, corpus_id)
-        found = await works.listed(connection, corpus_id, search=search, limit=limit, offset=offset)
+        found = await listed_documents(connection, corpus_id, search=search, limit=limit, offset=offset)
         total = await works.count(connection, corpus_id, search=search)
     return WorksReply(
-        works=[WorkLine.model_validate(work) for work in found],
+        works=[WorkLine(**asdict(one.work), job_id=one.job_id) for one in found],
         total=total,
         next_offset=next_offset(offset, len(found), total),
     )
@@ -111,10 +112,9 @@ async def import_texts(body: ImportBody, ctx: Context, response: Response) -> Im
         body.files,
         values=body.values,
         profile=body.profile,
-        embeds_headings=body.embed_headings,
-        keeps_token_vectors=body.keep_token_vectors,
-        chunk_tokens=body.chunk_tokens,
+        options=CorpusOptions(body.embed_headings, body.keep_token_vectors, body.chunk_tokens, body.language),
         embeds=body.embed,
+        by_stages=body.by_stages,
     )
     return _replied(made, response)
 
@@ -126,12 +126,22 @@ async def import_texts(body: ImportBody, ctx: Context, response: Response) -> Im
     responses=_IMPORTED | problem_responses(400, 409, 422),
 )
 async def import_files(form: Annotated[ImportForm, File()], ctx: Context, response: Response) -> ImportReply:
-    """The same for files, as a form sends them (`multipart/form-data`)."""
-    made = await import_files_into(ctx, form.corpus, await uploaded(form.files), embeds=form.embed)
+    """The same for files, as a form sends them (`multipart/form-data`).
+
+    Files of other formats than markdown become works by the stages of a document; `documents` has their run.
+    """
+    made = await import_files_into(
+        ctx,
+        form.corpus,
+        await uploaded(form.files),
+        options=CorpusOptions(language=form.language),
+        embeds=form.embed,
+        by_stages=form.by_stages,
+    )
     return _replied(made, response)
 
 
-def _replied(imported: ImportedWorks, response: Response) -> ImportReply:
+def _replied(imported: ImportedFiles, response: Response) -> ImportReply:
     response.status_code = 201 if imported.has_changes else 200
-    response.headers["Location"] = f"{router.prefix}/{imported.corpus.id}"
+    response.headers["Location"] = f"{router.prefix}/{imported.works.corpus.id}"
     return ImportReply.of(imported)

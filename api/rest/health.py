@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 from api.context import ApiContext, Context
 from api.rest.bodies.base import Reply
 from api.security.authentication import OptionalPrincipal
-from services.dispatch import is_broker_available
+from services.broker import is_broker_available
 from store import revision
 from store.database import DATABASE_ERRORS
 from store.runs import workers
@@ -41,7 +41,7 @@ class Check(StrEnum):
     OK = "ok"
     #: It does not answer within two seconds.
     UNAVAILABLE = "unavailable"
-    #: The database lacks migrations, or has newer ones: `ragq migrate`.
+    #: The database lacks migrations: `ragq migrate`.
     OTHER_REVISION = "other_revision"
     #: No worker was seen in the last ten seconds: `ragq worker`.
     NONE = "none"
@@ -103,7 +103,7 @@ async def check_database(ctx: ApiContext) -> tuple[Check, Check, Check]:
     """The database, its migrations, and the workers in its table."""
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS), ctx.database.connection() as connection:
-            migrations = Check.OK if await revision.is_newest(connection) else Check.OTHER_REVISION
+            migrations = Check.OK if await revision.is_usable(connection) else Check.OTHER_REVISION
             try:
                 seen = Check.OK if await workers.seen(connection, within_s=SEEN_WITHIN_SECONDS) else Check.NONE
             except asyncpg.UndefinedTableError:

@@ -22,7 +22,7 @@ from schemas.errors import AttemptMissingError, JobMissingError
 from services.control import Action
 from store.database import Connection
 from store.questions import queries
-from store.runs import attempts, jobs, ledger, runs
+from store.runs import attempts, families, jobs, ledger, runs
 from store.runs.job_control import Target
 from store.runs.ledger import CallUse
 from store.runs.run_view import job_view
@@ -43,6 +43,7 @@ async def show_job(job_id: PathId, ctx: Context) -> JobReply:
         job = await jobs.job(connection, job_id)
         view = await job_view(connection, job_id)
         query = await queries.of_job(connection, job_id)
+        parent_job_id = await families.parent_job(connection, job_id)
     if job is None or view is None:
         raise JobMissingError(job_id)
     return JobReply(
@@ -51,6 +52,7 @@ async def show_job(job_id: PathId, ctx: Context) -> JobReply:
         kind=job.kind,
         is_idle=not view.status.is_open,
         query_id=None if query is None else query.id,
+        parent_job_id=parent_job_id,
         created_at=job.created_at,
         finished_at=job.finished_at,
     )

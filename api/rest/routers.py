@@ -5,9 +5,14 @@ from typing import Final
 from fastapi import APIRouter
 
 from api.rest import (
+    comparisons,
     corpora,
     corpus,
+    documents,
+    estimates,
+    evaluations,
     events,
+    forks,
     health,
     jobs,
     metrics,
@@ -19,9 +24,11 @@ from api.rest import (
     runs,
     sessions,
     settings,
+    sweeps,
     tags,
     templates,
     vocabularies,
+    workers,
     works,
 )
 from api.rest.rag import answers, expansion, queries, results, steps, stream
@@ -35,14 +42,20 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     expansion.router,
     query_sets.router,
     participants.router,
+    estimates.router,
+    evaluations.router,
     run_results.router,
     runs.router,
     jobs.router,
+    forks.router,
+    sweeps.router,
+    comparisons.router,
     events.router,
     presets.router,
     templates.router,
     corpora.router,
     works.router,
+    documents.router,
     corpus.router,
     tags.router,
     vocabularies.router,
@@ -51,6 +64,7 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     health.router,
     original_health.router,
     metrics.router,
+    workers.router,
 )
 
 #: The groups of the OpenAPI description, in their order.
@@ -65,7 +79,8 @@ TAGS: Final[list[dict[str, str]]] = [
     {"name": "settings", "description": "What new runs are submitted with"},
     {"name": "sessions", "description": "Access for pages of other origins, by a token"},
     {"name": "corpora", "description": "Works that are searched together: their headings and chunks, imports"},
+    {"name": "documents", "description": "Files that works are made from: their headings and sections, repaired"},
     {"name": "tags", "description": "Phrases submitted to a vocabulary, and their candidate tags"},
     {"name": "vocabularies", "description": "Closed sets of tags: imports, models, deletion"},
-    {"name": "operations", "description": "Health and metrics"},
+    {"name": "operations", "description": "Health, metrics and workers"},
 ]

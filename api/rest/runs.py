@@ -7,12 +7,14 @@ from fastapi import APIRouter, Query
 from api.context import ApiContext, Context
 from api.parameters import MAX_ID, PathId, SearchWords
 from api.problems import problem_responses
+from api.rest.bodies.forks import FamilyReply
 from api.rest.bodies.runs import (
     ActionReply,
     DeletedRunReply,
     JobLine,
     NoteBody,
     ProgressReply,
+    ResumeBody,
     RunLine,
     RunPatch,
     RunReply,
@@ -21,7 +23,8 @@ from api.rest.bodies.runs import (
 )
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
-from services.control import Action, control
+from schemas.values.run_limits import RunLimits
+from services.control import NO_LIMITS, Action, control
 from services.runs import RunChanges, change_run, delete_run
 from store.runs import jobs, overviews, runs
 from store.runs.job_control import Target
@@ -30,7 +33,7 @@ from store.views.run_state import run_state
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 
-Kind = Literal["participant", "query", "tags", "index"]
+Kind = Literal["participant", "query", "tags", "index", "work", "evaluation"]
 Limit = Annotated[int, Query(ge=1, le=1000, examples=[20])]
 Place = Annotated[int | None, Query(ge=1, le=MAX_ID, examples=[12])]
 
@@ -67,19 +70,23 @@ async def show_run(
         run=RunLine.model_validate(view.overview),
         progress=ProgressReply.model_validate(state),
         jobs=[JobLine.model_validate(job) for job in view.jobs],
+        limits=view.limits,
         origin=view.origin,
+        family=FamilyReply.model_validate(view.family),
         next_after=job_ids[-1] if len(job_ids) == jobs_limit else None,
     )
 
 
-@router.patch("/{run_id}", summary="Name or annotate a run", responses=problem_responses(404, 409, 422))
+@router.patch("/{run_id}", summary="Name, annotate or prioritise a run", responses=problem_responses(404, 409, 422))
 async def patch_run(run_id: PathId, ctx: Context, body: RunPatch) -> RunLine:
-    """Change the name or the note of a run, or both."""
+    """Change the name, the note or the priority of a run, or several of them."""
     changes: RunChanges = {}
     if "name" in body.model_fields_set:
         changes["name"] = body.name
     if "note" in body.model_fields_set:
         changes["note"] = body.note
+    if "priority" in body.model_fields_set:
+        changes["priority"] = body.priority
     async with ctx.database.connection() as connection:
         await change_run(connection, run_id, changes)
         return RunLine.model_validate(await overviews.overview(connection, run_id))
@@ -113,9 +120,9 @@ async def retry_run(run_id: PathId, ctx: Context) -> ActionReply:
 
 
 @router.post("/{run_id}/resume", summary="Resume a run", responses=problem_responses(404, 409, 422))
-async def resume_run(run_id: PathId, ctx: Context) -> ActionReply:
-    """Continue paused jobs."""
-    return await act(ctx, Target(run_id, None), Action.RESUME)
+async def resume_run(run_id: PathId, ctx: Context, body: ResumeBody | None = None) -> ActionReply:
+    """Continue paused jobs, with other limits of the run where they are given."""
+    return await act(ctx, Target(run_id, None), Action.RESUME, limits=_limits(body))
 
 
 @router.post("/{run_id}/pause", summary="Pause a run", responses=problem_responses(404, 409, 422))
@@ -130,7 +137,19 @@ async def cancel_run(run_id: PathId, ctx: Context, body: NoteBody | None = None)
     return await act(ctx, Target(run_id, None), Action.CANCEL, body)
 
 
-async def act(ctx: ApiContext, target: Target, action: Action, body: NoteBody | None = None) -> ActionReply:
+def _limits(body: ResumeBody | None) -> RunLimits:
+    return NO_LIMITS if body is None else RunLimits(**body.model_dump())
+
+
+async def act(
+    ctx: ApiContext,
+    target: Target,
+    action: Action,
+    body: NoteBody | None = None,
+    *,
+    limits: RunLimits = NO_LIMITS,
+) -> ActionReply:
     """Carry out an action and return its result."""
-    done = await control(ctx.broker, ctx.database, target, action, note=None if body is None else body.note)
-    return ActionReply(action=action, job_ids=done.job_ids, is_sent=done.is_sent)
+    note = None if body is None else body.note
+    done = await control(ctx.database, target, action, note=note, limits=limits)
+    return ActionReply(action=action, job_ids=done.job_ids)

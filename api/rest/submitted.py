@@ -37,13 +37,14 @@ async def submit_body(
     """
     settings = ctx.run_settings(profile=body.profile, values=body.values if values is None else values)
     submitted = await submit(
-        ctx.broker,
         ctx.database,
         request,
         settings,
         draw=body.chosen_draw,
         always_new=body.always_new,
+        priority=body.priority,
         key=key,
+        limits=body.limits,
     )
     return await _reply(ctx, submitted, settings, response)
 
@@ -63,7 +64,6 @@ async def _reply(
         is_new=submitted.is_new,
         jobs=submitted.jobs,
         resumed=submitted.resumed,
-        is_sent=submitted.sent == submitted.due,
         profile=overview.profile,
         changed_settings={
             name: ChangedSettingReply.model_validate(change) for name, change in settings.changed.items()

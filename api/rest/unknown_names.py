@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import Request
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.exceptions import RequestValidationError
-from fastapi.params import Query
+from fastapi.params import Cookie, Header, Path
 from fastapi.routing import APIRoute
 
 from api.security.authentication import PUBLIC_PATHS
@@ -21,17 +21,28 @@ async def refuse_unknown_names(request: Request) -> None:
     route: APIRoute = request.scope["route"]
     if route.path in PUBLIC_PATHS:
         return
-    given = request.query_params.keys()
-    refused = [_unknown("query", name) for name in sorted(given - _parameters(route))] if given else []
+    refused = _refused_parameters(request, route)
     if route.body_field is None:
         refused += _refused_fields(await request.body())
     if refused:
         raise RequestValidationError(refused)
 
 
+def refuse_unknown_parameters(request: Request) -> None:
+    """As `refuse_unknown_names`, for pages, whose forms check their fields themselves."""
+    if refused := _refused_parameters(request, request.scope["route"]):
+        raise RequestValidationError(refused)
+
+
+def _refused_parameters(request: Request, route: APIRoute) -> list[dict[str, Any]]:
+    given = request.query_params.keys()
+    return [_unknown("query", name) for name in sorted(given - _parameters(route))] if given else []
+
+
 def _parameters(route: APIRoute) -> frozenset[str]:
+    # A field of a model of parameters has no class of its own.
     found = get_flat_params(route.dependant)
-    return frozenset(parameter.alias for parameter in found if isinstance(parameter.field_info, Query))
+    return frozenset(one.alias for one in found if not isinstance(one.field_info, (Path, Header, Cookie)))
 
 
 def _refused_fields(body: bytes) -> list[dict[str, Any]]:

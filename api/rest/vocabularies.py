@@ -95,7 +95,7 @@ async def import_vocabulary(
 )
 async def build_models(name: Name, ctx: Context, response: Response) -> BuildReply:
     """Submit the run that builds the models by which phrases are found."""
-    built = await build_vocabulary(ctx.broker, ctx.database, name, ctx.run_settings())
+    built = await build_vocabulary(ctx.database, name, ctx.run_settings())
     is_new = built.submitted is not None and built.submitted.is_new
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = f"/runs/{built.run_id}"

@@ -22,6 +22,8 @@ _GROUPS_OF_KIND: Final[dict[str, tuple[str, ...]]] = {
     "query": ("embedding", *_SERVERS),
     "index": ("embedding", *_SERVERS),
     "tags": ("psq",),
+    "evaluation": _SERVERS,
+    "work": ("embedding", *_SERVERS),
 }
 """The groups of settings that have a part in a kind of job."""
 

@@ -192,43 +192,6 @@ PRESET_SETTINGS: Final[dict[str, Setting]] = {
 """Every value of a preset under its name."""
 
 
-_STAGE_OF_GROUP: Final = {
-    "expansion": "expand",
-    "retrieval": "retrieve",
-    "reranking": "rerank",
-    "validation": "validate",
-    "consolidation": "consolidate",
-    "augmentation": "augment",
-}
-
-_STAGE_OF_VALUE: Final = dict.fromkeys(
-    (
-        "retrieval.top_n_final",
-        "retrieval.entity_boost",
-        "retrieval.min_word_count",
-        "retrieval.min_char_count",
-        "retrieval.keep_if_all_short",
-        "retrieval.min_content_length",
-        "retrieval.enrich_lines_above",
-        "retrieval.enrich_lines_below",
-        "retrieval.mmr_lambda",
-        "retrieval.reranker_batch_size",
-        "retrieval.reranker_max_length",
-    ),
-    "rerank",
-) | {"augmentation.max_answer_tokens": "generate"}
-"""Values that another stage reads than the other values of their group."""
-
-
-def stage_of(name: str) -> str:
-    """The first stage whose output depends on a value of a preset.
-
-    >>> stage_of("retrieval.dense_limit"), stage_of("retrieval.mmr_lambda")
-    ('retrieve', 'rerank')
-    """
-    return _STAGE_OF_VALUE.get(name, _STAGE_OF_GROUP[name.partition(".")[0]])
-
-
 ORIGINAL: Final[dict[str, bool | int | float | str]] = {
     "retrieval.dense_limit": 19,
     "retrieval.lexical_limit": 5,

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, SecretStr, model_validator
 
+from schemas.ages import AGE_PATTERN, age
 from schemas.errors import SettingsError
 from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
 from schemas.settings.layers import SettingSource, given_in, outside_layers, unknown_names
@@ -19,9 +21,14 @@ from schemas.settings.run import RUN_SETTINGS
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
 
 #: Stages at a time on a server of language models, which may have 16 slots: some are read or stored meanwhile.
-_SERVER_CONCURRENCY = 20
+_SERVER_STAGES = 20
 #: The embedded language model answers one call at a time; the others wait within their time limits.
-_EMBEDDED_CONCURRENCY = 4
+_EMBEDDED_STAGES = 4
+
+
+Age = Annotated[
+    str, Field(pattern=AGE_PATTERN, json_schema_extra={"allowed": "a number of hours, days or weeks: 12h, 90d, 26w"})
+]
 
 
 class OpenAIAddress(NamedTuple):
@@ -29,6 +36,26 @@ class OpenAIAddress(NamedTuple):
 
     base_url: str
     api_key: str | None
+
+
+class Retention(NamedTuple):
+    """How long runs are kept; None is for ever."""
+
+    runs: timedelta | None
+    """Whole runs."""
+    texts: timedelta | None
+    """What led to their results."""
+
+
+class LLMLimits(NamedTuple):
+    """What all workers together may ask of one server of language models; None sets no limit."""
+
+    calls: int | None = None
+    """At a time."""
+    requests: int | None = None
+    """Begun in any 60 seconds."""
+    tokens: int | None = None
+    """Of the calls that are begun in any 60 seconds."""
 
 
 def _address(base_url: str | None, key: SecretStr | None) -> OpenAIAddress | None:
@@ -46,8 +73,11 @@ class ProcessSettings(SettingsGroup):
 
     database_url: str | None = Field(default=None, repr=False)
     """Postgres to use; unset, the one that `ragq up` starts."""
+    ragq_database_pooler_url: str | None = Field(default=None, repr=False)
+    """PgBouncer in transaction mode before the database of DATABASE_URL, for the statements of workers and the API;
+    heartbeats, notifications, locks of sessions and commands use DATABASE_URL."""
     redis_url: str | None = Field(default=None, repr=False)
-    """Redis or Valkey to use as broker; unset, the one that `ragq up` starts."""
+    """Redis, Valkey or RabbitMQ (`amqp://`) to use as broker; unset, the Valkey that `ragq up` starts."""
     ollama_host: str | None = None
     """Host of the Ollama server; unset, the embedded model answers."""
     ollama_port: int = Field(default=11434, ge=1, le=65535)
@@ -68,6 +98,8 @@ class ProcessSettings(SettingsGroup):
     """Seconds for which a claim on a stage is valid without a heartbeat."""
     ragq_heartbeat_seconds: float = Field(default=1.0, gt=0)
     """Seconds between two heartbeats; less than half of RAGQ_LEASE_SECONDS."""
+    ragq_hung_seconds: float = Field(default=300.0, ge=10)
+    """Seconds for which a worker that a computation blocks keeps its stages; then it is killed and they start again."""
     ragq_reaper_seconds: float = Field(default=1.0, gt=0)
     """Seconds between two checks for expired leases and overdue messages."""
     ragq_republish_seconds: float = Field(default=5.0, gt=0)
@@ -76,6 +108,11 @@ class ProcessSettings(SettingsGroup):
     """Interrupted attempts of a stage after which its job is poisoned."""
     ragq_stop_seconds: float = Field(default=8.0, ge=0, le=86400)
     """Seconds in which a worker that is stopped may finish its stages; then it gives them back, to be started again."""
+    ragq_purge_older_than: Age | None = None
+    """Once a day one worker deletes the runs that finished longer ago than this, as `ragq purge` does; unset, none."""
+    ragq_purge_keep_results_older_than: Age | None = None
+    """Once a day one worker deletes what led to the results of runs that finished longer ago, and keeps the results;
+    unset, nothing. Shorter than RAGQ_PURGE_OLDER_THAN."""
     ragq_batch_window_ms: float = Field(default=3.0, ge=0)
     """Milliseconds that the batcher waits for the texts of other tasks."""
     ragq_batch_tokens: int = Field(default=2048, ge=1)
@@ -86,8 +123,14 @@ class ProcessSettings(SettingsGroup):
     ragq_torch_threads: int = Field(default=0, ge=0)
     """Threads of a model in the worker; 0 uses the number of cores, and one for the embedder on a busy machine."""
     ragq_llm_concurrency: int = Field(default=0, ge=0, le=1024)
-    """Stages at a time of the worker for language models that `ragq up` starts: a quarter more than the calls that the
-    server answers at a time, since some are read or stored meanwhile. 0 is 20 with a server, 4 without."""
+    """Calls at a time that all workers together make to one server of language models; 0 sets no limit. The worker that
+    `ragq up` starts for them runs a quarter more stages at a time, since some are read or stored meanwhile; without a
+    limit 20 with a server, 4 without."""
+    ragq_llm_rpm: int = Field(default=0, ge=0, le=1_000_000)
+    """Calls that all workers together begin in any 60 seconds on one server of language models; 0 sets no limit."""
+    ragq_llm_tpm: int = Field(default=0, ge=0, le=2_000_000_000)
+    """Tokens of prompts and replies of the calls that all workers together begin in any 60 seconds on one server of
+    language models: an estimate until a call has ended, then what the server counted. 0 sets no limit."""
     ragq_database_pool: int = Field(default=8, ge=1)
     """Maximum database connections of a process."""
     ragq_api_host: str = "127.0.0.1"
@@ -114,6 +157,14 @@ class ProcessSettings(SettingsGroup):
     """Point at which a worker kills itself; only for tests."""
     ragq_max_file_mb: int = Field(default=256, ge=1)
     """Maximum megabytes of a file that a command reads."""
+    ragq_prices: Path | None = None
+    """TOML file of prices per million tokens, from which costs are computed; unset, costs have no money."""
+    ragq_document_seconds: float = Field(default=600.0, gt=0)
+    """Seconds in which a document is converted to markdown; a longer conversion is ended."""
+    ragq_document_memory_mb: int = Field(default=2000, ge=100)
+    """Maximum megabytes of memory of a process that converts a document."""
+    ragq_document_output_mb: int = Field(default=50, ge=1)
+    """Maximum megabytes of text of a document."""
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(str.upper)] = "INFO"
     """Log lines below this level are dropped."""
     log_format: Literal["json", "console"] = "json"
@@ -128,6 +179,30 @@ class ProcessSettings(SettingsGroup):
                 "lower the first or raise the second",
                 "RAGQ_HEARTBEAT_SECONDS",
                 "RAGQ_LEASE_SECONDS",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_worker_hangs_longer_than_a_lease(self) -> Self:
+        if self.ragq_hung_seconds <= self.ragq_lease_seconds:
+            raise disagreement(
+                f"RAGQ_HUNG_SECONDS={self.ragq_hung_seconds:g} is not more than "
+                f"RAGQ_LEASE_SECONDS={self.ragq_lease_seconds:g}; raise the first or lower the second",
+                "RAGQ_HUNG_SECONDS",
+                "RAGQ_LEASE_SECONDS",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _results_outlive_what_led_to_them(self) -> Self:
+        runs, texts = self.retention
+        if runs is not None and texts is not None and texts >= runs:
+            raise disagreement(
+                f"RAGQ_PURGE_KEEP_RESULTS_OLDER_THAN={self.ragq_purge_keep_results_older_than} is not less than "
+                f"RAGQ_PURGE_OLDER_THAN={self.ragq_purge_older_than}, after which no result is left; "
+                "lower the first or unset it",
+                "RAGQ_PURGE_KEEP_RESULTS_OLDER_THAN",
+                "RAGQ_PURGE_OLDER_THAN",
             )
         return self
 
@@ -147,10 +222,23 @@ class ProcessSettings(SettingsGroup):
         return _address(self.ragq_openai_base_url, self.ragq_openai_api_key)
 
     @property
-    def llm_concurrency(self) -> int:
-        """RAGQ_LLM_CONCURRENCY, or what its 0 stands for."""
+    def llm_stages(self) -> int:
+        """Stages at a time of the worker for language models that `ragq up` starts."""
+        if self.ragq_llm_concurrency:
+            return self.ragq_llm_concurrency + max(1, self.ragq_llm_concurrency // 4)
         has_server = self.ollama_host is not None or self.openai_server is not None
-        return self.ragq_llm_concurrency or (_SERVER_CONCURRENCY if has_server else _EMBEDDED_CONCURRENCY)
+        return _SERVER_STAGES if has_server else _EMBEDDED_STAGES
+
+    @property
+    def llm_limits(self) -> LLMLimits:
+        """The limits of each server of language models."""
+        return LLMLimits(self.ragq_llm_concurrency or None, self.ragq_llm_rpm or None, self.ragq_llm_tpm or None)
+
+    @property
+    def retention(self) -> Retention:
+        """How long runs are kept before a worker purges them."""
+        runs, texts = self.ragq_purge_older_than, self.ragq_purge_keep_results_older_than
+        return Retention(None if runs is None else age(runs), None if texts is None else age(texts))
 
     @property
     def openai_embedding_server(self) -> OpenAIAddress | None:

@@ -40,7 +40,8 @@ class RagqSettings(SettingsGroup):
     chunk_score_max_tokens: int = Field(default=256, ge=1)
     """Maximum tokens of the scores of a chunk; a reply that is cut off is asked for again."""
     reply_retries: int = Field(default=2, ge=0, le=10)
-    """Times the model is sent the error in evidence, a verdict or chunk scores and asked again before the job fails."""
+    """Times the model is sent the error in evidence, verdicts, chunk scores or headings and asked again before the job
+    fails."""
     deduplicate_references: bool = False
     """Keep only the better of two references that share most of their lines; the next one replaces the other."""
     prompt_format: Literal["xml", "sentinel", "notebook"] = "xml"
@@ -71,6 +72,16 @@ class RagqSettings(SettingsGroup):
     """Searchable chunks from which a corpus gets an HNSW index; fewer are scanned exactly."""
     query_max_tokens: int = Field(default=0, ge=0)
     """Maximum tokens of an expansion or answer unless the preset sets it; 0 uses the limit of the server."""
+    repair_by: Literal["rules", "model"] = "rules"
+    """Who repairs the headings of an imported document: rules, or a language model."""
+    select_by: Literal["rules", "model"] = "rules"
+    """Who selects the sections of an imported document that are embedded: rules, or a language model."""
+    document_model: str = ""
+    """Language model for the headings and sections of documents; if empty, MODEL_QUANTITATIVE_MODEL."""
+    document_max_tokens: int = Field(default=0, ge=0)
+    """Maximum tokens of a reply about headings or sections; 0 uses the limit of the server."""
+    document_chunk_tokens: int = Field(default=-1, ge=-1)
+    """Most tokens of a chunk of an imported document; 0 sizes chunks by words, -1 as in the rest of its corpus."""
     retries: int = Field(default=0, ge=0, le=10)
     """Automatic retries of a stage after a transport error; other errors are not retried."""
 

@@ -78,6 +78,11 @@ class RunSettings(BaseModel):
         return self.ragq.query_light_model or self.query_model
 
     @property
+    def document_model(self) -> str:
+        """The model for headings and sections of documents: RAGQ_DOCUMENT_MODEL, or MODEL_QUANTITATIVE_MODEL."""
+        return self.ragq.document_model or self.model.quantitative_model
+
+    @property
     def score_timeout_s(self) -> float:
         """Seconds that a scoring call may take: PYDANTIC_AI_TIMEOUT_SECONDS, or OLLAMA_TIMEOUT_SECONDS for 0."""
         return self.pydantic_ai.timeout_seconds or self.ollama.timeout_seconds

@@ -3,13 +3,17 @@
 from schemas.tables import (  # noqa: F401  (registers the tables)
     api,
     corpora,
+    forks,
     interviews,
     ledger,
+    llm_limits,
     presets,
     queries,
     references,
+    run_limits,
     runs,
     stages,
+    tombstones,
     vocabularies,
     workers,
 )

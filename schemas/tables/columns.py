@@ -12,9 +12,9 @@ def now_column(nullable: bool = False) -> Column[datetime]:
     return Column(DateTime(timezone=True), nullable=nullable, server_default=func.now())
 
 
-def time_column() -> Column[datetime | None]:
-    """A time with zone that is empty until something happens."""
-    return Column(DateTime(timezone=True), nullable=True)
+def time_column(nullable: bool = True) -> Column[datetime | None]:
+    """A time with zone; one that may be empty is so until something happens."""
+    return Column(DateTime(timezone=True), nullable=nullable)
 
 
 def json_column(nullable: bool = False) -> Column[Any]:

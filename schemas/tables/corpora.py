@@ -9,7 +9,6 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
-    Computed,
     ForeignKey,
     Index,
     Integer,
@@ -21,7 +20,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlmodel import Field, SQLModel
 
-from schemas.full_text import CONFIGURATION
+from schemas.full_text import ENGLISH
 from schemas.tables.columns import dtypes_column, id_column, now_column, reference_column, text_column
 
 
@@ -47,6 +46,10 @@ class CorpusTable(SQLModel, table=True):
     """The most tokens of a chunk, as the embedder counts them; 0 sizes chunks by words."""
     reads_tokens: int | None = None
     """The most tokens of a text that the embedder reads; None if that is not known."""
+    language: str | None = Field(default=ENGLISH, sa_column=Column(Text, nullable=True, server_default=ENGLISH))
+    """The language of its works; None until the first one is stored."""
+    full_text: str | None = Field(default=ENGLISH, sa_column=Column(Text, nullable=True, server_default=ENGLISH))
+    """Postgres's text search configuration, by which its chunks and the questions to it are read."""
     searchable_chunks: int = 0
     """Chunks that have a vector and postings; kept with them in one transaction."""
     searchable_terms: int = 0
@@ -81,13 +84,34 @@ class WorkTable(SQLModel, table=True):
     editor: str | None = None
     abstract: str | None = Field(default=None, sa_column=text_column(nullable=True))
     work_type: str | None = None
+    tags: str | None = None
+    """With commas between."""
     source_path: str | None = None
     """Where it was imported from; importing that path again replaces the work."""
     markdown: str = Field(sa_column=text_column())
     content_hash: str
     """SHA-256 of the markdown, checked whenever lines are read again."""
+    original_hash: str | None = None
+    """The file that it was converted from; None for a work that was imported as markdown."""
+    page_lines: list[int] = Field(
+        default_factory=list, sa_column=Column(ARRAY(Integer), nullable=False, server_default="{}")
+    )
+    """The line at which each page begins; empty for a work without pages."""
     created_at: datetime | None = Field(default=None, sa_column=now_column())
     updated_at: datetime | None = Field(default=None, sa_column=now_column())
+
+
+class OriginalTable(SQLModel, table=True):
+    """A file that works were converted from."""
+
+    __tablename__ = "original"
+
+    hash: str = Field(primary_key=True)
+    """SHA-256 of its bytes."""
+    content: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    size: int = Field(sa_column=Column(BigInteger, nullable=False))
+    """Bytes."""
+    created_at: datetime | None = Field(default=None, sa_column=now_column())
 
 
 class ChunkTable(SQLModel, table=True):
@@ -115,18 +139,10 @@ class ChunkTable(SQLModel, table=True):
     """What is embedded of it, as the embedder counts; None for what is not embedded, and where that is not known."""
     content_tsvector: Any = Field(
         default=None,
-        sa_column=Column(
-            TSVECTOR,
-            Computed(
-                "CASE WHEN level::text ~ '-chunk$'::text"
-                f" THEN to_tsvector('{CONFIGURATION}'::regconfig, coalesce(heading_breadcrumbs, '') || ' ' || content)"
-                " ELSE NULL::tsvector END",
-                persisted=True,
-            ),
-            nullable=True,
-        ),
+        sa_column=Column(TSVECTOR, nullable=True),
     )
-    """Of content alone: a heading chunk is never searched, and a whole book is too long for it."""
+    """Of content alone: a heading chunk is never searched, and a whole book is too long for it. A trigger sets it, by
+    the configuration of the corpus."""
 
 
 class ChunkVectorTable(SQLModel, table=True):

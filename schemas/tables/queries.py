@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, Text, false
+from sqlalchemy import ARRAY, BigInteger, Boolean, Column, ForeignKey, Index, Integer, Text, false
 from sqlmodel import Field, SQLModel
 
 from schemas.tables.columns import id_column, json_column, now_column, reference_column, text_column
@@ -18,9 +18,15 @@ class QueryTable(SQLModel, table=True):
     id: int | None = Field(default=None, sa_column=id_column())
     job_id: int = Field(sa_column=reference_column("job.id"))
     corpus_id: int = Field(sa_column=reference_column("corpus.id"))
+    other_corpus_ids: list[int] = Field(
+        default_factory=list, sa_column=Column(ARRAY(BigInteger), nullable=False, server_default="{}")
+    )
+    """Corpora that are searched together with it."""
     external_id: str | None = None
     """The id that the submitted file gave it."""
     original_query: str = Field(sa_column=text_column())
+    reference_answer: str | None = Field(default=None, sa_column=Column(Text, nullable=True))
+    """What answers are compared with, where the submitted file has it."""
     created_at: datetime | None = Field(default=None, sa_column=now_column())
     updated_at: datetime | None = Field(default=None, sa_column=now_column())
 
@@ -45,7 +51,10 @@ class QueryResultTable(SQLModel, table=True):
     query_id: int = Field(
         sa_column=Column(BigInteger, ForeignKey("queries.id", ondelete="CASCADE"), nullable=False, index=True)
     )
-    attempt_id: int | None = Field(default=None, sa_column=reference_column("stage_attempt.id", nullable=True))
+    attempt_id: int | None = Field(
+        default=None,
+        sa_column=Column(BigInteger, ForeignKey("stage_attempt.id", ondelete="CASCADE"), nullable=True, index=True),
+    )
     """The attempt of `generate` that stored it."""
     response_text: str = Field(sa_column=text_column())
     origin: str

@@ -3,18 +3,25 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, Index, Text, UniqueConstraint, func, text
+from sqlalchemy import BigInteger, Boolean, Column, Index, Text, UniqueConstraint, func, text
 from sqlmodel import Field, SQLModel
 
-from schemas.statuses import JobStatus
+from schemas.statuses import JobStatus, Priority
 from schemas.tables.columns import id_column, json_column, now_column, reference_column, text_column, time_column
+
+_OPEN = "status IN ('waiting', 'running', 'interrupted')"
 
 
 class RunTable(SQLModel, table=True):
     """One submission: a kind, its inputs, and every setting as it was at that moment."""
 
     __tablename__ = "run"
-    __table_args__ = (Index("ux_run_name", func.lower(text("name")), unique=True),)
+    __table_args__ = (
+        Index("ux_run_name", func.lower(text("name")), unique=True),
+        Index(
+            "ix_run_partial", "id", postgresql_where=text("kind = 'index' AND (request ->> 'allow_partial')::boolean")
+        ),
+    )
 
     id: int | None = Field(default=None, sa_column=id_column())
     name: str | None = Field(default=None, sa_column=text_column(nullable=True))
@@ -36,6 +43,9 @@ class RunTable(SQLModel, table=True):
         default=None, sa_column=reference_column("environment.id", cascade=False, nullable=True)
     )
     """Where it was submitted; null for runs older than the column."""
+    priority: str = Field(
+        default=Priority.NORMAL, sa_column=Column(Text, nullable=False, server_default=text("'normal'"))
+    )
     created_at: datetime | None = Field(default=None, sa_column=now_column())
 
 
@@ -58,7 +68,16 @@ class JobTable(SQLModel, table=True):
     """One subject of a run, and its state in the stages of its kind."""
 
     __tablename__ = "job"
-    __table_args__ = (UniqueConstraint("run_id", "ordinal"), Index("ix_job_run_id_status", "run_id", "status"))
+    __table_args__ = (
+        UniqueConstraint("run_id", "ordinal"),
+        Index("ix_job_run_id_status_ordinal", "run_id", "status", "ordinal", postgresql_include=["finished_at"]),
+        Index("ix_job_backlog", "run_id", "is_awaited", "id", postgresql_where=text(f"{_OPEN} AND sent_at IS NULL")),
+        Index(
+            "ix_job_evaluated", text("((inputs ->> 'result_id')::bigint)"), postgresql_where=text("kind = 'evaluation'")
+        ),
+        Index("ix_job_original", text("(inputs ->> 'original')"), postgresql_where=text("kind = 'work'")),
+        Index("ix_job_sent", "sent_at", postgresql_where=text(f"{_OPEN} AND sent_at IS NOT NULL")),
+    )
 
     id: int | None = Field(default=None, sa_column=id_column())
     run_id: int = Field(sa_column=reference_column("run.id"))
@@ -75,3 +94,28 @@ class JobTable(SQLModel, table=True):
     """When it finished: succeeded, failed, poisoned or cancelled."""
     note: str | None = Field(default=None, sa_column=text_column(nullable=True))
     """Why it was paused or cancelled, in the operator's words."""
+    sent_at: datetime | None = Field(default=None, sa_column=time_column())
+    """When its messages were sent, or a time ahead until which it waits. An open job without it is to be sent: triggers
+    empty it whenever a job is made to wait."""
+    is_awaited: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=text("false")))
+    """Somebody asked for a step of it and waits: it is interactive, whatever the priority of its run."""
+    origin_id: int | None = Field(default=None, sa_column=Column(BigInteger, nullable=True))
+    """Of a job that was imported from a bundle: its number in the database that computed it, which its hashes cover."""
+
+
+class ImportedRunTable(SQLModel, table=True):
+    """A run that another database computed, imported from a bundle."""
+
+    __tablename__ = "imported_run"
+
+    run_id: int = Field(sa_column=reference_column("run.id", primary_key=True))
+    bundle_hash: str = Field(sa_column=Column(Text, nullable=False, unique=True))
+    """SHA-256 of the manifest, which has the hashes of all members: a bundle is imported once."""
+    manifest: dict[str, Any] = Field(sa_column=json_column())
+    content_hashes: dict[str, Any] = Field(sa_column=json_column())
+    """`job/stage/attempt` of the bundle -> SHA-256 of its output and vectors as they were imported."""
+    basis: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    """What its reports are computed from, as it was read where it was computed; null if nothing can be reported."""
+    origin: dict[str, Any] = Field(sa_column=json_column())
+    """Where it was submitted and computed."""
+    imported_at: datetime | None = Field(default=None, sa_column=now_column())

@@ -26,6 +26,8 @@ class StageRunTable(SQLModel, table=True):
     status: str
     fence: int = 0
     """Rises with every claim; a commit that carries an older one changes nothing."""
+    claim_token: int | None = Field(default=None, sa_column=Column(BigInteger))
+    """Random, of the last claim: a commit that carries another one changes nothing."""
     attempts: int = 0
     """How often it was claimed."""
     interruptions: int = 0

@@ -25,6 +25,8 @@ class Bibliography(Value):
     editor: str | None = None
     abstract: str | None = None
     work_type: str | None = None
+    tags: str | None = None
+    """With commas between."""
 
 
 class CorpusChunk(Value):

@@ -1,5 +1,7 @@
 """The metrics of a scored run. None is an undefined value; NaN or 0 is never used instead."""
 
+from pydantic import Field
+
 from schemas.values.base import Value
 from schemas.values.phq8 import PHQ8Item
 
@@ -101,15 +103,15 @@ class ReliabilityBin(Value):
 class Interval(Value):
     """A value with its 95 % percentile interval over resampled participants."""
 
-    value: float | None
-    low: float | None
+    value: float | None = Field(examples=[0.75])
+    low: float | None = Field(examples=[0.62])
     """None, as are `high` and `std`, for a value of one participant, which resampling cannot vary."""
-    high: float | None
-    std: float | None
+    high: float | None = Field(examples=[0.86])
+    std: float | None = Field(examples=[0.06])
     """Standard error: the sample standard deviation over the resamples; None for fewer than two of them."""
-    drop_rate: float
+    drop_rate: float = Field(examples=[0.0])
     """Share of resamples in which the metric has no value."""
-    resamples: int
+    resamples: int = Field(examples=[10000])
 
 
 class PairedDelta(Value):

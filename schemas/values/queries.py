@@ -7,6 +7,7 @@ from pydantic import Field
 from schemas.values.base import Value
 from schemas.values.chat import ReaskReason
 from schemas.values.verdicts import Decision
+from schemas.values.work_filters import WorkFilter
 
 
 class Intent(StrEnum):
@@ -113,6 +114,9 @@ class RetrievedChunks(Value):
     """Stage `retrieve`: every list of hits, and the fused one, best first."""
 
     corpus_id: int
+    """The first corpus that was searched."""
+    corpus_ids: tuple[int, ...] = ()
+    """All of them; empty in outputs of versions that searched one."""
     fusion: str
     """The name of the fusion that ran."""
     lexical: str
@@ -143,6 +147,8 @@ class RerankedChunk(Value):
     intent_boost: float
     final_score: float
     """rerank_score + entity_boost + intent_boost."""
+    pages: tuple[int, int] | None = None
+    """Its first and last page, from 1; None in a work without pages."""
 
 
 class RerankedChunks(Value):
@@ -194,6 +200,8 @@ class ContextGroup(Value):
     end_line: int
     score: float
     heading_chain: tuple[str, ...] = Field(repr=False)
+    pages: tuple[int, int] | None = None
+    """Its first and last page, from 1; None in a work without pages."""
 
 
 class ConsolidatedContext(Value):
@@ -214,9 +222,15 @@ class Source(Value):
     """`S1`, `S2`, ..."""
     work_id: int
     title: str = Field(repr=False)
+    corpus: str = ""
+    """The name of the corpus that has the work; empty in outputs of versions that searched one."""
     chunk_ids: tuple[int, ...]
     start_line: int
     end_line: int
+    heading_chain: tuple[str, ...] = Field(default=(), repr=False)
+    """The headings above it, and the one that it begins with."""
+    pages: tuple[int, int] | None = None
+    """Its first and last page, from 1; None in a work without pages."""
 
 
 class ContextSource(StrEnum):
@@ -264,6 +278,12 @@ class AnswerBasis(Value):
     """Passages that were dropped as too short; None where that was not counted."""
     cut_texts: int = 0
     """Texts of the question that are longer than the embedder reads, and were cut."""
+    corpora: tuple[str, ...] = ()
+    """The corpora that were searched; empty in answers of versions that searched one."""
+    full_text: str | None = None
+    """The text search configuration by which they were read; `simple` has no dictionary."""
+    works: WorkFilter = WorkFilter()
+    """The works of them that were searched."""
     cut_chunks: int = 0
     """Chunks of the sources that are longer than the embedder reads, as far as their tokens were counted."""
 

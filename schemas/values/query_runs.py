@@ -5,6 +5,7 @@ from typing import Any
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.costs import KeptStage, StageCalls
 from schemas.values.environments import RunOrigin
 from schemas.values.queries import ChunkVerdict, RetrievedChunks
 from schemas.values.scored_runs import AttemptTime, OutputTelemetry, SettingValue
@@ -54,5 +55,8 @@ class QueryRun(Value):
     failures: dict[str, int]
     """Failed jobs, by the category of the error."""
     attempts: tuple[AttemptTime, ...]
+    stage_calls: tuple[StageCalls, ...] = ()
+    retried: tuple[KeptStage, ...] = ()
+    shared: tuple[KeptStage, ...] = ()
     telemetry: tuple[OutputTelemetry, ...] = ()
     origin: RunOrigin = RunOrigin()

@@ -10,6 +10,8 @@ class SubmittedQuery(Value):
 
     external_id: str
     text: str = Field(repr=False)
+    reference_answer: str | None = Field(default=None, repr=False)
+    """What an answer to it is compared with."""
 
 
 class RelevanceJudgement(Value):

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.costs import RunCost
 from schemas.values.coverage_grid import GRID, coverage_grid
 from schemas.values.environments import RunOrigin
 from schemas.values.failures import FailureCounts
@@ -384,6 +385,7 @@ class RunTimings(Value):
     finished_at: datetime | None
     modes: dict[AssessmentMode, ModeTimings]
     jobs: tuple[JobTimings, ...]
+    cost: RunCost
 
 
 class Report(Value):

@@ -6,8 +6,11 @@ All values that depend on time are in `timings`, as in the report of a scored ru
 from datetime import datetime
 from enum import StrEnum
 
+from pydantic import Field
+
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.costs import RunCost
 from schemas.values.differences import SettingDifference
 from schemas.values.metrics import Interval
 from schemas.values.reports import RunMetadata, StageTelemetry, StageTimings
@@ -105,12 +108,12 @@ class ValidatorQuality(Value):
     A document without a judgement counts as not relevant, so precision is a lower bound where judgements are sparse.
     """
 
-    queries: int
-    asked: int
-    accepted: int
-    rejected: int
-    unsure: int
-    relevant: int
+    queries: int = Field(examples=[12])
+    asked: int = Field(examples=[120])
+    accepted: int = Field(examples=[50])
+    rejected: int = Field(examples=[66])
+    unsure: int = Field(examples=[4])
+    relevant: int = Field(examples=[48])
     """Judged chunks of relevant documents."""
     precision: Interval
     """Relevant among the accepted."""
@@ -128,6 +131,7 @@ class RetrievalTimings(Value):
     stages: dict[str, StageTimings]
     seconds_per_query: dict[str, float]
     """Mean time of one attempt, by stage."""
+    cost: RunCost
 
 
 class RetrievalReport(Value):

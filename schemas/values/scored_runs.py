@@ -7,6 +7,7 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
+from schemas.values.costs import KeptStage, StageCalls
 from schemas.values.environments import RunOrigin
 from schemas.values.failures import StageFailure
 from schemas.values.figures import SiblingRun
@@ -151,6 +152,9 @@ class ScoredRun(Value):
     failures: RunFailures
     attempts: tuple[AttemptTime, ...]
     calls: tuple[CallCount, ...]
+    stage_calls: tuple[StageCalls, ...] = ()
+    retried: tuple[KeptStage, ...] = ()
+    shared: tuple[KeptStage, ...] = ()
     telemetry: tuple[OutputTelemetry, ...]
     origin: RunOrigin = RunOrigin()
     siblings: tuple[SiblingRun, ...] = ()

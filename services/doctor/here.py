@@ -11,9 +11,9 @@ from schemas.settings.resolve import resolve
 from services.doctor.findings import Finding, Findings, Verdict, shown
 from stack.environment import this_environment
 from stack.home import find_home
-from stack.parts import ORDER, PORT_SETTINGS
+from stack.parts import PORT_SETTINGS, in_order
 from stack.ports import holder, is_free
-from stack.supervision import Supervisor
+from stack.supervision import SUPERVISOR, Supervisor
 
 GB = 1e9
 LOW_GB, TOO_LOW_GB = 5.0, 1.0
@@ -68,7 +68,7 @@ def check_stack(environment: Mapping[str, str]) -> Findings:
         supervisor = Supervisor(home)
         parts = supervisor.parts() if supervisor.is_running() else {}
         up = {name for name, part in parts.items() if part.is_up}
-        down = [name for name in ORDER if name in state.parts and name not in up]
+        down = in_order(name for name in state.parts if name not in up and name != SUPERVISOR)
         ports = ", ".join(f"{name} {part.port}" for name, part in state.parts.items() if part.port)
         if down:
             remedy = f"`ragq logs {down[0]}` shows why; `ragq up` starts what does not run."

@@ -11,17 +11,21 @@ from redis.retry import Retry
 
 from schemas.chains import STAGES
 from schemas.errors import StackError
-from schemas.settings.process import ProcessSettings
+from schemas.settings.process import ProcessSettings, Retention
 from services.doctor.findings import Finding, Findings, Verdict, shown
 from stack.connections import database_server, known_servers, masked, pages_and_monitor
 from stack.environment import this_environment
-from stack.probes import PROBE_TIMEOUT_S, http_answers
+from stack.probes import PROBE_TIMEOUT_S, broker_answers, http_answers
+from stages.reports.numbers_in_words import counted
 from store import revision
 from store.database import DATABASE_ERRORS, Database
-from store.runs import workers
+from store.runs import hung_workers, scheduled_purges, sizes, workers
+from store.runs.scheduled_purges import ScheduledPurge
+from store.runs.sizes import Size, Sizes
 from store.runs.workers import LiveWorker
 
 _UNUSABLE: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, ValueError)
+_LARGEST: Final = 5
 UP: Final = "`ragq up` starts the embedded one"
 
 
@@ -33,13 +37,13 @@ def check_database(environment: Mapping[str, str]) -> Findings:
         yield Finding("postgres", Verdict.FAIL, "no database is named", shown(error))
         return
     try:
-        yield from asyncio.run(_database_findings(url))
+        yield from asyncio.run(_database_findings(url, ProcessSettings.from_environment(environment).retention))
     except _UNUSABLE as error:
         why = f"{masked(url)} does not answer: {type(error).__name__}"
         yield Finding("postgres", Verdict.FAIL, shown(why), f"Start that server or correct DATABASE_URL; unset, {UP}.")
 
 
-async def _database_findings(url: str) -> list[Finding]:
+async def _database_findings(url: str, retention: Retention) -> list[Finding]:
     # Not the pool of ragq: it needs pgvector, which may be what is missing.
     connection = await asyncpg.connect(url, timeout=PROBE_TIMEOUT_S, command_timeout=PROBE_TIMEOUT_S)
     try:
@@ -59,9 +63,50 @@ async def _database_findings(url: str) -> list[Finding]:
     database = Database(url, pool_size=1)
     try:
         async with database.connection() as prepared:
-            return [*found, *worker_findings(await workers.live(prepared))]
+            hanging = [
+                Finding("workers", Verdict.WARN, shown(worker), "`ragq logs` shows more, at `worker_hung`.")
+                for worker in await hung_workers.hung(prepared)
+            ]
+            full = [
+                *size_findings(await sizes.sizes(prepared)),
+                *purge_findings(await scheduled_purges.last(prepared), retention),
+            ]
+            return [*found, *full, *worker_findings(await workers.live(prepared)), *hanging]
     finally:
         await database.close()
+
+
+def size_findings(found: Sizes) -> Findings:
+    """The largest tables, and what the runs of each kind stored."""
+    tables = ", ".join(f"{size.name} {_mb(size)}" for size in found.tables[:_LARGEST])
+    total = sum(size.bytes for size in found.tables) / 1e6
+    yield Finding("sizes", Verdict.OK, f"{total:.0f} MB in tables: {tables}")
+    if found.kinds:
+        kinds = ", ".join(f"{size.name} {_mb(size)}" for size in found.kinds)
+        yield Finding("sizes", Verdict.OK, f"attempts of runs, about: {kinds}; `ragq purge` deletes old ones")
+
+
+def purge_findings(last: ScheduledPurge | None, retention: Retention) -> Findings:
+    """When a worker purged last, and what; nothing where none ever does."""
+    is_wanted = any(age is not None for age in retention)
+    give = "Give the workers RAGQ_PURGE_OLDER_THAN too, and restart them."
+    if last is None:
+        if is_wanted:
+            yield Finding("purge", Verdict.WARN, "no worker has purged yet", give)
+        return
+    gone = f"{counted(last.runs, 'run')}, {counted(last.jobs, 'job')}, {counted(last.calls, 'model call')}"
+    when = f"{last.began_at:%Y-%m-%d %H:%M} {gone}"
+    if last.error_type is not None:
+        remedy = "`ragq purge --older-than 90d --dry-run` lists what is old; end its open jobs with `ragq cancel RUN`."
+        yield Finding("purge", Verdict.WARN, f"{when}, ended with {last.error_type}", remedy)
+    elif is_wanted and last.is_old:
+        yield Finding("purge", Verdict.WARN, f"{when}, and none in the two days since", give)
+    else:
+        yield Finding("purge", Verdict.OK, when if last.ended_at else f"{when}, and goes on")
+
+
+def _mb(size: Size) -> str:
+    return f"{size.bytes / 1e6:.1f} MB"
 
 
 def worker_findings(live: list[LiveWorker]) -> Findings:
@@ -83,7 +128,7 @@ def worker_findings(live: list[LiveWorker]) -> Findings:
 
 
 def check_broker(environment: Mapping[str, str]) -> Findings:
-    """Valkey or Redis."""
+    """Valkey, Redis or RabbitMQ."""
     try:
         url = known_servers(environment).get("REDIS_URL")
     except StackError as error:
@@ -91,6 +136,12 @@ def check_broker(environment: Mapping[str, str]) -> Findings:
         return
     if url is None:
         yield Finding("broker", Verdict.FAIL, "none is named", f"Set REDIS_URL; unset, {UP}.")
+        return
+    if url.startswith("amqp"):
+        if broker_answers(url):
+            yield Finding("broker", Verdict.OK, shown(f"RabbitMQ at {masked(url)}"))
+        else:
+            yield _broker_missing(url, "no connection")
         return
     try:
         with redis.Redis.from_url(
@@ -107,8 +158,12 @@ def check_broker(environment: Mapping[str, str]) -> Findings:
         )
         yield Finding("broker", Verdict.OK, shown(f"{version} at {masked(url)}"))
     except (redis.RedisError, OSError, ValueError) as error:
-        why = f"{masked(url)} does not answer: {type(error).__name__}"
-        yield Finding("broker", Verdict.FAIL, shown(why), f"Start that server or correct REDIS_URL; unset, {UP}.")
+        yield _broker_missing(url, type(error).__name__)
+
+
+def _broker_missing(url: str, why: str) -> Finding:
+    found = shown(f"{masked(url)} does not answer: {why}")
+    return Finding("broker", Verdict.FAIL, found, f"Start that server or correct REDIS_URL; unset, {UP}.")
 
 
 def check_pages(environment: Mapping[str, str]) -> Findings:

@@ -19,10 +19,11 @@ def plots(report: RetrievalReport) -> Iterator[tuple[str, Markup]]:
         for name in measure_names(report.measures.cutoff):
             title = f"{name} per ranking, with 95 % intervals"
             intervals = [found.measures[name] for found in report.stages]
-            yield title, svg(title, partial(_bars, stages=stages, intervals=intervals, name=name))
+            yield title, svg(title, partial(draw_measure, stages=stages, intervals=intervals, name=name))
 
 
-def _bars(axes: Axes, *, stages: Sequence[str], intervals: Sequence[Interval], name: str) -> None:
+def draw_measure(axes: Axes, *, stages: Sequence[str], intervals: Sequence[Interval], name: str) -> None:
+    """A measure per ranking, with its interval."""
     values = [interval.value or 0.0 for interval in intervals]
     axes.barh(stages, values, height=0.5, color=FIRST, alpha=0.35)
     axes.errorbar(values, stages, xerr=whiskers(intervals), fmt="o", markersize=4, linewidth=1.2, color=FIRST)

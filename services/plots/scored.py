@@ -33,8 +33,8 @@ def plots(report: Report) -> Iterator[tuple[str, Markup]]:
 def _plots(report: Report) -> dict[str, Draw]:
     found: dict[str, Draw] = {}
     if any(experiment.selective_prediction.chosen.curve for experiment in report.experiments):
-        found["Risk over coverage, with its 95 % band"] = _risk_over_coverage
-        found["Mean absolute error per item"] = _error_per_item
+        found["Risk over coverage, with its 95 % band"] = draw_risk_over_coverage
+        found["Mean absolute error per item"] = draw_error_per_item
         found["Coverage per item"] = _coverage_per_item
     if any(experiment.calibration for experiment in report.experiments):
         found["Calibration: how often scores of a confidence are exact"] = _calibration
@@ -43,7 +43,8 @@ def _plots(report: Report) -> dict[str, Draw]:
     return found
 
 
-def _risk_over_coverage(axes: Axes, report: Report) -> None:
+def draw_risk_over_coverage(axes: Axes, report: Report) -> None:
+    """The risk curve of each mode, with its band."""
     for experiment in report.experiments:
         mode, chosen = experiment.results.mode, experiment.selective_prediction.chosen
         if not chosen.curve:
@@ -67,7 +68,8 @@ def _risk_over_coverage(axes: Axes, report: Report) -> None:
     _name_modes(axes)
 
 
-def _error_per_item(axes: Axes, report: Report) -> None:
+def draw_error_per_item(axes: Axes, report: Report) -> None:
+    """The error of each item and mode, with its interval."""
     for place, experiment in _side_by_side(report):
         results = experiment.results
         found = {item: results.per_item[item].mae_interval for item in PHQ8Item}

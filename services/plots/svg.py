@@ -1,30 +1,31 @@
-"""Plots as SVG: inside a page it takes its colours from the page, as a file it is light or dark as the reader is.
+"""Plots as SVG, with the colours of the page or, as a file, light or dark as the reader is; and as PNG.
 
 The same plot gives the same bytes.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from io import StringIO
+from io import BytesIO, StringIO
 from typing import Any, Final
 from xml.etree import ElementTree
 
 from markupsafe import Markup
 from matplotlib import style
 from matplotlib.axes import Axes
+from matplotlib.colors import get_named_colors_mapping
 from matplotlib.figure import Figure
 
 from schemas.values.metrics import Interval
 
-# Placeholders for the colours of the page, replaced when the SVG is written.
-INK, GRID, FIRST, SECOND, MUTED = "#010101", "#020202", "#030303", "#040404", "#050505"
-_VARIABLES: Final = {
-    INK: "var(--ink)",
-    GRID: "var(--line)",
-    FIRST: "var(--first)",
-    SECOND: "var(--second)",
-    MUTED: "var(--muted)",
-}
+# Names of colours, which a page, an SVG file and a PNG each give values to.
+INK, GRID, FIRST, SECOND, MUTED = "ragq:ink", "ragq:line", "ragq:first", "ragq:second", "ragq:muted"
+
+#: Placeholders for the colours of the page, replaced when the SVG is written.
+_PLACEHOLDERS: Final = {INK: "#010101", GRID: "#020202", FIRST: "#030303", SECOND: "#040404", MUTED: "#050505"}
+_VARIABLES: Final = {value: f"var(--{name.partition(':')[2]})" for name, value in _PLACEHOLDERS.items()}
+#: A PNG has a white ground.
+_LIGHT: Final = {INK: "#1d2330", GRID: "#d5dae2", FIRST: "#2364aa", SECOND: "#bf5413", MUTED: "#5b6475"}
+get_named_colors_mapping().update(_PLACEHOLDERS)
 
 _COLOURS: Final = """\
 svg { --ink: #1d2330; --line: #d5dae2; --first: #2364aa; --second: #bf5413; --muted: #5b6475; }
@@ -67,6 +68,21 @@ def svg(title: str, draw: Callable[[Axes], None]) -> Markup:
         written = StringIO()
         figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     return _inline(written.getvalue(), title)
+
+
+def png(draw: Callable[[Axes], None], title: str) -> bytes:
+    """The drawing of `draw` as a PNG with its title, for documents that cannot show an SVG."""
+    get_named_colors_mapping().update(_LIGHT)
+    try:
+        with style.context(["default", dict(_STYLE)]):
+            figure = Figure(figsize=_INCHES, layout="constrained")
+            draw(figure.add_subplot())
+            figure.suptitle(title, fontsize=9)
+            written = BytesIO()
+            figure.savefig(written, format="png", dpi=200, facecolor="white", metadata={"Software": None})
+    finally:
+        get_named_colors_mapping().update(_PLACEHOLDERS)
+    return written.getvalue()
 
 
 def as_file(inline: Markup) -> str:

@@ -16,7 +16,7 @@ from stages.queries.intents import intent_of
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts
+from store.runs import attempts, backlog
 from store.runs.edits import carry_over, set_output, stage_states, truncate_after
 
 
@@ -46,7 +46,7 @@ class QueryEdit:
 
 
 async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *, run: bool) -> bool:
-    """Change a query: everything that is given, or nothing. Returns whether stages have to be sent now.
+    """Change a query: everything that is given, or nothing. Returns whether stages run again.
 
     A new text keeps the expansion; a query without one is searched for by its text alone. After a new text, phrase
     or hypothetical answer every later stage is stale; after another intent or entity, which are not embedded, the
@@ -90,7 +90,10 @@ async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *
             stage = "embed"
         if not run:
             await truncate_after(connection, query.job_id, stage)
-        return run and stage != chain[-1].stage
+        is_due = run and stage != chain[-1].stage
+        if is_due:
+            await backlog.hasten(connection, [query.job_id])
+        return is_due
 
 
 async def stored_context(connection: Connection, query: StoredQuery) -> ConsolidatedContext:

@@ -7,15 +7,15 @@ other values gets its own run with them; what was stored before the first stage 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from schemas.chains import stages_of
+from schemas.chains import first_reader, stages_of
 from schemas.errors import QuerySetPresetError
 from schemas.settings.frozen import thaw
-from schemas.settings.preset import PRESET_SETTINGS, Preset, is_preset_name, stage_of
-from schemas.statuses import JobStatus
+from schemas.settings.preset import PRESET_SETTINGS, Preset, is_preset_name
+from schemas.statuses import JobStatus, Priority
 from schemas.values.queries import Expansion, Origin
 from services.questions.lookup import get_query
 from services.questions.submission import refuse_token_vectors
-from stages.queries.templates import TemplateTag
+from stages.queries.templates import OF_QUESTIONS
 from store.corpora import corpora
 from store.database import Connection
 from store.questions import presets, query_jobs, templates
@@ -66,7 +66,8 @@ async def planned_move(
     preset = base.changed(values, origin="option --set") if values else base
     before, after = own.values(), preset.values()
     chain = stages_of("query", "answer")
-    differing = sorted({stage_of(key) for key in after if after[key] != before[key]}, key=chain.index)
+    changed = [key for key in after if after[key] != before[key]]
+    differing = sorted({first_reader("query", "answer", key) for key in changed}, key=chain.index)
     if differing and differing[0] == "expand" and await _is_given(connection, query, own):
         differing = differing[1:]
     return Move(
@@ -94,7 +95,8 @@ async def move(
     assert old is not None
     if old.jobs > 1:
         raise QuerySetPresetError(query.id, old.id, old.jobs)
-    refuse_token_vectors(await corpora.corpus(connection, query.corpus_id), to.preset)
+    for corpus_id in query.corpus_ids:
+        refuse_token_vectors(await corpora.corpus(connection, corpus_id), to.preset)
     settings = await runs.settings(connection, query.run_id)
     own = {name: entry for name, entry in settings.items() if not is_preset_name(name)}
     new = await runs.store(
@@ -105,6 +107,7 @@ async def move(
             settings=own | to.preset.snapshot(to.name, options=to.options),
             settings_hash=content_hash([thaw(settings).run.values(), to.preset.values()]),
             request=old.request | {"preset": to.name},
+            priority=Priority.INTERACTIVE,
             jobs=[await _job(connection, query, chain, to)],
         ),
         always_new=True,
@@ -146,7 +149,7 @@ async def _job(connection: Connection, query: StoredQuery, chain: Sequence[str],
         subject=old.subject,
         inputs=inputs
         | {
-            "templates": {tag: (await templates.get(connection, tag)).version for tag in TemplateTag},
+            "templates": {tag: (await templates.get(connection, tag)).version for tag in OF_QUESTIONS},
             "moved_from": query.job_id,
         },
         stages=chain,

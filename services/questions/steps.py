@@ -1,6 +1,6 @@
 """A query's chain, run step by step: each step runs some stages and ends the chain after them.
 
-Rows change here and nothing is sent: `dispatch.enqueue` sends, once the change is committed.
+Rows change here; the dispatcher sends what is due once the change is committed, and before other work.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from services.questions.moves import move, planned_move
 from store.database import Connection
 from store.questions import query_jobs
 from store.questions.queries import StoredQuery
-from store.runs import edits
+from store.runs import backlog, edits
 
 #: Sources that a prompt can show at most.
 MAX_SOURCES: Final = 20
@@ -94,7 +94,7 @@ async def run_stages(
     With `preset`, or `values` that win over those of the preset, the query moves to a run with these values, unless
     it is in one, and the chain starts at the first stage whose values differ, if that is before `first`. A query that
     named none of them when it was submitted takes the default preset at its first search. The returned query names
-    the job to send and to wait for.
+    the job to wait for.
 
     Raises StepNotReadyError while an earlier step is not done, NothingToDoError without `first` when every stage is
     done, Refused for a stage that there is not, StageRunningError, QueryMissingError, QueryValueError for another
@@ -128,6 +128,7 @@ async def run_stages(
         await query_jobs.ask_for(connection, query.job_id, top_n=top_n, light_model=use_light_model)
         await edits.set_stages(connection, query.job_id, chain)
         await edits.redo(connection, query.job_id, first)
+        await backlog.hasten(connection, [query.job_id])
         return query
 
 

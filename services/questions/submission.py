@@ -1,6 +1,6 @@
 """Query runs: which queries are asked of which corpus, by which preset and which prompt templates."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,15 +9,19 @@ from schemas.errors import Refused
 from schemas.settings.frozen import thaw
 from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
-from schemas.values.query_sets import QuerySet
+from schemas.statuses import Priority
+from schemas.values.query_sets import QuerySet, SubmittedQuery
+from schemas.values.work_filters import WorkFilter
 from services.corpora import corpus_of_name, corpus_to_ask, embedder_settings
 from services.new_runs import PlannedRun
 from services.questions.chosen_models import with_chosen_models
+from services.questions.corpora_together import refuse_unlike
 from stages.queries.expand import pasted_expansion
 from stages.queries.rankers.late_interaction import LATE_INTERACTION
-from stages.queries.templates import TemplateTag
+from stages.queries.templates import OF_QUESTIONS
 from stages.texts.plain_ids import is_plain_id
 from store.corpora.corpora import StoredCorpus
+from store.corpora.work_filter import matching_works
 from store.database import Connection
 from store.questions import presets, queries, templates
 from store.runs.chain import content_hash
@@ -29,8 +33,10 @@ class QueryRequest:
     """What is asked for."""
 
     queries: QuerySet
-    corpus: str | None = None
-    """None takes `default`, or the only corpus there is."""
+    corpora: Sequence[str] = ()
+    """Searched as if they were one. None takes `default`, or the only corpus there is."""
+    works: WorkFilter = field(default_factory=WorkFilter)
+    """The works of them that are searched."""
     preset: str | None = None
     """None takes the default preset."""
     preset_values: Mapping[str, str] = field(default_factory=dict)
@@ -50,8 +56,9 @@ class QueryRequest:
 async def plan_queries(connection: Connection, request: QueryRequest, settings: EffectiveSettings) -> PlannedRun:
     """The run for a request: one job per query, in the order asked for.
 
-    The corpus determines how its queries are embedded. Raises Refused for an unknown corpus or preset, for a corpus in
-    which nothing can be found yet, for a ranker that the corpus has no vectors for, for ids that look like text, and
+    The corpora determine how their queries are embedded. Raises Refused for an unknown corpus or preset, for a corpus
+    in which nothing can be found yet, for corpora that cannot be searched together, for a filter that leaves no work
+    that can be found, for a ranker that the corpus has no vectors for, for ids that look like text, and
     for settings that name another embedder than the corpus's; LLMResponseParseError for a pasted expansion that
     cannot be used.
     """
@@ -59,19 +66,28 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     _refuse_text_in_ids(request.queries)
     if request.expansion_reply is not None:
         pasted_expansion(request.expansion_reply)
-    corpus = await _searchable(connection, await corpus_to_ask(connection, request.corpus))
+    names = list(dict.fromkeys(request.corpora)) or [await corpus_to_ask(connection, None)]
+    asked = [await _searchable(connection, name) for name in names]
+    refuse_unlike(asked)
+    corpus, *others = asked
+    await _refuse_empty(connection, asked, request.works)
     stored = await (presets.default(connection) if request.preset is None else presets.get(connection, request.preset))
     preset = stored.preset.changed(request.preset_values, origin="option --set")
-    refuse_token_vectors(corpus, preset)
+    for one in asked:
+        refuse_token_vectors(one, preset)
     snapshot = _embedded_as(corpus, settings.snapshot()) | preset.snapshot(stored.name, options=request.preset_values)
     expansion = _expansion(request, preset)
     inputs: dict[str, Any] = {
         "corpus_id": corpus.id,
         "model_digest": corpus.model_digest or "",
-        "templates": {tag: (await templates.get(connection, tag)).version for tag in TemplateTag},
+        "templates": {tag: (await templates.get(connection, tag)).version for tag in OF_QUESTIONS},
         "expansion": expansion,
         "response": request.response,
     }
+    if others:
+        inputs["corpus_ids"] = [one.id for one in asked]
+    if request.works.given:
+        inputs["works"] = request.works.given
     if request.use_light_model:
         inputs["light_model"] = True
     if request.preset is None and not request.preset_values and len(request.queries.queries) == 1:
@@ -80,14 +96,15 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         NewJob(
             mode="answer",
             subject=query.external_id,
-            inputs=inputs | {"query_hash": content_hash(query.text)},
+            inputs=inputs | {"query_hash": content_hash(query.text)} | _reference(query),
             stages=stages_of("query", "answer", until=request.until),
         )
         for query in request.queries.queries
     ]
 
     async def keep_queries(connection: Connection, run_id: int) -> None:
-        await queries.keep(connection, run_id, corpus.id, request.queries.queries, request.queries.judgements)
+        corpus_ids = [one.id for one in asked]
+        await queries.keep(connection, run_id, corpus_ids, request.queries.queries, request.queries.judgements)
 
     frozen = thaw(snapshot)
     run = NewRun(
@@ -96,7 +113,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         settings=snapshot,
         settings_hash=content_hash([frozen.run.values(), preset.values()]),
         request={
-            "corpus": corpus.name,
+            "corpus": ", ".join(names),
             "preset": stored.name,
             "queries": len(jobs),
             "judgements": len(request.queries.judgements),
@@ -104,10 +121,17 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
             "expansion": expansion["origin"],
             "response": None if request.response is None else "given",
             "profile_source": settings.profile_source,
-        },
+        }
+        | ({"works": request.works.given} if request.works.given else {}),
+        priority=Priority.INTERACTIVE if len(jobs) == 1 else Priority.NORMAL,
         jobs=jobs,
     )
     return PlannedRun(run, keep_queries)
+
+
+def _reference(query: SubmittedQuery) -> dict[str, str]:
+    """The same questions with other reference answers are other work."""
+    return {} if query.reference_answer is None else {"reference_hash": content_hash(query.reference_answer)}
 
 
 async def _searchable(connection: Connection, name: str) -> StoredCorpus:
@@ -118,6 +142,18 @@ async def _searchable(connection: Connection, name: str) -> StoredCorpus:
             f"embeds works; `ragq corpus show {name}` shows what waits for a vector."
         )
     return found
+
+
+async def _refuse_empty(connection: Connection, corpora: Sequence[StoredCorpus], works: WorkFilter) -> None:
+    """Raise Refused for a filter that leaves nothing to find."""
+    if not works.given:
+        return
+    left = await matching_works(connection, [corpus.id for corpus in corpora], works)
+    if left.searchable:
+        return
+    of = f"corpus '{corpora[0].name}'" if len(corpora) == 1 else "these corpora"
+    why = "those that do wait for their vectors" if left.works else f"`ragq corpus show {corpora[0].name}` lists them"
+    raise Refused(f"No work of {of} that can be searched fits the conditions; nothing was submitted ({why}).")
 
 
 def refuse_token_vectors(corpus: StoredCorpus, preset: Preset) -> None:

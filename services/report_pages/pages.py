@@ -11,6 +11,7 @@ from schemas.values.retrieval_reports import RetrievalReport
 from services.plots import retrieval, scored
 from stages.metrics.retrieval import measure_names
 from stages.reports import numbers_in_words
+from stages.reports.costs import cost_words
 from stages.reports.definitions import definitions
 from stages.reports.interval_words import interval_words
 from stages.reports.origin_words import origin_words
@@ -62,5 +63,6 @@ def _page(template: str, **values: Any) -> str:
         "origin_words": origin_words,
         "counts_or_none": numbers_in_words.counts_or_none,
         "over_all_items": over_all_items,
+        "cost_words": cost_words,
     }
     return environment.get_template(template).render(**values)

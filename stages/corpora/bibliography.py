@@ -14,7 +14,7 @@ from stages.corpora.blocks import BlockKind, MarkdownDocument
 _LONGEST_FRONT_MATTER: Final = 64_000
 
 
-class _Plain(yaml.BaseLoader):
+class PlainLoader(yaml.BaseLoader):
     """Without aliases, a few of which can stand for millions of characters. Every scalar stays text, an ISBN too."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -47,7 +47,7 @@ def _front_matter(text: str, file_name: str) -> dict[str, Any]:
         problem = f"its front matter has more than {_LONGEST_FRONT_MATTER} characters; shorten it."
         raise WorkFileError(file_name, problem)
     try:
-        found = yaml.load(text, Loader=_Plain)
+        found = yaml.load(text, Loader=PlainLoader)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         raise WorkFileError(

@@ -1,5 +1,6 @@
 """Cuts a work: a heading chunk per section with all its lines, and content chunks under it, which are searched."""
 
+from schemas.full_text import ENGLISH
 from schemas.statuses import VectorStatus
 from schemas.values.corpora import CutChunk
 from stages.corpora.blocks import Block, BlockKind, MarkdownDocument
@@ -18,12 +19,13 @@ def cut_work(
     title: str,
     size: ChunkSize = ChunkSize(),  # noqa: B008
     measure: Measure = Words(),  # noqa: B008
+    language: str = ENGLISH,
 ) -> list[CutChunk]:
     """The chunks of a work: each section's heading chunk, followed by the section's own content in the order of lines.
 
     A heading chunk has the lines of its section, including deeper sections, and the next heading chunk around it as
-    parent. A content chunk has sentences of one section, joined by spaces; each table and each figure is a chunk. A
-    work without visible characters has no chunks.
+    parent. A content chunk has sentences of one section, as the language ends them, joined by spaces; each table and
+    each figure is a chunk. A work without visible characters has no chunks.
     """
     chunks: list[CutChunk] = []
     places: list[int] = []
@@ -33,7 +35,9 @@ def cut_work(
         if not heading.content.strip():
             continue
         chunks.append(heading)
-        chunks += sorted(_content_chunks(section, places[-1], size, measure), key=lambda chunk: chunk.start_line)
+        chunks += sorted(
+            _content_chunks(section, places[-1], size, measure, language), key=lambda chunk: chunk.start_line
+        )
     return chunks
 
 
@@ -49,13 +53,13 @@ def _heading_chunk(document: MarkdownDocument, section: Section, parent: int | N
     )
 
 
-def _content_chunks(section: Section, parent: int, size: ChunkSize, measure: Measure) -> list[CutChunk]:
+def _content_chunks(section: Section, parent: int, size: ChunkSize, measure: Measure, language: str) -> list[CutChunk]:
     left = size.without(measure.around(section.breadcrumbs))
     text = [
         sentence
         for block in section.own
         if block.kind is BlockKind.TEXT
-        for sentence in sentences(block, measure=measure, most=left.most)
+        for sentence in sentences(block, measure=measure, most=left.most, language=language)
     ]
     packed = [_text_chunk(section, parent, chunk) for chunk in pack(text, left)]
     return packed + [_block_chunk(section, parent, block) for block in section.own if block.kind in _UNSEARCHED]

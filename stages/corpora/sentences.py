@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 
 import sentencex
 
+from schemas.full_text import ENGLISH, LANGUAGES
 from stages.corpora.blocks import Block
 from stages.corpora.measures import Measure
 
-_LANGUAGE = "en"
 _SPACE = re.compile(r"\s")
 _AT_ONCE: Final = 10_000
 """The splitter's time grows with the square of the length of some texts. A longer paragraph is split in parts."""
@@ -26,14 +26,14 @@ class Sentence(NamedTuple):
     """By the measure of the corpus."""
 
 
-def sentences(block: Block, *, measure: Measure, most: int) -> Iterator[Sentence]:
+def sentences(block: Block, *, measure: Measure, most: int, language: str = ENGLISH) -> Iterator[Sentence]:
     """The sentences of a block of text, in order. One that is longer than `most` is split.
 
     If the block's text does not have a line for each of the block's lines, each sentence has all lines of the block.
     """
     line, counted = block.start_line, 0
     is_aligned = block.text.count("\n") == block.end_line - block.start_line
-    for start, end in _spans(block.text):
+    for start, end in _spans(block.text, LANGUAGES[language]):
         text = block.text[start:end].strip()
         if not text:
             continue
@@ -47,11 +47,17 @@ def sentences(block: Block, *, measure: Measure, most: int) -> Iterator[Sentence
             yield Sentence(piece, first, last, measure.length(piece))
 
 
-def _spans(text: str) -> Iterator[tuple[int, int]]:
+def plain_sentences(text: str) -> Iterator[str]:
+    """The sentences of running text with the spaces between them, in order."""
+    for start, end in _spans(text, "en"):
+        yield text[start:end]
+
+
+def _spans(text: str, code: str) -> Iterator[tuple[int, int]]:
     # The splitter treats line ends as ends of sentences, and fails at some of the rarer spaces.
     start = 0
     for part in _parts(_SPACE.sub(" ", text)):
-        for sentence in sentencex.segment(_LANGUAGE, part):
+        for sentence in sentencex.segment(code, part):
             yield start, start + len(sentence)
             start += len(sentence)
 

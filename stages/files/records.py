@@ -1,12 +1,14 @@
 """Files of one record a line, each with an id of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from pydantic import BeforeValidator, ValidationError
 
+from schemas.repeatable import Each, Repeatable
 from schemas.values.interviews import FileProblem
-from stages.files.numbered_lines import numbered_lines
+from stages.files.numbered_lines import NumberedLines, numbered_lines
 from stages.files.problems import Parsed, validation_problems
 
 
@@ -30,9 +32,46 @@ def parse_records(
 
     Problems are what pydantic refuses and ids that an earlier line has. They name the line, never its content.
     """
-    lines, of_file = numbered_lines(data, file=file, what_to_do=what_to_do)
-    problems = [*of_file]
-    records: list[Record] = []
+    lines, problems = numbered_lines(data, file=file, what_to_do=what_to_do)
+    found = [*problems]
+    records = tuple(_records(read, lines, found, file=file, what_to_do=what_to_do))
+    return Parsed(records, tuple(found))
+
+
+def parse_repeatedly(
+    read: Callable[[int, str], Record], data: bytes, *, file: str, what_to_do: str
+) -> Parsed[Repeatable[Record]]:
+    """Like `parse_records`, for files of a million lines: each record is read again whenever it is asked for."""
+    lines, problems = numbered_lines(data, file=file, what_to_do=what_to_do)
+    found = [*problems]
+    count = sum(1 for _ in _records(read, lines, found, file=file, what_to_do=what_to_do))
+    if found:
+        return Parsed((), tuple(found))
+    return Parsed(Each(_Places(lines, count), lambda placed: read(*placed)))
+
+
+@dataclass(frozen=True)
+class _Places:
+    """The texts of lines, each with its place among them."""
+
+    lines: NumberedLines
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        return ((place, text) for place, (_, text) in enumerate(self.lines, start=1))
+
+
+def _records(
+    read: Callable[[int, str], Record],
+    lines: NumberedLines,
+    problems: list[FileProblem],
+    *,
+    file: str,
+    what_to_do: str,
+) -> Iterator[Record]:
     line_of: dict[str, int] = {}
     for place, (line, text) in enumerate(lines, start=1):
         try:
@@ -46,5 +85,4 @@ def parse_records(
             problems.append(
                 FileProblem(file=file, line=line, found=repeated, what_to_do="give each line an id of its own")
             )
-        records.append(record)
-    return Parsed(tuple(records), tuple(problems))
+        yield record

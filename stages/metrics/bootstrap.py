@@ -8,7 +8,9 @@ from stages.metrics.draws import Draws, Metric, known, value_of
 
 RESAMPLES = 10_000
 SEED = 42
+LEVEL = 0.95
 PERCENTILES = (2.5, 97.5)
+"""Those of LEVEL."""
 _ROUNDING = 1e-12
 
 
@@ -23,7 +25,13 @@ def bootstrap(metric: Metric, cohort: Cohort, *, resamples: int = RESAMPLES, see
 
 
 def paired_delta(
-    metric: Metric, left: Cohort, right: Cohort, *, resamples: int = RESAMPLES, seed: int = SEED
+    metric: Metric,
+    left: Cohort,
+    right: Cohort,
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+    level: float = LEVEL,
 ) -> PairedDelta:
     """right - left, over the participants of both; each resample draws the same participants for both."""
     ids = set(left.participant_ids) & set(right.participant_ids)
@@ -31,7 +39,7 @@ def paired_delta(
     draws = draw(len(ids), resamples=resamples, seed=seed)
     values = value_of(metric, left), value_of(metric, right)
     delta = None if values[0] is None or values[1] is None else values[1] - values[0]
-    found = interval_of(delta, metric(right, draws) - metric(left, draws))
+    found = interval_of(delta, metric(right, draws) - metric(left, draws), level=level)
     each = np.eye(len(ids))
     is_of_one = is_flat(found) and _of_one(metric(right, each) - metric(left, each))
     return PairedDelta(
@@ -58,8 +66,10 @@ def draw(participants: int, *, resamples: int, seed: int) -> Draws:
     return np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape).astype(np.float64)
 
 
-def interval_of(value: float | None, resampled: Floats) -> Interval:
-    """A value with the percentiles of the resampled values; NaN is a resample without a value.
+def interval_of(value: float | None, resampled: Floats, *, level: float = LEVEL) -> Interval:
+    """A value with the percentiles of the resampled values that leave out half of 1 - level on either side.
+
+    NaN is a resample without a value.
 
     Without a value there is no interval, even if resamples have one: they reach a coverage that the cohort does not.
     """
@@ -67,7 +77,7 @@ def interval_of(value: float | None, resampled: Floats) -> Interval:
     if value is None or len(valid) < 2:
         low, high, std = value, value, None
     else:
-        low, high = (known(float(bound)) for bound in np.percentile(valid, PERCENTILES))
+        low, high = (known(float(bound)) for bound in np.percentile(valid, _percentiles(level)))
         std = float(np.std(valid, ddof=1))
     return Interval(
         value=value,
@@ -77,6 +87,11 @@ def interval_of(value: float | None, resampled: Floats) -> Interval:
         drop_rate=1 - len(valid) / len(resampled),
         resamples=len(resampled),
     )
+
+
+def _percentiles(level: float) -> tuple[float, float]:
+    outside = 100 * (1 - level) / 2
+    return round(outside, 9), round(100 - outside, 9)
 
 
 def is_flat(interval: Interval) -> bool:

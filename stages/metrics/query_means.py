@@ -5,13 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from schemas.values.metrics import Interval
-from stages.metrics.bootstrap import draw, interval_of, without_bounds
+from stages.metrics.bootstrap import LEVEL, draw, interval_of, without_bounds
 from stages.metrics.cohort import Floats
 from stages.metrics.draws import known, ratio
 
 
-def mean_intervals(rows: Sequence[Sequence[float]], *, columns: int, resamples: int, seed: int) -> tuple[Interval, ...]:
-    """The mean of each column with its 95 % interval, over one row per query.
+def mean_intervals(
+    rows: Sequence[Sequence[float]], *, columns: int, resamples: int, seed: int, level: float = LEVEL
+) -> tuple[Interval, ...]:
+    """The mean of each column with its interval, over one row per query.
 
     Without rows there is no value, and no interval with one.
     """
@@ -19,7 +21,7 @@ def mean_intervals(rows: Sequence[Sequence[float]], *, columns: int, resamples: 
     draws = draw(len(rows), resamples=resamples, seed=seed)
     resampled = ratio(draws @ values, np.full(columns, float(len(rows))))
     means = ratio(values.sum(axis=0), np.full(columns, float(len(rows))))
-    found = (interval_of(known(float(mean)), resampled[:, column]) for column, mean in enumerate(means))
+    found = (interval_of(known(float(mean)), resampled[:, column], level=level) for column, mean in enumerate(means))
     return tuple(without_bounds(interval) if len(rows) == 1 else interval for interval in found)
 
 

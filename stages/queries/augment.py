@@ -12,8 +12,9 @@ from schemas.values.queries import (
     RerankedChunk,
     Source,
 )
-from stages.queries.headings import breadcrumb_chain, nearest_heading
+from stages.queries.headings import breadcrumb_chain, heading_of, nearest_heading
 from stages.queries.templates import render
+from stages.queries.works import WorkName
 from stages.texts.fence import fenced, visible
 
 NO_CONTEXT = "(No context available)"
@@ -27,7 +28,7 @@ def augment_prompt(
     consolidated: ConsolidatedContext | None,
     retrieved: Sequence[RerankedChunk],
     *,
-    titles: Mapping[int, str],
+    names: Mapping[int, WorkName],
     parents: Mapping[int, CorpusChunk],
     template: str,
     template_version: int,
@@ -36,12 +37,13 @@ def augment_prompt(
     """The prompt with the first `top_n` passages of the consolidated context, in that order.
 
     When consolidation was skipped (None), or left no passage, the retrieved chunks are used instead, best score
-    first. `context_source` records which; without chunks either, the prompt states that there is no context. Titles are
+    first. `context_source` records which; without chunks either, the prompt states that there is no context. Names are
     by work id, heading chunks around the passages by id. Raises TemplateError for a template that cannot be filled in.
     """
     source, passages = _context(consolidated, retrieved, parents)
     shown = [
-        (_source(f"S{number}", passage, titles), passage) for number, passage in enumerate(passages[:top_n], start=1)
+        (_source(f"S{number}", passage, names, parents), passage)
+        for number, passage in enumerate(passages[:top_n], start=1)
     ]
     blocks = "\n\n".join(fenced(of.label, source_block(of, passage, parents)) for of, passage in shown) or NO_CONTEXT
     entities = ", ".join(_one_line(entity) for entity in expansion.entities) or _NO_ENTITIES
@@ -65,12 +67,15 @@ def augment_prompt(
 
 
 def source_block(source: Source, passage: ContextGroup, parents: Mapping[int, CorpusChunk]) -> str:
-    """One source: a line with its label, work, headings and lines, then its text."""
-    heading = nearest_heading(passage.parent_id, parents)
-    chain = passage.heading_chain or ((heading,) if heading else ())
-    path = " > ".join(_one_line(part) for part in (source.title, *chain))
-    place = f"work_id={source.work_id}, start-line={source.start_line}, end-line={source.end_line}"
-    return f"[{source.label}] Source: {path} | ({place})\nText:\n{passage.content.strip()}"
+    """One source: a line with its label, work, headings, lines and pages, then its text."""
+    path = " > ".join(_one_line(part) for part in (source.title, *_headings_above(passage, parents)))
+    return f"[{source.label}] Source: {path} | ({place_of(source)})\nText:\n{passage.content.strip()}"
+
+
+def place_of(source: Source) -> str:
+    """The place of a source, as the first line of its block has it; pages only of a work that has some."""
+    lines = f"work_id={source.work_id}, start-line={source.start_line}, end-line={source.end_line}"
+    return lines if source.pages is None else f"{lines}, start-page={source.pages[0]}, end-page={source.pages[1]}"
 
 
 def _context(
@@ -94,17 +99,30 @@ def _as_group(chunk: RerankedChunk, parents: Mapping[int, CorpusChunk]) -> Conte
         end_line=chunk.end_line,
         score=chunk.final_score,
         heading_chain=breadcrumb_chain(chunk.parent_id, parents),
+        pages=chunk.pages,
     )
 
 
-def _source(label: str, passage: ContextGroup, titles: Mapping[int, str]) -> Source:
+def _headings_above(passage: ContextGroup, parents: Mapping[int, CorpusChunk]) -> tuple[str, ...]:
+    heading = nearest_heading(passage.parent_id, parents)
+    return passage.heading_chain or ((heading,) if heading else ())
+
+
+def _source(
+    label: str, passage: ContextGroup, names: Mapping[int, WorkName], parents: Mapping[int, CorpusChunk]
+) -> Source:
+    name = names.get(passage.work_id, WorkName(f"Unknown Work (id={passage.work_id})", ""))
+    above, own = _headings_above(passage, parents), heading_of(passage.content)
     return Source(
         label=label,
         work_id=passage.work_id,
-        title=titles.get(passage.work_id, f"Unknown Work (id={passage.work_id})"),
+        title=name.title,
+        corpus=name.corpus,
         chunk_ids=passage.chunk_ids,
         start_line=passage.start_line,
         end_line=passage.end_line,
+        heading_chain=above if own is None or own in above[-1:] else (*above, own),
+        pages=passage.pages,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from schemas.full_text import SIMPLE
 from schemas.values.queries import AnswerBasis, ContextSource
 
 FILTERS: Final = {"blank": "blank", "min_chars": "retrieval.min_char_count", "min_words": "retrieval.min_word_count"}
@@ -16,6 +17,12 @@ def basis_in_words(basis: AnswerBasis) -> list[str]:
     ['The sources are the retrieved chunks: all 2 passages were shorter than consolidation.min_content_length.']
     """
     words = []
+    if len(basis.corpora) > 1:
+        words.append(f"Searched together: corpora {', '.join(basis.corpora)}.")
+    if basis.works.given:
+        words.append(f"Only works of these conditions were searched: {basis.works}.")
+    if basis.full_text == SIMPLE:
+        words.append("Full text was read without a dictionary: words match as they are written.")
     if basis.context_source is ContextSource.EMPTY:
         words.append("The prompt has no sources: nothing was left of the search, which the preset allows.")
     if basis.context_source is ContextSource.RETRIEVED:

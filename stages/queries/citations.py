@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from stages.texts.markdown import commonmark
 
-_MARKDOWN = commonmark().disable(["link", "image", "reference", "autolink", "html_inline", "html_block", "code"])
+ANSWER_MARKDOWN = commonmark().disable(["link", "image", "reference", "autolink", "html_inline", "html_block", "code"])
 """Labels are not links, whatever follows them, and indented lines of an answer are not code."""
 
 CITATION: Final = re.compile(r"\[(S[1-9]\d*(?:\s*[,;]\s*S[1-9]\d*)*)\]")
@@ -41,5 +41,5 @@ def citations(answer: str, labels: Collection[str]) -> Citations:
 
 def _texts(markdown: str) -> Iterator[str]:
     """The running text of each block, without its code."""
-    for block in _MARKDOWN.parse(markdown):
+    for block in ANSWER_MARKDOWN.parse(markdown):
         yield "".join(part.content for part in block.children or () if part.type != "code_inline")

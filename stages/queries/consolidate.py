@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import ConsolidatedContext, ContextGroup, RerankedChunk
+from stages.corpora.pages import pages_of
 from stages.queries.headings import breadcrumb_chain
 from stages.queries.merging import Item, MergeRules, merge_until_stable
 from stages.queries.works import WorkText, refuse_changed
@@ -31,7 +32,7 @@ def consolidate_chunks(
     rules = MergeRules(coverage_threshold, line_gap, enrich_from_md)
     merged = merge_until_stable([_item(chunk) for chunk in chunks], parents=parents, works=works, rules=rules)
     ordered = sorted(merged, key=lambda item: -item.score)
-    groups = tuple(_group(item, parents) for item in ordered if len(item.content) >= min_content_length)
+    groups = tuple(_group(item, parents, works) for item in ordered if len(item.content) >= min_content_length)
     return ConsolidatedContext(
         original_count=len(chunks),
         consolidated_count=len(groups),
@@ -53,7 +54,7 @@ def _item(chunk: RerankedChunk) -> Item:
     )
 
 
-def _group(item: Item, parents: Mapping[int, CorpusChunk]) -> ContextGroup:
+def _group(item: Item, parents: Mapping[int, CorpusChunk], works: Mapping[int, WorkText]) -> ContextGroup:
     return ContextGroup(
         chunk_ids=item.chunk_ids,
         parent_id=item.parent_id,
@@ -63,4 +64,5 @@ def _group(item: Item, parents: Mapping[int, CorpusChunk]) -> ContextGroup:
         end_line=item.end_line,
         score=item.score,
         heading_chain=breadcrumb_chain(item.parent_id, parents),
+        pages=pages_of(works[item.work_id].page_lines, item.start_line, item.end_line),
     )

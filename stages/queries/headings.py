@@ -16,8 +16,13 @@ def breadcrumb_chain(parent_id: int | None, parents: Mapping[int, CorpusChunk]) 
 def nearest_heading(parent_id: int | None, parents: Mapping[int, CorpusChunk]) -> str | None:
     """The heading of the nearest section around a passage whose text begins with one, without its number signs."""
     while parent_id is not None and (parent := parents.get(parent_id)):
-        first, *_ = parent.content.splitlines() or [""]
-        if first.startswith("#") and (heading := first.strip("# \t")):
+        if heading := heading_of(parent.content):
             return heading
         parent_id = parent.parent_id
     return None
+
+
+def heading_of(content: str) -> str | None:
+    """The heading that a text begins with, without its number signs; None where it begins with something else."""
+    first, *_ = content.splitlines() or [""]
+    return first.strip("# \t") or None if first.startswith("#") else None

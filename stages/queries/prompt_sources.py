@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from schemas.values.queries import Source
+from stages.queries.augment import place_of
 
 
 class SourceText(NamedTuple):
@@ -33,9 +34,9 @@ def source_texts(prompt: str, sources: Iterable[Source]) -> dict[str, SourceText
 
 def _block(source: Source) -> re.Pattern[str]:
     """As `stages.texts.fence.fenced` and `stages.queries.augment.source_block` write it."""
-    lines = f"work_id={source.work_id}, start-line={source.start_line}, end-line={source.end_line}"
     return re.compile(
-        rf"^<<< {source.label} (?P<mark>[0-9a-f]+)\n\[{source.label}\] Source: (?P<path>[^\n]*) \| \({lines}\)\nText:"
+        rf"^<<< {source.label} (?P<mark>[0-9a-f]+)\n"
+        rf"\[{source.label}\] Source: (?P<path>[^\n]*) \| \({place_of(source)}\)\nText:"
         rf"(?:\n(?P<text>.*?))?\n{source.label} (?P=mark) >>>$",
         re.MULTILINE | re.DOTALL,
     )

@@ -1,6 +1,7 @@
 """Parser of relevance judgements (qrels): tab-separated files of BEIR, or files of TREC."""
 
 import re
+from itertools import islice
 from typing import Final
 
 from schemas.values.interviews import FileProblem
@@ -26,10 +27,10 @@ def parse_qrels(data: bytes, *, file: str) -> Parsed[tuple[RelevanceJudgement, .
     what_to_do = f"write {' '.join(BEIR_HEADER)} in TABs, and a judgement a line"
     lines, problems = numbered_lines(data, file=file, what_to_do=what_to_do)
     found = list(problems)
-    is_beir = bool(lines) and _cells(lines[0][1], is_beir=True) == BEIR_HEADER
+    is_beir = any(_cells(text, is_beir=True) == BEIR_HEADER for _, text in islice(lines, 1))
     judgements: list[RelevanceJudgement] = []
     line_of: dict[tuple[str, str], int] = {}
-    for line, text in lines[is_beir:]:
+    for line, text in islice(lines, is_beir, None):
         judgement = _judgement(_cells(text, is_beir=is_beir), is_beir=is_beir)
         if isinstance(judgement, str):
             what_to_do = "write a query, a document and a whole number" + (

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from schemas.errors import ChunksGoneError, NothingRelevantError, WorkChangedError
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import Expansion, RerankedChunk, RerankedChunks, RetrievedChunks
+from stages.corpora.pages import pages_of
 from stages.queries.candidates import RankingCandidate
 from stages.queries.enrich import enriched_content
 from stages.queries.entity_bias import entity_boost
@@ -73,7 +74,7 @@ async def rerank_chunks(
     scores = await ranker.scores(query, candidates) if candidates else []
     ranked = sorted(
         (
-            _scored(candidate, score, expansion, boost_per_entity=boost_per_entity)
+            _scored(candidate, score, expansion, works[candidate.chunk.work_id], boost_per_entity=boost_per_entity)
             for candidate, score in zip(candidates, scores, strict=True)
         ),
         key=lambda chunk: -chunk.final_score,
@@ -114,7 +115,7 @@ def _refuse_gone(ids: Iterable[int], chunks: Mapping[int, CorpusChunk], works: M
 
 
 def _scored(
-    candidate: RankingCandidate, score: float, expansion: Expansion, *, boost_per_entity: float
+    candidate: RankingCandidate, score: float, expansion: Expansion, work: WorkText, *, boost_per_entity: float
 ) -> RerankedChunk:
     chunk, hit, enriched = candidate
     of_entities = entity_boost(expansion.entities, enriched, boost=boost_per_entity)
@@ -137,4 +138,5 @@ def _scored(
         entity_boost=of_entities,
         intent_boost=of_intent,
         final_score=score + of_entities + of_intent,
+        pages=pages_of(work.page_lines, chunk.start_line, chunk.end_line),
     )

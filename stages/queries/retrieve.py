@@ -18,7 +18,8 @@ async def retrieve_chunks(
     vectors: Vectors,
     *,
     search: ChunkSearch,
-    corpus_id: int,
+    corpora: Sequence[int],
+    among: Sequence[int] | None = None,
     dense_limit: int,
     lexical_limit: int,
     lexical: str,
@@ -31,20 +32,22 @@ async def retrieve_chunks(
 ) -> RetrievedChunks:
     """One dense list per vector, one lexical list per text except HyDE, and the first `top_k` of their fusion.
 
-    The lists keep the order of the texts, dense ones first. A limit of 0 disables its leg, which then has no lists.
-    With `late_scores` there is one more list, of all chunks of the others by these scores; without it `late_weight` has
+    Several corpora are searched as if they were one; with `among` only these chunks are found. The lists keep the order
+    of the texts, dense ones first. A limit of 0 disables its leg, which then has no lists. With `late_scores` there is
+    one more list, of all chunks of the others by these scores; without it `late_weight` has
     no effect. Raises ValueError for an unknown fusion or scorer, and the errors of the search unchanged.
     """
     dense_lists, lexical_lists = [], []
     if dense_limit:
-        found = await search.dense(corpus_id, vectors, limit=dense_limit)
+        found = await search.dense(corpora, vectors, limit=dense_limit, among=among)
         dense_lists = [
             RankedList(leg=Leg.DENSE, text=kind, hits=tuple(hits))
             for kind, hits in zip(embedded.texts, found, strict=True)
         ]
     if lexical_limit:
         texts = [(kind, text) for kind, text in query_texts(query, expansion) if kind is not QueryText.HYDE]
-        found = await search.lexical(corpus_id, [text for _, text in texts], limit=lexical_limit, scorer=lexical)
+        asked = [text for _, text in texts]
+        found = await search.lexical(corpora, asked, limit=lexical_limit, scorer=lexical, among=among)
         lexical_lists = [
             RankedList(leg=Leg.LEXICAL, text=kind, hits=tuple(hits))
             for (kind, _), hits in zip(texts, found, strict=True)
@@ -59,7 +62,8 @@ async def retrieve_chunks(
         rrf_k=rrf_k, dense_weight=dense_weight, late_weight=late_weight, lexical_limit=lexical_limit
     )
     return RetrievedChunks(
-        corpus_id=corpus_id,
+        corpus_id=corpora[0],
+        corpus_ids=tuple(corpora),
         fusion=fusion,
         lexical=lexical,
         lists=lists,

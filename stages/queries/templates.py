@@ -18,6 +18,8 @@ class TemplateTag(StrEnum):
     QUERY_EXPANSION = "query_expansion"
     RAG_AUGMENTATION = "rag_augmentation"
     CHUNK_VALIDATION = "chunk_validation"
+    TITLE_REPAIR = "title_repair"
+    SECTION_SELECTION = "section_selection"
 
 
 class TemplateRules(NamedTuple):
@@ -54,7 +56,26 @@ RULES: Final[Mapping[TemplateTag, TemplateRules]] = {
         {"query": "The question, fenced as data", "chunk": "The passage with its headings, fenced as data"},
         (frozenset({"query"}), frozenset({"chunk"})),
     ),
+    TemplateTag.TITLE_REPAIR: TemplateRules(
+        "Repair of headings",
+        {
+            "headings": "The headings of a document, with their lines and levels, fenced as data",
+            "contents": "The document's own table of contents, fenced as data",
+            "before": "The last headings of the part before, as they were repaired, fenced as data",
+        },
+        (frozenset({"headings"}),),
+    ),
+    TemplateTag.SECTION_SELECTION: TemplateRules(
+        "Selection of sections",
+        {"headings": "The headings of a document, with their lines and levels, fenced as data"},
+        (frozenset({"headings"}),),
+    ),
 }
+
+OF_QUESTIONS: Final = (TemplateTag.QUERY_EXPANSION, TemplateTag.RAG_AUGMENTATION, TemplateTag.CHUNK_VALIDATION)
+"""Those whose versions a question is submitted with."""
+OF_DOCUMENTS: Final = (TemplateTag.TITLE_REPAIR, TemplateTag.SECTION_SELECTION)
+"""Those whose versions a document is submitted with."""
 
 
 def default_template(tag: TemplateTag) -> str:

@@ -6,6 +6,14 @@ from typing import NamedTuple
 from schemas.errors import WorkChangedError
 
 
+class WorkName(NamedTuple):
+    """What a source is called by."""
+
+    title: str
+    corpus: str
+    """The name of the corpus that has the work."""
+
+
 class WorkText(NamedTuple):
     """The stored markdown of a work."""
 
@@ -14,6 +22,8 @@ class WorkText(NamedTuple):
     """SHA-256 of the markdown."""
     lines: Sequence[str]
     """Without line ends; line numbers start at 1."""
+    page_lines: Sequence[int] = ()
+    """The line at which each page begins; empty for a work without pages."""
 
 
 def refuse_changed(works: Mapping[int, WorkText], hashes: Mapping[int, str]) -> None:

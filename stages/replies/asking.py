@@ -4,7 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, ScoringSchemaError, UnusableReply
+from schemas.errors import (
+    EvidenceGroundingError,
+    EvidenceSchemaError,
+    HeadingReplyError,
+    ScoringSchemaError,
+    UnusableReply,
+)
 from schemas.values.chat import ChatCall, ChatReply, Message, ReaskReason
 from stages.ports import ChatModel
 from stages.replies.whole_reply import is_cut_off, whole_reply
@@ -70,7 +76,7 @@ async def ask_until_usable(call: ChatCall, *, chat: ChatModel, reader: ReplyRead
 def _reason(reply: ChatReply, error: UnusableReply) -> ReaskReason:
     if isinstance(error, EvidenceGroundingError):
         return ReaskReason.NOT_GROUNDED
-    if isinstance(error, EvidenceSchemaError | ScoringSchemaError):
+    if isinstance(error, EvidenceSchemaError | ScoringSchemaError | HeadingReplyError):
         return ReaskReason.SCHEMA_VALIDATION
     if is_cut_off(reply):
         return ReaskReason.CUT_OFF

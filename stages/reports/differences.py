@@ -50,7 +50,7 @@ def difference(left: RunInMode, right: RunInMode, *, measures: Measures) -> Diff
                 resamples=measures.bootstrap_resamples,
                 seed=measures.bootstrap_seed,
             )
-            for name, metric in _metrics(measures).items()
+            for name, metric in scored_metrics(measures).items()
         },
         flips=flips,
         flip_counts={kind: counts[kind] for kind in FlipKind},
@@ -62,7 +62,8 @@ def difference(left: RunInMode, right: RunInMode, *, measures: Measures) -> Diff
     )
 
 
-def _metrics(measures: Measures) -> dict[str, Metric]:
+def scored_metrics(measures: Measures) -> dict[str, Metric]:
+    """The metrics that runs are compared in, by name."""
     confidence, loss = variant_named(measures.confidence).confidence, Loss(measures.loss)
     return headline_metrics(measures) | {
         "aurc": partial(aurc, confidence=confidence, loss=loss),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from schemas.values.costs import Prices
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.reports import Experiment, Measures, Provenance, Report, RunMetadata
 from schemas.values.scored_runs import ScoredRun
@@ -20,7 +21,9 @@ from stages.reports.telemetry import telemetry
 from stages.reports.timings import run_timings
 
 
-def build_report(run: ScoredRun, *, measures: Measures, calibrate_on: ScoredRun | None = None) -> Report:
+def build_report(
+    run: ScoredRun, *, measures: Measures, calibrate_on: ScoredRun | None = None, prices: Prices | None = None
+) -> Report:
     """The report of a run. The order in which jobs ended, and the number of attempts, affect only timings.
 
     `calibrate_on` is the run that a calibrated confidence is fitted on. Raises Refused for an unknown confidence, or
@@ -43,7 +46,7 @@ def build_report(run: ScoredRun, *, measures: Measures, calibrate_on: ScoredRun 
         experiments=tuple(_experiment(run, mode, measures, calibrate_on) for mode in modes_of(run)),
         failures=unresolved_counts(run.failures, {job.participant_id: job.labels for job in run.jobs}),
         draws=draws_of(run.siblings),
-        timings=run_timings(run),
+        timings=run_timings(run, prices),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from schemas.statuses import JobStatus
+from schemas.values.costs import Prices
 from schemas.values.query_runs import QueryRun, RankedQuery
 from schemas.values.reports import RunMetadata, StageTimings
 from schemas.values.retrieval_reports import (
@@ -18,6 +19,7 @@ from schemas.values.retrieval_reports import (
 )
 from stages.metrics.query_means import mean_intervals
 from stages.metrics.retrieval import measure_names, measure_rankings
+from stages.reports.costs import run_cost, work_of
 from stages.reports.rankings import document_rankings
 from stages.reports.run_words import notices
 from stages.reports.telemetry import telemetry
@@ -46,7 +48,9 @@ def is_judged(query: RankedQuery) -> bool:
     return any(relevance > 0 for relevance in query.judgements.values())
 
 
-def build_retrieval_report(run: QueryRun, *, measures: RetrievalMeasures) -> RetrievalReport:
+def build_retrieval_report(
+    run: QueryRun, *, measures: RetrievalMeasures, prices: Prices | None = None
+) -> RetrievalReport:
     """The report of a run of queries. Without judgements it has only counts, names and times."""
     judged = judged_queries(run)
     qualities = measured(judged, cutoff=measures.cutoff)
@@ -80,7 +84,7 @@ def build_retrieval_report(run: QueryRun, *, measures: RetrievalMeasures) -> Ret
         ),
         failures=run.failures,
         telemetry=telemetry(run.telemetry, kind="query"),
-        timings=_timings(run),
+        timings=_timings(run, prices),
     )
 
 
@@ -150,7 +154,7 @@ def _counts(run: QueryRun, judged: Sequence[JudgedQuery]) -> QueryCounts:
     )
 
 
-def _timings(run: QueryRun) -> RetrievalTimings:
+def _timings(run: QueryRun, prices: Prices | None) -> RetrievalTimings:
     seconds: dict[str, list[float]] = {}
     for attempt in run.attempts:
         if attempt.ended_at is not None:
@@ -161,6 +165,7 @@ def _timings(run: QueryRun) -> RetrievalTimings:
         finished_at=max((attempt.ended_at for attempt in run.attempts if attempt.ended_at is not None), default=None),
         stages={stage: StageTimings(attempts=len(found), seconds=sum(found)) for stage, found in seconds.items()},
         seconds_per_query={stage: sum(found) / len(found) for stage, found in seconds.items()},
+        cost=run_cost(work_of(run.attempts), run.stage_calls, run.retried, run.shared, prices),
     )
 
 

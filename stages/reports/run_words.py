@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from schemas.values.run_limits import RunLimitState
 from stages.texts.listed import listed
 
 #: Shown with runs of the profile `demo`, by kind; other kinds do not use its language model.
@@ -10,6 +11,7 @@ DEMO_NOTICES = {
     "participant": "Profile demo: evidence is chosen by similarity, and a 135M model judges it and scores the items. "
     "Demo model: results are not meaningful.",
     "query": "Profile demo: a 135M model expands, judges and answers. Demo model: results are not meaningful.",
+    "evaluation": "Profile demo: a 135M model judges the answers. Demo model: results are not meaningful.",
 }
 
 #: Shown with runs of other profiles whose items that language model scores.
@@ -29,8 +31,20 @@ def asked_for(request: Mapping[str, Any]) -> str:
         [
             *(str(request[key]) for key in _ASKED if request.get(key)),
             *(mark for key, mark in marks.items() if request.get(key)),
+            *([f"answers of r{request['evaluates']}"] if request.get("evaluates") else []),
+            *([fork_in_words(request)] if request.get("fork") else []),
         ]
     )
+
+
+def fork_in_words(request: Mapping[str, Any]) -> str:
+    """What a run was forked from; empty for a run that is no fork.
+
+    >>> fork_in_words({"fork": {"run": 12, "from": "rerank"}})
+    'fork of r12 from rerank'
+    """
+    fork = request.get("fork")
+    return f"fork of r{fork['run']} from {fork['from']}" if fork else ""
 
 
 def variants_in_words(request: Mapping[str, Any]) -> str:
@@ -45,6 +59,20 @@ def variants_in_words(request: Mapping[str, Any]) -> str:
     return ", ".join([*([f"transcripts {' '.join(counted)}"] if counted else []), *index])
 
 
+def limits_in_words(limits: RunLimitState) -> str:
+    """The limits of a run, and what counts towards them.
+
+    >>> limits_in_words(RunLimitState(max_failures="10%", max_llm_calls=20, llm_calls=12))
+    'stops at 10% failed jobs; 12 of 20 language model calls'
+    """
+    parts = [] if limits.max_failures is None else [f"stops at {limits.max_failures} failed jobs"]
+    if limits.max_llm_calls is not None:
+        parts.append(f"{limits.llm_calls} of {limits.max_llm_calls} language model calls")
+    if limits.max_tokens is not None:
+        parts.append(f"{limits.tokens} of {limits.max_tokens} tokens")
+    return "; ".join(parts)
+
+
 def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str]:
     """Notices about a run's results."""
     if profile == "demo" and (notice := DEMO_NOTICES.get(kind)):
@@ -54,6 +82,8 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
     yield from _notices_of_overlap(request)
     yield from _notices_of_variants(request)
     yield from notices_of_import(request)
+    if fork := request.get("fork"):
+        yield f"Fork of r{fork['run']}: the stages before '{fork['from']}' are shared with that run, not computed."
     if draw := request.get("draw"):
         yield f"Draw {draw}: language models were asked anew; no answer of another draw was used."
     if left_out := request.get("left_out_references"):
@@ -93,9 +123,17 @@ def _notices_of_variants(request: Mapping[str, Any]) -> Iterator[str]:
 
 
 def notices_of_import(request: Mapping[str, Any]) -> Iterator[str]:
-    """Notices about a run whose results another program computed; none for any other run."""
+    """Notices about a run that was computed elsewhere; none for any other run."""
     imported = request.get("imported")
     if imported is None:
+        return
+    if "bundle" in imported:
+        yield (
+            f"Imported from {imported['file']} (run {imported['run_id']} of another database, exported "
+            f"{imported['exported_at']}): nothing of it was computed here, and the ground truth is that of the file."
+        )
+        if not imported["with_text"]:
+            yield "Its texts were withheld when it was exported."
         return
     known = {"of": imported.get("timestamp"), "commit": imported.get("git_commit")}
     details = ", ".join([imported["run_id"], *(f"{word} {value}" for word, value in known.items() if value)])

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 
+from schemas.values.costs import Prices
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.reports import JobTimings, ModeTimings, RunTimings, StageTimings
 from schemas.values.scored_runs import AttemptTime, CallCount, ScoredJob, ScoredRun
 from stages.reports.cohorts import jobs_of, modes_of
+from stages.reports.costs import run_cost, work_of
 
 
-def run_timings(run: ScoredRun) -> RunTimings:
+def run_timings(run: ScoredRun, prices: Prices | None = None) -> RunTimings:
     """The times of a run. An attempt that is still running does not count."""
     ends = [attempt.ended_at for attempt in run.attempts if attempt.ended_at is not None]
     return RunTimings(
@@ -17,6 +19,7 @@ def run_timings(run: ScoredRun) -> RunTimings:
         finished_at=max(ends, default=None),
         modes={mode: _of_mode(run, mode) for mode in modes_of(run)},
         jobs=tuple(_of_job(run, job) for mode in modes_of(run) for job in jobs_of(run, mode)),
+        cost=run_cost(work_of(run.attempts), run.stage_calls, run.retried, run.shared, prices),
     )
 
 

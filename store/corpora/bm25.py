@@ -1,4 +1,4 @@
-"""BM25 over the postings of a corpus: every posting of the terms that a text has, without approximation.
+"""BM25 over the postings of corpora, as if they were one: every posting of the terms of a text, none approximated.
 
 Okapi BM25 with Lucene's idf, ln(1 + (N - n + 0.5) / (n + 0.5)), and without the constant factor k1 + 1. A term that
 occurs twice in the text counts twice. The summands are whole numbers of 1e-10, so that chunks of the same words get the
@@ -13,21 +13,20 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.full_text import CONFIGURATION
 from schemas.values.queries import Hit
 from store.corpora.packed_postings import FREQUENCIES, IDS, LENGTHS, PLACES, WITHDRAWN
 from store.database import Connection
 
-ASKED = f"""
+ASKED = """
 SELECT q.ordinal - 1 AS text, t.lexeme AS term, cardinality(t.positions) AS times
-FROM unnest($1::text[]) WITH ORDINALITY AS q (text, ordinal), unnest(to_tsvector('{CONFIGURATION}', q.text)) AS t
+FROM unnest($1::text[]) WITH ORDINALITY AS q (text, ordinal), unnest(to_tsvector($2::text::regconfig, q.text)) AS t
 """
 
 # Each segment, and for each of them and each term the postings, which may be in several blocks. OFFSET keeps the place
 # of a term from being computed again wherever it is used.
 READ = """
 SELECT s.id AS segment, NULL AS term, s.chunk_ids AS chunks, s.lengths AS counts
-FROM posting_segment AS s WHERE s.corpus_id = $1
+FROM posting_segment AS s WHERE s.corpus_id = ANY($1::bigint[])
 UNION ALL
 SELECT s.id, a.term, p.places, p.frequencies
 FROM posting_segment AS s CROSS JOIN unnest($2::text[]) AS a (term) CROSS JOIN LATERAL (
@@ -44,7 +43,7 @@ FROM posting_segment AS s CROSS JOIN unnest($2::text[]) AS a (term) CROSS JOIN L
         )
     ) AS f
 ) AS p
-WHERE s.corpus_id = $1 AND p.places IS NOT NULL
+WHERE s.corpus_id = ANY($1::bigint[]) AND p.places IS NOT NULL
 """
 
 AskedTerms: TypeAlias = list[dict[str, int]]
@@ -63,10 +62,10 @@ class Found(NamedTuple):
     counts: bytes
 
 
-async def asked_terms(connection: Connection, texts: Sequence[str]) -> AskedTerms:
-    """The terms of texts."""
+async def asked_terms(connection: Connection, texts: Sequence[str], *, full_text: str) -> AskedTerms:
+    """The terms of texts, as a text search configuration reads them."""
     terms: AskedTerms = [{} for _ in texts]
-    for row in await connection.fetch(ASKED, list(texts)):
+    for row in await connection.fetch(ASKED, list(texts), full_text):
         terms[row["text"]][row["term"]] = row["times"]
     return terms
 

@@ -1,28 +1,36 @@
-"""The search over the chunks of a corpus: by vector and by full text, all lists at once."""
+"""The search over the chunks of corpora: by vector and by full text, all lists at once."""
 
 import asyncio
 from collections.abc import Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from asyncpg import Record
 
 from schemas.errors import CorpusMissingError, EmbeddingDimensionMismatchError
-from schemas.full_text import CONFIGURATION
 from schemas.statuses import VectorStatus
 from schemas.values.queries import Hit
 from stages.ports import Vectors
 from store.corpora import bm25
-from store.corpora.vector_index import find_index
 from store.database import Connection, Database
 from store.vectors import to_pgvector
 
-# Every vector of the corpus is read once, whatever the number of lists; the sorts of the lists read distances alone.
+FULL_TEXT = "SELECT id, coalesce(full_text, 'simple') AS full_text FROM corpus WHERE id = ANY($1::bigint[])"
+
+SEARCHED = """
+SELECT c.id, c.dimension, EXISTS (
+    SELECT FROM pg_index AS i WHERE i.indexrelid = to_regclass('chunk_vector_hnsw_' || c.id) AND i.indisvalid
+) AS has_index
+FROM corpus AS c WHERE c.id = ANY($1::bigint[])
+"""
+
+# Every vector of the corpora is read once, whatever the number of lists; the sorts of the lists read distances alone.
 _EXACT = """
-WITH near AS (SELECT v.chunk_id, {distances} FROM chunk_vector AS v WHERE v.corpus_id = $1)
+WITH near AS (SELECT v.chunk_id, {distances} FROM chunk_vector AS v WHERE v.corpus_id = ANY($1::int[]){among})
 SELECT n.list, n.chunk_id, 1 - n.distance AS score FROM ({lists}) AS n ORDER BY n.list, n.distance, n.chunk_id
 """
+_AMONG = " AND v.chunk_id = ANY($4::bigint[])"
 _DISTANCE = "v.vector <=> ($2::vector[])[{list} + 1] AS distance_{list}"
 _NEAREST = """
 (SELECT {list} AS list, chunk_id, distance_{list} AS distance FROM near ORDER BY distance, chunk_id LIMIT $3)
@@ -52,18 +60,18 @@ FROM (
 CROSS JOIN LATERAL (
     SELECT c.id AS chunk_id, ts_rank_cd(c.content_tsvector, q.query)::float8 AS score
     FROM chunks AS c JOIN works AS w ON w.id = c.work_id
-    WHERE c.content_tsvector @@ q.query AND c.vector_status = '{VectorStatus.VEC}' AND w.corpus_id = $1
+    WHERE c.content_tsvector @@ q.query AND c.vector_status = '{VectorStatus.VEC}' AND w.corpus_id = ANY($1::bigint[])
       AND ($4::bigint[] IS NULL OR c.id = ANY($4))
     ORDER BY score DESC, c.id LIMIT $3
 ) AS n
 ORDER BY q.ordinal, n.score DESC, n.chunk_id
 """
 
-_ALL_TERMS = f"websearch_to_tsquery('{CONFIGURATION}', t.text)"
+_ALL_TERMS = "websearch_to_tsquery($5::text::regconfig, t.text)"
 
-_ANY_TERM = rf"""(
+_ANY_TERM = r"""(
     SELECT string_agg('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''', ' | ')::tsquery
-    FROM unnest(to_tsvector('{CONFIGURATION}', t.text))
+    FROM unnest(to_tsvector($5::text::regconfig, t.text))
 )"""
 
 _WIDEST = 1000
@@ -77,10 +85,19 @@ _COVER_DENSITIES: Final = {
 }
 
 
+class SearchedCorpus(NamedTuple):
+    """How the vectors of a corpus are searched."""
+
+    id: int
+    dimension: int
+    has_index: bool
+    """Its vectors have an index."""
+
+
 class PostgresChunkSearch:
     """Cosine over pgvector, and three scorers of full text over the same chunks.
 
-    `bm25` reads the postings of the corpus: any term of the text may match. `websearch` reads the text as a search
+    `bm25` reads the postings of the corpora: any term of the text may match. `websearch` reads the text as a search
     box does (quotes, `or`, `-`), requires every term, and ranks by cover density; `cover_density` ranks the same way
     what matches any term. `k1` and `b` are BM25's.
     """
@@ -90,62 +107,75 @@ class PostgresChunkSearch:
         self._k1 = k1
         self._b = b
 
-    async def dense(self, corpus_id: int, vectors: Vectors, *, limit: int) -> list[list[Hit]]:
-        """See ChunkSearch. Exact, but for a corpus that has a vector index."""
+    async def dense(
+        self, corpora: Sequence[int], vectors: Vectors, *, limit: int, among: Sequence[int] | None = None
+    ) -> list[list[Hit]]:
+        """See ChunkSearch. Exact, but for corpora that have a vector index, where `among` is not given."""
         if not len(vectors) or not limit:
             return [[] for _ in vectors]
         rows = to_pgvector(vectors)
 
-        async def search(connection: Connection) -> list[list[Hit]]:
-            corpus = await find_index(connection, corpus_id)
-            if corpus is None:
-                raise CorpusMissingError(corpus_id)
-            if vectors.shape[1] != corpus.dimension:
-                raise EmbeddingDimensionMismatchError(expected=corpus.dimension, actual=vectors.shape[1])
-            if corpus.has_index:
-                statement = APPROXIMATE.format(corpus_id=corpus_id, dimension=corpus.dimension)
+        async def search(connection: Connection) -> list[list[list[Hit]]]:
+            found = await _searched(connection, corpora)
+            if other := next((one for one in found if one.dimension != vectors.shape[1]), None):
+                raise EmbeddingDimensionMismatchError(expected=other.dimension, actual=vectors.shape[1])
+            indexed = [one for one in found if one.has_index and among is None]
+            scanned = [one.id for one in found if one not in indexed]
+            lists = []
+            for corpus in indexed:
+                statement = APPROXIMATE.format(corpus_id=corpus.id, dimension=corpus.dimension)
                 width = min(max(100, 4 * limit), _WIDEST)
-                return await _lists(connection, len(rows), statement, rows, limit, width=width)
-            return await _lists(connection, len(rows), _exact(len(rows)), corpus_id, rows, limit)
+                lists.append(await _lists(connection, len(rows), statement, rows, limit, width=width))
+            if scanned:
+                chosen = () if among is None else (list(among),)
+                statement = _exact(len(rows), is_among=among is not None)
+                lists.append(await _lists(connection, len(rows), statement, scanned, rows, limit, *chosen))
+            return lists
 
-        return await self._database.with_retry(search)
+        found = await self._database.with_retry(search)
+        return found[0] if len(found) == 1 else [_merged(hits, limit) for hits in zip(*found, strict=True)]
 
-    async def lexical(self, corpus_id: int, texts: Sequence[str], *, limit: int, scorer: str) -> list[list[Hit]]:
-        """See ChunkSearch."""
-        return await self._lexical(corpus_id, texts, limit, scorer)
-
-    async def lexical_scores(
-        self, corpus_id: int, text: str, chunk_ids: Sequence[int], *, scorer: str
-    ) -> dict[int, float]:
-        """See ChunkSearch."""
-        (hits,) = await self._lexical(corpus_id, [text], len(chunk_ids), scorer, list(chunk_ids))
-        return {hit.chunk_id: hit.score for hit in hits}
-
-    async def _lexical(
-        self, corpus_id: int, texts: Sequence[str], limit: int, scorer: str, among: list[int] | None = None
+    async def lexical(
+        self,
+        corpora: Sequence[int],
+        texts: Sequence[str],
+        *,
+        limit: int,
+        scorer: str,
+        among: Sequence[int] | None = None,
     ) -> list[list[Hit]]:
+        """See ChunkSearch."""
         if scorer != _BM25 and scorer not in _COVER_DENSITIES:
             raise ValueError(
                 f"{scorer!r} is not a full-text scorer; there are {', '.join((_BM25, *_COVER_DENSITIES))}."
             )
         if not texts or not limit:
             return [[] for _ in texts]
+        chosen = None if among is None else list(among)
         if scorer == _BM25:
-            return await self._bm25(corpus_id, texts, limit, among)
+            return await self._bm25(corpora, texts, limit, chosen)
 
         async def search(connection: Connection) -> list[list[Hit]]:
-            await _refuse_missing(connection, corpus_id)
-            statement = _COVER_DENSITIES[scorer]
-            return await _lists(connection, len(texts), statement, corpus_id, list(texts), limit, among)
+            full_text = await _full_text(connection, corpora)
+            arguments = (list(corpora), list(texts), limit, chosen, full_text)
+            return await _lists(connection, len(texts), _COVER_DENSITIES[scorer], *arguments)
 
         return await self._database.with_retry(search)
 
-    async def _bm25(self, corpus_id: int, texts: Sequence[str], limit: int, among: list[int] | None) -> list[list[Hit]]:
+    async def lexical_scores(
+        self, corpora: Sequence[int], text: str, chunk_ids: Sequence[int], *, scorer: str
+    ) -> dict[int, float]:
+        """See ChunkSearch."""
+        (hits,) = await self.lexical(corpora, [text], limit=len(chunk_ids), scorer=scorer, among=chunk_ids)
+        return {hit.chunk_id: hit.score for hit in hits}
+
+    async def _bm25(
+        self, corpora: Sequence[int], texts: Sequence[str], limit: int, among: list[int] | None
+    ) -> list[list[Hit]]:
         async def read(connection: Connection) -> tuple[bm25.AskedTerms, list[bm25.Found]]:
-            await _refuse_missing(connection, corpus_id)
-            asked = await bm25.asked_terms(connection, texts)
+            asked = await bm25.asked_terms(connection, texts, full_text=await _full_text(connection, corpora))
             terms = sorted({term for of_text in asked for term in of_text})
-            rows = await _rows(connection, bm25.READ, corpus_id, terms)
+            rows = await _rows(connection, bm25.READ, list(corpora), terms)
             return asked, [bm25.Found(*row) for row in rows]
 
         asked, found = await self._database.with_retry(read)
@@ -153,23 +183,46 @@ class PostgresChunkSearch:
         return await asyncio.to_thread(bm25.best, found, asked, k1=self._k1, b=self._b, limit=limit, among=among)
 
 
-def _exact(count: int) -> str:
+def _exact(count: int, *, is_among: bool) -> str:
     lists = range(count)
     return _EXACT.format(
+        among=_AMONG if is_among else "",
         distances=", ".join(_DISTANCE.format(list=number) for number in lists),
         lists=" UNION ALL ".join(_NEAREST.format(list=number) for number in lists),
     )
 
 
-async def _refuse_missing(connection: Connection, corpus_id: int) -> None:
-    if await find_index(connection, corpus_id) is None:
-        raise CorpusMissingError(corpus_id)
+def _merged(lists: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
+    return sorted((hit for hits in lists for hit in hits), key=lambda hit: (-hit.score, hit.chunk_id))[:limit]
+
+
+async def _searched(connection: Connection, corpora: Sequence[int]) -> list[SearchedCorpus]:
+    found = [SearchedCorpus(**dict(row)) for row in await connection.fetch(SEARCHED, list(corpora))]
+    _refuse_missing(corpora, [one.id for one in found])
+    return found
+
+
+async def _full_text(connection: Connection, corpora: Sequence[int]) -> str:
+    """The configuration by which the texts of corpora and the questions to them are read."""
+    rows = await connection.fetch(FULL_TEXT, list(corpora))
+    _refuse_missing(corpora, [row["id"] for row in rows])
+    (full_text,) = {row["full_text"] for row in rows}
+    return str(full_text)
+
+
+def _refuse_missing(corpora: Sequence[int], found: Sequence[int]) -> None:
+    if missing := set(corpora).difference(found):
+        raise CorpusMissingError(min(missing))
 
 
 async def _rows(connection: Connection, statement: str, *arguments: Any, width: int = 100) -> list[Record]:
     async with connection.transaction():
         # A cached generic plan knows neither how large this corpus is nor whether an index covers it.
-        await connection.execute(f"SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL hnsw.ef_search = {width}")
+        # Without iterative scans a selective filter on an HNSW index gives too few rows or none.
+        await connection.execute(
+            "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL hnsw.iterative_scan = strict_order; "
+            f"SET LOCAL hnsw.ef_search = {width}"
+        )
         rows: list[Record] = await connection.fetch(statement, *arguments)
     return rows
 

@@ -3,12 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from schemas.statuses import VectorStatus
 from schemas.values.corpora import CorpusChunk
 from store.database import Connection
 
 COLUMNS = ", ".join(f"c.{name}" for name in CorpusChunk.model_fields)
 
 BY_ID = f"SELECT {COLUMNS} FROM chunks AS c WHERE c.id = ANY($1::bigint[])"
+
+WAITING = (
+    f"SELECT id FROM chunks WHERE work_id = $1 AND vector_status = '{VectorStatus.TO_VEC}' ORDER BY start_line, id"
+)
 
 # UNION leaves each section in once, whatever hangs on it.
 AROUND = f"""
@@ -29,6 +34,12 @@ async def by_ids(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, 
 async def around(connection: Connection, chunk_ids: Sequence[int]) -> dict[int, CorpusChunk]:
     """Every section around any of these chunks, up to the outermost, by id."""
     return _by_id(await connection.fetch(AROUND, list(chunk_ids)))
+
+
+async def waiting_of(connection: Connection, work_id: int) -> list[int]:
+    """The chunks of a work that wait for a vector, in the order of its lines."""
+    rows = await connection.fetch(WAITING, work_id)
+    return [row["id"] for row in rows]
 
 
 def _by_id(rows: Sequence[Mapping[str, Any]]) -> dict[int, CorpusChunk]:

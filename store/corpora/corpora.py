@@ -5,20 +5,28 @@ from datetime import datetime
 from typing import NamedTuple
 
 from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
+from schemas.full_text import ENGLISH, configuration_of
 from schemas.statuses import VectorStatus
 from stages.number_formats import refuse_mixture
+from store import originals
 from store.database import Connection
 
 MAKE = """
 INSERT INTO corpus (
     name, backend, model, dimension, embeds_headings, keeps_token_vectors, chunk_tokens, reads_tokens,
-    searchable_chunks, searchable_terms
-) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0) ON CONFLICT (name) DO NOTHING
+    language, full_text, searchable_chunks, searchable_terms
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0) ON CONFLICT (name) DO NOTHING
 """
 
 COLUMNS = """
 id, name, backend, model, model_digest, model_dtypes, dimension, embeds_headings, keeps_token_vectors,
-chunk_tokens, reads_tokens, searchable_chunks, searchable_terms, created_at
+chunk_tokens, reads_tokens, language, full_text, searchable_chunks, searchable_terms, created_at
+"""
+
+# The first language stays.
+TAKE_LANGUAGE = f"""
+UPDATE corpus SET language = coalesce(language, $2), full_text = coalesce(full_text, $3) WHERE id = $1
+RETURNING {COLUMNS}
 """
 
 SIZES = """
@@ -109,6 +117,10 @@ class StoredCorpus:
     """The most tokens of a chunk; 0 if chunks are sized by words."""
     reads_tokens: int | None
     """The most tokens of a text that the embedder reads; None if that is not known."""
+    language: str | None
+    """None until the first work is stored."""
+    full_text: str | None
+    """Postgres's text search configuration of the language."""
     searchable_chunks: int
     searchable_terms: int
     created_at: datetime
@@ -173,10 +185,16 @@ async def make(
     keeps_token_vectors: bool = False,
     chunk_tokens: int = 0,
     reads_tokens: int | None = None,
+    language: str | None = ENGLISH,
 ) -> StoredCorpus:
-    """The corpus of a name; it is made if there is none. One that is there is given as it is."""
+    """The corpus of a name; it is made if there is none. One that is there is given as it is.
+
+    Without a language it needs one by `take_language` before chunks are stored.
+    """
+    full_text = None if language is None else configuration_of(language)
     await connection.execute(
-        MAKE, name, backend, model, dimension, embeds_headings, keeps_token_vectors, chunk_tokens, reads_tokens
+        *(MAKE, name, backend, model, dimension, embeds_headings, keeps_token_vectors, chunk_tokens, reads_tokens),
+        *(language, full_text),
     )
     found = await find(connection, name)
     assert found is not None
@@ -192,6 +210,14 @@ async def find(connection: Connection, name: str) -> StoredCorpus | None:
 async def corpus(connection: Connection, corpus_id: int) -> StoredCorpus:
     """The corpus of a number. Raises CorpusMissingError when there is none."""
     row = await connection.fetchrow(f"SELECT {COLUMNS} FROM corpus WHERE id = $1", corpus_id)
+    if row is None:
+        raise CorpusMissingError(corpus_id)
+    return StoredCorpus(**dict(row))
+
+
+async def take_language(connection: Connection, corpus_id: int, language: str) -> StoredCorpus:
+    """The corpus, in this language if it has none yet. Raises CorpusMissingError."""
+    row = await connection.fetchrow(TAKE_LANGUAGE, corpus_id, language, configuration_of(language))
     if row is None:
         raise CorpusMissingError(corpus_id)
     return StoredCorpus(**dict(row))
@@ -238,8 +264,12 @@ async def pin_model(connection: Connection, corpus_id: int, model_digest: str, d
 
 
 async def delete(connection: Connection, corpus_id: int) -> None:
-    """Delete a corpus with its works, chunks and vectors, and with the queries that were asked of it."""
+    """Delete a corpus with its works, chunks and vectors, and with the queries that were asked of it.
+
+    The files that its works were converted from go with the runs that converted them.
+    """
     await connection.execute("DELETE FROM corpus WHERE id = $1", corpus_id)
+    await originals.drop_unused(connection)
 
 
 async def embedding_runs(connection: Connection, corpus_id: int, *, limit: int) -> list[int]:

@@ -83,6 +83,7 @@ class WorkView:
     editor: str | None
     abstract: str | None
     work_type: str | None
+    tags: str | None
     chunks: int
     """Content chunks."""
     searchable: int

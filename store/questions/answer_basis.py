@@ -24,6 +24,13 @@ WHERE a.job_id = $1 AND a.status = 'done'
   AND a.stage IN ('embed', 'retrieve', 'rerank', 'validate', 'consolidate')
 """
 
+SEARCHED = """
+SELECT array_agg(c.name ORDER BY c.id <> q.corpus_id, c.name) AS corpora, min(c.full_text) AS full_text,
+       coalesce(j.inputs -> 'works', '{}') AS works
+FROM queries AS q JOIN job AS j ON j.id = q.job_id
+JOIN corpus AS c ON c.id = q.corpus_id OR c.id = ANY(q.other_corpus_ids)
+WHERE q.job_id = $1 GROUP BY q.id, j.id
+"""
 
 CUT_CHUNKS = """
 SELECT count(*) FROM chunks AS c JOIN works AS w ON w.id = c.work_id JOIN corpus AS k ON k.id = w.corpus_id
@@ -36,6 +43,10 @@ async def answer_basis(connection: Connection, job_id: int, prompt: AugmentedPro
     found: dict[str, Any] | None = await connection.fetchval(BASIS, job_id)
     chunk_ids = [chunk_id for source in prompt.sources for chunk_id in source.chunk_ids]
     sources = {"shown": len(prompt.sources), "cut_chunks": await connection.fetchval(CUT_CHUNKS, chunk_ids)}
+    searched = await connection.fetchrow(SEARCHED, job_id)
     return AnswerBasis.model_validate(
-        (found or {}) | {"context_source": prompt.context_source, "available": prompt.available} | sources
+        (found or {})
+        | ({} if searched is None else dict(searched))
+        | {"context_source": prompt.context_source, "available": prompt.available}
+        | sources
     )

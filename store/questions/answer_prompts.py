@@ -2,13 +2,17 @@
 
 from store.database import Connection
 from store.questions.query_jobs import ANSWERING
+from store.runs.shared_outputs import OUTPUT
 
 PROMPT = f"""
 {ANSWERING}
-SELECT a.output ->> 'prompt'
-FROM answering AS j JOIN stage_attempt AS a ON a.job_id = j.id
-WHERE a.stage = 'augment' AND a.outcome = 'succeeded'
-  AND left(encode(sha256(convert_to(a.output ->> 'prompt', 'UTF8')), 'hex'), length($2)) = $2
+SELECT a.prompt
+FROM (
+    SELECT a.id, {OUTPUT} ->> 'prompt' AS prompt
+    FROM answering AS j JOIN stage_attempt AS a ON a.job_id = j.id
+    WHERE a.stage = 'augment' AND a.outcome = 'succeeded'
+) AS a
+WHERE left(encode(sha256(convert_to(a.prompt, 'UTF8')), 'hex'), length($2)) = $2
 ORDER BY a.id DESC LIMIT 1
 """
 

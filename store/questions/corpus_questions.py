@@ -9,11 +9,12 @@ from store.questions.queries import StoredQuery
 # The lock on the corpus holds new questions back until the transaction ends.
 HOLD = "SELECT FROM corpus WHERE id = $1 FOR UPDATE"
 
-IDS = "SELECT id FROM queries WHERE corpus_id = $1 ORDER BY id"
+IDS = "SELECT id FROM queries WHERE corpus_id = $1 OR $1 = ANY(other_corpus_ids) ORDER BY id"
 
 COUNTS = """
 SELECT count(DISTINCT q.id) AS questions, count(r.id) AS answers
-FROM queries AS q LEFT JOIN results AS r ON r.query_id = q.id WHERE q.corpus_id = $1
+FROM queries AS q LEFT JOIN results AS r ON r.query_id = q.id
+WHERE q.corpus_id = $1 OR $1 = ANY(q.other_corpus_ids)
 """
 
 

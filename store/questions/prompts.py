@@ -26,7 +26,7 @@ async def make_prompt(
         consolidated,
         validated.chunks,
         parents=await chunks.around(connection, [chunk.chunk_id for chunk in validated.chunks]),
-        titles=await works.titles(connection, sorted(work_ids)),
+        names=await works.names(connection, sorted(work_ids)),
         template=template.text,
         template_version=template.version,
         top_n=top_n,

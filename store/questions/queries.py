@@ -10,14 +10,16 @@ from schemas.errors import ResultMissingError
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.queries import Answer, AnswerBasis, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
+from schemas.values.work_filters import WorkFilter
 from stages.queries.basis_words import basis_in_words
-from store.database import Connection
+from store.database import Connection, bulk_seconds
+from store.runs.runs import BATCH
 
 KEEP = """
-INSERT INTO queries (job_id, corpus_id, external_id, original_query)
-SELECT j.id, $2, n.external_id, n.text
-FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS n (external_id, text, ordinal)
-JOIN job AS j ON j.run_id = $1 AND j.ordinal = n.ordinal - 1
+INSERT INTO queries (job_id, corpus_id, other_corpus_ids, external_id, original_query, reference_answer)
+SELECT j.id, $2, $6, n.external_id, n.text, n.reference_answer
+FROM unnest($3::text[], $4::text[], $7::text[]) WITH ORDINALITY AS n (external_id, text, reference_answer, ordinal)
+JOIN job AS j ON j.run_id = $1 AND j.ordinal = n.ordinal - 1 + $5
 """
 
 JUDGE = """
@@ -29,12 +31,25 @@ JOIN job AS j ON j.id = q.job_id AND j.run_id = $1
 """
 
 QUERY = """
-SELECT q.id, q.job_id, j.run_id, q.corpus_id, q.external_id, q.original_query, q.created_at, q.updated_at
+SELECT q.id, q.job_id, j.run_id, q.corpus_id, q.other_corpus_ids, j.inputs -> 'works' AS works, q.external_id,
+       q.original_query, q.created_at, q.updated_at
 FROM queries AS q JOIN job AS j ON j.id = q.job_id
 WHERE q.id = $1 OR q.job_id = $2
 """
 
 OF_RUN = "SELECT q.id FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1 ORDER BY q.id LIMIT 2"
+
+# The last attempt of the stage that failed.
+FAILED_FOR = """
+SELECT q.id
+FROM job AS j
+JOIN stage_run AS s ON s.job_id = j.id AND s.status = 'failed'
+JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+JOIN queries AS q ON q.job_id = j.id
+WHERE ($1::bigint IS NULL OR j.run_id = $1) AND ($2::bigint IS NULL OR j.id = $2)
+  AND j.status IN ('failed', 'poisoned') AND a.error_category = $3
+ORDER BY q.id LIMIT $4
+"""
 
 REWRITE = "UPDATE queries SET original_query = $2, updated_at = now() WHERE id = $1"
 
@@ -63,8 +78,11 @@ CROSS JOIN LATERAL (
 
 # The lateral parts are computed for one page of questions, unless they are chosen by their status.
 LINES = f"""
-SELECT q.id, q.job_id, j.run_id, c.name AS corpus, n.request ->> 'preset' AS preset, q.original_query, q.created_at,
-       q.updated_at, j.status AS job_status, s.status,
+SELECT q.id, q.job_id, j.run_id, c.name AS corpus, (
+           SELECT coalesce(array_agg(o.name ORDER BY i.place), '{{}}')
+           FROM unnest(q.other_corpus_ids) WITH ORDINALITY AS i (id, place) JOIN corpus AS o ON o.id = i.id
+       ) AS other_corpora, j.inputs -> 'works' AS works,
+       n.request ->> 'preset' AS preset, q.original_query, q.created_at, q.updated_at, j.status AS job_status, s.status,
        s.vector_status, s.has_retrieved_context, s.has_clean_context, e.output ->> 'intent' AS intent,
        coalesce(jsonb_array_length(e.output -> 'entities'), 0) AS entities,
        (SELECT count(*) FROM results AS r WHERE r.query_id = q.id) AS results
@@ -116,10 +134,18 @@ class StoredQuery:
     job_id: int
     run_id: int
     corpus_id: int
+    other_corpus_ids: list[int]
+    works: WorkFilter
+    """The works that are searched."""
     external_id: str | None
     original_query: str
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def corpus_ids(self) -> list[int]:
+        """The corpora that are searched."""
+        return [self.corpus_id, *self.other_corpus_ids]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +156,10 @@ class QueryLine:
     job_id: int
     run_id: int
     corpus: str
+    other_corpora: list[str]
+    """Corpora that are searched together with it."""
+    works: WorkFilter
+    """The works that are searched."""
     preset: str | None
     original_query: str = field(repr=False)
     created_at: datetime
@@ -144,6 +174,11 @@ class QueryLine:
     intent: str | None
     entities: int
     results: int
+
+    @property
+    def corpora(self) -> list[str]:
+        """The corpora that are searched, by name."""
+        return [self.corpus, *self.other_corpora]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,14 +214,19 @@ class StoredResult:
 async def keep(
     connection: Connection,
     run_id: int,
-    corpus_id: int,
+    corpus_ids: Sequence[int],
     queries: Sequence[SubmittedQuery],
     judgements: Sequence[RelevanceJudgement] = (),
 ) -> None:
-    """Store the questions of a run, one per job in the order of its jobs, and what is known about their answers."""
-    await connection.execute(
-        KEEP, run_id, corpus_id, [query.external_id for query in queries], [query.text for query in queries]
-    )
+    """Store the questions of a run to corpora, one per job in the order of its jobs, and what is known about their
+    answers."""
+    first_corpus, *others = corpus_ids
+    for first in range(0, len(queries), BATCH):
+        batch = queries[first : first + BATCH]
+        ids, texts = [query.external_id for query in batch], [query.text for query in batch]
+        references = [query.reference_answer for query in batch]
+        seconds = bulk_seconds(len(batch))
+        await connection.execute(KEEP, run_id, first_corpus, ids, texts, first, others, references, timeout=seconds)
     if judgements:
         await connection.execute(
             JUDGE,
@@ -194,7 +234,16 @@ async def keep(
             [judgement.query_id for judgement in judgements],
             [judgement.document for judgement in judgements],
             [judgement.relevance for judgement in judgements],
+            timeout=bulk_seconds(len(queries) + len(judgements)),
         )
+
+
+async def failed_for(
+    connection: Connection, category: str, *, run_id: int | None, job_id: int | None, limit: int
+) -> list[int]:
+    """The first questions of a run, or that of a job, whose jobs failed with an error of this category."""
+    rows = await connection.fetch(FAILED_FOR, run_id, job_id, category, limit)
+    return [row["id"] for row in rows]
 
 
 async def by_id(connection: Connection, query_id: int) -> StoredQuery | None:
@@ -311,7 +360,11 @@ async def preset_name(connection: Connection, run_id: int) -> str | None:
 
 
 def _query(row: Mapping[str, Any] | None) -> StoredQuery | None:
-    return None if row is None else StoredQuery(**dict(row))
+    return None if row is None else StoredQuery(**{**row, "works": _works(row)})
+
+
+def _works(row: Mapping[str, Any]) -> WorkFilter:
+    return WorkFilter.model_validate(row["works"] or {})
 
 
 def _result(row: Mapping[str, Any]) -> StoredResult:
@@ -323,6 +376,7 @@ def _line(row: Mapping[str, Any]) -> QueryLine:
     return QueryLine(
         **{
             **row,
+            "works": _works(row),
             "job_status": JobStatus(row["job_status"]),
             "status": QueryStatus(row["status"]),
             "vector_status": VectorStatus(row["vector_status"]),

@@ -10,6 +10,7 @@ from schemas.values.query_runs import QueryRun, RankedQuery
 from schemas.values.scored_runs import AttemptTime, SettingValue
 from stages.queries.document_names import document_name
 from store.database import Connection
+from store.runs import call_costs
 from store.runs.failures import run_failures
 from store.runs.run_origins import run_origin
 from store.runs.scored_runs import ATTEMPTS
@@ -21,7 +22,10 @@ FROM run AS r WHERE r.id = $1
 """
 
 QUERIES = """
-SELECT j.id AS job_id, j.status, q.corpus_id, c.name AS corpus, c.model AS embedding_model,
+SELECT j.id AS job_id, j.status, q.corpus_id, q.other_corpus_ids, (
+           SELECT string_agg(k.name, ', ' ORDER BY k.name) FROM corpus AS k
+           WHERE k.id = q.corpus_id OR k.id = ANY(q.other_corpus_ids)
+       ) AS corpus, c.model AS embedding_model,
        coalesce(q.external_id, left(encode(sha256(convert_to(q.original_query, 'UTF8')), 'hex'), 16)) AS key,
        coalesce((SELECT jsonb_object_agg(g.document, g.relevance) FROM query_judgement AS g WHERE g.query_id = q.id),
                 '{}') AS judgements
@@ -68,8 +72,12 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
             outputs.setdefault(row["job_id"], {})[row["stage"]] = row["output"]
         queries = _queries(rows, outputs)
         chunks = await connection.fetch(WORKS_OF_CHUNKS, sorted(_chunks(queries)))
-        works = await connection.fetch(WORKS, sorted({row["corpus_id"] for row in rows}))
+        corpus_ids = {corpus_id for row in rows for corpus_id in (row["corpus_id"], *row["other_corpus_ids"])}
+        works = await connection.fetch(WORKS, sorted(corpus_ids))
         attempts = await connection.fetch(ATTEMPTS, run_id)
+        calls = await call_costs.stage_calls(connection, run_id)
+        retried = await call_costs.retried_stages(connection, run_id)
+        shared = await call_costs.shared_stages(connection, run_id)
         origin = await run_origin(connection, run_id)
         telemetry = await output_telemetry(connection, run_id)
     known = {document_name(row["source_path"], row["title"]) for row in works}
@@ -81,6 +89,9 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         unknown_documents=len(_relevant(queries) - known),
         failures=dict(Counter(attempt.category for attempt in found.failed if attempt.is_final).most_common()),
         attempts=tuple(AttemptTime(**dict(row)) for row in attempts),
+        stage_calls=calls,
+        retried=retried,
+        shared=shared,
         origin=origin,
         telemetry=telemetry,
     )

@@ -11,6 +11,7 @@ from schemas.errors import EmbeddingArtifactMismatchError
 from stages.number_formats import first_unlike
 from stages.participants.artifacts.partial import LeftOut, partial_build
 from store.database import Connection
+from store.references.due_publications import DUE
 from store.references.references import COLUMNS, PLANNED_COLUMNS, StoredIndex, make_current, stored_index
 
 BY_RUN = f"SELECT {COLUMNS} FROM reference_index WHERE run_id = $1 ORDER BY id DESC LIMIT 1"
@@ -85,23 +86,6 @@ FROM job AS j WHERE j.run_id = $2 AND j.status = 'succeeded'
 
 DESCRIBE = "UPDATE reference_index SET partial = $2 WHERE id = $1"
 
-# A run whose `publish` has failed waits for a person: another job would fail in the same way. So does a run with a
-# cancelled job.
-DUE = """
-SELECT r.id AS run_id, min(j.id) FILTER (WHERE j.status = 'succeeded') AS job_id
-FROM run AS r
-JOIN LATERAL (SELECT participants FROM reference_index WHERE run_id = r.id ORDER BY id DESC LIMIT 1) AS i ON true
-JOIN job AS j ON j.run_id = r.id
-WHERE r.kind = 'index' AND (r.request ->> 'allow_partial')::boolean AND ($1::bigint IS NULL OR r.id = $1)
-  AND NOT EXISTS (SELECT FROM job AS f JOIN stage_run AS s ON s.job_id = f.id
-                  WHERE f.run_id = r.id AND s.stage = 'publish' AND s.status = 'failed')
-GROUP BY r.id, i.participants
-HAVING bool_and(j.status IN ('succeeded', 'failed', 'poisoned'))
-   AND count(*) FILTER (WHERE j.status = 'succeeded') > coalesce(i.participants, 0)
-"""
-
-IS_DUE = f"SELECT EXISTS ({DUE})"
-
 # Two reapers choose the same job, and the second finds its stage no longer done.
 PUBLISH_AGAIN = f"""
 WITH due AS ({DUE}), ready AS (
@@ -171,12 +155,6 @@ async def publish_when_complete(connection: Connection, run_id: int) -> bool:
         await connection.execute(DESCRIBE, index_id, json.dumps(partial.document()))
     await make_current(connection, index_id, index.name, digests[0], counts["chunks"], model_dtypes=dtypes)
     return True
-
-
-async def is_publication_due(connection: Connection, run_id: int) -> bool:
-    """Whether every job of a run has finished and a part of its index is about to be published."""
-    is_due: bool = await connection.fetchval(IS_DUE, run_id)
-    return is_due
 
 
 async def publish_again(connection: Connection) -> list[int]:

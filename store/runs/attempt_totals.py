@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from store.database import Connection
 from store.runs.edits import MANUAL
 from store.runs.imported import IMPORTED
+from store.runs.shared_outputs import SHARED
 
 # What is closed already is not counted, and what is open now will be.
 BEGINNING = """
@@ -43,7 +44,7 @@ CALLS = """
 SELECT c.model, u.is_reused, count(*) AS calls, coalesce(sum(c.prompt_tokens), 0) AS prompt_tokens,
        coalesce(sum(c.reply_tokens), 0) AS reply_tokens
 FROM llm_call_use AS u JOIN llm_call AS c ON c.id = u.call_id
-WHERE u.attempt_id > $1 AND ($2::bigint IS NULL OR u.attempt_id <= $2)
+WHERE u.attempt_id > $1 AND ($2::bigint IS NULL OR u.attempt_id <= $2) AND c.key NOT LIKE 'imported:%'
 GROUP BY c.model, u.is_reused
 """
 
@@ -60,6 +61,8 @@ class AttemptCounts:
     """Calls of language models, by model and whether the answer was there already."""
     tokens: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Paid for, by model and direction: `prompt` or `reply`."""
+    saved_tokens: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Of calls that the ledger answered, likewise."""
 
     def plus(self, more: "AttemptCounts") -> "AttemptCounts":
         """Both together."""
@@ -68,6 +71,7 @@ class AttemptCounts:
             self.microseconds + more.microseconds,
             self.calls + more.calls,
             self.tokens + more.tokens,
+            self.saved_tokens + more.saved_tokens,
         )
 
     def at_least(self, reported: "AttemptCounts") -> "AttemptCounts":
@@ -77,6 +81,7 @@ class AttemptCounts:
             self.microseconds | reported.microseconds,
             self.calls | reported.calls,
             self.tokens | reported.tokens,
+            self.saved_tokens | reported.saved_tokens,
         )
 
 
@@ -103,12 +108,12 @@ class AttemptTotals:
 
     async def _between(self, connection: Connection, after: int, until: int | None) -> AttemptCounts:
         found = AttemptCounts()
-        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, [MANUAL, IMPORTED]):
+        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, [MANUAL, IMPORTED, SHARED]):
             found.attempts[row["stage"], row["outcome"], row["bucket"]] += row["attempts"]
             found.microseconds[row["stage"], row["outcome"]] += row["microseconds"]
         for row in await connection.fetch(CALLS, after, until):
             found.calls[row["model"], row["is_reused"]] += row["calls"]
-            if not row["is_reused"]:
-                found.tokens[row["model"], "prompt"] += row["prompt_tokens"]
-                found.tokens[row["model"], "reply"] += row["reply_tokens"]
+            tokens = found.saved_tokens if row["is_reused"] else found.tokens
+            tokens[row["model"], "prompt"] += row["prompt_tokens"]
+            tokens[row["model"], "reply"] += row["reply_tokens"]
         return found

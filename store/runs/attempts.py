@@ -1,6 +1,5 @@
-"""What attempts stored: current outputs, the whole history, and an audit of every stored byte."""
+"""What attempts stored: current outputs, and the whole history."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -11,44 +10,31 @@ from numpy.typing import NDArray
 from schemas.statuses import AttemptOutcome
 from schemas.values.failures import AttemptError
 from store.database import Connection
-from store.runs.chain import attempt_hash, content_hash
 from store.vectors import to_matrix
 
 OUTPUT = """
-SELECT attempt_id, output, output_hash FROM current_attempt WHERE job_id = $1 AND stage = $2 AND status = 'done'
+SELECT attempt_id, output, output_hash FROM current_attempt
+WHERE job_id = $1 AND stage = $2 AND status = 'done' AND output IS NOT NULL
 """
 
-VECTORS = "SELECT vector FROM stage_vector WHERE attempt_id = $1 ORDER BY ordinal"
+# Those of an attempt of a fork are stored with the attempt that it shares.
+VECTORS = """
+SELECT vector FROM stage_vector
+WHERE attempt_id = coalesce((SELECT source_id FROM attempt_source WHERE attempt_id = $1), $1) ORDER BY ordinal
+"""
 
 # What is private is not even read where it is not asked for.
 HISTORY = """
 SELECT a.id, a.job_id, a.stage, a.number, a.fence, a.worker_id, a.started_at, a.ended_at, a.outcome, a.inputs,
-       CASE WHEN $4 THEN a.output END AS output, a.output_hash, a.previous_hash, a.hash, a.error_type, a.error_message,
-       a.error_category, CASE WHEN $4 THEN a.error_details END AS error_details,
+       CASE WHEN $4 THEN coalesce(a.output, o.output) END AS output, a.output_hash, a.previous_hash, a.hash,
+       a.error_type, a.error_message, a.error_category, CASE WHEN $4 THEN a.error_details END AS error_details,
        w.host, w.pid, extract(epoch FROM coalesce(a.ended_at, now()) - a.started_at)::float8 AS seconds,
-       (SELECT count(*) FROM stage_vector AS v WHERE v.attempt_id = a.id) AS vectors
+       (SELECT count(*) FROM stage_vector AS v WHERE v.attempt_id = coalesce(o.id, a.id)) AS vectors,
+       o.id AS source_id
 FROM stage_attempt AS a LEFT JOIN worker AS w ON w.id = a.worker_id
+LEFT JOIN attempt_source AS f ON f.attempt_id = a.id LEFT JOIN stage_attempt AS o ON o.id = f.source_id
 WHERE a.job_id = $1 AND ($2::text IS NULL OR a.stage = $2) AND ($3::integer IS NULL OR a.number = $3)
 ORDER BY a.id
-"""
-
-LINKS = """
-SELECT a.id, a.job_id, a.stage, a.number, a.outcome, a.inputs, a.output, a.output_hash, a.previous_hash, a.hash,
-       a.error_type, a.error_message, r.settings_hash
-FROM stage_attempt AS a
-JOIN job AS j ON j.id = a.job_id
-JOIN run AS r ON r.id = j.run_id
-WHERE j.run_id = $1
-ORDER BY a.job_id, a.id
-"""
-
-
-GONE = """
-SELECT s.job_id, s.stage, s.attempts
-FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
-LEFT JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-WHERE j.run_id = $1 AND s.attempts > 0 AND a.id IS NULL
-ORDER BY s.job_id, s.position
 """
 
 
@@ -89,6 +75,8 @@ class Attempt:
     """Up to now while it runs."""
     vectors: int
     """How many it stored."""
+    source_id: int | None = None
+    """The attempt of another run that stored its output and its vectors, for a stage that a fork shares."""
 
     @property
     def error(self) -> AttemptError | None:
@@ -98,24 +86,8 @@ class Attempt:
         return AttemptError(self.error_type, self.error_message, self.error_category, self.error_details)
 
 
-class Flaw(NamedTuple):
-    """A difference between a stored attempt and its hashes."""
-
-    job_id: int
-    stage: str
-    number: int
-    what: str
-
-
-class Audit(NamedTuple):
-    """The result of recomputing every hash of a run."""
-
-    attempts: int
-    flaws: list[Flaw]
-
-
 async def output(connection: Connection, job_id: int, stage: str) -> Output | None:
-    """The output of a stage that is done; None when it is not."""
+    """The output of a stage that is done; None when it is not, or when the output was purged."""
     row = await connection.fetchrow(OUTPUT, job_id, stage)
     return None if row is None else Output(row["attempt_id"], row["output"], row["output_hash"])
 
@@ -139,47 +111,3 @@ async def history(
     """
     rows = await connection.fetch(HISTORY, job_id, stage, number, with_outputs)
     return [Attempt(**{**row, "outcome": AttemptOutcome(row["outcome"])}) for row in rows]
-
-
-async def audit(connection: Connection, run_id: int) -> Audit:
-    """Recompute every hash of a run from the rows: outputs, vectors, and the chain from attempt to attempt."""
-    rows = await connection.fetch(LINKS, run_id)
-    flaws = [
-        Flaw(row["job_id"], row["stage"], row["attempts"], "its attempt is gone")
-        for row in await connection.fetch(GONE, run_id)
-    ]
-    previous: dict[int, str | None] = {}
-    for row in rows:
-        stored = None if row["output"] is None else content_hash(row["output"], await vectors(connection, row["id"]))
-        flaws += [
-            Flaw(row["job_id"], row["stage"], row["number"], what)
-            for what in _differences(row, stored, previous.get(row["job_id"]))
-        ]
-        if row["hash"] is not None:
-            previous[row["job_id"]] = row["hash"]
-    return Audit(len(rows), flaws)
-
-
-def _differences(row: Mapping[str, Any], stored_hash: str | None, previous_hash: str | None) -> Iterator[str]:
-    if row["hash"] is None:
-        if row["outcome"] != AttemptOutcome.RUNNING:
-            yield "it is closed and carries no hash"
-        return
-    if row["output_hash"] != stored_hash:
-        yield "its output or its vectors changed"
-    if row["previous_hash"] != previous_hash:
-        yield "the attempt before it changed, or is gone"
-    link = attempt_hash(
-        previous_hash=row["previous_hash"],
-        job_id=row["job_id"],
-        stage=row["stage"],
-        number=row["number"],
-        outcome=row["outcome"],
-        settings_hash=row["settings_hash"],
-        inputs=row["inputs"],
-        output_hash=row["output_hash"],
-        error_type=row["error_type"],
-        error_message=row["error_message"],
-    )
-    if link != row["hash"]:
-        yield "its outcome, inputs, settings or error changed"

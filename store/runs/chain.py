@@ -4,19 +4,40 @@ Hashes are SHA-256 over RFC 8785 JSON, so that any program can recompute them fr
 """
 
 import hashlib
+import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import rfc8785
-from numpy.typing import NDArray
+
+from store.runs.canonical import canonical
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
-def content_hash(content: Any, vectors: NDArray[np.float32] | None = None) -> str:
+def content_hash(content: Any, vectors: "NDArray[np.float32] | None" = None) -> str:
     """SHA-256 over a JSON value, and over the vectors stored beside it as little-endian float32."""
-    digest = hashlib.sha256(rfc8785.dumps(content))
+    digest = hashlib.sha256(canonical(content))
     if vectors is not None and vectors.size:
-        digest.update(np.ascontiguousarray(vectors, dtype="<f4").tobytes())
+        digest.update(vectors.astype("<f4", order="C", copy=False).tobytes())
+    return digest.hexdigest()
+
+
+def stored_hash(text: str, vectors: bytes = b"") -> str | None:
+    """`content_hash` of a JSON document in Postgres, and of the vectors beside it in the byte order of `vector_send`.
+
+    None for a document that RFC 8785 cannot write, which was therefore never stored with a hash.
+    """
+    try:
+        digest = hashlib.sha256(canonical(json.loads(text)))
+    except rfc8785.CanonicalizationError:
+        return None
+    if vectors:
+        import numpy as np
+
+        digest.update(np.frombuffer(vectors, dtype=">f4").astype("<f4").tobytes())
     return digest.hexdigest()
 
 

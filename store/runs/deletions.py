@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from schemas.errors import RunActiveError, RunMissingError
 from schemas.statuses import JobStatus, StageStatus
+from store import originals
 from store.database import Connection
 from store.runs.chain import content_hash
 
@@ -14,8 +15,38 @@ SELECT DISTINCT u.call_id FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id
 WHERE a.job_id = ANY($1::bigint[])
 """
 
+HAND_ON = """
+WITH handed AS (
+    SELECT f.source_id, min(f.attempt_id) AS heir_id
+    FROM stage_attempt AS o
+    JOIN attempt_source AS f ON f.source_id = o.id
+    JOIN stage_attempt AS c ON c.id = f.attempt_id
+    WHERE o.job_id = ANY($1::bigint[]) AND c.job_id <> ALL($1::bigint[])
+    GROUP BY f.source_id
+), outputs AS (
+    UPDATE stage_attempt AS heir SET output = o.output
+    FROM handed JOIN stage_attempt AS o ON o.id = handed.source_id WHERE heir.id = handed.heir_id
+), vectors AS (
+    UPDATE stage_vector AS v SET attempt_id = handed.heir_id FROM handed WHERE v.attempt_id = handed.source_id
+), calls AS (
+    UPDATE llm_call_use AS u SET attempt_id = handed.heir_id FROM handed WHERE u.attempt_id = handed.source_id
+), others AS (
+    UPDATE attempt_source AS f SET source_id = handed.heir_id
+    FROM handed WHERE f.source_id = handed.source_id AND f.attempt_id <> handed.heir_id
+)
+DELETE FROM attempt_source AS f USING handed WHERE f.attempt_id = handed.heir_id
+"""
+
+# A job may go together with a fork of it, whose attempts would hold those that they share.
+RELEASE = """
+DELETE FROM attempt_source AS f USING stage_attempt AS a WHERE a.id = f.attempt_id AND a.job_id = ANY($1::bigint[])
+"""
+
 # Stages, attempts, vectors, uses of calls, the question, its judgements and its answers go with the jobs.
-DELETE_JOBS = "DELETE FROM job WHERE id = ANY($1::bigint[])"
+DELETE_JOBS = """
+WITH gone AS (DELETE FROM job WHERE id = ANY($1::bigint[]) RETURNING kind)
+SELECT coalesce(bool_or(kind = 'work'), false) FROM gone
+"""
 
 # A locked call cannot get a new use; a transaction that just added one is waited for, and seen by the next statement.
 LOCK_CALLS = "SELECT FROM llm_call WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"
@@ -41,6 +72,7 @@ SELECT FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1 OR
 """
 
 # The jobs of a run, and those of other runs that its questions moved away from: nothing else would find them again.
+# Evaluations of its answers have their text.
 JOBS = """
 WITH RECURSIVE gone AS (
     SELECT j.id, j.run_id, j.inputs, q.id AS query_id
@@ -49,7 +81,14 @@ WITH RECURSIVE gone AS (
     SELECT j.id, j.run_id, j.inputs, g.query_id
     FROM gone AS g JOIN job AS j ON j.id = (g.inputs ->> 'moved_from')::bigint WHERE g.query_id IS NOT NULL
 )
-SELECT id, max(run_id) AS run_id FROM gone GROUP BY id ORDER BY id
+SELECT id, max(run_id) AS run_id FROM (
+    SELECT id, run_id FROM gone
+    UNION ALL
+    SELECT e.id, e.run_id FROM gone AS g JOIN results AS r ON r.query_id = g.query_id
+    JOIN job AS e ON e.kind = 'evaluation' AND (e.inputs ->> 'result_id')::bigint = r.id
+    WHERE NOT EXISTS (SELECT FROM imported_run AS i WHERE i.run_id = e.run_id)
+) AS found
+GROUP BY id ORDER BY id
 """
 
 LOCK_STAGES = """
@@ -57,7 +96,7 @@ SELECT job_id, stage, status FROM stage_run WHERE job_id = ANY($1::bigint[]) ORD
 """
 
 LOCK_OPEN_JOBS = """
-SELECT id FROM job WHERE id = ANY($1::bigint[]) AND status = ANY($2::text[]) ORDER BY id FOR UPDATE
+SELECT id, run_id FROM job WHERE id = ANY($1::bigint[]) AND status = ANY($2::text[]) ORDER BY id FOR UPDATE
 """
 
 CONTENT = """
@@ -122,9 +161,15 @@ class DeletedRun:
 
 
 async def delete_jobs(connection: Connection, job_ids: Sequence[int]) -> DeletedCalls:
-    """Delete jobs with all that was computed, and the model calls that no other job used."""
+    """Delete jobs with all that was computed, the model calls that no other job used, and files that nothing needs.
+
+    What forks share with them is handed on to the oldest fork first, with its vectors and calls.
+    """
+    await connection.execute(HAND_ON, job_ids)
+    await connection.execute(RELEASE, job_ids)
     call_ids = [row["call_id"] for row in await connection.fetch(CALLS, job_ids)]
-    await connection.execute(DELETE_JOBS, job_ids)
+    if await connection.fetchval(DELETE_JOBS, job_ids):
+        await originals.drop_unused(connection)
     await connection.execute(LOCK_CALLS, call_ids)
     deleted: int = await connection.fetchval(DELETE_CALLS, call_ids)
     return DeletedCalls(deleted, len(call_ids) - deleted)
@@ -153,7 +198,7 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
         await connection.execute(HOLD_QUERIES, run_id)
         jobs = await connection.fetch(JOBS, run_id)
         job_ids = [job["id"] for job in jobs]
-        await _refuse_active(connection, run_id, job_ids)
+        await refuse_active(connection, run_id, job_ids)
         content = await connection.fetchrow(CONTENT, job_ids, run_id)
         await connection.execute(KEEP_ANSWERS, job_ids)
         await connection.execute(BRIDGE, job_ids)
@@ -167,14 +212,19 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
     return DeletedRun(run_id=run_id, **dict(content), calls=calls.deleted, kept_calls=calls.kept, kept_indexes=indexes)
 
 
-async def _refuse_active(connection: Connection, run_id: int, job_ids: Sequence[int]) -> None:
+async def refuse_active(connection: Connection, run_id: int, job_ids: Sequence[int]) -> None:
+    """Lock jobs of a run and their stages. Raises RunActiveError while one is unfinished, or runs."""
     stages = await connection.fetch(LOCK_STAGES, job_ids)
     unfinished = await connection.fetch(LOCK_OPEN_JOBS, job_ids, _OPEN)
     if unfinished:
+        # Those of the run itself before others that go with it.
+        active = run_id if any(job["run_id"] == run_id for job in unfinished) else unfinished[0]["run_id"]
+        count = sum(job["run_id"] == active for job in unfinished)
+        whose = "its jobs" if active == run_id else f"the jobs of run r{active}, which goes with it,"
         raise RunActiveError(
             run_id,
-            f"{len(unfinished)} of its jobs are unfinished. `ragq cancel r{run_id}` ends them, "
-            f"`ragq watch r{run_id}` waits for them.",
+            f"{count} of {whose} are unfinished. `ragq cancel r{active}` ends them, "
+            f"`ragq watch r{active}` waits for them.",
         )
     for stage in stages:
         if stage["status"] == StageStatus.RUNNING:

@@ -17,7 +17,7 @@ SELECT a.job_id, j.mode, j.subject, a.stage, a.number AS attempt, a.error_type A
 FROM stage_attempt AS a
 JOIN job AS j ON j.id = a.job_id
 JOIN stage_run AS s ON s.job_id = a.job_id AND s.stage = a.stage
-WHERE j.run_id = $1 AND a.outcome IN ('failed', 'interrupted')
+WHERE j.run_id = $1 AND a.outcome IN ('failed', 'interrupted') AND a.error_category IS DISTINCT FROM 'llm_limit'
 ORDER BY a.ended_at, a.id
 """
 
@@ -37,6 +37,7 @@ SELECT DISTINCT ON (a.job_id) a.job_id, a.stage, a.number AS attempt, a.error_ty
 FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
 WHERE ($1::bigint IS NULL OR j.run_id = $1) AND ($2::bigint[] IS NULL OR j.id = ANY($2))
   AND j.status IN ('failed', 'poisoned', 'interrupted') AND a.error_type IS NOT NULL
+  AND a.error_category IS DISTINCT FROM 'llm_limit'
 ORDER BY a.job_id, a.id DESC
 """
 

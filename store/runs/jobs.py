@@ -11,10 +11,14 @@ JOB = """
 SELECT id, run_id, ordinal, kind, mode, subject, inputs, status, created_at, finished_at, note FROM job WHERE id = $1
 """
 
+# At most a page of each state is read, in the order of the index.
 URGENT = """
-SELECT id FROM job
-WHERE run_id = $1 AND ($2::text IS NULL OR status = $2)
-ORDER BY array_position($3::text[], status), ordinal LIMIT $4 OFFSET $5
+SELECT j.id
+FROM unnest($2::text[]) WITH ORDINALITY AS u (status, place)
+CROSS JOIN LATERAL (
+    SELECT id, ordinal FROM job WHERE run_id = $1 AND status = u.status ORDER BY ordinal LIMIT $3::bigint + $4::bigint
+) AS j
+ORDER BY u.place, j.ordinal LIMIT $3::bigint OFFSET $4::bigint
 """
 
 IN_ORDER = """
@@ -65,7 +69,8 @@ async def most_urgent(
     connection: Connection, run_id: int, *, status: JobStatus | None = None, limit: int, offset: int = 0
 ) -> list[int]:
     """Jobs of a run (in one state) by the order of `URGENCY`, then in the order of submission."""
-    rows = await connection.fetch(URGENT, run_id, status, list(URGENCY), limit, offset)
+    states = URGENCY if status is None else (status,)
+    rows = await connection.fetch(URGENT, run_id, list(states), limit, offset)
     return [row["id"] for row in rows]
 
 

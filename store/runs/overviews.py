@@ -1,16 +1,17 @@
 """Runs in one line each: what they are, and how many of their jobs are in each state."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from schemas.statuses import JobStatus
+from schemas.statuses import JobStatus, Priority
 from store.database import Connection
+from store.runs.shares import Share, shares
 
 OVERVIEW = """
 SELECT r.id, r.name, r.note, r.kind, r.profile, r.identity, r.request, r.created_at, r.version, r.settings_hash,
-       coalesce(j.jobs, 0) AS jobs, j.finished_at, coalesce(j.states, '{}') AS states
+       r.priority, coalesce(j.jobs, 0) AS jobs, j.finished_at, coalesce(j.states, '{}') AS states
 FROM run AS r
 LEFT JOIN LATERAL (
     SELECT sum(c.jobs)::bigint AS jobs, max(c.finished_at) AS finished_at, jsonb_object_agg(c.status, c.jobs) AS states
@@ -51,6 +52,14 @@ class RunOverview:
     """When the last finished job finished."""
     jobs: int
     states: dict[JobStatus, int]
+    priority: Priority = Priority.NORMAL
+    share: Share | None = None
+    """Its place among the runs that wait; None when none of its jobs has to be sent."""
+
+    @property
+    def turns(self) -> str:
+        """Its priority and its share, while it has unfinished jobs."""
+        return ", ".join(str(part) for part in (self.priority, self.share) if part) if self.open_jobs else ""
 
     @property
     def title(self) -> str:
@@ -77,7 +86,16 @@ async def overviews(
     Every word of `search` is the number of the run, or occurs in its name, note, kind, profile, request or states.
     """
     words = search.lower().split()
-    return [_overview(row) for row in await connection.fetch(OVERVIEW, run_id, limit, before, kind, words)]
+    found = [_overview(row) for row in await connection.fetch(OVERVIEW, run_id, limit, before, kind, words)]
+    if not any(run.open_jobs for run in found):
+        return found
+    of_run = await shares(connection)
+    return [replace(run, share=of_run.get(run.id)) for run in found]
+
+
+async def ids(connection: Connection) -> list[int]:
+    """The numbers of all runs, ascending."""
+    return [row["id"] for row in await connection.fetch("SELECT id FROM run ORDER BY id")]
 
 
 async def overview(connection: Connection, run_id: int) -> RunOverview | None:
@@ -88,4 +106,4 @@ async def overview(connection: Connection, run_id: int) -> RunOverview | None:
 
 def _overview(row: Mapping[str, Any]) -> RunOverview:
     states = {JobStatus(status): count for status, count in row["states"].items()}
-    return RunOverview(**{**row, "states": states})
+    return RunOverview(**{**row, "states": states, "priority": Priority(row["priority"])})

@@ -1,17 +1,20 @@
 """What is left to do for a job: the stages that messages have to be sent for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import NamedTuple
 
 from store.database import Connection
 
+# Jobs come in ascending order, and stages by their key: nothing is compared with the whole list.
 NEXT_STAGES = """
-SELECT j.id, j.run_id, j.kind, j.subject, s.stage, s.attempts
-FROM unnest($1::bigint[]) WITH ORDINALITY AS n (job_id, ordinal)
+SELECT j.id, j.run_id, j.kind, j.subject, s.stage, s.attempts,
+       CASE WHEN s.not_before > now() THEN s.not_before END AS not_before, s.status = 'ready' AS is_ready
+FROM unnest($1::bigint[]) AS n (job_id)
 JOIN job AS j ON j.id = n.job_id JOIN stage_run AS s ON s.job_id = j.id
 WHERE s.status IN ('ready', 'waiting')
-ORDER BY n.ordinal, s.position
+ORDER BY j.id, s.position
 """
 
 
@@ -31,15 +34,31 @@ class PendingChain:
     kind: str
     subject: str
     stages: list[PendingStage]
+    is_ready: bool = field(default=True, compare=False)
+    """Its first stage is due; otherwise a worker has the one before."""
+    not_before: datetime | None = field(default=None, compare=False)
+    """A time ahead until which its first stage waits."""
+
+    @property
+    def stage_names(self) -> tuple[str, ...]:
+        """The names of its stages."""
+        return tuple(stage.stage for stage in self.stages)
 
 
 async def pending_chains(connection: Connection, job_ids: Sequence[int]) -> list[PendingChain]:
     """What is left to do for each job, in the order asked; jobs with nothing left are absent."""
     found: dict[int, PendingChain] = {}
-    for row in await connection.fetch(NEXT_STAGES, list(dict.fromkeys(job_ids))):
-        chain = found.setdefault(
-            row["id"],
-            PendingChain(job_id=row["id"], run_id=row["run_id"], kind=row["kind"], subject=row["subject"], stages=[]),
-        )
+    for row in await connection.fetch(NEXT_STAGES, sorted(set(job_ids))):
+        chain = found.get(row["id"])
+        if chain is None:
+            chain = found[row["id"]] = PendingChain(
+                job_id=row["id"],
+                run_id=row["run_id"],
+                kind=row["kind"],
+                subject=row["subject"],
+                stages=[],
+                is_ready=row["is_ready"],
+                not_before=row["not_before"],
+            )
         chain.stages.append(PendingStage(row["stage"], row["attempts"] + 1))
-    return list(found.values())
+    return [found[job_id] for job_id in dict.fromkeys(job_ids) if job_id in found]

@@ -9,9 +9,12 @@ from schemas.statuses import JobStatus
 from schemas.values.environments import RunOrigin
 from schemas.values.failures import StageFailure
 from schemas.values.phq8 import PHQ8Item
+from schemas.values.run_limits import RunLimitState
+from stages.reports.numbers_in_words import counted
 from store.database import Connection
-from store.runs import jobs, ledger, overviews, runs, stage_runs
+from store.runs import jobs, ledger, overviews, run_limits, runs, stage_runs
 from store.runs.failures import last_failures
+from store.runs.families import NO_FAMILY, Family, family
 from store.runs.overviews import RunOverview
 from store.runs.run_origins import run_origin
 from store.runs.stage_runs import StageRun
@@ -76,6 +79,18 @@ class JobView:
         return [item for item in (*PHQ8Item, "chunks", "tags") if item in self.kept or item in self.rejected]
 
 
+def waits_in_words(jobs: Sequence[JobView]) -> list[str]:
+    """Until when stages of these jobs wait, and after what: a sentence for each reason."""
+    found: dict[str, list[datetime]] = {}
+    for stage in (stage for job in jobs for stage in job.stages):
+        if stage.waits_until is not None and stage.waits_for is not None:
+            found.setdefault(stage.waits_for, []).append(stage.waits_until)
+    return [
+        f"{counted(len(until), 'stage')} due at {min(until):%H:%M:%S} UTC or later, after {why}."
+        for why, until in found.items()
+    ]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunView:
     """A run with its jobs, in the order of submission."""
@@ -85,10 +100,14 @@ class RunView:
     """The database's clock when the rows were read."""
     jobs: list[JobView]
     settings: dict[str, Any]
+    limits: RunLimitState | None = None
+    """Its limits and what counts towards them; None for a run without any."""
     cut_texts: int = 0
     """Texts of all jobs that are longer than the embedder reads, and were cut."""
     origin: RunOrigin = field(default_factory=RunOrigin)
-    """Read only where it is shown: a run that is watched is read twice a second."""
+    """Read only where it is shown, like the next one: a run that is watched is read twice a second."""
+    family: Family = NO_FAMILY
+    """What it was forked from, and its forks."""
 
 
 async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> RunView | None:
@@ -103,13 +122,23 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
         read_at: datetime = await connection.fetchval("SELECT now()")
         jobs = await _jobs(connection, run_id, job_ids)
         settings = await runs.settings(connection, run_id)
-        cut_texts: int = await connection.fetchval(CUT_TEXTS, run_id)
-    return RunView(overview=overview, read_at=read_at, settings=settings, jobs=jobs, cut_texts=cut_texts)
+        # Phrases are never cut, and a million jobs of them not looked through.
+        cut_texts: int = 0 if overview.kind == "tags" else await connection.fetchval(CUT_TEXTS, run_id)
+        limits = await run_limits.find(connection, run_id)
+    return RunView(overview=overview, read_at=read_at, settings=settings, jobs=jobs, cut_texts=cut_texts, limits=limits)
+
+
+async def shortened(connection: Connection, run_id: int, *, jobs_at_most: int) -> RunView | None:
+    """A run with its most urgent jobs, at most so many, in the order of submission."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        urgent = await jobs.most_urgent(connection, run_id, limit=jobs_at_most)
+        return await run_view(connection, run_id, job_ids=urgent)
 
 
 async def with_origin(connection: Connection, view: RunView) -> RunView:
-    """The run with where it was submitted and computed."""
-    return replace(view, origin=await run_origin(connection, view.overview.id))
+    """The run with where it was submitted and computed, what it was forked from, and its forks."""
+    run_id = view.overview.id
+    return replace(view, origin=await run_origin(connection, run_id), family=await family(connection, run_id))
 
 
 async def job_view(connection: Connection, job_id: int) -> JobView | None:

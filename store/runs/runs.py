@@ -1,21 +1,27 @@
 """Runs: stored whole with their jobs and stages or not at all, and found again by identity."""
 
+import asyncio
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
+from schemas.repeatable import Repeatable
+from schemas.statuses import Priority
 from schemas.values.chat import ModelIdentity
 from schemas.values.environments import Environment
-from store.database import Connection
+from store.database import Connection, bulk_seconds
 from store.runs import environments, run_models
-from store.runs.chain import content_hash
+from store.runs.canonical import canonical
 
 INSERT_RUN = """
-INSERT INTO run (kind, identity, profile, settings, settings_hash, request, version, environment_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id
+INSERT INTO run (kind, identity, profile, settings, settings_hash, request, version, environment_id, priority)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id
 """
 
 FIND = """
@@ -24,20 +30,22 @@ SELECT max(id) FROM run WHERE identity = $1 AND coalesce((request ->> 'draw')::b
 
 FROZEN = "SELECT settings, coalesce((request ->> 'draw')::bigint, 0) AS draw FROM run WHERE id = $1"
 
-INSERT_JOBS = """
-INSERT INTO job (run_id, ordinal, kind, mode, subject, inputs, status)
-SELECT $1, j.ordinal - 1, $2, j.mode, j.subject, j.inputs, 'waiting'
-FROM unnest($3::text[], $4::text[], $5::jsonb[]) WITH ORDINALITY AS j (mode, subject, inputs, ordinal)
-RETURNING id, ordinal
-"""
+# Numbers of a sequence rise within a session, so that jobs have theirs in the order of the run.
+RESERVE = "SELECT nextval('job_id_seq') AS id FROM generate_series(1, $1)"
 
 INSERT_STAGES = """
 INSERT INTO stage_run
     (job_id, stage, position, status, fence, attempts, interruptions, retries, enq_n, enq_at)
-SELECT s.job_id, s.stage, s.position, CASE WHEN s.position = 0 THEN 'ready' ELSE 'waiting' END, 0, 0, 0, 0, 0,
-       CASE WHEN s.position = 0 THEN now() END
-FROM unnest($1::bigint[], $2::text[], $3::integer[]) AS s (job_id, stage, position)
+SELECT j.job_id, s.stage, s.ordinal - 1, CASE WHEN s.ordinal = 1 THEN 'ready' ELSE 'waiting' END, 0, 0, 0, 0, 0,
+       CASE WHEN s.ordinal = 1 THEN now() END
+FROM unnest($1::bigint[]) AS j (job_id)
+CROSS JOIN unnest($2::text[]) WITH ORDINALITY AS s (stage, ordinal)
 """
+
+BATCH: Final = 10_000
+"""Jobs in one statement, and in memory at a time."""
+
+_JOB_COLUMNS: Final = ("id", "run_id", "ordinal", "kind", "mode", "subject", "inputs", "status")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +56,14 @@ class NewJob:
     subject: str
     inputs: Mapping[str, Any]
     stages: Sequence[str]
+
+
+Report = Callable[[int, int], None]
+"""Takes how many things are written so far, and of how many."""
+
+
+def ignored(_written: int, _total: int) -> None:
+    """Nobody waits for the progress."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +82,8 @@ class NewRun:
     """The language models that its stages are held to, as far as they are known at submission."""
     environment: Environment | None = None
     """Where it is submitted."""
-    jobs: Sequence[NewJob]
+    priority: Priority = Priority.NORMAL
+    jobs: Repeatable[NewJob]
 
     @property
     def draw(self) -> int:
@@ -74,11 +91,19 @@ class NewRun:
         found: int = self.request.get("draw", 0)
         return found
 
-    @property
+    @cached_property
     def identity(self) -> str:
-        """The same work has the same identity: kind, settings by value, and the inputs of every job in order."""
-        jobs = [[job.mode, job.subject, dict(job.inputs), list(job.stages)] for job in self.jobs]
-        return content_hash({"kind": self.kind, "settings": self.settings_hash, "jobs": jobs})
+        """The same work has the same identity: kind, settings by value, and the inputs of every job in order.
+
+        It is the hash of `{"jobs": [[mode, subject, inputs, stages], ...], "kind": ..., "settings": ...}`.
+        """
+        digest = hashlib.sha256(b'{"jobs":[')
+        for number, job in enumerate(self.jobs):
+            digest.update(b"," if number else b"")
+            digest.update(canonical([job.mode, job.subject, dict(job.inputs), list(job.stages)]))
+        digest.update(b"],")
+        digest.update(canonical({"kind": self.kind, "settings": self.settings_hash})[1:])
+        return digest.hexdigest()
 
 
 class StoredRun(NamedTuple):
@@ -89,13 +114,17 @@ class StoredRun(NamedTuple):
     job_ids: list[int]
 
 
-async def store(connection: Connection, run: NewRun, *, always_new: bool = False) -> StoredRun:
+async def store(
+    connection: Connection, run: NewRun, *, always_new: bool = False, report: Report = ignored
+) -> StoredRun:
     """Store a run with its jobs and their stages, or find the newest run of the same identity and draw.
 
     Two submissions of the same work at the same time wait for each other, so that one finds the other's run.
     """
+    report(0, len(run.jobs))
+    identity: str = await asyncio.to_thread(getattr, run, "identity")
     async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", run.identity)
+        await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", identity)
         if not always_new:
             found = await find(connection, run)
             if found is not None:
@@ -104,36 +133,63 @@ async def store(connection: Connection, run: NewRun, *, always_new: bool = False
         run_id: int = await connection.fetchval(
             INSERT_RUN,
             run.kind,
-            run.identity,
+            identity,
             run.profile,
             json.dumps(run.settings),
             run.settings_hash,
             json.dumps(run.request),
             run.version,
             None if run.environment is None else await environments.keep(connection, run.environment),
+            run.priority,
         )
         await run_models.freeze(connection, run_id, run.models, is_from_submission=True)
-        rows = await connection.fetch(
-            INSERT_JOBS,
-            run_id,
-            run.kind,
-            [job.mode for job in run.jobs],
-            [job.subject for job in run.jobs],
-            [json.dumps(job.inputs) for job in run.jobs],
-        )
-        job_ids = [row["id"] for row in sorted(rows, key=lambda row: int(row["ordinal"]))]
-        stages = [
-            (job_id, stage, position)
-            for job_id, job in zip(job_ids, run.jobs, strict=True)
-            for position, stage in enumerate(job.stages)
-        ]
-        await connection.execute(
-            INSERT_STAGES,
-            [job_id for job_id, _, _ in stages],
-            [stage for _, stage, _ in stages],
-            [position for _, _, position in stages],
-        )
+        job_ids: list[int] = []
+        async for batch in _prepared(run.jobs):
+            job_ids += await _write(connection, run_id, run.kind, batch, first=len(job_ids))
+            report(len(job_ids), len(run.jobs))
     return StoredRun(run_id, True, job_ids)
+
+
+class _Prepared(NamedTuple):
+    """A job as it is written."""
+
+    mode: str
+    subject: str
+    inputs: str
+    stages: tuple[str, ...]
+
+
+async def _prepared(jobs: Iterable[NewJob]) -> AsyncIterator[list[_Prepared]]:
+    """The jobs in batches; each is made on another thread while the one before it is written."""
+    ready = (_Prepared(job.mode, job.subject, json.dumps(job.inputs), tuple(job.stages)) for job in jobs)
+    upcoming = asyncio.create_task(asyncio.to_thread(lambda: list(islice(ready, BATCH))))
+    while batch := await upcoming:
+        upcoming = asyncio.create_task(asyncio.to_thread(lambda: list(islice(ready, BATCH))))
+        yield batch
+
+
+async def _write(
+    connection: Connection, run_id: int, kind: str, batch: Sequence[_Prepared], *, first: int
+) -> list[int]:
+    """Write jobs that follow the first so many of a run, with their stages. Their ids, in their order."""
+    seconds = bulk_seconds(len(batch))
+    ids = [row["id"] for row in await connection.fetch(RESERVE, len(batch), timeout=seconds)]
+    await connection.copy_records_to_table(
+        "job",
+        columns=_JOB_COLUMNS,
+        records=[
+            (job_id, run_id, ordinal, kind, job.mode, job.subject, job.inputs, "waiting")
+            for ordinal, (job_id, job) in enumerate(zip(ids, batch, strict=True), start=first)
+        ],
+        timeout=seconds,
+    )
+    by_stages: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for job_id, job in zip(ids, batch, strict=True):
+        by_stages[job.stages].append(job_id)
+    for stages, job_ids in by_stages.items():
+        rows = len(job_ids) * len(stages)
+        await connection.execute(INSERT_STAGES, job_ids, stages, timeout=bulk_seconds(rows))
+    return ids
 
 
 async def find(connection: Connection, run: NewRun) -> int | None:
@@ -147,6 +203,12 @@ async def exists(connection: Connection, *, job_id: int | None = None, run_id: i
     found: bool = await connection.fetchval(
         "SELECT EXISTS (SELECT FROM job WHERE id = $1) OR EXISTS (SELECT FROM run WHERE id = $2)", job_id, run_id
     )
+    return found
+
+
+async def count(connection: Connection) -> int:
+    """How many runs there are."""
+    found: int = await connection.fetchval("SELECT count(*) FROM run")
     return found
 
 

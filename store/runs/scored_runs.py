@@ -16,11 +16,12 @@ from schemas.values.scored_runs import (
 )
 from schemas.values.scoring import ParticipantScores
 from store.database import Connection
-from store.runs import ledger
+from store.runs import call_costs, ledger
 from store.runs.failures import run_failures
 from store.runs.imported import IMPORTED
 from store.runs.run_figures import siblings
 from store.runs.run_origins import run_origin
+from store.runs.shared_outputs import SHARED
 from store.runs.telemetry import output_telemetry
 
 _OUTPUTS: Final[dict[str, type[Value]]] = {
@@ -76,11 +77,11 @@ LEFT JOIN participant AS p ON p.id = j.subject::integer
 WHERE j.run_id = $1 AND j.kind = 'participant'
 """
 
-# What another program computed has no times here.
+# What another program or another run computed has no times here.
 ATTEMPTS = f"""
 SELECT a.job_id, a.stage, a.started_at, a.ended_at
 FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id JOIN stage_run AS s ON s.job_id = j.id AND s.stage = a.stage
-WHERE j.run_id = $1 AND a.worker_id <> '{IMPORTED}'
+WHERE j.run_id = $1 AND a.worker_id NOT IN ('{IMPORTED}', '{SHARED}')
 ORDER BY j.ordinal, s.position, a.number
 """
 
@@ -110,6 +111,9 @@ async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
             indexes=tuple(IndexIdentity(**dict(row)) for row in await connection.fetch(INDEXES, run_id)),
             failures=found,
             attempts=tuple(AttemptTime(**dict(row)) for row in await connection.fetch(ATTEMPTS, run_id)),
+            stage_calls=await call_costs.stage_calls(connection, run_id),
+            retried=await call_costs.retried_stages(connection, run_id),
+            shared=await call_costs.shared_stages(connection, run_id),
             telemetry=await output_telemetry(connection, run_id),
             calls=tuple(CallCount(job_id=job_id, paid=n.paid, reused=n.reused) for job_id, n in calls.items()),
             origin=await run_origin(connection, run_id),

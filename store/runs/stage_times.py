@@ -4,15 +4,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from store.database import Connection
+from store.runs.shared_outputs import SHARED
 
-TIMES = """
+# Names the jobs as `j`.
+TIMES = f"""
 SELECT a.stage, count(*) AS attempts, count(*) FILTER (WHERE a.outcome <> 'succeeded') AS unsuccessful,
        sum(a.seconds) AS total, percentile_cont(0.5) WITHIN GROUP (ORDER BY a.seconds) AS median,
        percentile_cont(0.95) WITHIN GROUP (ORDER BY a.seconds) AS p95, max(a.seconds) AS longest
 FROM (
     SELECT t.id, t.stage, t.outcome, extract(epoch FROM t.ended_at - t.started_at)::float8 AS seconds
     FROM stage_attempt AS t JOIN job AS j ON j.id = t.job_id
-    WHERE j.run_id = $1 AND t.ended_at IS NOT NULL
+    WHERE {{jobs}} AND t.ended_at IS NOT NULL AND t.worker_id <> '{SHARED}'
 ) AS a
 GROUP BY a.stage ORDER BY min(a.id)
 """
@@ -46,8 +48,36 @@ SELECT (SELECT count(*) FROM s) AS stages, (SELECT count(*) FROM s WHERE status 
 FROM left_over
 """
 
+# Of a large run the index of jobs by state is read, and no stage but those of its first jobs.
+LARGE_PROGRESS = """
+WITH j AS (
+    SELECT count(*) AS jobs, count(*) FILTER (WHERE status = 'succeeded') AS succeeded,
+           count(*) FILTER (WHERE status IN ('waiting', 'running', 'interrupted')) AS open_jobs,
+           count(*) FILTER (WHERE is_late) AS lately, min(finished_at) FILTER (WHERE is_late) AS since
+    FROM (
+        SELECT status, finished_at,
+               status = 'succeeded' AND finished_at > now() - $2 * interval '1 second' AS is_late
+        FROM job WHERE run_id = $1
+    ) AS found
+), s AS (
+    SELECT count(*)::float8 / nullif(count(DISTINCT job_id), 0) AS each
+    FROM stage_run WHERE job_id IN (SELECT id FROM job WHERE run_id = $1 ORDER BY ordinal LIMIT 100)
+)
+SELECT round(jobs * each)::bigint AS stages, round(succeeded * each)::bigint AS done,
+       CASE WHEN open_jobs > 0 AND lately > 1
+            THEN open_jobs * extract(epoch FROM now() - since)::float8 / lately END AS seconds_left
+FROM j, s
+"""
+
+PLACES = "SELECT coalesce(max(ordinal) + 1, 0) FROM job WHERE run_id = $1"
+
 #: Estimates come from what finished in this time.
 _LATELY_S = 3600.0
+_LATELY_OF_LARGE_S = 600.0
+_LARGE_JOBS = 10_000
+
+#: Jobs of a large run whose stages are timed.
+SAMPLED_JOBS = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,14 +107,42 @@ class Progress(NamedTuple):
 
 
 async def stage_times(connection: Connection, run_id: int) -> list[StageTimes]:
-    """Each stage that was tried, in the order in which they were first tried."""
-    return [StageTimes(**dict(row)) for row in await connection.fetch(TIMES, run_id)]
+    """Each stage that was tried, in the order in which they were first tried.
+
+    Of a run of more than 10,000 jobs, those of SAMPLED_JOBS of them, evenly over the run.
+    """
+    jobs = await _places(connection, run_id)
+    if jobs <= _LARGE_JOBS:
+        rows = await connection.fetch(TIMES.format(jobs="j.run_id = $1"), run_id)
+    else:
+        sample = [place * jobs // SAMPLED_JOBS for place in range(SAMPLED_JOBS)]
+        chosen = "j.run_id = $1 AND j.ordinal = ANY($2::integer[])"
+        rows = await connection.fetch(TIMES.format(jobs=chosen), run_id, sample)
+    return [StageTimes(**dict(row)) for row in rows]
+
+
+def timed_jobs(jobs: int) -> int:
+    """Of how many jobs of a run `stage_times` are."""
+    return jobs if jobs <= _LARGE_JOBS else SAMPLED_JOBS
 
 
 async def progress(connection: Connection, run_id: int) -> Progress:
-    """Stored stages of all stages, and an estimate."""
+    """Stored stages of all stages, and an estimate.
+
+    Of a run of more than 10,000 jobs, the stages of jobs that have succeeded count, and jobs are estimated by the pace
+    of the last ten minutes.
+    """
+    if await _places(connection, run_id) > _LARGE_JOBS:
+        found = await connection.fetchrow(LARGE_PROGRESS, run_id, _LATELY_OF_LARGE_S)
+        return Progress(found["done"], found["stages"], found["seconds_left"])
     row = await connection.fetchrow(PROGRESS, run_id, _LATELY_S)
     seconds_left = None
     if row["is_known"]:
         seconds_left = row["seconds"] / min(max(row["parallel"] or 1.0, 1.0), row["jobs"])
     return Progress(row["done"], row["stages"], seconds_left)
+
+
+async def _places(connection: Connection, run_id: int) -> int:
+    """How many jobs a run was submitted with."""
+    found: int = await connection.fetchval(PLACES, run_id)
+    return found

@@ -2,33 +2,39 @@
 
 Glossary of the statements below: *claim* takes a ready stage; *commit* stores its output and makes the next stage
 ready; *fail* stores its error; *renew* keeps leases; *expire* takes stages back from workers whose lease ran out;
-*give back* returns a stage of a worker that stops; *overdue* finds ready stages whose message seems lost. All of them
-change rows only under the fence of the claim, so that a worker that lost its lease changes nothing. Times are the
-database's clock.
+*give back* returns a stage of a worker that stops. All of them change rows only under the fence and the token of the
+claim, so that a worker that lost its lease changes nothing. Times are the database's clock.
+
+A claim need not wait for the disk: one that a crash of Postgres takes back leaves its stage ready. Another worker may
+then claim it with the same fence and the same attempt, but not with the same token, which is random.
 """
 
 import json
+import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from schemas.chains import asking_chains
 from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.values.failures import AttemptError
 from store.database import Connection
+from store.runs import run_limits
 from store.runs.chain import attempt_hash, content_hash
+from store.runs.hung_workers import End
 from store.runs.known_vectors import KeyedText
+from store.runs.open_jobs import OPEN_JOBS
 from store.vectors import to_pgvector
-
-OPEN_JOBS = "('waiting', 'running', 'interrupted')"
 
 CLAIM = f"""
 WITH claimed AS (
     UPDATE stage_run AS s
     SET status = 'running', fence = s.fence + 1, attempts = s.attempts + 1, worker_id = $3,
-        lease_until = now() + $4 * interval '1 second', started_at = now(), finished_at = NULL, not_before = NULL
+        lease_until = now() + $4 * interval '1 second', started_at = now(), finished_at = NULL, not_before = NULL,
+        claim_token = $6
     FROM job AS j
     WHERE s.job_id = $1 AND s.stage = $2 AND s.status = 'ready' AND (s.not_before IS NULL OR s.not_before <= now())
       AND ($5::integer IS NULL OR s.interruptions < $5)
@@ -46,6 +52,7 @@ SELECT claimed.*, attempt.id AS attempt_id,
        (SELECT settings_hash FROM run WHERE run.id = claimed.run_id) AS settings_hash,
        (SELECT hash FROM stage_attempt WHERE job_id = $1 AND hash IS NOT NULL ORDER BY id DESC LIMIT 1) AS previous_hash
 FROM claimed, attempt
+WHERE claimed.kind || '/' || claimed.mode = ANY($7::text[]) OR set_config('synchronous_commit', 'off', true) <> ''
 """
 
 LOOK = """
@@ -65,7 +72,7 @@ RETURNING next.stage
 COMMIT = """
 WITH done AS (
     UPDATE stage_run SET status = 'done', finished_at = now(), lease_until = NULL, interruptions = 0, retries = 0
-    WHERE job_id = $1 AND stage = $2 AND fence = $3 AND status = 'running'
+    WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $13 AND status = 'running'
     RETURNING job_id, position
 ), closed AS (
     UPDATE stage_attempt
@@ -88,6 +95,10 @@ WITH done AS (
 SELECT (SELECT stage FROM next) AS next_stage FROM done
 """
 
+STORED = """
+SELECT 1 FROM stage_run WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $4 AND status = 'done'
+"""
+
 FAIL = """
 WITH failed AS (
     UPDATE stage_run
@@ -95,7 +106,7 @@ WITH failed AS (
         lease_until = NULL, finished_at = now(), enq_at = NULL, enq_n = 0,
         retries = CASE WHEN $11::float8 IS NULL THEN retries ELSE retries + 1 END,
         not_before = now() + $11::float8 * interval '1 second'
-    WHERE job_id = $1 AND stage = $2 AND fence = $3 AND status = 'running'
+    WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $13 AND status = 'running'
     RETURNING job_id
 ), closed AS (
     UPDATE stage_attempt
@@ -116,8 +127,9 @@ SELECT 1 FROM failed
 RENEW = """
 WITH held AS (
     SELECT s.job_id, s.stage
-    FROM unnest($1::bigint[], $2::text[], $3::integer[]) AS h (job_id, stage, fence)
-    JOIN stage_run AS s ON s.job_id = h.job_id AND s.stage = h.stage AND s.fence = h.fence AND s.status = 'running'
+    FROM unnest($1::bigint[], $2::text[], $3::integer[], $6::bigint[]) AS h (job_id, stage, fence, claim_token)
+    JOIN stage_run AS s USING (job_id, stage, fence, claim_token)
+    WHERE s.status = 'running'
     FOR UPDATE OF s SKIP LOCKED
 ), renewed AS (
     UPDATE stage_run AS s SET lease_until = now() + $4 * interval '1 second'
@@ -126,17 +138,22 @@ WITH held AS (
 UPDATE worker SET seen_at = now() WHERE id = $5
 """
 
+# The row first, by its index: the rest is read for that one alone, however many stages there are.
 EXPIRED = """
-SELECT s.job_id, s.stage, s.attempts, s.worker_id, s.interruptions, r.settings_hash, a.id AS attempt_id,
+WITH expired AS MATERIALIZED (
+    SELECT job_id, stage, attempts, worker_id, interruptions FROM stage_run
+    WHERE status = 'running' AND lease_until < now() AND ($1::bigint IS NULL OR job_id = $1)
+    ORDER BY lease_until LIMIT 1
+    FOR UPDATE SKIP LOCKED
+)
+SELECT s.*, r.settings_hash, a.id AS attempt_id,
        (SELECT hash FROM stage_attempt AS p WHERE p.job_id = s.job_id AND p.hash IS NOT NULL ORDER BY p.id DESC LIMIT 1)
-           AS previous_hash
-FROM stage_run AS s
+           AS previous_hash,
+       (SELECT w.ended FROM worker AS w WHERE w.id = s.worker_id) AS ended
+FROM expired AS s
 JOIN job AS j ON j.id = s.job_id
 JOIN run AS r ON r.id = j.run_id
 JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-WHERE s.status = 'running' AND s.lease_until < now() AND ($1::bigint IS NULL OR s.job_id = $1)
-ORDER BY s.lease_until LIMIT 1
-FOR UPDATE OF s SKIP LOCKED
 """
 
 INTERRUPT = """
@@ -157,48 +174,12 @@ WHERE id = $1 AND (status IN ('waiting', 'running', 'interrupted') OR (status = 
 """
 
 HELD = """
-SELECT 1 FROM stage_run WHERE job_id = $1 AND stage = $2 AND fence = $3 AND status = 'running' FOR UPDATE
+SELECT 1 FROM stage_run
+WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $4 AND status = 'running' FOR UPDATE
 """
-
-OVERDUE = f"""
-WITH due AS (
-    SELECT s.job_id, s.stage
-    FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
-    WHERE s.status = 'ready' AND j.status IN {OPEN_JOBS} AND (s.not_before IS NULL OR s.not_before <= now())
-      AND (s.enq_at IS NULL
-           OR s.enq_at < now() - $2 * interval '1 second'
-           OR (s.enq_at < now() - $1 * 2 ^ least(s.enq_n, 20) * interval '1 second' AND s.stage <> ALL($4::text[]))
-           OR (s.stage = ANY($3::text[]) AND s.enq_at < now() - $1 * interval '1 second'))
-    ORDER BY s.enq_at NULLS FIRST LIMIT 500
-    FOR UPDATE OF s SKIP LOCKED
-)
-UPDATE stage_run AS s SET enq_at = now(), enq_n = s.enq_n + 1
-FROM due WHERE s.job_id = due.job_id AND s.stage = due.stage
-RETURNING s.job_id
-"""
-
-READY_COUNTS = f"""
-SELECT s.stage, count(*) AS rows
-FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
-WHERE s.status = 'ready' AND j.status IN {OPEN_JOBS} AND (s.not_before IS NULL OR s.not_before <= now())
-GROUP BY s.stage
-"""
-
-FUTURE = """
-UPDATE stage_run
-SET lease_until = CASE WHEN lease_until IS NOT NULL THEN least(lease_until, now() + $1 * interval '1 second') END,
-    enq_at = CASE WHEN enq_at IS NOT NULL THEN least(enq_at, now()) END,
-    not_before = CASE WHEN not_before IS NOT NULL THEN least(not_before, now() + $2 * interval '1 second') END
-WHERE status IN ('ready', 'running')
-  AND (
-    enq_at > now() OR lease_until > now() + $1 * interval '1 second' OR not_before > now() + $2 * interval '1 second'
-  )
-"""
-
-#: The back-off of the reaper never waits longer than this before it sends a message again.
-LONGEST_WAIT_SECONDS = 600.0
 
 WORKER_LOST = "WorkerLost"
+LOST = "stopped renewing its lease: it died, was suspended or lost the database"
 WORKER_STOPPED = "WorkerStopped"
 
 
@@ -217,6 +198,8 @@ class Claim:
     attempt: int
     """Number of this try, from 1."""
     fence: int
+    token: int = field(repr=False)
+    """Random: no other claim has it."""
     retries: int
     settings_hash: str
     previous_hash: str | None
@@ -259,10 +242,14 @@ async def claim(
 ) -> Claim | None:
     """Take a ready stage of an open job: fence and attempt rise, the lease starts. None when there is none to take.
 
-    With `interrupted_below` only a stage is taken that was interrupted less often than that.
+    With `interrupted_below` only a stage is taken that was interrupted less often than that. The claim of a stage that
+    asks a language model waits for the disk, because the calls are stored under the attempt before its commit: after a
+    crash of Postgres that took a claim back, another attempt may have the same id.
     """
-    row = await connection.fetchrow(CLAIM, job_id, stage, worker_id, lease_s, interrupted_below)
-    return None if row is None else Claim(**dict(row))
+    token = secrets.randbits(63)
+    asking = asking_chains(stage)
+    row = await connection.fetchrow(CLAIM, job_id, stage, worker_id, lease_s, interrupted_below, token, asking)
+    return None if row is None else Claim(**dict(row), token=token)
 
 
 async def look(connection: Connection, job_id: int, stage: str) -> StageLook | None:
@@ -295,7 +282,7 @@ async def commit(
 
     `texts` are those of the vectors, in their order, for vectors that may be found again by their text.
     `effect` runs in the same transaction, after the output is stored. A commit that is repeated because its answer
-    was lost finds its own fence on a stage that is done, and counts as committed.
+    was lost finds its own token on a stage that is done, and counts as committed.
     """
     output_hash = content_hash(output, vectors)
     link = attempt_hash(
@@ -321,6 +308,7 @@ async def commit(
         [] if vectors is None else to_pgvector(vectors),
         [text.key for text in texts],
         [text.is_cut for text in texts],
+        held.token,
     )
     if effect is None:
         row = await connection.fetchrow(COMMIT, *arguments)
@@ -331,8 +319,7 @@ async def commit(
                 await effect(connection)
     if row is not None:
         return Committed(row["next_stage"])
-    found = await look(connection, held.job_id, held.stage)
-    if found is not None and found.status is StageStatus.DONE and found.fence == held.fence:
+    if await connection.fetchval(STORED, held.job_id, held.stage, held.fence, held.token):
         return Committed(await forward(connection, held.job_id, held.stage, redelivered=True, grace_s=0.0))
     return None
 
@@ -374,6 +361,7 @@ async def fail(
         held.previous_hash,
         retry_in_s,
         link,
+        held.token,
     )
     return stored is not None
 
@@ -387,6 +375,7 @@ async def renew(connection: Connection, worker_id: str, held: Sequence[Claim], l
         [claim.fence for claim in held],
         lease_s,
         worker_id,
+        [claim.token for claim in held],
     )
 
 
@@ -398,6 +387,8 @@ async def expire(connection: Connection, *, max_interruptions: int, job_id: int 
     found: list[Expired] = []
     while (expired := await _expire_one(connection, max_interruptions, job_id)) is not None:
         found.append(expired)
+        if expired.is_poisoned:
+            await run_limits.stop_failing(connection, job_id=expired.job_id)
     return found
 
 
@@ -416,7 +407,7 @@ async def _expire_one(connection: Connection, max_interruptions: int, job_id: in
             settings_hash=row["settings_hash"],
             previous_hash=row["previous_hash"],
             error_type=WORKER_LOST,
-            message=f"Worker {row['worker_id']} stopped renewing its lease: it died, hung or lost the database.",
+            message=f"Worker {row['worker_id']} {End(row['ended']).words if row['ended'] else LOST}.",
             is_poisoned=is_poisoned,
         )
     return Expired(row["job_id"], row["stage"], row["attempts"], row["worker_id"], is_poisoned)
@@ -428,7 +419,7 @@ async def give_back(connection: Connection, held: Claim) -> bool:
     False when another claim has a higher fence, or the stage was stored: then nothing is changed.
     """
     async with connection.transaction():
-        if await connection.fetchval(HELD, held.job_id, held.stage, held.fence) is None:
+        if await connection.fetchval(HELD, held.job_id, held.stage, held.fence, held.token) is None:
             return False
         await _interrupt(
             connection,
@@ -482,34 +473,3 @@ async def _interrupt(
         link,
         int(is_counted),
     )
-
-
-async def database_s(connection: Connection) -> float:
-    """The database's clock, in seconds."""
-    return float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())"))
-
-
-async def bring_forward(connection: Connection, *, lease_s: float, longest_retry_s: float) -> None:
-    """End waits that a clock which was set back has made longer: no lease lasts, no retry waits longer than this.
-
-    What was sent in the future counts as sent now.
-    """
-    await connection.execute(FUTURE, lease_s, longest_retry_s)
-
-
-async def ready_counts(connection: Connection) -> dict[str, int]:
-    """Ready rows per stage; stages without any are absent."""
-    return {row["stage"]: row["rows"] for row in await connection.fetch(READY_COUNTS)}
-
-
-async def overdue(
-    connection: Connection, *, grace_s: float, empty_queues: Sequence[str], covered_queues: Sequence[str]
-) -> list[int]:
-    """Jobs whose ready stage needs its message sent again; their clocks start anew, each wait twice the last.
-
-    A message that was never sent is due at once. Another is overdue after `grace_s * 2 ** (times sent again)`
-    seconds, unless its queue is covered (holds a message for every ready row); after `grace_s` when its queue is
-    empty; and after LONGEST_WAIT_SECONDS in any case.
-    """
-    rows = await connection.fetch(OVERDUE, grace_s, LONGEST_WAIT_SECONDS, list(empty_queues), list(covered_queues))
-    return [row["job_id"] for row in rows]

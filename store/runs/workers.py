@@ -10,8 +10,10 @@ from store.database import Connection
 from store.runs import environments
 
 ENROLL = """
-INSERT INTO worker (id, host, pid, stages, version, environment_id, servers) VALUES ($1, $2, $3, $4, $5, $6, $7)
-ON CONFLICT (id) DO UPDATE SET seen_at = now(), stages = excluded.stages, servers = excluded.servers
+INSERT INTO worker (id, host, pid, stages, version, environment_id, servers, concurrency, broker)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+ON CONFLICT (id) DO UPDATE
+SET seen_at = now(), stages = excluded.stages, servers = excluded.servers, concurrency = excluded.concurrency
 """
 
 LIVE = """
@@ -19,11 +21,30 @@ SELECT host, pid, stages, version, started_at, servers FROM worker
 WHERE seen_at > now() - $1 * interval '1 second' ORDER BY started_at
 """
 
+CAPACITIES = """
+SELECT stages, concurrency FROM worker
+WHERE seen_at > now() - $1 * interval '1 second' AND coalesce(broker = $2, true)
+"""
+
+# Their stages start again at once.
+END_ALL = """
+WITH gone AS (UPDATE worker SET seen_at = least(seen_at, now() - interval '1 minute'), hung_since = NULL)
+UPDATE stage_run SET lease_until = now() WHERE status = 'running'
+"""
+
 SEEN = "SELECT count(*) FROM worker WHERE seen_at > now() - $1 * interval '1 second'"
 
 
 SEEN_WITHIN_SECONDS = 10.0
 """A worker that runs has a heartbeat younger than this."""
+
+
+class Capacity(NamedTuple):
+    """What a worker takes."""
+
+    stages: list[str]
+    concurrency: int | None
+    """Stages at a time; None for an older version of ragq."""
 
 
 class LiveWorker(NamedTuple):
@@ -47,6 +68,8 @@ async def enroll(
     stages: Sequence[str],
     environment: Environment,
     servers: Mapping[str, str | None] | None = None,
+    concurrency: int | None = None,
+    broker: str | None = None,
 ) -> None:
     """Make a worker known. Its heartbeat keeps the row fresh."""
     environment_id = await environments.keep(connection, environment)
@@ -59,6 +82,8 @@ async def enroll(
         environment.ragq_version,
         environment_id,
         None if servers is None else json.dumps(dict(servers)),
+        concurrency,
+        broker,
     )
 
 
@@ -68,7 +93,17 @@ async def live(connection: Connection) -> list[LiveWorker]:
     return [LiveWorker(**{**row, "stages": tuple(row["stages"])}) for row in rows]
 
 
+async def capacities(connection: Connection, broker: str) -> list[Capacity]:
+    """What the workers take that run on a broker, and those of older versions, which name none."""
+    return [Capacity(*row) for row in await connection.fetch(CAPACITIES, SEEN_WITHIN_SECONDS, broker)]
+
+
 async def seen(connection: Connection, *, within_s: float) -> int:
     """How many workers have a heartbeat younger than `within_s` seconds."""
     found: int = await connection.fetchval(SEEN, within_s)
     return found
+
+
+async def end_all(connection: Connection) -> None:
+    """Record that no worker runs: the rows are those of another database."""
+    await connection.execute(END_ALL)

@@ -1,7 +1,7 @@
 """The lineage of a job: every attempt with its calls, and the texts behind the ids in its outputs."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -97,9 +97,11 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace | None:
         question = await queries.of_job(connection, job_id) if job["kind"] == "query" else None
         answers = [] if question is None else await queries.results(connection, question.id)
         work_ids = {id_ for output in outputs for id_ in _numbers(output, "work_id")}
-        titles = await works.titles(connection, sorted(work_ids)) if work_ids else {}
+        # Numbers in outputs of an imported run are those of another database.
+        is_imported = "imported" in job["request"]
+        titles = await works.titles(connection, sorted(work_ids)) if work_ids and not is_imported else {}
         chunk_ids = {id_ for output in outputs for id_ in _numbers(output, "chunk_id")}
-        is_scored = job["kind"] == "participant" and chunk_ids
+        is_scored = job["kind"] == "participant" and chunk_ids and not is_imported
         texts = await references.chunk_texts(connection, sorted(chunk_ids)) if is_scored else {}
     of_stage = {(attempt.stage, attempt.number): attempt for attempt in tried}
     return JobTrace(
@@ -116,8 +118,14 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace | None:
 async def attempt_traces(connection: Connection, job_id: int, stage: str | None = None) -> list[AttemptTrace]:
     """Every attempt of a job, or of one of its stages, oldest first."""
     tried = await attempts.history(connection, job_id, stage)
-    calls = await ledger.uses(connection, [attempt.id for attempt in tried])
-    return [AttemptTrace(**vars(attempt), calls=calls[attempt.id]) for attempt in tried]
+    calls = await ledger.uses(connection, [attempt.source_id or attempt.id for attempt in tried])
+    return [AttemptTrace(**vars(attempt), calls=_calls(attempt, calls)) for attempt in tried]
+
+
+def _calls(attempt: Attempt, calls: Mapping[int, list[CallUse]]) -> list[CallUse]:
+    if attempt.source_id is None:
+        return calls[attempt.id]
+    return [replace(call, is_reused=True) for call in calls[attempt.source_id]]
 
 
 def _stage(stage: StageRun, last: AttemptTrace | None) -> StageTrace:

@@ -7,9 +7,17 @@ from store.database import Connection
 from store.questions import query_runs
 from store.runs import overviews, scored_runs
 
+BASIS = "SELECT basis FROM imported_run WHERE run_id = $1"
+
 
 async def reported_run(connection: Connection, run_id: int) -> ScoredRun | QueryRun:
     """The run. Raises RunMissingError when there is none of that number, and Refused when nothing can be reported."""
+    # Of an imported run, labels, chunks and indexes are those of the database that computed it.
+    basis = await connection.fetchval(BASIS, run_id)
+    if basis is not None:
+        if "queries" in basis:
+            return QueryRun.model_validate(basis["queries"])
+        return ScoredRun.model_validate(basis["scored"])
     overview = await overviews.overview(connection, run_id)
     is_query = overview is not None and overview.kind == "query"
     run = await (query_runs.query_run if is_query else scored_runs.scored_run)(connection, run_id)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from schemas.statuses import JobStatus
 from store.database import Connection
-from store.references import index_runs
+from store.references import due_publications
 from store.runs import overviews, stage_times
 
 
@@ -30,7 +30,7 @@ async def run_state(connection: Connection, run_id: int) -> RunState | None:
         if overview is None:
             return None
         progress = await stage_times.progress(connection, run_id)
-        is_idle = not overview.open_jobs and not await index_runs.is_publication_due(connection, run_id)
+        is_idle = not overview.open_jobs and not await due_publications.is_publication_due(connection, run_id)
     return RunState(
         run_id=run_id,
         states=overview.states,

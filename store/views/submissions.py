@@ -10,7 +10,7 @@ from store.runs import overviews, runs
 from store.runs.overviews import RunOverview
 
 JOBS = """
-SELECT j.mode, j.subject, j.inputs, q.original_query AS question
+SELECT j.mode, j.subject, j.inputs, q.original_query AS question, q.reference_answer
 FROM job AS j LEFT JOIN queries AS q ON q.job_id = j.id
 WHERE j.run_id = $1 ORDER BY j.ordinal
 """
@@ -24,6 +24,7 @@ class SubmittedJob:
     subject: str
     inputs: dict[str, Any] = field(repr=False)
     question: str | None = field(repr=False)
+    reference_answer: str | None = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ import base64
 import binascii
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,6 +18,14 @@ def everything_in(broker_url: str) -> str:
     with redis.Redis.from_url(broker_url, decode_responses=True) as client:
         held = [f"{name} {_value(client, name)}" for name in map(str, client.scan_iter())]
     return decoded("\n".join(held))
+
+
+def once_sent(broker_url: str, words: str) -> str:
+    """Everything in the broker, as soon as these words are among it; what it has after half a minute otherwise."""
+    deadline = time.monotonic() + 30
+    while words not in (held := everything_in(broker_url)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return held
 
 
 @contextmanager

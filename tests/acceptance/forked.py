@@ -57,6 +57,9 @@ def _run(program: str, arguments: tuple[str, ...], environment: dict[str, str], 
     os.environ.update(environment)
     for path, descriptor in zip(output, (1, 2), strict=True):
         os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), descriptor)
+    if "LD_PRELOAD" in environment:
+        # Libraries are loaded before others when a program starts.
+        os.execve(sys.executable, [sys.executable, "-m", program, *arguments], environment)
     sys.argv = [program, *arguments]
     if program == "ragq":
         from cli.main import main

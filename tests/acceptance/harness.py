@@ -17,7 +17,7 @@ import asyncpg
 
 from schemas.chains import STAGES
 from stack.endings import kill_tree
-from store.runs.stages import OPEN_JOBS
+from store.runs.open_jobs import OPEN_JOBS
 from tests.acceptance.forked import Output, fork
 
 START_TIMEOUT_S = 90.0
@@ -176,15 +176,18 @@ class Installation:
         *,
         stages: Sequence[str] = STAGES,
         include: str = "",
-        pool: str = "threads",
+        pool: str | None = None,
         concurrency: int = 8,
         **environment: str,
     ) -> StartedProcess:
-        """A worker process that is ready for messages. The module `include` is imported after its stages."""
+        """A worker process that is ready for messages, with ragq's pool or another of Celery's.
+
+        The module `include` is imported after its stages.
+        """
         name = f"worker{len(self._started)}"
         worker = self.start(
             *("celery", "-A", "workers.main", "worker", f"--hostname={name}@%h", f"--queues={','.join(stages)}"),
-            *(f"--pool={pool}", f"--concurrency={concurrency}", "--loglevel=WARNING"),
+            *(*([f"--pool={pool}"] if pool else []), f"--concurrency={concurrency}", "--loglevel=WARNING"),
             *("--without-gossip", "--without-mingle", *([f"--include={include}"] if include else [])),
             **environment,
         )

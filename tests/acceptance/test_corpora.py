@@ -20,7 +20,7 @@ def test_the_demo_works_are_found_by_their_content(fresh: Installation) -> None:
     async def best(question: str) -> int:
         database = Database(fresh.database_url, pool_size=1)
         search = PostgresChunkSearch(database, k1=0.9, b=0.4)
-        (hits,) = await search.lexical(corpus["id"], [question], limit=5, scorer="bm25")
+        (hits,) = await search.lexical([corpus["id"]], [question], limit=5, scorer="bm25")
         await database.close()
         return hits[0].chunk_id
 

@@ -1,4 +1,4 @@
-"""The chain runs on Celery's prefork pool too: a child builds what it needs after the fork."""
+"""The chain runs on Celery's own pools too. With prefork a child builds what it needs after the fork."""
 
 import psutil
 
@@ -15,7 +15,7 @@ JOIN worker AS w ON w.id = a.worker_id JOIN job AS j ON j.id = a.job_id WHERE j.
 def test_a_prefork_worker_runs_the_whole_chain(
     fresh: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    worker = fresh.start_worker(pool="prefork", concurrency=2)
+    worker = fresh.start_worker(pool="processes", concurrency=2)
     children = {child.pid for child in psutil.Process(worker.pid).children()}
     run_id = fresh.submit(*evidence({316: 1, 319: 1}), *judged_by(judge.name))
 
@@ -23,3 +23,12 @@ def test_a_prefork_worker_runs_the_whole_chain(
     assert {row["pid"] for row in fresh.rows(WORKED, run_id)} <= children
     worker.stop()
     assert "Traceback" not in worker.output
+
+
+def test_a_worker_with_threads_runs_the_whole_chain(
+    fresh: Installation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    fresh.start_worker(pool="threads", concurrency=2)
+    run_id = fresh.submit(*evidence({316: 1, 319: 1}), *judged_by(judge.name))
+
+    assert fresh.wait_for(run_id) == {"succeeded": 2}

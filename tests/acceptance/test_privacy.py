@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from schemas.values.phq8 import PHQ8Item
-from tests.acceptance.broker_contents import commands_received, everything_in
+from tests.acceptance.broker_contents import commands_received, everything_in, once_sent
 from tests.acceptance.conftest import GiveEvidence, Install
 from tests.acceptance.flower import StartedFlower, start_flower
 from tests.acceptance.small_data_set import TEST, TRAIN, utterances_of
@@ -58,7 +58,10 @@ def seen(install: Install, indexed_template: str, ollama: ScriptedOllama, eviden
             for model in (good, no_verdict, no_score, refusing)
         ]
         runs = [done.json["run_id"] for done in submitted]
-        seen.queued = everything_in(installation.redis_url)
+        # One that sends, and takes nothing of these runs.
+        sending = installation.start_worker(stages=("chunk",), LOG_LEVEL="DEBUG")
+        seen.queued = once_sent(installation.redis_url, "316")
+        sending.stop()
         exploding = installation.start_worker(
             stages=("extract",), include="tests.acceptance.exploding_extract", LOG_LEVEL="DEBUG"
         )

@@ -355,7 +355,7 @@ def test_a_question_on_the_defaults_gets_an_answer_with_its_sources(asked: Insta
 
     assert done.exit_code == 0, done.stderr
     assert ANSWER in done.stdout
-    assert "[S1] On Tea, lines" in done.stdout
+    assert "[S1] On Tea > " in done.stdout
 
 
 def test_chunks_that_are_all_too_short_fail_the_question_and_the_printed_command_continues_it(

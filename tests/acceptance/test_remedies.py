@@ -12,7 +12,7 @@ import pytest
 from schemas.values.phq8 import PHQ8Item
 from stack.postgres import PostgresServer
 from store import migrate
-from store.runs.stages import OPEN_JOBS
+from store.runs.open_jobs import OPEN_JOBS
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, write_shelf
@@ -249,3 +249,21 @@ def test_what_a_refusal_names_for_more_information_runs(served: Installation, co
     named = [line for line in _COMMAND.findall(refused.stderr) if not _PLACEHOLDER.search(line)]
     assert [line for line in named if served.ragq(*line.split()[1:]).exit_code != 0] == []
     assert _COMMAND.findall(refused.stderr) or "There are" in refused.stderr or "There is" in refused.stderr
+
+
+def test_a_fork_over_a_setting_of_the_index_names_commands_that_submit_it_again(
+    served: Installation, tmp_path: Path
+) -> None:
+    run_id = served.submit(*FEW_SHOT[1:], "--until", "rerank")
+    served.wait_for(run_id)
+    refused = served.ragq("fork", f"r{run_id}", "--from", "rerank", "--set", "EMBEDDING_CHUNK_STEP=1")
+    assert refused.exit_code == 1
+    show, submit, index = _COMMAND.findall(" ".join(refused.stderr.split()))
+
+    assert served.ragq(*shlex.split(index)[1:]).exit_code == 0
+    file = f"r{run_id}.toml"
+    (tmp_path / file).write_text(served.ragq(*shlex.split(show)[1:]).stdout)
+    again = served.ragq(*(str(tmp_path / word) if word == file else word for word in shlex.split(submit)[1:]), "--json")
+
+    assert again.exit_code == 0, again.stderr
+    assert (again.json["is_new"], again.json["changed_settings"]["EMBEDDING_CHUNK_STEP"]["value"]) == (True, 1)

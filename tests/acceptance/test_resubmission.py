@@ -1,7 +1,5 @@
 """The same submission finds its run: finished jobs do not run again, and failed ones continue."""
 
-import time
-
 from stages.reports.run_words import DEMO_NOTICES
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation, judged_by
@@ -25,8 +23,6 @@ def test_the_same_submission_finds_its_run_and_new_makes_another(
         "is_new": False,
         "jobs": 1,
         "resumed": 0,
-        "due": 0,
-        "sent": 0,
         "is_replay": False,
         "notices": [DEMO_NOTICES["participant"]],
         "changed_settings": {"MODEL_JUDGE_MODEL": {"value": judge.name, "profile": "smollm2:135m", "source": "option"}},
@@ -72,17 +68,14 @@ def test_waiting_for_a_run_whose_jobs_failed_ends_with_3(
     assert "validate attempt 1: The model's reply cannot be used" in done.stdout
 
 
-def test_a_submission_succeeds_without_a_broker_and_reports_it(
+def test_a_submission_succeeds_without_a_broker(
     fresh: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
-    began = time.monotonic()
     done = fresh.ragq(
         "submit", *evidence({316: 1}), *judged_by(judge.name), "--json", REDIS_URL="redis://127.0.0.1:1/0"
     )
 
-    assert (done.exit_code, done.json["due"], done.json["sent"]) == (0, 1, 0)
-    assert "The broker cannot be reached: 1 job stored, to be sent" in done.stderr
-    assert time.monotonic() - began < 10
+    assert (done.exit_code, done.json["jobs"]) == (0, 1)
 
 
 def test_a_few_shot_run_is_found_again_by_its_configuration_file(shared: Installation, judge: ScriptedModel) -> None:

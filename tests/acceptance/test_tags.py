@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests import run_folder
-from tests.acceptance.broker_contents import commands_received, everything_in
+from tests.acceptance.broker_contents import commands_received, once_sent
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.wardrobe import write_wardrobe
@@ -328,7 +328,10 @@ def test_phrases_are_in_postgres_alone(install: Install, wardrobe_template: str,
     by = ("--phrases", phrases({"id": "s-1", "phrases": [secret], "context_tags": ["harbour bell"]}))
     with install(wardrobe_template) as installation, commands_received(installation.redis_url) as commands:
         submitted = installation.ragq("submit", *by, "--vocabulary", "wardrobe", "--until", "validate", "--json")
-        queued = everything_in(installation.redis_url)
+        # One that sends, and takes nothing of the run.
+        sending = installation.start_worker(stages=("chunk",), LOG_LEVEL="DEBUG")
+        queued = once_sent(installation.redis_url, "s-1")
+        sending.stop()
         installation.start_worker(LOG_LEVEL="DEBUG")
         run_id = submitted.json["run_id"]
         assert installation.wait_for(run_id) == {"succeeded": 1}

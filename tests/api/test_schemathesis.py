@@ -68,7 +68,7 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "429"]
 
 # Ids of questions differ, and judgements are of these questions; values of a preset have ranges.
 [[operations]]
-include-operation-id = "submit_query_set"
+include-operation-id = ["submit_query_set", "estimate_query_set"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 # Too many questions are too large a body.
 checks.negative_data_rejection.expected-statuses = ["401", "403", "404", "409", "413", "422"]
@@ -80,8 +80,23 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 
 # Too many phrases are too large a body.
 [[operations]]
-include-operation-id = "submit_phrases"
+include-operation-id = ["submit_phrases", "estimate_phrases"]
 checks.negative_data_rejection.expected-statuses = ["401", "403", "404", "409", "413", "422"]
+
+# Names of settings have no NUL, which no schema of a key expresses.
+[[operations]]
+include-operation-id = ["fork_run", "fork_job"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
+
+# Only lines with headings are changed, to words that are a title; names of settings have no NUL.
+[[operations]]
+include-operation-id = ["change_repairs", "change_selection", "convert_again", "cut_again"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
+
+# A pasted reply has a line for each heading.
+[[operations]]
+include-operation-id = ["paste_repair", "paste_selection"]
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400", "404", "409"]
 
 # A template has the placeholders of its tag.
 [[operations]]

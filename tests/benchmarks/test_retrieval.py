@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click import ClickException
+from click import ClickException, UsageError
 
 from benchmarks.bm25_baseline import bm25_ndcg
-from benchmarks.retrieval import ABLATIONS, BenchmarkCorpus, RetrievalMeasurement, goals, paired
+from benchmarks.retrieval import ABLATIONS, BenchmarkCorpus, RetrievalMeasurement, goals, paired, require_presets
 from benchmarks.retrieval_sets import (
     Document,
     beir_set,
@@ -125,3 +125,10 @@ def test_the_baseline_is_near_the_known_one(name: str, at_least: float) -> None:
     found = public_set(public_data("."), name)
 
     assert at_least < bm25_ndcg(corpus_of(found.documents).documents, query_set_of(found)) < 0.95
+
+
+def test_a_preset_that_is_not_known_is_refused_with_those_that_are() -> None:
+    require_presets(["Balanced"], ["Original", "Balanced"])
+
+    with pytest.raises(UsageError, match="There is no preset Wide; there are Original, Balanced"):
+        require_presets(["Balanced", "Wide"], ["Original", "Balanced"])

@@ -18,7 +18,7 @@ class OneProcess(Stack):
 
     def asked(self, *arguments: str) -> Any:
         assert arguments == ("ps",)
-        return [{"pid": self._pid}]
+        return [{"name": "one", "pid": self._pid}]
 
 
 class Recorded(Stack):

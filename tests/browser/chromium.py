@@ -19,7 +19,7 @@ FLAGS: Final = (
     "--disable-component-update",
     "--disable-sync",
 )
-TIMEOUT_MS: Final = 30_000
+TIMEOUT_MS: Final = 60_000
 
 #: What htmx logs about a server that stopped.
 LOST_CONNECTION: Final = r"console: (\[object Event\]|htmx:)"

@@ -38,6 +38,14 @@ Longer steeping draws more tannin [S2]. Nothing is said about milk [S9].
 """
 
 
+POTS: Final = """\
+<!DOCTYPE html><html><head><title>About pots</title></head><body>
+<h1>About pots</h1><p>A pot of clay keeps the water warm for an hour, and one of iron for two.</p>
+<h4>Care</h4><p>A pot is rinsed and never washed, so that it keeps the taste of the leaves.</p>
+<h2>Index</h2><p>clay, iron, taste, water</p></body></html>
+"""
+
+
 WRITER, JUDGE, BABBLER, SCORER = (f"site:{name}" for name in ("writer", "judge", "babbler", "scorer"))
 
 
@@ -68,6 +76,7 @@ def _fill(installation: Installation, folder: Path) -> None:
         ("template", "new", TemplateTag.RAG_AUGMENTATION.value, str(template), "--title", "Shorter answers"),
         ("preset", "create", PRESET, "--description", "For works of a few lines.", *VALUES),
         ("import", "works", str(write_shelf(folder / "shelf")), "--corpus", "default", "--wait"),
+        ("import", "works", str(_write_document(folder)), "--corpus", "library", "--wait"),
         ("import", "participants", str(data)),
         ("index", "references", "--split", "paper-train"),
         ("import", "tags", str(write_wardrobe(folder / "wardrobe"))),
@@ -75,6 +84,13 @@ def _fill(installation: Installation, folder: Path) -> None:
     ):
         done = installation.ragq(*arguments)
         assert done.exit_code == 0, done.stderr
+
+
+def _write_document(folder: Path) -> Path:
+    """A document whose headings are repaired, and whose index is skipped."""
+    path = folder / "pots.html"
+    path.write_text(POTS)
+    return path
 
 
 def _shorter(template: str) -> str:
@@ -102,6 +118,8 @@ def _ask(installation: Installation, folder: Path) -> None:
         run_id = installation.submit("--query", question, "--corpus", "default", "--preset", PRESET, *options)
         states = installation.wait_for(run_id)
         assert states == ({"failed": 1} if question == arch else {"succeeded": 1}), installation.logs
+    judged = installation.ragq("evaluate", f"r{run_id}", "--wait")
+    assert judged.exit_code == 0, judged.stderr
     (asked,) = [line for line in installation.ragq("query", "list", "--json").json if line["status"] == "ready"][:1]
     assert installation.ragq("query", "answer", str(asked["id"]), str(answer)).exit_code == 0
 

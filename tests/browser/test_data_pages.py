@@ -17,7 +17,7 @@ async def upload(page: Page, name: str) -> None:
     await page.goto("/corpora")
     await page.get_by_role("link", name="New corpus").click()
     await page.get_by_label("Name of the corpus").fill(name)
-    await page.get_by_label("Markdown files").set_input_files(FILE)
+    await page.get_by_label("Files", exact=True).set_input_files(FILE)
     await page.get_by_role("button", name="Import").click()
     await expect(page.get_by_role("status").first).to_have_text("Works imported: 1 new.")
 
@@ -30,7 +30,7 @@ async def test_an_upload_is_embedded_while_its_page_is_open(visit: Visit, site_w
         await expect(page.locator(".run-states")).to_contain_text("1 succeeded")
         await expect(page.locator("#works-table .badge")).to_have_text("✓ searchable")
         await page.get_by_role("link", name="Ask a question").click()
-        await expect(page.get_by_label("Corpus")).to_have_value("uploaded")
+        await expect(page.get_by_label("Corpora")).to_have_values(["uploaded"])
 
 
 async def test_works_are_uploaded_read_and_deleted_without_javascript(

@@ -13,7 +13,7 @@ from tests.browser.site import Site, SiteWithWorker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-MOST_STOPS: Final = 400
+MOST_STOPS: Final = 600
 
 #: What the focus is on: its index among the elements of the page, and whether it is visible.
 FOCUSED: Final = """

@@ -11,9 +11,9 @@ from tests.acceptance.harness import Installation
 NARROW = {"TTY_COMPATIBLE": "1", "TERM": "dumb"}
 
 COMMANDS = (
-    *("runs", "show r1", "show r2", "show r9", "show r10", "inspect j1", "failures r5", "report r9", "diff r9 r9"),
+    *("runs", "show r1", "show r2", "show r11", "show r12", "inspect j1", "failures r6", "report r11", "diff r11 r11"),
     *("corpus list", "corpus show default", "preset list", "preset show", "template list", "index list"),
-    *("splits list", "vocabulary list", "vocabulary show wardrobe", "tags show r10 --verbose --phrase-ranks"),
+    *("splits list", "vocabulary list", "vocabulary show wardrobe", "tags show r12 --verbose --phrase-ranks"),
     *("config show", "config profiles", "config check", "token list", "query list"),
 )
 

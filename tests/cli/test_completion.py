@@ -147,4 +147,4 @@ def test_without_a_database_nothing_is_completed_and_nothing_printed(
     found = ShellComplete(cli, {}, "ragq", VARIABLE).get_completions(["show"], "r")
 
     assert (found, capfd.readouterr()) == ([], ("", ""))
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 30

@@ -23,11 +23,10 @@ def test_a_decision_is_printed_as_text_or_as_json(ragq: Ragq, stored: Callable[.
     }
 
 
-def test_an_unavailable_broker_is_reported_with_the_result(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_paused_jobs_are_resumed_although_the_broker_is_unavailable(ragq: Ragq, stored: Callable[..., Any]) -> None:
     run = stored(runs.store, new_run())
     ragq("pause", f"r{run.run_id}")
 
     resumed = ragq("resume", f"r{run.run_id}")
 
     assert (resumed.exit_code, resumed.stdout) == (0, f"1 job of r{run.run_id} resumed.\n")
-    assert "The broker cannot be reached" in resumed.stderr

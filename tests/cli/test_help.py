@@ -146,6 +146,8 @@ def test_the_help_of_ragq_shows_every_command_in_a_line() -> None:
         (["--version"], (*MODELS, *DRAWING, *SERVERS, *VALUES)),
         (["runs", "--help"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
         (["runs"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
+        (["show", "r1"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
+        (["watch", "r1"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
         (["submit", "--help"], MODELS),
     ],
     ids=" ".join,

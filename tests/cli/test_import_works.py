@@ -33,6 +33,7 @@ def imported(ragq: Ragq, *arguments: str) -> Any:
 def test_a_folder_of_markdown_becomes_works_of_a_corpus(ragq: Ragq, books: Path) -> None:
     assert imported(ragq, str(books), "--corpus", "library") == {
         "corpus": "library",
+        "language": "english",
         "new": 2,
         "replaced": 0,
         "unchanged": 0,
@@ -41,6 +42,7 @@ def test_a_folder_of_markdown_becomes_works_of_a_corpus(ragq: Ragq, books: Path)
         "run": None,
         "run_id": None,
         "jobs": 0,
+        "documents": {"run": None, "jobs": 0, "unchanged": 0},
     }
     shown = json.loads(ragq("corpus", "show", "library", "--json").stdout)
     assert [(work["title"], work["year"], work["chunks"]) for work in shown["works"]] == [
@@ -98,22 +100,51 @@ def test_every_bad_file_is_named_and_nothing_is_stored(ragq: Ragq, books: Path) 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("book.pdf", "is no markdown; convert it first"),
-        ("book.epub", "is no markdown; convert it first"),
         ("none.md", "there is no such file or folder"),
-        ("folder", "holds no file that ends in .md or .markdown"),
+        ("folder", "holds no file that ends in .md or .markdown or .pdf or .epub"),
     ],
 )
-def test_other_files_than_markdown_are_refused_with_the_next_step(
-    ragq: Ragq, tmp_path: Path, name: str, message: str
-) -> None:
-    for made in ("book.pdf", "book.epub"):
-        (tmp_path / made).write_bytes(b"%PDF")
+def test_paths_without_a_file_to_import_are_refused(ragq: Ragq, tmp_path: Path, name: str, message: str) -> None:
     (tmp_path / "folder").mkdir()
 
     done = ragq("import", "works", str(tmp_path / name), *MODEL)
 
     assert f"{tmp_path / name}: {message}" in str(done.exception)
+
+
+def test_files_of_other_formats_become_jobs_of_a_run(ragq: Ragq, tmp_path: Path) -> None:
+    (tmp_path / "book.pdf").write_bytes(b"%PDF")
+    (tmp_path / "book").write_bytes(b"no suffix, read by its own job")
+
+    done = ragq("import", "works", str(tmp_path / "book.pdf"), str(tmp_path / "book"), "--json", *MODEL)
+
+    assert json.loads(done.stdout)["documents"] == {"run": "r1", "jobs": 2, "unchanged": 0}
+    assert "Documents for corpus 'default': 2 to convert, 0 unchanged." in done.stderr
+    shown = json.loads(ragq("show", "r1", "--json").stdout)
+    assert [(job["subject"], job["mode"]) for job in shown["jobs"]] == [("1", "document"), ("2", "document")]
+
+
+def test_the_documents_of_a_run_are_converted_again_instead_of_forked(ragq: Ragq, tmp_path: Path) -> None:
+    (tmp_path / "book.pdf").write_bytes(b"%PDF")
+    ragq("import", "works", str(tmp_path), "--json", *MODEL)
+
+    done = ragq("fork", "r1", "--from", "embed", "--set", "EMBEDDING_DIMENSION=9")
+
+    assert (done.exit_code, "`ragq work convert JOB`" in str(done.exception)) == (1, True)
+
+
+def test_documents_are_embedded_by_their_own_stages(ragq: Ragq, tmp_path: Path) -> None:
+    (tmp_path / "book.pdf").write_bytes(b"%PDF")
+    done = ragq("import", "works", str(tmp_path), "--no-embed", *MODEL)
+    assert (done.exit_code, "--no-embed is for markdown" in done.stderr) == (2, True)
+
+
+def test_what_reads_documents_is_named_where_it_is_missing(
+    ragq: Ragq, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("services.documents.find_spec", lambda _: None)
+    (tmp_path / "book.pdf").write_bytes(b"%PDF")
+    assert "pip install 'ragq[documents]'" in str(ragq("import", "works", str(tmp_path), *MODEL).exception)
 
 
 def test_a_corpus_keeps_its_embedder(ragq: Ragq, books: Path) -> None:
@@ -153,7 +184,6 @@ def test_a_run_of_batches_is_stored_even_without_a_broker(ragq: Ragq, books: Pat
 
     run = json.loads(done.stdout)
     assert (run["jobs"], run["waiting"]) == (2, 2)
-    assert "The broker cannot be reached: 2 jobs stored" in done.stderr
     assert json.loads(again.stdout)["run"] is None
 
 

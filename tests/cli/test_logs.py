@@ -73,3 +73,11 @@ def test_what_is_added_is_followed_also_over_a_rotation(home: Home) -> None:
     path.rename(path.with_suffix(".log.1"))
     path.write_text("after the rotation\n")
     assert following() == ("llm", "after the rotation")
+
+
+def test_the_log_of_a_part_is_that_of_all_its_processes(home: Home) -> None:
+    home.log("worker-llm").write_text("first\n")
+    home.log("worker-llm-2").write_text("second\n")
+
+    lines = [line.split() for line in logs("worker-llm").stdout.splitlines()]
+    assert lines == [["worker-llm", "first"], ["worker-llm-2", "second"]]

@@ -193,3 +193,29 @@ def test_a_run_about_a_vocabulary_names_it_and_no_model_that_has_no_part_in_it(k
 @pytest.mark.parametrize(("kind", "is_noted"), [("participant", True), ("query", True), ("index", False)])
 def test_runs_of_the_tiny_model_are_marked(kind: str, is_noted: bool) -> None:
     assert ("135M" in shown([], kind=kind, profile="demo")) == is_noted
+
+
+def test_what_stages_wait_for_and_why_jobs_are_paused_is_listed_once_for_each_reason() -> None:
+    until = [NOON.replace(second=second) for second in (40, 5)]
+    waiting = [
+        replace(
+            job(number, JobStatus.WAITING),
+            stages=[
+                StageRun(
+                    stage="score",
+                    status=StageStatus.READY,
+                    attempts=0,
+                    seconds=None,
+                    waits_until=at,
+                    waits_for="a refusal of http://gpu/v1",
+                )
+            ],
+        )
+        for number, at in enumerate(until, start=1)
+    ]
+    paused = [replace(job(number, JobStatus.PAUSED), note="r12 has used 5 calls") for number in (3, 4, 5)]
+
+    table = shown([*waiting, *paused])
+
+    assert "2 stages due at 12:00:05 UTC or later, after a refusal of http://gpu/v1." in table
+    assert "3 jobs paused: r12 has used 5 calls" in table

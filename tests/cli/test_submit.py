@@ -13,6 +13,7 @@ from schemas.settings.resolve import resolve
 from services.new_runs import Submitted
 from tests.cli.conftest import Ragq
 from tests.cli.test_daic_woz_files import write_transcript
+from tests.commit_proxy import CommitProxy
 
 ZERO_SHOT = ("submit", "--participants", "303", "--zero-shot-only")
 
@@ -122,7 +123,7 @@ def test_many_names_without_effect_are_counted(submit: Ragq) -> None:
 def test_the_same_submission_again_prints_them_too(capsys: pytest.CaptureFixture[str]) -> None:
     settings = resolve(profile="paper", environment={"BINARY_THRESHOLD": "12"})
 
-    report_submitted([Submitted(1, False, 2, 0, 0, 0)], settings, kind="participant")
+    report_submitted([Submitted(1, False, 2, 0)], settings, kind="participant")
 
     shown = capsys.readouterr().err
     assert "Already submitted as r1; nothing new was stored." in shown
@@ -148,3 +149,11 @@ def test_few_shot_alone_without_few_shot_is_refused(submit: Ragq, stored: Callab
         "ENABLE_FEW_SHOT=false (option) leaves a few-shot submission no mode; --set ENABLE_FEW_SHOT=true enables it."
     )
     assert stored(modes) == []
+
+
+def test_a_run_that_is_stored_is_named_although_the_database_is_gone_then(submit: Ragq, database_url: str) -> None:
+    with CommitProxy(database_url, answers=True) as proxy:
+        done = submit(*ZERO_SHOT, env={"DATABASE_URL": proxy.url})
+
+    assert (done.exit_code, done.stdout) == (0, "r1\n")
+    assert "r1: 1 job submitted" in done.stderr

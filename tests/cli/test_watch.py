@@ -48,6 +48,7 @@ def test_ctrl_c_stops_the_watching_and_not_the_run(database_url: str, stored: Ca
         "import signal\n"
         "from cli import watch\n"
         "from cli.main import main\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "watch.progress = lambda *_: signal.raise_signal(signal.SIGINT)\n"
         "main()\n"
     )
@@ -55,7 +56,7 @@ def test_ctrl_c_stops_the_watching_and_not_the_run(database_url: str, stored: Ca
     command = [sys.executable, "-c", program, "watch", f"r{run.run_id}"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
 
-    assert (done.returncode, done.stdout) == (130, "")
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
     assert f"run r{run.run_id} continues. `ragq watch r{run.run_id}` watches it again." in done.stderr
     assert stored(job_status, run.job_ids[0]) == "waiting"
 

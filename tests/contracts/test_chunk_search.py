@@ -56,7 +56,7 @@ def ids(hits: Sequence[Hit]) -> list[int]:
 async def test_dense_scores_are_cosines_best_first(searched: Searched) -> None:
     search, corpus = await searched(placed(-EAST, NORTH, 3 * EAST))
 
-    (found,) = await search.dense(corpus, np.stack([EAST]), limit=10)
+    (found,) = await search.dense([corpus], np.stack([EAST]), limit=10)
 
     assert found == [Hit(chunk_id=3, score=1.0), Hit(chunk_id=2, score=0.0), Hit(chunk_id=1, score=-1.0)]
 
@@ -64,7 +64,7 @@ async def test_dense_scores_are_cosines_best_first(searched: Searched) -> None:
 async def test_each_vector_has_a_list_of_its_own_in_the_order_asked(searched: Searched) -> None:
     search, corpus = await searched(placed(EAST, NORTH))
 
-    found = await search.dense(corpus, np.stack([NORTH, EAST, NORTH]), limit=1)
+    found = await search.dense([corpus], np.stack([NORTH, EAST, NORTH]), limit=1)
 
     assert [ids(hits) for hits in found] == [[2], [1], [2]]
 
@@ -72,7 +72,7 @@ async def test_each_vector_has_a_list_of_its_own_in_the_order_asked(searched: Se
 async def test_of_equally_near_chunks_the_first_ids_are_kept(searched: Searched) -> None:
     search, corpus = await searched(list(reversed(placed(*[EAST] * 8))))
 
-    (found,) = await search.dense(corpus, np.stack([EAST]), limit=3)
+    (found,) = await search.dense([corpus], np.stack([EAST]), limit=3)
 
     assert ids(found) == [1, 2, 3]
 
@@ -83,7 +83,7 @@ async def test_the_order_is_that_of_exact_cosines(searched: Searched) -> None:
     query = numbers.normal(size=(1, 16)).astype(np.float32)
     search, corpus = await searched(placed(*rows))
 
-    (found,) = await search.dense(corpus, query, limit=20)
+    (found,) = await search.dense([corpus], query, limit=20)
 
     exact = rows @ query[0] / np.linalg.norm(rows, axis=1) / np.linalg.norm(query)
     assert ids(found) == [int(position) + 1 for position in np.argsort(-exact)[:20]]
@@ -94,14 +94,14 @@ async def test_vectors_of_another_dimension_are_refused(searched: Searched) -> N
     search, corpus = await searched(placed(EAST))
 
     with pytest.raises(EmbeddingDimensionMismatchError, match="Expected vectors of 2 dimensions, got 3"):
-        await search.dense(corpus, np.ones((1, 3), dtype=np.float32), limit=1)
+        await search.dense([corpus], np.ones((1, 3), dtype=np.float32), limit=1)
 
 
 @pytest.mark.parametrize("scorer", SCORERS)
 async def test_a_chunk_that_does_not_match_is_no_hit(searched: Searched, scorer: str) -> None:
     search, corpus = await searched(texts("green tea", "stone bridge", "tea"))
 
-    found = await search.lexical(corpus, ["tea", "zebra", "bridge"], limit=10, scorer=scorer)
+    found = await search.lexical([corpus], ["tea", "zebra", "bridge"], limit=10, scorer=scorer)
 
     assert [sorted(ids(hits)) for hits in found] == [[1, 3], [], [2]]
     assert all(hit.score > 0 for hits in found for hit in hits)
@@ -111,14 +111,14 @@ async def test_a_chunk_that_does_not_match_is_no_hit(searched: Searched, scorer:
 async def test_a_text_without_terms_finds_nothing(searched: Searched, scorer: str) -> None:
     search, corpus = await searched(texts("green tea"))
 
-    assert await search.lexical(corpus, ["", "?!"], limit=10, scorer=scorer) == [[], []]
+    assert await search.lexical([corpus], ["", "?!"], limit=10, scorer=scorer) == [[], []]
 
 
 @pytest.mark.parametrize("scorer", SCORERS)
 async def test_equal_scores_are_ordered_by_chunk_id_and_cut_after(searched: Searched, scorer: str) -> None:
     search, corpus = await searched(list(reversed(texts(*["green tea leaf"] * 6))))
 
-    (found,) = await search.lexical(corpus, ["leaf tea"], limit=4, scorer=scorer)
+    (found,) = await search.lexical([corpus], ["leaf tea"], limit=4, scorer=scorer)
 
     assert ids(found) == [1, 2, 3, 4]
     assert len({hit.score for hit in found}) == 1
@@ -128,7 +128,7 @@ async def test_equal_scores_are_ordered_by_chunk_id_and_cut_after(searched: Sear
 async def test_only_websearch_asks_for_every_term(searched: Searched, scorer: str, expected: list[int]) -> None:
     search, corpus = await searched(texts("green tea", "black tea", "bridge"))
 
-    (found,) = await search.lexical(corpus, ["green tea"], limit=10, scorer=scorer)
+    (found,) = await search.lexical([corpus], ["green tea"], limit=10, scorer=scorer)
 
     assert ids(found) == expected
 
@@ -137,7 +137,9 @@ async def test_only_websearch_asks_for_every_term(searched: Searched, scorer: st
 async def test_quotes_and_backslashes_of_a_text_are_no_syntax(searched: Searched, scorer: str) -> None:
     search, corpus = await searched(texts("green tea"))
 
-    (found,) = await search.lexical(corpus, [r"it's \ 'tea' | ! & (x) <-> C:\dir\o'neill.txt"], limit=1, scorer=scorer)
+    (found,) = await search.lexical(
+        [corpus], [r"it's \ 'tea' | ! & (x) <-> C:\dir\o'neill.txt"], limit=1, scorer=scorer
+    )
 
     assert ids(found) == [1]
 
@@ -145,13 +147,13 @@ async def test_quotes_and_backslashes_of_a_text_are_no_syntax(searched: Searched
 async def test_headings_above_a_chunk_are_searched_with_it(searched: Searched) -> None:
     search, corpus = await searched([SearchableChunk(1, "brewed hot", EAST, "Drinks > Tea")])
 
-    assert [ids(hits) for hits in await search.lexical(corpus, ["tea"], limit=1, scorer="bm25")] == [[1]]
+    assert [ids(hits) for hits in await search.lexical([corpus], ["tea"], limit=1, scorer="bm25")] == [[1]]
 
 
 async def test_a_word_that_few_chunks_have_counts_more_than_one_that_many_have(searched: Searched) -> None:
     search, corpus = await searched(texts("tea cup", "tea pot", "tea leaf", "ginger cup", "sugar"))
 
-    (found,) = await search.lexical(corpus, ["ginger tea"], limit=10, scorer="bm25")
+    (found,) = await search.lexical([corpus], ["ginger tea"], limit=10, scorer="bm25")
 
     assert ids(found) == [4, 1, 2, 3]
 
@@ -160,42 +162,42 @@ async def test_an_unknown_scorer_is_named(searched: Searched) -> None:
     search, corpus = await searched(texts("tea"))
 
     with pytest.raises(ValueError, match="'ts_rank' is not a full-text scorer"):
-        await search.lexical(corpus, ["tea"], limit=1, scorer="ts_rank")
+        await search.lexical([corpus], ["tea"], limit=1, scorer="ts_rank")
 
 
 @pytest.mark.parametrize("scorer", SCORERS)
 async def test_nothing_is_found_in_an_empty_corpus(searched: Searched, scorer: str) -> None:
     search, corpus = await searched([])
 
-    assert await search.dense(corpus, np.stack([EAST]), limit=5) == [[]]
-    assert await search.lexical(corpus, ["tea"], limit=5, scorer=scorer) == [[]]
+    assert await search.dense([corpus], np.stack([EAST]), limit=5) == [[]]
+    assert await search.lexical([corpus], ["tea"], limit=5, scorer=scorer) == [[]]
 
 
 async def test_no_question_and_no_limit_ask_nobody(searched: Searched) -> None:
     search, _ = await searched(texts("tea"))
 
-    assert await search.dense(404, NO_VECTORS, limit=5) == []
-    assert await search.dense(404, np.stack([EAST]), limit=0) == [[]]
-    assert await search.lexical(404, [], limit=5, scorer="bm25") == []
-    assert await search.lexical(404, ["tea"], limit=0, scorer="bm25") == [[]]
+    assert await search.dense([404], NO_VECTORS, limit=5) == []
+    assert await search.dense([404], np.stack([EAST]), limit=0) == [[]]
+    assert await search.lexical([404], [], limit=5, scorer="bm25") == []
+    assert await search.lexical([404], ["tea"], limit=0, scorer="bm25") == [[]]
 
 
 async def test_a_missing_corpus_is_named(searched: Searched) -> None:
     search, _ = await searched(texts("tea"))
 
     with pytest.raises(CorpusMissingError, match="Corpus 404 is not stored"):
-        await search.dense(404, np.stack([EAST]), limit=1)
+        await search.dense([404], np.stack([EAST]), limit=1)
     with pytest.raises(CorpusMissingError, match="Corpus 404 is not stored"):
-        await search.lexical(404, ["tea"], limit=1, scorer="bm25")
+        await search.lexical([404], ["tea"], limit=1, scorer="bm25")
 
 
 @pytest.mark.parametrize("scorer", SCORERS)
 async def test_chosen_chunks_have_the_scores_of_the_search(searched: Searched, scorer: str) -> None:
     search, corpus = await searched(texts("green tea", "bridge", "tea tea tea", "tea leaf"))
-    (hits,) = await search.lexical(corpus, ["tea"], limit=10, scorer=scorer)
+    (hits,) = await search.lexical([corpus], ["tea"], limit=10, scorer=scorer)
     among_all = {hit.chunk_id: hit.score for hit in hits}
 
-    chosen = await search.lexical_scores(corpus, "tea", [1, 2, 4, 999], scorer=scorer)
+    chosen = await search.lexical_scores([corpus], "tea", [1, 2, 4, 999], scorer=scorer)
 
     assert chosen == {1: among_all[1], 4: among_all[4]}
-    assert await search.lexical_scores(corpus, "tea", [], scorer=scorer) == {}
+    assert await search.lexical_scores([corpus], "tea", [], scorer=scorer) == {}

@@ -23,10 +23,12 @@ class InMemoryChunkSearch:
     corpora: dict[int, list[SearchableChunk]]
     round_trips: int = 0
 
-    async def dense(self, corpus_id: int, vectors: Vectors, *, limit: int) -> list[list[Hit]]:
+    async def dense(
+        self, corpora: Sequence[int], vectors: Vectors, *, limit: int, among: Sequence[int] | None = None
+    ) -> list[list[Hit]]:
         if not len(vectors) or not limit:
             return [[] for _ in vectors]
-        chunks = self._chunks(corpus_id)
+        chunks = self._chunks(corpora)
         if not chunks:
             return [[] for _ in vectors]
         rows = np.stack([chunk.vector for chunk in chunks]).astype(np.float64)
@@ -34,40 +36,50 @@ class InMemoryChunkSearch:
             raise EmbeddingDimensionMismatchError(expected=rows.shape[1], actual=vectors.shape[1])
         lengths = np.linalg.norm(rows, axis=1)
         cosines = [rows @ vector / (lengths * np.linalg.norm(vector)) for vector in vectors.astype(np.float64)]
-        return [_ranked({chunk.id: row[n] for n, chunk in enumerate(chunks)}, limit) for row in cosines]
+        return [_ranked({chunk.id: row[n] for n, chunk in enumerate(chunks)}, limit, among) for row in cosines]
 
-    async def lexical(self, corpus_id: int, texts: Sequence[str], *, limit: int, scorer: str) -> list[list[Hit]]:
+    async def lexical(
+        self,
+        corpora: Sequence[int],
+        texts: Sequence[str],
+        *,
+        limit: int,
+        scorer: str,
+        among: Sequence[int] | None = None,
+    ) -> list[list[Hit]]:
         score = {"bm25": _bm25, "websearch": _all_terms, "cover_density": _any_term}.get(scorer)
         if score is None:
             raise ValueError(f"{scorer!r} is not a full-text scorer.")
         if not texts or not limit:
             return [[] for _ in texts]
         words = {
-            chunk.id: _words(f"{chunk.heading_breadcrumbs or ''} {chunk.content}") for chunk in self._chunks(corpus_id)
+            chunk.id: _words(f"{chunk.heading_breadcrumbs or ''} {chunk.content}") for chunk in self._chunks(corpora)
         }
-        return [_ranked(score(words, _words(text)), limit) for text in texts]
+        return [_ranked(score(words, _words(text)), limit, among) for text in texts]
 
     async def lexical_scores(
-        self, corpus_id: int, text: str, chunk_ids: Sequence[int], *, scorer: str
+        self, corpora: Sequence[int], text: str, chunk_ids: Sequence[int], *, scorer: str
     ) -> dict[int, float]:
         if not chunk_ids:
             return {}
-        (hits,) = await self.lexical(corpus_id, [text], limit=len(self.corpora[corpus_id]), scorer=scorer)
-        return {hit.chunk_id: hit.score for hit in hits if hit.chunk_id in set(chunk_ids)}
+        (hits,) = await self.lexical(corpora, [text], limit=len(chunk_ids), scorer=scorer, among=chunk_ids)
+        return {hit.chunk_id: hit.score for hit in hits}
 
-    def _chunks(self, corpus_id: int) -> list[SearchableChunk]:
+    def _chunks(self, corpora: Sequence[int]) -> list[SearchableChunk]:
         self.round_trips += 1
-        if corpus_id not in self.corpora:
-            raise CorpusMissingError(corpus_id)
-        return self.corpora[corpus_id]
+        for corpus_id in corpora:
+            if corpus_id not in self.corpora:
+                raise CorpusMissingError(corpus_id)
+        return [chunk for corpus_id in corpora for chunk in self.corpora[corpus_id]]
 
 
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text.lower())
 
 
-def _ranked(scores: dict[int, float], limit: int) -> list[Hit]:
-    best = sorted(scores.items(), key=lambda found: (-found[1], found[0]))
+def _ranked(scores: dict[int, float], limit: int, among: Sequence[int] | None) -> list[Hit]:
+    left = {id_: score for id_, score in scores.items() if among is None or id_ in among}
+    best = sorted(left.items(), key=lambda found: (-found[1], found[0]))
     return [Hit(chunk_id=chunk_id, score=float(score)) for chunk_id, score in best[:limit]]
 
 

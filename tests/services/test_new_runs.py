@@ -1,16 +1,20 @@
-"""Runs are stored, and sent after the commit."""
+"""Runs are stored with what belongs to them."""
+
+from collections.abc import AsyncIterator
 
 import pytest
 
+from schemas.errors import OutcomeUnknownError
 from schemas.values.failures import AttemptError
 from services.new_runs import PlannedRun, Submitted, submit_run
-from stack.ports import free_port
-from stack.valkey import ValkeyServer
 from stages.reports.run_words import DEMO_NOTICES
-from store.database import Connection, Database
+from store.access.idempotency import RequestKey
+from store.database import Connection, Database, StatementTimeoutError
 from store.runs import jobs, overviews, stages
 from store.runs.runs import NewJob, NewRun
-from workers.app import make_app
+from tests.commit_proxy import CommitProxy
+
+JOBS = [NewJob(mode="zero_shot", subject=subject, inputs={}, stages=("extract", "assemble")) for subject in ("1", "2")]
 
 RUN = NewRun(
     kind="participant",
@@ -19,54 +23,133 @@ RUN = NewRun(
     settings_hash="s",
     request={},
     version="0",
-    jobs=[
-        NewJob(mode="zero_shot", subject=subject, inputs={}, stages=("extract", "assemble")) for subject in ("1", "2")
-    ],
+    jobs=JOBS,
 )
 
 NOTICES = (DEMO_NOTICES["participant"],)
 
 
-async def test_a_new_run_is_sent_with_what_belongs_to_it_stored(database: Database, valkey: ValkeyServer) -> None:
+async def test_a_new_run_is_stored_with_what_belongs_to_it(database: Database) -> None:
     stored_for: list[int] = []
 
     async def effect(_connection: Connection, run_id: int) -> None:
         stored_for.append(run_id)
 
-    submitted = await submit_run(make_app(valkey.url), database, PlannedRun(RUN, effect))
+    submitted = await submit_run(database, PlannedRun(RUN, effect))
 
-    assert submitted == Submitted(submitted.run_id, True, 2, 0, 2, 2, NOTICES)
+    assert submitted == Submitted(submitted.run_id, True, 2, 0, NOTICES)
     assert stored_for == [submitted.run_id]
 
 
-async def test_a_run_whose_effect_fails_is_neither_stored_nor_sent(database: Database, valkey: ValkeyServer) -> None:
+async def test_a_run_whose_effect_fails_is_not_stored(database: Database) -> None:
     async def effect(_connection: Connection, _run_id: int) -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        await submit_run(make_app(valkey.url), database, PlannedRun(RUN, effect))
+        await submit_run(database, PlannedRun(RUN, effect))
 
     async with database.connection() as connection:
         assert await overviews.overviews(connection) == []
 
 
-async def test_a_run_is_stored_while_the_broker_is_unavailable(database: Database) -> None:
-    submitted = await submit_run(make_app(f"redis://127.0.0.1:{free_port()}/0"), database, PlannedRun(RUN))
-
-    assert submitted == Submitted(submitted.run_id, True, 2, 0, 2, 0, NOTICES)
-
-
-async def test_the_same_work_again_retries_the_jobs_that_failed(database: Database, valkey: ValkeyServer) -> None:
-    app = make_app(valkey.url)
-    first = await submit_run(app, database, PlannedRun(RUN))
+async def test_the_same_work_again_retries_the_jobs_that_failed(database: Database) -> None:
+    first = await submit_run(database, PlannedRun(RUN))
     async with database.connection() as connection:
         (job_id, _) = await jobs.in_order(connection, first.run_id, limit=2)
         claim = await stages.claim(connection, job_id, "extract", "worker", 60)
         assert claim is not None
         await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
 
-    again = await submit_run(app, database, PlannedRun(RUN))
-    other = await submit_run(app, database, PlannedRun(RUN), always_new=True)
+    again = await submit_run(database, PlannedRun(RUN))
+    other = await submit_run(database, PlannedRun(RUN), always_new=True)
 
-    assert again == Submitted(first.run_id, False, 2, 1, 1, 1, NOTICES)
+    assert again == Submitted(first.run_id, False, 2, 1, NOTICES)
     assert (other.run_id != first.run_id, other.is_new) == (True, True)
+
+
+async def test_a_run_that_is_stored_is_returned_although_the_database_is_gone_then(
+    database: Database, database_url: str
+) -> None:
+    with CommitProxy(database_url, answers=True) as proxy:
+        behind = Database(proxy.url, pool_size=1)
+        submitted = await submit_run(behind, PlannedRun(RUN))
+        await behind.close()
+
+    assert submitted.jobs == 2
+    async with database.connection() as connection:
+        assert [run.id for run in await overviews.overviews(connection)] == [submitted.run_id]
+
+
+async def test_a_run_whose_commit_was_not_answered_is_looked_for(database: Database, database_url: str) -> None:
+    with CommitProxy(database_url, answers=False) as proxy:
+        behind = Database(proxy.url, pool_size=1)
+        submitted = await submit_run(behind, PlannedRun(RUN))
+        await behind.close()
+
+    assert submitted.jobs == 2
+    async with database.connection() as connection:
+        assert [run.id for run in await overviews.overviews(connection)] == [submitted.run_id]
+
+
+async def slow_commits(database: Database, *, then: str) -> None:
+    """Has the transaction that stores a run sleep while it commits, longer than an impatient client waits."""
+    async with database.connection() as connection:
+        await connection.execute(
+            "CREATE FUNCTION nap() RETURNS trigger LANGUAGE plpgsql AS "
+            f"$$ BEGIN PERFORM pg_sleep(2); {then} RETURN NULL; END $$;"
+            "CREATE CONSTRAINT TRIGGER nap AFTER INSERT ON run DEFERRABLE INITIALLY DEFERRED FOR EACH ROW "
+            "EXECUTE FUNCTION nap()"
+        )
+
+
+@pytest.fixture
+async def impatient(database_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
+    monkeypatch.setattr("store.database._STATEMENT_SECONDS", 1.0)
+    made = Database(database_url, pool_size=1)
+    yield made
+    await made.close()
+
+
+async def test_a_run_whose_commit_takes_too_long_is_returned_once_it_is_stored(
+    database: Database, impatient: Database
+) -> None:
+    await slow_commits(database, then="")
+
+    submitted = await submit_run(impatient, PlannedRun(RUN))
+
+    assert submitted.jobs == 2
+    async with database.connection() as connection:
+        assert [run.id for run in await overviews.overviews(connection)] == [submitted.run_id]
+
+
+async def test_a_commit_that_takes_too_long_and_fails_is_an_error(database: Database, impatient: Database) -> None:
+    await slow_commits(database, then="RAISE EXCEPTION 'no';")
+
+    with pytest.raises(StatementTimeoutError):
+        await submit_run(impatient, PlannedRun(RUN))
+
+    async with database.connection() as connection:
+        assert await overviews.overviews(connection) == []
+
+
+async def test_where_the_database_does_not_answer_whether_the_run_is_stored_nobody_knows(
+    database: Database, impatient: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await slow_commits(database, then="PERFORM pg_sleep(1);")
+    monkeypatch.setattr("store.committed._ASK_FOR_SECONDS", 0.2)
+
+    with pytest.raises(OutcomeUnknownError, match="`ragq runs`"):
+        await submit_run(impatient, PlannedRun(RUN))
+
+
+async def test_a_key_has_no_ids_of_jobs_and_those_of_older_versions_are_counted(database: Database) -> None:
+    key = RequestKey(principal="open", key="a key", request_hash="h")
+    first = await submit_run(database, PlannedRun(RUN), key=key)
+    async with database.connection() as connection:
+        made = await connection.fetchval("SELECT made FROM idempotency_key")
+        assert made == {"run": first.run_id, "is_new": True, "jobs": 2, "resumed": 0}
+        await connection.execute('UPDATE idempotency_key SET made = made || \'{"jobs": [1, 2], "resumed": []}\'')
+
+    again = await submit_run(database, PlannedRun(RUN), key=key)
+
+    assert (again.run_id, again.jobs, again.resumed, again.is_replay) == (first.run_id, 2, 0, True)

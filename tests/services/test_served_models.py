@@ -14,7 +14,6 @@ from store.runs import run_models
 from store.runs.runs import NewJob, NewRun
 from tests.scripted_ollama import ScriptedOllama
 from tests.scripted_openai import ScriptedOpenAI
-from workers.app import make_app
 
 
 @pytest.fixture
@@ -49,7 +48,7 @@ def models(extractor: str, judge: str) -> NewRun:
 async def test_every_model_of_a_run_is_frozen_at_submission(ollama: ScriptedOllama, database: Database) -> None:
     run = models(ollama.model().name, ollama.model().name)
 
-    submitted = await submit_run(make_app(f"redis://127.0.0.1:{free_port()}/0"), database, PlannedRun(run))
+    submitted = await submit_run(database, PlannedRun(run))
 
     async with database.connection() as connection:
         frozen = await run_models.frozen(connection, submitted.run_id)

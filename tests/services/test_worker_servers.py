@@ -10,12 +10,10 @@ from schemas.values.environments import Environment
 from services.new_runs import PlannedRun, submit_run
 from services.worker_servers import check_servers
 from stack.environment import this_environment
-from stack.ports import free_port
 from store.database import Connection, Database
 from store.runs import workers
 from store.runs.runs import NewJob, NewRun
 from tests.scripted_ollama import ScriptedOllama
-from workers.app import make_app
 
 GPU = {"OLLAMA_HOST": "gpu"}
 NAMES = {"OLLAMA_HOST": "ollama", "RAGQ_OPENAI_BASE_URL": "openai", "RAGQ_OPENAI_EMBEDDING_BASE_URL": "embeddings"}
@@ -142,15 +140,14 @@ def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOllama]:
 async def test_a_model_that_the_server_of_the_workers_lacks_is_refused(
     ollama: ScriptedOllama, database: Database
 ) -> None:
-    app = make_app(f"redis://127.0.0.1:{free_port()}/0")
     there = ollama.model().name
     async with database.connection() as connection:
         await enrol(connection, "w1", ollama=f"http://127.0.0.1:{ollama.port}")
 
     with pytest.raises(ModelUnavailableError) as refused:
-        await submit_run(app, database, PlannedRun(a_run(MODEL_QUANTITATIVE_MODEL="nowhere")))
+        await submit_run(database, PlannedRun(a_run(MODEL_QUANTITATIVE_MODEL="nowhere")))
 
     assert f"has no model 'nowhere'. It has: {there}." in str(refused.value)
     assert "profile paper (OLLAMA_HOST is set)" in str(refused.value)
     assert isinstance(refused.value, Refused)
-    assert (await submit_run(app, database, PlannedRun(a_run(MODEL_QUANTITATIVE_MODEL=there)))).run_id == 1
+    assert (await submit_run(database, PlannedRun(a_run(MODEL_QUANTITATIVE_MODEL=there)))).run_id == 1

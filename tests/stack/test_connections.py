@@ -81,7 +81,7 @@ def test_the_environment_of_a_child_names_the_same_servers(running: dict[str, st
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg", "postgresql+psycopg"])
 def test_every_spelling_of_the_postgres_scheme_is_normalised(scheme: str) -> None:
     assert database_url(f"{scheme}://me:p%40ss@db:5432/ragq?ssl=require") == (
-        "postgresql://me:p%40ss@db:5432/ragq?ssl=require"
+        "postgresql://me:p%40ss@db:5432/ragq?sslmode=require"
     )
 
 

@@ -16,7 +16,9 @@ import pytest
 from pydantic import BaseModel
 
 from adapters.packaged import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, PACKAGED_LLM, sha256_of
+from stack.llm_server import Models
 from stack.llm_weights import embedded_weights
+from stack.ollama_requests import ChatRequest
 from tests.started import StartedServer, started_llm_server
 
 pytestmark = pytest.mark.servers
@@ -188,6 +190,7 @@ async def test_a_model_is_shown_with_its_context(client: ollama.AsyncClient) -> 
 
 async def test_loaded_models_are_listed_as_running(client: ollama.AsyncClient) -> None:
     await client.embed(PACKAGED_EMBEDDER, "a")
+    await client.chat(PACKAGED_LLM, GREET, options={"num_predict": 1})
     running = {model.model: model.context_length for model in (await client.ps()).models}
     assert running == {PACKAGED_LLM: 8192, f"{PACKAGED_EMBEDDER}:latest": 256}
 
@@ -321,8 +324,37 @@ def test_the_log_holds_a_line_a_request_and_no_text(own_server: StartedServer) -
     assert "lighthouse" not in log
 
 
+async def test_the_language_model_is_in_memory_only_while_it_is_asked() -> None:
+    models = Models(threads=1, kept_s=2)
+    memory = psutil.Process().memory_full_info
+    empty, loadings = memory().uss, 0
+
+    def count() -> None:
+        nonlocal loadings
+        loadings += 1
+
+    models.on_loaded = count
+    request = ChatRequest(model=PACKAGED_LLM, messages=GREET, options={"num_predict": 2, "temperature": 0})
+    replies = []
+    for _ in range(2):
+        assert PACKAGED_LLM not in models.loaded
+        pieces: list[str] = []
+        await models.generate(request, pieces.append, lambda: False)
+        replies.append("".join(pieces))
+        assert PACKAGED_LLM in models.loaded
+        assert memory().uss - empty > 150e6
+        async with asyncio.timeout(60):
+            while PACKAGED_LLM in models.loaded:  # noqa: ASYNC110  (another thread lets it go)
+                await asyncio.sleep(0.05)
+        assert memory().uss - empty < 100e6
+    await asyncio.to_thread(models.close)
+
+    assert replies[0] == replies[1] != ""
+    assert loadings == 2
+
+
 def test_it_stays_small_and_on_loopback(own_server: StartedServer) -> None:
     process = psutil.Process(own_server.process.pid)
     listening = [c for c in process.net_connections() if c.status == psutil.CONN_LISTEN]
     assert {connection.laddr[0] for connection in listening} == {"127.0.0.1"}
-    assert process.memory_info().rss < 450e6
+    assert process.memory_info().rss < 150e6

@@ -7,7 +7,7 @@ import pytest
 
 from schemas.errors import StackError
 from stack.home import Home, RecordedPart, State
-from stack.parts import ORDER, make_plan, servers_from_outside
+from stack.parts import ORDER, in_order, make_plan, processes_of, servers_from_outside
 from stack.ports import LOOPBACK, free_port
 
 OUTSIDE = {
@@ -30,7 +30,7 @@ def test_external_servers_are_no_parts(tmp_path: Path) -> None:
 
 def test_external_servers_are_inherited_and_not_stored(tmp_path: Path) -> None:
     plan = make_plan(Home(tmp_path), OUTSIDE, wanted=["worker-llm"], running=())
-    assert [part.environment for part in plan.parts] == [{}]
+    assert [part.environment for part in plan.parts] == [{"MALLOC_ARENA_MAX": "2"}]
 
 
 def test_parts_get_the_urls_of_their_servers(tmp_path: Path) -> None:
@@ -42,7 +42,14 @@ def test_parts_get_the_urls_of_their_servers(tmp_path: Path) -> None:
         "REDIS_URL": plan.servers["REDIS_URL"],
         "OLLAMA_HOST": host,
         "OLLAMA_PORT": port,
+        "MALLOC_ARENA_MAX": "2",
     }
+
+
+def test_the_environment_chooses_other_arenas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "8")
+    plan = make_plan(Home(tmp_path), OUTSIDE, wanted=["worker-llm"], running=())
+    assert plan.parts[0].environment["MALLOC_ARENA_MAX"] == "8"
 
 
 def test_the_api_listens_on_loopback_and_gets_no_model(tmp_path: Path) -> None:
@@ -69,6 +76,19 @@ def test_ports_and_passwords_are_kept_from_plan_to_plan(tmp_path: Path) -> None:
     first = make_plan(Home(tmp_path), outside, wanted=ORDER, running=())
     assert make_plan(Home(tmp_path), outside, wanted=ORDER, running=()) == first
     assert make_plan(Home(tmp_path), outside, wanted=["valkey", "llm"], running=ORDER) == first
+
+
+def test_no_two_parts_have_one_port(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    ports = {"api": free_port()}
+    for name in ("postgres", "valkey"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "port").write_text(str(ports["api"]))
+    (tmp_path / "llm.port").write_text(str(ports["api"]))
+
+    plan = make_plan(home, {}, wanted=["postgres", "valkey", "llm", "api"], running=(), ports=ports)
+
+    assert len({part.port for part in plan.parts}) == 4
 
 
 def test_a_chosen_port_is_used_and_kept(tmp_path: Path) -> None:
@@ -135,3 +155,27 @@ def test_without_a_running_stack_the_environment_decides() -> None:
 def test_the_worker_for_language_models_takes_the_chosen_number_of_stages(tmp_path: Path) -> None:
     plan = make_plan(Home(tmp_path), OUTSIDE, wanted=["worker-model", "worker-llm"], running=(), llm_concurrency=9)
     assert ["--concurrency=9" in part.command for part in plan.parts] == [False, True]
+
+
+def test_the_processes_of_a_worker_are_parts_that_share_its_stages(tmp_path: Path) -> None:
+    names = processes_of("worker-llm", 3)
+    plan = make_plan(Home(tmp_path), OUTSIDE, wanted=["flower", *names, "worker-model"], running=(), llm_concurrency=8)
+    assert [part.name for part in plan.parts] == [
+        "worker-model",
+        "worker-llm",
+        "worker-llm-2",
+        "worker-llm-3",
+        "flower",
+    ]
+    workers = [part.command for part in plan.parts if part.name in names]
+    assert ["--concurrency=3" in command for command in workers] == [True, True, True]
+    assert [word for command in workers for word in command if word.startswith("--hostname=")] == [
+        "--hostname=llm@%h",
+        "--hostname=llm-2@%h",
+        "--hostname=llm-3@%h",
+    ]
+
+
+def test_parts_are_in_the_order_in_which_they_start() -> None:
+    names = ["worker-llm-10", "worker-llm-2", "flower", "worker-llm", "postgres", "worker-llm"]
+    assert in_order(names) == ["postgres", "worker-llm", "worker-llm-2", "worker-llm-10", "flower"]

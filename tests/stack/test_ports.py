@@ -1,8 +1,10 @@
 import os
 import socket
+import sys
 from pathlib import Path
 
 import psutil
+import pytest
 
 from stack.ports import LOOPBACK, free_port, holder, is_free, kept_port
 
@@ -10,6 +12,13 @@ from stack.ports import LOOPBACK, free_port, holder, is_free, kept_port
 def test_a_free_port_can_be_listened_on() -> None:
     with socket.create_server((LOOPBACK, free_port())):
         pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel")
+def test_no_outgoing_connection_gets_a_free_port() -> None:
+    first, _ = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+
+    assert max(free_port() for _ in range(50)) < first
 
 
 def test_a_port_in_use_is_not_free() -> None:

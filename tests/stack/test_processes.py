@@ -10,6 +10,7 @@ from stack.processes import (
     WORKER_STAGES,
     WORKER_STAGES_WITH_EMBEDDED_LLM,
     api_command,
+    default_processes,
     flower_command,
     llm_command,
     worker_command,
@@ -42,7 +43,6 @@ def test_a_worker_takes_the_queues_of_its_stages() -> None:
         "-A",
         "workers.main",
         "worker",
-        "--pool=threads",
         "--concurrency=8",
         "--queues=embed,rerank",
         "--hostname=gpu@%h",
@@ -58,8 +58,9 @@ def test_flower_listens_on_loopback_and_keeps_what_it_saw_on_request() -> None:
         "--address=127.0.0.1",
         "--port=5555",
         "--tasks-columns=name,uuid,kwargs,state,received,runtime,worker",
+        "--max-tasks=5000",
     ]
-    assert "--db=/home/flower.db" in flower_command(5555, Path("/home/flower.db"))
+    assert not any("persistent" in argument for argument in flower_command(5555))
     assert "--address=10.0.0.1" in flower_command(5555, host="10.0.0.1")
 
 
@@ -69,3 +70,11 @@ def test_the_api_gets_its_address_by_environment() -> None:
 
 def test_the_language_model_listens_on_loopback() -> None:
     assert llm_command(9000)[1:] == ["-m", "stack.llm_server", "--host", "127.0.0.1", "--port", "9000"]
+
+
+def test_stages_that_hold_models_have_one_process_and_others_one_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stack.processes.cores", lambda: 6)
+    assert default_processes(WORKER_STAGES["llm"], 20) == 6
+    assert default_processes(WORKER_STAGES["llm"], 4) == 4
+    assert default_processes(WORKER_STAGES["model"], 16) == 1
+    assert default_processes(STAGES, 16) == 1

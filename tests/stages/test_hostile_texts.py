@@ -15,12 +15,21 @@ from adapters.packaged import PACKAGED_EMBEDDER
 from adapters.token_measure import token_measure
 from api.pages.markdown import answer_html
 from schemas.errors import RagqError
+from schemas.values.documents import DecidedBy, Heading, TocEntry
 from schemas.values.interviews import Utterance
 from schemas.values.queries import Origin
 from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
 from stages.corpora.packing import ChunkSize
+from stages.documents.formats import format_of
+from stages.documents.metadata import without_metadata
+from stages.documents.outline import outline
+from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
+from stages.documents.repair_reply import repair_by_reply
+from stages.documents.select import sections_of
+from stages.documents.select_reply import select_by_reply
+from stages.evaluations.split import sentences_of
 from stages.participants.artifacts.texts import parse_texts
 from stages.participants.grounding import normalise
 from stages.participants.item_tags import tag_chunk
@@ -33,6 +42,7 @@ from stages.queries.expansion_reply import read_expansion
 from stages.queries.qrels_file import parse_qrels
 from stages.queries.query_file import parse_queries
 from stages.queries.templates import placeholders
+from stages.queries.work_conditions import work_filter
 from stages.replies import parse_reply
 from stages.replies.strict import parse_strict
 from stages.replies.verdict import decision_of
@@ -41,6 +51,7 @@ from stages.tags.phrases import final_phrases
 from stages.tags.spelling import plain
 from stages.tags.vocabulary_files import FILES, TAGS_FILE, parse_vocabulary
 from stages.texts.fence import fenced
+from stages.texts.languages import language_of
 from stages.texts.line_diff import line_diff
 
 Parser = Callable[[str], object]
@@ -51,6 +62,12 @@ def by_tokens(text: str) -> object:
     measure = token_measure(PACKAGED_EMBEDDER, embeds_headings=True)
     assert measure is not None
     return cut_work(read_markdown(text), title="t", size=ChunkSize.of_tokens(192), measure=measure)
+
+
+def pdf_page(text: str) -> PdfPage:
+    """A page with a line for every ten letters, and one for all of them."""
+    parts = [*(text[start : start + 10] for start in range(0, len(text), 10)), text]
+    return PdfPage(800, tuple(PdfLine(part, 10, 50, 500, 700 - 12 * at, False, False) for at, part in enumerate(parts)))
 
 
 HEADER: Final = "name,category,count,aliases"
@@ -64,6 +81,7 @@ PARSERS: Final[dict[str, Parser]] = {
     "scores in tags": lambda text: parse_scores(f"<answer>{{{text}", severity_mode="strict"),
     "quotes": normalise,
     "citations": lambda text: citations(text, {"S1"}),
+    "sentences of an answer": lambda text: sentences_of(text, {"S1"}),
     "answer": lambda text: answer_html(text, {"S1"}),
     "template": placeholders,
     "prompt": lambda text: fenced("reference", text),
@@ -82,15 +100,33 @@ PARSERS: Final[dict[str, Parser]] = {
     "vocabulary": lambda text: parse_vocabulary({file: f"a,0,{text}".encode() for file in FILES}),
     "tags": lambda text: parse_vocabulary({TAGS_FILE: f"{HEADER}\n{text}".encode()}),
     "spelling": plain,
+    "document": lambda text: format_of(f"<?xml {text}><!--{text}".encode(), "a.txt"),
+    "document outline": lambda text: outline(text, [TocEntry(level=1, title=text)]),
+    "document metadata": lambda text: without_metadata(f"---\ntitle: {text}\n---\nx"),
+    "pdf": lambda text: pdf_markdown([pdf_page(text)], [TocEntry(level=1, title=text[:50], page=1)]),
+    "repairs": lambda text: repair_by_reply(f"1 : H1 : {text}\n{text}", [Heading(line=1, level=1, text="t")]),
+    "repairs of many lines": lambda text: repair_by_reply(
+        "\n".join(f"{at} : H1 : {part}" for at, part in enumerate(text, start=1)),
+        [Heading(line=at, level=1, text="t") for at in range(1, len(text) + 1)],
+    ),
+    "selections": lambda text: select_by_reply(f"1 : SKIP : {text}\n{text}", sections_of(text), by=DecidedBy.PASTED),
     "phrases": lambda text: parse_phrase_sets(text.encode(), file="a"),
     "phrase": lambda text: final_phrases([text]),
+    "condition": lambda text: work_filter([f"{text}=x", f"author={text}"]),
+    "language": lambda text: language_of([text]),
 }
 
 #: The modules of stages that search with regular expressions, and the parsers above that use them, or what they read.
 PATTERNS: Final = {
+    "bundles/withheld.py": "names of settings and models",
     "corpora/lines.py": "markdown",
     "corpora/measures.py": "work",
     "corpora/sentences.py": "work",
+    "documents/formats.py": "document",
+    "evaluations/split.py": "sentences of an answer",
+    "documents/metadata.py": "document metadata",
+    "documents/outline.py": "document outline",
+    "documents/pdf_layout.py": "pdf",
     "participants/artifacts/documents.py": "keys of at most 6 digits",
     "participants/artifacts/names.py": "file names",
     "participants/artifacts/vectors.py": "names of arrays",
@@ -106,12 +142,14 @@ PATTERNS: Final = {
     "queries/expansion_reply.py": "expansion",
     "queries/prompt_sources.py": "prompts of ragq, block by block",
     "queries/qrels_file.py": "qrels",
+    "queries/work_conditions.py": "condition",
     "replies/envelope.py": "evidence",
     "replies/fixups.py": "evidence",
     "replies/python_literal.py": "evidence",
     "reports/calibration.py": "names of metrics",
     "tags/spelling.py": "spelling",
     "tags/vocabulary_files.py": "vocabulary",
+    "texts/languages.py": "language",
     "texts/line_diff.py": "difference",
     "texts/plain_ids.py": "ids of at most 64 characters",
 }

@@ -69,7 +69,7 @@ async def store_query_run(
     await queries.keep(
         connection,
         stored.run_id,
-        await connection.fetchval("SELECT id FROM corpus WHERE name = $1", corpus),
+        [await connection.fetchval("SELECT id FROM corpus WHERE name = $1", corpus)],
         [SubmittedQuery(external_id=key, text=f"text of the question about {key}") for key in found],
         [RelevanceJudgement(query_id=key, document=name, relevance=grade) for key, name, grade in judgements],
     )

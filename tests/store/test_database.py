@@ -10,7 +10,14 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from store.database import Connection, Database, DatabaseUnavailableError
+from store.database import (
+    Connection,
+    Database,
+    DatabaseUnavailableError,
+    StatementTimeoutError,
+    bulk_seconds,
+    condition,
+)
 
 TERMINATE = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'victim'"
 
@@ -42,7 +49,7 @@ async def test_a_connection_whose_server_hangs_is_removed_from_the_pool(database
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.2), database.connection() as connection:
                 await one(connection)
-        async with asyncio.timeout(5), database.connection() as connection:
+        async with asyncio.timeout(60), database.connection() as connection:
             assert await one(connection) == 1
     finally:
         os.kill(backend, signal.SIGCONT)
@@ -145,3 +152,32 @@ async def test_what_a_database_lacks_is_named(database: Database, sqlstate: str,
 
     with pytest.raises(DatabaseUnavailableError, match=f"For 0.1 s {found}"):
         await database.with_retry(lambda connection: connection.execute(raised), retry_for_s=0.1)
+
+
+async def test_a_statement_that_takes_too_long_is_not_a_database_that_is_away(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.database._STATEMENT_SECONDS", 0.3)
+    impatient = Database(database_url, pool_size=1)
+
+    with pytest.raises(StatementTimeoutError) as slow:
+        async with impatient.connection() as connection:
+            await connection.fetchval("SELECT pg_sleep(30)")
+
+    assert condition(slow.value).words == "did not answer a statement in time"
+    with pytest.raises(DatabaseUnavailableError, match=r"did not answer a statement in time .*Try again"):
+        await impatient.with_retry(lambda connection: connection.fetchval("SELECT pg_sleep(30)"), retry_for_s=0.1)
+    await impatient.close()
+
+
+async def test_a_statement_that_the_server_cancels_is_not_a_database_that_is_away(database: Database) -> None:
+    with pytest.raises(asyncpg.QueryCanceledError) as cancelled:
+        async with database.connection() as connection, connection.transaction():
+            await connection.execute("SET LOCAL statement_timeout = '50ms'")
+            await connection.fetchval("SELECT pg_sleep(30)")
+
+    assert condition(cancelled.value).words == "cancelled a statement"
+
+
+def test_a_statement_that_writes_much_may_take_longer() -> None:
+    assert bulk_seconds(0) < bulk_seconds(10_000) < bulk_seconds(1_000_000)

@@ -8,6 +8,7 @@ from typing import Final
 import asyncpg
 import pytest
 
+from schemas.statuses import Priority
 from schemas.values.interviews import TranscriptVariant
 from schemas.values.tags import Tag
 from store import migrate
@@ -16,8 +17,9 @@ from store.database import Database
 from store.questions import presets
 from store.references import interviews, references
 from store.references.interviews import TranscriptIdentity
-from store.runs import attempts, job_control, ledger
-from store.runs.attempts import Audit
+from store.runs import audit, backlog, job_control, ledger, overviews
+from store.runs.audit import Audit
+from store.runs.backlog import Flow
 from store.runs.run_view import run_view
 from store.views.lineage import job_trace
 from store.vocabularies import vocabularies
@@ -66,7 +68,7 @@ async def test_runs_of_the_revision_before_are_readable_and_audit_clean(database
 
     database = Database(database_url, pool_size=1)
     async with database.connection() as connection:
-        assert [await attempts.audit(connection, run_id) for run_id in (1, 2)] == [Audit(6, []), Audit(2, [])]
+        assert [await audit.audit(connection, run_id) for run_id in (1, 2)] == [Audit(6, []), Audit(2, [])]
         view = await run_view(connection, 1)
         trace = await job_trace(connection, 3)
     await database.close()
@@ -242,7 +244,7 @@ async def test_the_postings_of_the_revision_before_are_packed(database_url: str)
         assert [tuple(row) for row in sizes] == [(1, 16384, 16384), (1, 429, 429), (2, 17, 17)]
         sizes = await connection.fetchrow("SELECT count(*) AS rows, max(pg_column_size(b)) FROM posting_block AS b")
         assert sizes["rows"] < 800 and sizes["max"] <= 2032
-        (hits,) = await PostgresChunkSearch(database, k1=0.9, b=0.4).lexical(1, ["zebra"], limit=9, scorer="bm25")
+        (hits,) = await PostgresChunkSearch(database, k1=0.9, b=0.4).lexical([1], ["zebra"], limit=9, scorer="bm25")
         assert [hit.chunk_id for hit in hits] == list(range(1, 7)) + list(range(8, 11))
 
         # What a worker of the version before would do.
@@ -330,3 +332,65 @@ async def test_a_vocabulary_of_before_keeps_its_models_and_tags(database_url: st
     await database.close()
     assert (found.model, found.similarity_digest, found.sentence_model) == ("fasttext", None, None)
     assert (tags, table.tokens) == ([Tag(name="hat", count=5)], ["hat"])
+
+
+async def test_jobs_of_the_revision_before_are_in_the_backlog_unless_a_worker_has_them(database_url: str) -> None:
+    await asyncio.to_thread(migrate.downgrade, database_url, "0023")
+    await execute(
+        database_url,
+        """
+        INSERT INTO run (kind, identity, profile, settings, settings_hash, request, version)
+        VALUES ('tags', 'i', 'demo', '{}', 's', '{}', '0');
+        INSERT INTO job (run_id, ordinal, kind, mode, subject, inputs, status)
+        SELECT 1, n, 'tags', 'candidates', n::text, '{}', status
+        FROM unnest(ARRAY['waiting', 'running', 'interrupted', 'succeeded', 'paused']) WITH ORDINALITY AS s (status, n)
+        """,
+    )
+
+    await asyncio.to_thread(migrate.upgrade, database_url)
+
+    database = Database(database_url, pool_size=1)
+    async with database.connection() as connection:
+        flow = Flow(1, False)
+        assert await backlog.oldest(connection, {}, {flow: 9}) == {flow: [1, 3]}
+        # What older processes do counts too: they know nothing of `sent_at`.
+        await connection.execute("UPDATE job SET status = 'running' WHERE id = 1")
+        await connection.execute("UPDATE job SET status = 'waiting' WHERE id IN (2, 5)")
+        assert await backlog.oldest(connection, {}, {flow: 9}) == {flow: [2, 3, 5]}
+        (run,) = await overviews.overviews(connection)
+    await database.close()
+    assert (run.priority, run.share is not None) == (Priority.NORMAL, True)
+
+
+#: A corpus of the revision before languages: its chunks were read as English by a generated column.
+BEFORE_LANGUAGES: Final = """
+INSERT INTO corpus (id, name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms)
+VALUES (1, 'old', 'b', 'm', 1, true, 0, 0);
+INSERT INTO works (id, corpus_id, title, markdown, content_hash) VALUES (1, 1, 't', '', 'h');
+INSERT INTO chunks (id, work_id, level, content, start_line, end_line, vector_status) VALUES
+    (1, 1, 'H1', 'the leaves', 1, 1, 'no_vec'), (2, 1, 'H1-chunk', 'the drying leaves', 1, 1, 'to_vec');
+"""
+
+
+async def test_corpora_of_the_revision_before_languages_are_english_as_they_were(database_url: str) -> None:
+    await asyncio.to_thread(migrate.downgrade, database_url, "0032")
+    await execute(database_url, BEFORE_LANGUAGES)
+    database = Database(database_url, pool_size=1)
+    words = "SELECT id, content_tsvector::text AS words FROM chunks ORDER BY id"
+    async with database.connection() as connection:
+        before = await connection.fetch(words)
+
+    await asyncio.to_thread(migrate.upgrade, database_url)
+
+    async with database.connection() as connection:
+        assert await connection.fetch(words) == before
+        assert [row["words"] for row in before] == [None, "'dri':2 'leav':3"]
+        assert tuple(await connection.fetchrow("SELECT language, full_text FROM corpus")) == ("english", "english")
+        await connection.execute("UPDATE chunks SET content = 'green leaves' WHERE id = 2")
+        assert (
+            await connection.fetchval("SELECT content_tsvector::text FROM chunks WHERE id = 2") == "'green':1 'leav':2"
+        )
+    await asyncio.to_thread(migrate.downgrade, database_url, "0032")
+    async with database.connection() as connection:
+        assert [row["words"] for row in await connection.fetch(words)] == [None, "'green':1 'leav':2"]
+    await database.close()

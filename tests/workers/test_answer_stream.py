@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.settings.frozen import thaw
+from schemas.settings.process import LLMLimits
 from store.database import Database
 from store.questions.queries import StoredQuery
 from store.runs import answer_pieces, runs, stages
@@ -14,6 +15,7 @@ from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question
 from workers.answer_stream import EVERY_SECONDS, published
 from workers.bindings.queries import generate
+from workers.call_limits import CallLimits
 from workers.frozen_models import FrozenModels
 from workers.ledger_chat import InFlightCalls
 from workers.work import Work
@@ -89,6 +91,7 @@ async def test_the_binding_publishes_what_the_model_writes_and_stores_the_same_a
 
         in_flight_calls = InFlightCalls()
         frozen_models = FrozenModels(database)
+        call_limits = CallLimits(database, LLMLimits())
         model = Writing(lambda call: "By oxygen [S1].")
 
         def chat(self, _: Any) -> ScriptedChat:

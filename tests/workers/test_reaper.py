@@ -1,127 +1,141 @@
-"""The reaper releases stages, sends lost messages again, and never sends too many."""
+"""What the reaper releases and takes back, and never takes back too much."""
 
 import asyncio
 import datetime
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 
-import pytest
-import redis
-
-from stack.ports import free_port
-from stack.valkey import ValkeyServer
-from store.database import Database
-from store.runs import pending_chains, stages
+from store.database import Connection, Database
+from store.runs import backlog, stages
+from store.runs.backlog import Flow, Unclaimed
 from store.runs.runs import StoredRun
-from workers.app import KEY_PREFIX, make_app
-from workers.messages import send
-from workers.reaper import Reaper
+from workers.depths import Depths
+from workers.priorities import NORMAL
+from workers.reaper import LONGEST_WAIT_SECONDS, Reaper, overdue
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
-def make_reaper(database: Database, broker_url: str, *, grace_s: float = 0.1) -> Reaper:
-    return Reaper(make_app(broker_url), database, every_s=0.02, lease_s=0, grace_s=grace_s, max_interruptions=3)
+def make_reaper(database: Database, *, grace_s: float = 0.1) -> Reaper:
+    return Reaper(database, lease_s=0, grace_s=grace_s, max_interruptions=3)
 
 
-@pytest.fixture
-def client(valkey: ValkeyServer) -> Iterator["redis.Redis"]:
-    """The broker, empty."""
-    with redis.Redis.from_url(valkey.url) as client:
-        client.flushdb()
-        yield client
+def holding(count: int = 0) -> Depths:
+    """A broker with so many messages for `extract`."""
+    return Depths({("extract", NORMAL): count}, {"extract": count})
 
 
-def waiting(client: "redis.Redis", queue: str = "extract") -> int:
-    return int(client.llen(f"{KEY_PREFIX}{queue}"))
+def unclaimed(job_id: int = 1, *, waited_s: float, resent: int = 0, is_due_now: bool = False) -> Unclaimed:
+    return Unclaimed(job_id, 1, "extract", resent, is_due_now, waited_s)
 
 
-async def test_a_message_that_was_lost_is_sent_again_once(
-    database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
-) -> None:
-    await store_run("316", "319")
-    reaper = make_reaper(database, valkey.url)
-    await asyncio.sleep(0.12)
-
-    sent = [await reaper.sweep() for _ in range(20)]
-
-    assert (sum(sent), waiting(client)) == (2, 2)
+async def waiting(connection: Connection, stored: StoredRun) -> list[int]:
+    """The jobs of a run that are in the backlog."""
+    found = await backlog.oldest(connection, {}, {Flow(stored.run_id, False): 100})
+    return found.get(Flow(stored.run_id, False), [])
 
 
-async def test_while_the_queue_holds_every_message_nothing_is_sent(
-    database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
-) -> None:
+def test_a_message_is_overdue_after_waits_that_double() -> None:
+    for resent, after_s in enumerate((5, 10, 20, 40)):
+        early, late = (unclaimed(waited_s=after_s + delta, resent=resent) for delta in (-0.1, 0.1))
+        other = unclaimed(2, waited_s=0)
+        assert overdue([early, other], holding(1), grace_s=5) == []
+        assert overdue([late, other], holding(1), grace_s=5) == [1]
+
+
+def test_an_empty_queue_shortens_the_wait_and_a_covering_one_suspends_it() -> None:
+    lost, fresh = unclaimed(1, waited_s=6, resent=3), unclaimed(2, waited_s=1)
+
+    assert overdue([lost, fresh], holding(0), grace_s=5) == [1]
+    assert overdue([lost, fresh], holding(1), grace_s=5) == []
+    assert overdue([unclaimed(waited_s=6)], holding(1), grace_s=5) == []
+    assert overdue([unclaimed(waited_s=LONGEST_WAIT_SECONDS + 1)], holding(1), grace_s=5) == [1]
+
+
+def test_what_waited_for_its_time_is_due_at_once_and_the_oldest_comes_first() -> None:
+    now, lost = unclaimed(1, waited_s=0.1, is_due_now=True), unclaimed(2, waited_s=8)
+
+    assert overdue([now, lost], holding(), grace_s=5) == [2, 1]
+    assert overdue([now, lost], holding(1), grace_s=5) == [1]
+
+
+async def test_a_lost_message_puts_its_job_back_once(database: Database, store_run: StoreRun) -> None:
     stored = await store_run("316", "319")
-    reaper = make_reaper(database, valkey.url)
+    reaper = make_reaper(database)
     async with database.connection() as connection:
-        send(make_app(valkey.url), await pending_chains.pending_chains(connection, stored.job_ids))
-    await asyncio.sleep(0.12)
+        await backlog.mark_sent(connection, dict.fromkeys(stored.job_ids))
+        assert await reaper.take_back(connection, holding()) == []
+        await asyncio.sleep(0.12)
 
-    assert [await reaper.sweep() for _ in range(5)] == [0] * 5
-    assert waiting(client) == 2
+        assert [await reaper.take_back(connection, holding()) for _ in range(3)] == [stored.job_ids, [], []]
+        assert await waiting(connection, stored) == stored.job_ids
 
 
-async def test_the_stage_of_a_silent_worker_is_released_and_sent(
-    database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
-) -> None:
+async def test_a_message_that_follows_a_stored_stage_is_missed_too(database: Database, store_run: StoreRun) -> None:
     stored = await store_run()
     async with database.connection() as connection:
+        await backlog.mark_sent(connection, dict.fromkeys(stored.job_ids))
+        claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
+        assert claim is not None
+        await stages.commit(connection, claim, inputs={}, output={})
+        await asyncio.sleep(0.12)
+
+        assert await make_reaper(database).take_back(connection, holding()) == stored.job_ids
+        assert await waiting(connection, stored) == stored.job_ids
+
+
+async def test_a_job_that_was_put_back_and_is_claimed_leaves_the_backlog(
+    database: Database, store_run: StoreRun
+) -> None:
+    """The message was only late."""
+    stored = await store_run()
+    async with database.connection() as connection:
+        assert await waiting(connection, stored) == stored.job_ids
+
+        assert await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60) is not None
+
+        assert await waiting(connection, stored) == []
+
+
+async def test_the_stage_of_a_silent_worker_is_released(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run()
+    async with database.connection() as connection:
+        await backlog.mark_sent(connection, dict.fromkeys(stored.job_ids))
         await stages.claim(connection, stored.job_ids[0], "extract", "silent worker", 0)
 
-    assert await make_reaper(database, valkey.url).sweep() == 1
+        await make_reaper(database).release(connection)
 
-    async with database.connection() as connection:
+        assert await waiting(connection, stored) == stored.job_ids
         again = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
     assert again is not None
-    assert (again.attempt, again.fence, waiting(client)) == (2, 2, 1)
-
-
-async def test_many_reapers_send_a_message_once(
-    database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
-) -> None:
-    await store_run(*map(str, range(300, 320)))
-    reapers = [make_reaper(database, valkey.url) for _ in range(4)]
-    await asyncio.sleep(0.12)
-
-    sent = await asyncio.gather(*(reaper.sweep() for reaper in reapers))
-
-    assert (sum(sent), waiting(client)) == (20, 20)
-
-
-async def test_a_sweep_without_a_broker_is_repeated(
-    database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
-) -> None:
-    stored = await store_run()
-    async with database.connection() as connection:
-        await stages.claim(connection, stored.job_ids[0], "extract", "silent worker", 0)
-    lost = asyncio.create_task(make_reaper(database, f"redis://127.0.0.1:{free_port()}/0").run())
-    await asyncio.sleep(0.2)
-    lost.cancel()
-
-    assert await make_reaper(database, valkey.url).sweep() == 1
-    assert waiting(client) == 1
+    assert (again.attempt, again.fence) == (2, 2)
 
 
 async def test_work_that_waits_for_a_future_that_was_set_back_is_taken_up(
-    database: Database, store_run: StoreRun, valkey: ValkeyServer, client: "redis.Redis"
+    database: Database, store_run: StoreRun
 ) -> None:
-    sent, held, retried = (await store_run("316", "319", "320")).job_ids
+    later = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=6)
+    stored = await store_run("316", "319", "320")
+    sent, held, retried = stored.job_ids
+    reaper = make_reaper(database)
     async with database.connection() as connection:
+        await backlog.mark_sent(connection, {sent: later, held: None, retried: later})
         await stages.claim(connection, held, "extract", "silent worker", 6 * 3600)
         for job_id, column in ((sent, "enq_at"), (retried, "not_before")):
             await connection.execute(
-                f"UPDATE stage_run SET {column} = now() + interval '6 hours' WHERE job_id = $1 AND stage = 'extract'",
-                job_id,
+                f"UPDATE stage_run SET {column} = $2 WHERE job_id = $1 AND stage = 'extract'", job_id, later
             )
 
-        # That of the silent worker; what was sent counts as sent now, and the retry waits for its time.
-        assert await make_reaper(database, valkey.url).sweep() == 1
+        await reaper.release(connection)
 
+        # That of the silent worker; what was sent counts as sent now, and the retry waits for its time.
+        assert await waiting(connection, stored) == [held]
         now, *times = await connection.fetchrow(
             """
-            SELECT now(), max(lease_until), max(enq_at), max(not_before) FROM stage_run WHERE status <> 'waiting'
+            SELECT now(), (SELECT max(lease_until) FROM stage_run), (SELECT max(enq_at) FROM stage_run),
+                   (SELECT max(not_before) FROM stage_run), (SELECT max(sent_at) FROM job)
             """
         )
-    lease_until, enq_at, not_before = times
+    lease_until, enq_at, not_before, sent_at = times
     assert lease_until is None
     assert enq_at <= now
-    assert not_before - now < datetime.timedelta(seconds=61)
+    assert max(not_before, sent_at) - now < datetime.timedelta(seconds=61)

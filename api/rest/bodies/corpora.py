@@ -8,10 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from api.parameters import Text
 from api.rest.bodies.base import Body, Reply, with_example
+from api.rest.bodies.with_settings import SettingsByName, WithSettings
 from api.work_uploads import base_name
 from schemas.statuses import VectorStatus
+from services.documents import ImportedDocuments
+from services.imports import ImportedFiles
 from services.work_files import WorkFile
-from services.work_imports import ImportedWorks
 from store.corpora.works import ImportOutcome
 
 #: Files of one import; more take further imports.
@@ -19,7 +21,6 @@ MAX_FILES: Final = 200
 
 CorpusName = Annotated[Text, StringConstraints(min_length=1, max_length=1000)]
 FileName = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
-SettingValue = bool | int | float | Annotated[Text, Field(max_length=1000)]
 
 
 class CorpusLine(Reply):
@@ -62,6 +63,11 @@ class CorpusReply(Reply):
     """The most tokens of a chunk with its headings; 0 if chunks are sized by words."""
     reads_tokens: int | None = Field(examples=[256])
     """The most tokens of a text that the embedder reads; null if that is not known."""
+    language: str | None = Field(examples=["english"])
+    """By which its sentences are split; null until the first work is stored."""
+    full_text: str | None = Field(examples=["english"])
+    """The text search configuration of Postgres by which its chunks and the questions to it are read; `simple` has no
+    dictionary."""
     has_vector_index: bool
     """False for a corpus that every search scans whole."""
     works: int = Field(examples=[12])
@@ -106,6 +112,8 @@ class WorkLine(Reply):
     searchable: int = Field(examples=[2])
     created_at: datetime
     updated_at: datetime
+    job_id: int | None = Field(examples=[34])
+    """The newest job about its file; null for a work that went through no stages."""
 
 
 class WorksReply(Reply):
@@ -157,6 +165,7 @@ class WorkReply(Reply):
     editor: str | None = Field(examples=["B. Pot"])
     abstract: str | None = Field(examples=["What happens in the leaf."])
     work_type: str | None = Field(examples=["book"])
+    tags: str | None = Field(examples=["green tea, history"])
     source_path: str | None = Field(examples=["tea.md"])
     content_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
     """SHA-256 of the stored markdown."""
@@ -211,9 +220,11 @@ class WorkBody(Body):
     """Overrides the front matter, as do the next ones."""
     authors: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
     year: Annotated[int, Field(ge=-9999, le=9999)] | None = None
+    tags: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
+    """With commas between."""
 
 
-class ImportBody(Body):
+class ImportBody(WithSettings):
     """Works to import into a corpus, which is made if there is none of this name."""
 
     model_config = with_example(
@@ -229,13 +240,16 @@ class ImportBody(Body):
     chunk_tokens: Annotated[int, Field(ge=0, le=100_000)] | None = None
     """The most tokens of a chunk with its headings, as the embedder counts them; 0 sizes chunks by words. An existing
     corpus keeps its size."""
+    language: Annotated[Text, Field(min_length=1, max_length=50)] | None = Field(default=None, examples=["german"])
+    """The language of a new corpus, fixed then; `auto`, the default, finds it in the works, and `simple` has no
+    dictionary. Another one than that of an existing corpus is refused."""
+    by_stages: bool = False
+    """Take markdown through the stages of a document too; a file that went through them before does so anyway."""
     embed: bool = True
     """False imports only; the next import embeds what waits."""
     profile: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
     """The profile; by default as for `ragq import works` on the machine of the API."""
-    settings: Annotated[dict[Annotated[Text, Field(max_length=100)], SettingValue], Field(max_length=200)] = Field(
-        default={}
-    )
+    settings: SettingsByName = Field(default={})
     """Values by name, as with `--set`. An existing corpus takes the embedder that it was made with."""
 
     @property
@@ -246,13 +260,6 @@ class ImportBody(Body):
             for work in self.works
         ]
 
-    @property
-    def values(self) -> dict[str, str]:
-        """The settings as texts, as --set takes them."""
-        return {
-            name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self.settings.items()
-        }
-
 
 class ImportForm(BaseModel):
     """Files of markdown to import into a corpus, which is made if there is none of this name."""
@@ -260,8 +267,12 @@ class ImportForm(BaseModel):
     model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
 
     corpus: CorpusName
+    language: Annotated[Text, Field(min_length=1, max_length=50)] | None = None
+    """The language of a new corpus, fixed then; by default it is found."""
     files: Annotated[list[UploadFile], Field(min_length=1, max_length=MAX_FILES)]
     """Each ends in .md or .markdown; its name identifies the work: another text of this name replaces it."""
+    by_stages: bool = False
+    """Take markdown through the stages of a document too; a file that went through them before does so anyway."""
     embed: bool = True
     """False imports only; the next import embeds what waits."""
 
@@ -276,6 +287,16 @@ class ImportedFileReply(Reply):
     """The work that has the text."""
 
 
+class DocumentsReply(Reply):
+    """What became of files of other formats than markdown."""
+
+    run_id: int | None = Field(examples=[13])
+    """The run that makes works of them, one job for each file; null when all are unchanged."""
+    jobs: int = Field(examples=[2])
+    unchanged: int = Field(examples=[0])
+    """Files that were imported before as they are."""
+
+
 class ImportReply(Reply):
     """What an import led to."""
 
@@ -287,12 +308,13 @@ class ImportReply(Reply):
     run_id: int | None = Field(examples=[12])
     """The run that embeds them; null when no chunk was left to embed."""
     jobs: int = Field(examples=[1])
-    is_sent: bool
-    """False when the broker is unavailable: the jobs start when it is back."""
+    documents: DocumentsReply | None = None
+    """Null where all files are markdown."""
 
     @classmethod
-    def of(cls, imported: ImportedWorks) -> "ImportReply":
+    def of(cls, files: ImportedFiles) -> "ImportReply":
         """The reply to an import."""
+        imported, documents = files
         submitted = imported.submitted
         return cls(
             corpus_id=imported.corpus.id,
@@ -308,9 +330,18 @@ class ImportReply(Reply):
             waiting=imported.waiting,
             run_id=None if submitted is None else submitted.run_id,
             jobs=0 if submitted is None else submitted.jobs,
-            is_sent=submitted is None or submitted.sent == submitted.due,
+            documents=None if documents is None else _documents(documents),
         )
 
 
+def _documents(converted: ImportedDocuments) -> DocumentsReply:
+    submitted = converted.submitted
+    return DocumentsReply(
+        run_id=None if submitted is None else submitted.run_id,
+        jobs=0 if submitted is None else submitted.jobs,
+        unchanged=converted.unchanged,
+    )
+
+
 def _given(work: WorkBody) -> dict[str, Any]:
-    return {name: value for name in ("title", "authors", "year") if (value := getattr(work, name)) is not None}
+    return {name: value for name in ("title", "authors", "year", "tags") if (value := getattr(work, name)) is not None}

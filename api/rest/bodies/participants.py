@@ -40,7 +40,7 @@ class ParticipantSubmission(Submission):
     participants: Annotated[list[ParticipantId], Field(min_length=1, max_length=10_000)] | None = None
     """These participants instead of a split."""
     modes: Annotated[list[Literal["zero_shot", "few_shot"]], Field(min_length=1, max_length=2)] = Field(
-        default=["zero_shot", "few_shot"]
+        default=["zero_shot", "few_shot"], json_schema_extra={"uniqueItems": True}
     )
     """With or without references, or both, in this order."""
     limit: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None

@@ -7,10 +7,12 @@ from pydantic import Field, StringConstraints, model_validator
 from api.parameters import Text
 from api.rest.bodies.base import Body, with_example
 from api.rest.bodies.rag_queries import Question
+from api.rest.bodies.searched_works import Searched
 from api.rest.bodies.submissions import Submission
 from schemas.settings.preset import is_preset_name
 from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
 from services.questions.submission import QueryRequest
+from stages.queries.query_file import MAX_REFERENCE_CHARS
 
 QueryId = Annotated[Text, StringConstraints(min_length=1, max_length=64)]
 
@@ -21,6 +23,10 @@ class QueryLine(Body):
     id: QueryId
     """1 to 64 letters, digits, dots, colons, hyphens and underscores: it is shown in logs."""
     text: Question = Field(repr=False)
+    reference_answer: Annotated[Text, StringConstraints(min_length=1, max_length=MAX_REFERENCE_CHARS)] | None = Field(
+        default=None, repr=False
+    )
+    """What answers to it are compared with, by an evaluation."""
 
 
 class JudgementLine(Body):
@@ -33,7 +39,7 @@ class JudgementLine(Body):
     """0 and below is judged but not relevant."""
 
 
-class QuerySetSubmission(Submission):
+class QuerySetSubmission(Submission, Searched):
     """What `ragq submit --queries` takes."""
 
     model_config = with_example(
@@ -46,8 +52,6 @@ class QuerySetSubmission(Submission):
     queries: Annotated[list[QueryLine], Field(min_length=1, max_length=10_000)]
     judgements: Annotated[list[JudgementLine], Field(max_length=200_000)] = Field(default=[])
     """To evaluate by; of these questions alone."""
-    corpus: Annotated[Text, Field(min_length=1, max_length=200)] | None = None
-    """By default `default`, or the only corpus there is."""
     config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
     """The preset; by default the default preset. `settings` takes values of the preset too."""
     expand: bool = True
@@ -78,10 +82,14 @@ class QuerySetSubmission(Submission):
         """The request to submit."""
         return QueryRequest(
             queries=QuerySet(
-                queries=tuple(SubmittedQuery(external_id=line.id, text=line.text) for line in self.queries),
+                queries=tuple(
+                    SubmittedQuery(external_id=line.id, text=line.text, reference_answer=line.reference_answer)
+                    for line in self.queries
+                ),
                 judgements=tuple(RelevanceJudgement(**line.model_dump()) for line in self.judgements),
             ),
-            corpus=self.corpus,
+            corpora=self.all_corpora,
+            works=self.work_filter,
             preset=self.config_preset,
             preset_values={name: value for name, value in self.values.items() if is_preset_name(name)},
             expand=self.expand,

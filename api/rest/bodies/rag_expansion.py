@@ -6,9 +6,10 @@ from typing import Annotated, Any, Final
 from pydantic import ConfigDict, Field, model_validator
 
 from api.parameters import Text
-from api.rest.bodies.base import Body, Reply, with_example
+from api.rest.bodies.base import Reply, with_example
 from api.rest.bodies.rag_queries import Question
 from api.rest.bodies.rag_steps import StepDone
+from api.rest.bodies.searched_works import Searched
 
 _QUESTION: Final = "What is working memory?"
 _REPLY: Final = (
@@ -33,7 +34,7 @@ def _only(names: Sequence[str], values: Sequence[str | None]) -> str:
     return given[0]
 
 
-class Asked(Body):
+class Asked(Searched):
     """A question to a corpus."""
 
     model_config = ConfigDict(json_schema_extra=_exactly_one("original_query", "query"))
@@ -41,8 +42,6 @@ class Asked(Body):
     original_query: Question | None = Field(default=None, repr=False)
     query: Question | None = Field(default=None, repr=False)
     """The same as `original_query`; give one of the two."""
-    corpus: Annotated[Text, Field(min_length=1, max_length=200)] | None = Field(default=None, examples=["shelf"])
-    """By default `default`, or the only corpus there is."""
     config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
     """The preset; by default the default preset."""
 

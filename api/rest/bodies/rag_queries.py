@@ -10,6 +10,7 @@ from api.rest.bodies.base import Body, Reply, with_example
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.failures import StageFailure
 from schemas.values.queries import ContextGroup
+from schemas.values.work_filters import WorkFilter
 
 _FILLED: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
 
@@ -37,6 +38,8 @@ LINE_EXAMPLE: Final[dict[str, Any]] = {
     "job_id": 34,
     "job_status": "succeeded",
     "corpus": "default",
+    "corpora": ["default"],
+    "works": {"author": "Leaf", "title": None, "tag": None, "year_from": 2001, "year_to": None},
     "preset": "Balanced",
 }
 
@@ -55,6 +58,7 @@ PASSAGE_EXAMPLE: Final[dict[str, Any]] = {
     "end_line": 42,
     "score": 0.91,
     "heading_chain": ["Memory", "Working memory"],
+    "pages": [12, 13],
 }
 
 
@@ -82,6 +86,11 @@ class QueryItem(Reply):
     """The state of the job that runs its stages. `failed` beside a `status` of `ready`: everything that a prompt needs
     is stored, and the prompt or the answer failed."""
     corpus: str
+    """The first of `corpora`."""
+    corpora: list[str]
+    """The corpora that are searched."""
+    works: WorkFilter
+    """The works of them that are searched; all fields are null where all works are."""
     preset: str | None
 
 
@@ -120,6 +129,8 @@ class RetrievedChunk(Reply):
     entity_boost: float
     intent_boost: float
     final_score: float
+    pages: tuple[int, int] | None
+    """Its first and last page, from 1; None in a work without pages."""
 
 
 class Passage(ContextGroup):
@@ -178,6 +189,7 @@ class PassageChoice(Body):
     """Cannot be changed: passages are lines of their works."""
     score: float | None = None
     heading_chain: list[str] | None = Field(default=None, repr=False)
+    pages: Annotated[list[PassageId], Field(min_length=2, max_length=2)] | None = None
 
 
 class QueryPatch(Body):

@@ -12,9 +12,12 @@ SOURCE_EXAMPLE: Final[dict[str, Any]] = {
     "label": "S1",
     "work_id": 2,
     "title": "Memory",
+    "corpus": "default",
     "chunk_ids": [7, 9],
     "start_line": 40,
     "end_line": 42,
+    "heading_chain": ["Memory", "Working memory"],
+    "pages": [12, 13],
 }
 
 BASIS_EXAMPLE: Final[dict[str, Any]] = {
@@ -29,6 +32,8 @@ BASIS_EXAMPLE: Final[dict[str, Any]] = {
     "consolidated_count": 8,
     "dropped_passages": 0,
     "cut_texts": 0,
+    "corpora": ["default"],
+    "full_text": "english",
 }
 
 _RESULT: Final[dict[str, Any]] = {

@@ -7,11 +7,24 @@ from pydantic import Field, StringConstraints
 
 from api.parameters import Text
 from api.rest.bodies.base import Body, Reply, with_example
-from schemas.statuses import AttemptOutcome, JobStatus
+from api.rest.bodies.forks import FamilyReply
+from schemas.statuses import AttemptOutcome, JobStatus, Priority
 from schemas.values.environments import RunOrigin
 from schemas.values.failures import AttemptError, StageFailure
+from schemas.values.run_limits import Amount, MaxFailures, RunLimitState
 from services.control import Action
 from store.runs.stage_runs import StageRun
+
+
+class ShareReply(Reply):
+    """The place of a run among those that wait for the same workers."""
+
+    position: int = Field(examples=[1])
+    """From 1: by priority, and the oldest first."""
+    runs: int = Field(examples=[2])
+    """Runs that take turns."""
+    share: float = Field(examples=[0.5])
+    """Of the jobs that are started, from 0 to 1."""
 
 
 class RunLine(Reply):
@@ -39,6 +52,9 @@ class RunLine(Reply):
     """Jobs by state; the sum is `jobs`."""
     open_jobs: int = Field(examples=[0])
     """Jobs that are running or will run by themselves."""
+    priority: Priority = Field(examples=["normal"])
+    share: ShareReply | None
+    """Its share of the workers while jobs of it wait to be sent; null otherwise."""
 
 
 class RunsReply(Reply):
@@ -58,7 +74,7 @@ class JobLine(Reply):
     """The id of the subject of the job."""
     status: JobStatus
     note: str | None = Field(repr=False, examples=[None])
-    """The operator's reason for pausing or cancelling it."""
+    """Why it was paused or cancelled: the operator's reason, or the limit of its run."""
     stages: list[StageRun] = Field(examples=[[{"stage": "retrieve", "status": "done", "attempts": 1, "seconds": 0.31}]])
     kept: dict[str, int] = Field(examples=[{"chunks": 9}])
     """References kept by validation: per item, or the `chunks` of a question, or the `tags` of phrases."""
@@ -88,8 +104,16 @@ class RunReply(Reply):
     run: RunLine
     progress: ProgressReply
     jobs: list[JobLine]
+    limits: RunLimitState | None = Field(
+        examples=[
+            {"max_failures": "10%", "max_llm_calls": 500, "max_tokens": None, "llm_calls": 12, "tokens": 5400},
+        ]
+    )
+    """Its limits and what counts towards them; null for a run without any."""
     origin: RunOrigin
     """Where it was submitted and computed: versions, commits, hardware, models and servers."""
+    family: FamilyReply
+    """What it was forked from, and its forks."""
     next_after: int | None = Field(examples=[None])
     """`after` for the next page; null after the last."""
 
@@ -111,6 +135,8 @@ class JobReply(JobLine):
     """Nothing runs by itself: the job has finished, or waits for an action."""
     query_id: int | None = Field(examples=[7])
     """The question that it answers; null for jobs of other kinds."""
+    parent_job_id: int | None = Field(examples=[None])
+    """The job that it was forked from; null for a job of no fork, and when that one is deleted."""
     created_at: datetime
     finished_at: datetime | None
 
@@ -190,6 +216,19 @@ class NoteBody(Body):
     """The reason; shown with the jobs."""
 
 
+class ResumeBody(Body):
+    """The limits that replace those of the run; a field that is absent leaves its limit as it is."""
+
+    model_config = with_example(max_llm_calls=1000)
+
+    max_failures: MaxFailures | None = Field(default=None, examples=["10%"])
+    """A number of jobs, or a percentage of the finished ones. Failures are counted anew."""
+    max_llm_calls: Amount | None = Field(default=None, examples=[1000])
+    """With the calls that the run has paid for."""
+    max_tokens: Amount | None = Field(default=None, examples=[1_000_000])
+    """With the tokens that the run has used."""
+
+
 class RunPatch(Body):
     """Changes of a run. A field that is absent stays as it is; null removes the name or the note."""
 
@@ -201,6 +240,8 @@ class RunPatch(Body):
         default=None, repr=False, examples=["the threshold of the paper"]
     )
     """1 to 2000 characters."""
+    priority: Priority = Field(default=Priority.NORMAL, strict=False, examples=["bulk"])
+    """How often jobs of it that have not started have a turn where several runs wait."""
 
 
 class DeletedRunReply(Reply):
@@ -225,5 +266,3 @@ class ActionReply(Reply):
     action: Action
     job_ids: list[int] = Field(examples=[[34]])
     """The changed jobs."""
-    is_sent: bool
-    """Messages were sent; otherwise the broker is unavailable, and the jobs start by themselves when it is back."""

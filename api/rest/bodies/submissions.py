@@ -5,20 +5,19 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from api.parameters import Text
-from api.rest.bodies.base import Body, Reply
+from api.rest.bodies.base import Reply
+from api.rest.bodies.with_settings import SettingsByName, WithSettings
+from schemas.statuses import Priority
+from schemas.values.run_limits import Amount, MaxFailures, RunLimits
 from services.draws import MAX_SAMPLES, draws
 
-SettingValue = bool | int | float | Annotated[Text, Field(max_length=1000)]
 
-
-class Submission(Body):
+class Submission(WithSettings):
     """How a run is submitted, whatever it works on."""
 
     profile: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
     """The profile; by default as for `ragq submit` on the machine of the API."""
-    settings: Annotated[dict[Annotated[Text, Field(max_length=100)], SettingValue], Field(max_length=200)] = Field(
-        default={}
-    )
+    settings: SettingsByName = Field(default={})
     """Values by name, which override the profile, as with `--set`."""
     always_new: bool = False
     """Store another run even if the same work was submitted before."""
@@ -27,6 +26,16 @@ class Submission(Body):
     how much results vary."""
     fresh: bool = False
     """A draw of its own: answers of other runs are not reused."""
+    priority: Annotated[Priority, Field(strict=False)] | None = None
+    """How often it has a turn where several runs wait; by default interactive for one question or one set of phrases,
+    and normal for others."""
+
+    max_failures: MaxFailures | None = Field(default=None, examples=["10%"])
+    """The run pauses once so many jobs have failed, or that percentage of at least 20 that finished."""
+    max_llm_calls: Amount | None = Field(default=None, examples=[500])
+    """Calls of language models that the run may pay for; a job that needs another one is paused."""
+    max_tokens: Amount | None = Field(default=None, examples=[1_000_000])
+    """Tokens that the run may pay for, and those of the calls in progress then."""
 
     @model_validator(mode="after")
     def _one_choice_of_a_draw(self) -> Self:
@@ -35,11 +44,9 @@ class Submission(Body):
         return self
 
     @property
-    def values(self) -> dict[str, str]:
-        """The settings as texts, as --set takes them."""
-        return {
-            name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self.settings.items()
-        }
+    def limits(self) -> RunLimits:
+        """The limits of the run."""
+        return RunLimits(max_failures=self.max_failures, max_llm_calls=self.max_llm_calls, max_tokens=self.max_tokens)
 
     @property
     def chosen_draw(self) -> int:
@@ -66,8 +73,6 @@ class SubmittedReply(Reply):
     jobs: int = Field(examples=[82])
     resumed: int = Field(examples=[0])
     """Failed jobs of the existing run that continue."""
-    is_sent: bool
-    """Messages were sent; otherwise the broker is unavailable, and the jobs start by themselves when it is back."""
     profile: str = Field(examples=["demo"])
     changed_settings: dict[str, ChangedSettingReply]
     """By name, in the order of the settings."""

@@ -15,7 +15,6 @@ from api.rest.rag.values import ConfigPreset, InQuery, either
 from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
 from schemas.errors import StepSupersededError
-from services.dispatch import enqueue
 from services.questions import answers
 from services.questions.lookup import get_query
 from services.questions.steps import Step, run_stages, take_step
@@ -145,8 +144,6 @@ async def _answer(
         made, is_new = await once(connection, key, make)
     headers = {} if is_new else REPLAYED
     asked = Awaited(query_id, made["run"], made["job"])
-    if is_new:
-        await enqueue(ctx.broker, ctx.database, [asked.job_id])
     answered = None if is_new else await _read(ctx, asked, made["after"])
     if answered is None:
         if pending := await pending_response(ctx, asked, wait, headers=headers):

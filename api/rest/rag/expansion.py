@@ -11,7 +11,6 @@ from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
 from schemas.errors import ExpansionFailedError, StepFailedError, StepSupersededError
 from schemas.values.queries import Expansion, Origin
-from services.dispatch import enqueue
 from services.questions.ask import ask, preview_expansion_prompt, single_query
 from services.questions.submission import QueryRequest
 from services.questions.withdrawal import withdraw
@@ -44,7 +43,8 @@ async def run_expansion(
     """
     request = QueryRequest(
         queries=single_query(body.question),
-        corpus=body.corpus,
+        corpora=body.all_corpora,
+        works=body.work_filter,
         preset=body.config_preset,
         preset_values={} if body.n is None else {"expansion.n": str(body.n)},
         until="expand",
@@ -52,8 +52,6 @@ async def run_expansion(
     )
     async with ctx.database.connection() as connection:
         stored = await ask(connection, request, ctx.run_settings(), key=key)
-    if stored.is_new:
-        await enqueue(ctx.broker, ctx.database, [stored.job_id])
     headers = {} if stored.is_new else REPLAYED
     asked = Awaited(stored.query_id, stored.run_id, stored.job_id)
     expanded = None if stored.is_new else await _read(ctx, asked)
@@ -80,7 +78,8 @@ async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion,
     """Store a question with the reply of an external model. 400 when the reply is invalid: nothing is stored."""
     request = QueryRequest(
         queries=single_query(body.question),
-        corpus=body.corpus,
+        corpora=body.all_corpora,
+        works=body.work_filter,
         preset=body.config_preset,
         expansion_reply=body.reply,
         until="expand",

@@ -12,7 +12,6 @@ from api.rest.rag.choices import places_of
 from api.rest.rag.shown import detail_of, item_of, passages
 from api.rest.strict import StrictRoute
 from schemas.statuses import QueryStatus
-from services.dispatch import enqueue
 from services.questions.edits import UNCHANGED, QueryEdit, edit, stored_context
 from services.questions.lookup import get_query, lock_query
 from store.database import Connection
@@ -74,9 +73,7 @@ async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Ru
             changes.pop("original_query", None)
         choices = body.clean_retrieval_context
         places = UNCHANGED if choices is None else places_of(choices, passages(await stored_context(connection, query)))
-        is_due = await edit(connection, query, QueryEdit(**changes, context=places), run=run)
-    if is_due:
-        await enqueue(ctx.broker, ctx.database, [query.job_id])
+        await edit(connection, query, QueryEdit(**changes, context=places), run=run)
     async with ctx.database.connection() as connection:
         return await _detail(connection, query_id)
 

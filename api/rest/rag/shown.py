@@ -14,7 +14,7 @@ def item_of(line: QueryLine) -> QueryItem:
     values = asdict(line)
     if line.status is QueryStatus.VEC_ERR:
         values["status"] = QueryStatus.NEEDS_EMBEDDINGS
-    return QueryItem(**values, entities_count=line.entities, results_count=line.results)
+    return QueryItem(**values, corpora=line.corpora, entities_count=line.entities, results_count=line.results)
 
 
 def detail_of(view: QueryView) -> QueryDetail:

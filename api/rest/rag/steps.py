@@ -14,7 +14,6 @@ from api.rest.rag.waited import Awaited, pending_response, step_responses
 from api.rest.strict import StrictRoute
 from schemas.errors import StepSupersededError
 from schemas.values.queries import Leg, QueryText
-from services.dispatch import enqueue
 from services.questions.lookup import get_query
 from services.questions.steps import Step, take_step
 from store.questions.query_view import QueryView, query_view
@@ -113,7 +112,6 @@ async def consolidate_context(
 async def _start(ctx: ApiContext, query_id: int, step: Step, *, given: StepValues = _NO_VALUES) -> Awaited:
     async with ctx.database.connection() as connection:
         query = await take_step(connection, await get_query(connection, query_id), step, **given._asdict())
-    await enqueue(ctx.broker, ctx.database, [query.job_id])
     return Awaited(query.id, query.run_id, query.job_id)
 
 

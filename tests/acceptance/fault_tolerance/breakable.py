@@ -158,7 +158,8 @@ class Supervisor:
     ) -> None:
         self._installation = installation
         self._concurrency = concurrency
-        self._environment = environment
+        self.environment = environment
+        """Of workers that are started from now on."""
         self._numbers = itertools.count(1)
         self._ended = threading.Event()
         self.deaths = 0
@@ -183,4 +184,4 @@ class Supervisor:
 
     def _start(self) -> StartedProcess:
         command = worker_command(f"supervised{next(self._numbers)}", STAGES, self._concurrency)
-        return self._installation.start(*command[2:], **self._environment)
+        return self._installation.start(*command[2:], **self.environment)

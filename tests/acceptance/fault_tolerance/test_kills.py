@@ -1,6 +1,7 @@
 """Workers are killed at any point: another continues, and nothing is stored or paid twice."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -182,7 +183,7 @@ def test_a_pool_of_threads_and_one_of_processes_share_a_run(
 ) -> None:
     judge.answer = lambda prompt: ScriptedReply(delay_s=0.3)
     threads = breakable.start_worker(pool="threads", concurrency=1)
-    breakable.start_worker(pool="prefork", concurrency=2, RAGQ_CRASH_AT="before_commit@validate#1")
+    breakable.start_worker(pool="processes", concurrency=2, RAGQ_CRASH_AT="before_commit@validate#1")
     run_id = breakable.submit(*evidence({316: 1, 319: 1, 330: 1}), *judged_by(judge.name))
 
     attempts = breakable.assert_recovered(run_id, jobs=3)
@@ -191,3 +192,22 @@ def test_a_pool_of_threads_and_one_of_processes_share_a_run(
     assert died == [["interrupted", "succeeded"]] * len(died) != []
     pids = breakable.rows("SELECT DISTINCT pid FROM stage_attempt AS a JOIN worker AS w ON w.id = a.worker_id")
     assert threads.pid in {row["pid"] for row in pids}
+
+
+def test_another_worker_dispatches_seconds_after_the_dispatcher_was_killed(
+    breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
+) -> None:
+    workers = [breakable.start_worker() for _ in range(2)]
+    eventually(lambda: any("dispatcher_elected" in worker.output for worker in workers))
+    (killed,) = (worker for worker in workers if "dispatcher_elected" in worker.output)
+    (other,) = (worker for worker in workers if worker is not killed)
+
+    killed.kill()
+    began = time.monotonic()
+    eventually(lambda: "dispatcher_elected" in other.output)
+    took_s = time.monotonic() - began
+
+    run_id = breakable.submit(*evidence({316: 1}), *judged_by(judge.name))
+    breakable.assert_recovered(run_id, jobs=1)
+    # Idle it is less than two seconds; without the election nobody would dispatch at all.
+    assert took_s < 10

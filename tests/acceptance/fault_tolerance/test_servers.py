@@ -39,9 +39,9 @@ def test_a_run_whose_messages_are_lost_in_its_middle_is_finished(
     assert set(judge.calls_per_prompt.values()) == {1}
 
 
-@pytest.mark.parametrize("pool", ["threads", "prefork"])
+@pytest.mark.parametrize("pool", [None, "threads", "processes"])
 def test_a_worker_reconnects_when_the_broker_dies_with_an_unacknowledged_message(
-    breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence, pool: str
+    breakable: BreakableInstallation, servers: Servers, judge: ScriptedModel, evidence: GiveEvidence, pool: str | None
 ) -> None:
     """With kombu 5.7's own transport the worker ends here, 9 times out of 9, with an unrecoverable AttributeError.
 
@@ -73,8 +73,7 @@ def test_a_run_submitted_while_the_broker_is_down_starts_when_it_is_back(
     finally:
         servers.valkey.start()
 
-    assert (submitted.exit_code, submitted.json["due"], submitted.json["sent"]) == (0, 3, 0)
-    assert "The broker cannot be reached: 3 jobs stored, to be sent" in submitted.stderr
+    assert (submitted.exit_code, submitted.json["jobs"]) == (0, 3)
     breakable.assert_recovered(submitted.json["run_id"], jobs=3)
 
 

@@ -146,6 +146,14 @@ async def test_a_refused_file_is_named_and_the_others_are_imported(client: httpx
     assert (await client.get("/corpora")).json()["corpora"][0]["works"] == 2
 
 
+async def test_documents_open_the_run_that_makes_works_of_them(client: httpx.AsyncClient) -> None:
+    reply = await upload(client, ("pot.html", b"<!doctype html><h1>Pot</h1>"), corpus="library")
+
+    assert reply.status_code == 303
+    run = (await client.get(reply.headers["location"], headers={"Accept": "application/json"})).json()["run"]
+    assert (run["kind"], run["jobs"]) == ("work", 1)
+
+
 async def test_every_unusable_file_is_named_and_nothing_is_imported(client: httpx.AsyncClient) -> None:
     await imported(client, tea=TEA)
 
@@ -155,7 +163,7 @@ async def test_every_unusable_file_is_named_and_nothing_is_imported(client: http
     assert reply.status_code == 422
     assert "Nothing was imported" in words(reply)
     assert "latin.md: byte 5 is not UTF-8; save it as UTF-8." in words(reply)
-    assert "a.pdf: is no markdown; convert it first" in words(reply)
+    assert "a.pdf: it is named as pdf and is none" in words(reply)
     assert (await client.get("/corpora")).json()["corpora"][0]["works"] == 1
 
 

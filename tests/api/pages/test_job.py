@@ -157,7 +157,7 @@ async def test_a_job_is_retried_from_its_page(client: httpx.AsyncClient, ctx: Ap
     page = await see(client, f"/jobs/{shown.failed}")
     reply = await send(client, page, f"/jobs/{shown.failed}/retry")
     assert reply.status_code == 303
-    assert reply.headers["location"] == f"/jobs/{shown.failed}?action=retry&jobs=1&sent=true"
+    assert reply.headers["location"] == f"/jobs/{shown.failed}?action=retry&jobs=1"
     async with ctx.database.connection() as connection:
         job = await jobs.job(connection, shown.failed)
     assert job is not None

@@ -8,8 +8,10 @@ import pytest
 
 from api.context import ApiContext
 from schemas.statuses import JobStatus
+from schemas.values.run_limits import RunLimits
 from stack.environment import this_environment
-from store.runs import environments, job_control, overviews, run_models
+from store.runs import environments, job_control, overviews, put_off, run_limits, run_models, stages
+from store.runs.llm_permits import WaitReason
 from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run, question_run
 from tests.api.pages.html import form, forms, see, send, words
 from tests.fakes.chat import served
@@ -116,7 +118,7 @@ async def test_a_failed_job_is_retried_from_the_page_of_its_run(
     page = await see(client, f"/runs/{shown.run_id}")
     reply = await send(client, page, f"/jobs/{shown.failed}/retry")
     assert reply.status_code == 303
-    assert reply.headers["location"] == f"/runs/{shown.run_id}?action=retry&jobs=1&sent=true"
+    assert reply.headers["location"] == f"/runs/{shown.run_id}?action=retry&jobs=1"
     assert await _states(ctx, shown) == {
         JobStatus.RUNNING: 1,
         JobStatus.SUCCEEDED: 2,
@@ -145,8 +147,46 @@ async def test_paused_jobs_are_resumed(client: httpx.AsyncClient, ctx: ApiContex
         await job_control.hold(connection, JobStatus.PAUSED, None, run_id=shown.run_id)
     page = await see(client, f"/runs/{shown.run_id}")
     reply = await send(client, page, f"/runs/{shown.run_id}/resume")
-    assert reply.headers["location"].endswith("?action=resume&jobs=2&sent=true")
+    assert reply.headers["location"].endswith("?action=resume&jobs=2")
     assert JobStatus.PAUSED not in await _states(ctx, shown)
+
+
+async def test_a_run_over_its_budget_is_resumed_with_another(
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
+) -> None:
+    async with ctx.database.connection() as connection:
+        await run_limits.keep(connection, shown.run_id, RunLimits(max_llm_calls=5))
+        await job_control.hold(connection, JobStatus.PAUSED, "5 calls are used", run_id=shown.run_id)
+    page = await see(client, f"/runs/{shown.run_id}")
+    assert "of 5 language model calls" in words(page)
+    assert "Resume with these limits" in words(page)
+
+    wrong = await send(client, page, f"/runs/{shown.run_id}/resume", max_llm_calls="many")
+    assert wrong.status_code == 409
+    await send(client, page, f"/runs/{shown.run_id}/resume", max_llm_calls="50")
+
+    async with ctx.database.connection() as connection:
+        limits = await run_limits.find(connection, shown.run_id)
+    assert limits is not None
+    assert (limits.max_llm_calls, limits.max_tokens) == (50, None)
+    assert JobStatus.PAUSED not in await _states(ctx, shown)
+
+
+async def test_what_a_stage_waits_for_is_shown_with_its_run_and_its_job(
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
+) -> None:
+    async with ctx.database.connection() as connection:
+        (stage,) = await connection.fetch(
+            "SELECT job_id, stage FROM stage_run WHERE job_id = $1 AND status = 'ready'", shown.waiting
+        )
+        claim = await stages.claim(connection, stage["job_id"], stage["stage"], "worker", 60)
+        assert claim is not None
+        await put_off.wait(connection, claim, server="http://gpu/v1", reason=WaitReason.REFUSED, wait_s=600, refusals=1)
+    why = "after a refusal of http://gpu/v1, which takes no call until then (429 or 503)"
+    assert why in words(await see(client, f"/runs/{shown.run_id}"))
+    assert why in words(await see(client, f"/jobs/{shown.waiting}"))
+    (waiting,) = [one for one in (await client.get(f"/jobs/{shown.waiting}")).json()["stages"] if one["waits_until"]]
+    assert waiting["waits_for"] in why
 
 
 async def test_only_what_changes_something_is_offered(

@@ -101,3 +101,21 @@ async def test_an_invalid_form_shows_its_errors_and_keeps_the_input(
     if "settings" in values:
         assert f"\n{values['settings']}</textarea>" in reply.text
     assert await submitted(ctx) == []
+
+
+async def test_limits_are_given_in_the_form_and_shown_with_the_run(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    shown = await see(client, ADDRESS)
+
+    await send(client, shown, ADDRESS, **ZERO_SHOT, max_failures="10 %", max_llm_calls="5 000", max_tokens="")
+
+    (run,) = await submitted(ctx)
+    assert "stops at 10% failed jobs; 0 of 5000 language model calls" in words(await see(client, f"/runs/{run.id}"))
+
+
+async def test_a_limit_that_is_none_is_shown_beside_its_field(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    reply = await send(client, await see(client, ADDRESS), ADDRESS, **ZERO_SHOT, max_llm_calls="a few")
+
+    assert reply.status_code == 422
+    assert "Write a number of calls from 1." in words(reply)
+    assert 'value="a few"' in reply.text
+    assert await submitted(ctx) == []

@@ -44,7 +44,7 @@ async def test_texts_are_imported_and_a_run_embeds_them(client: httpx.AsyncClien
     made = await imported(client)
 
     assert [(file["file_name"], file["outcome"]) for file in made["files"]] == [("tea.md", "new"), ("pot.md", "new")]
-    assert (made["waiting"], made["jobs"], made["is_sent"]) == (3, 1, True)
+    assert (made["waiting"], made["jobs"]) == (3, 1)
     async with ctx.database.connection() as connection:
         run = await overviews.overview(connection, made["run_id"])
     assert run is not None
@@ -133,12 +133,24 @@ async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported
     assert slug(reply) == (422, "works-unusable")
     assert [(error["where"], error["message"].split(";")[0]) for error in reply.json()["errors"]] == [
         ("file 2", "byte 5 is not UTF-8"),
-        ("file 3", "is no markdown"),
+        ("file 3", "it is named as pdf and is none"),
         ("file 4", "holds no text."),
         ("file 5", "Line 3: the front matter is not YAML without aliases"),
     ]
     assert "secret" not in reply.text
     assert (await client.get("/corpora")).json()["corpora"] == []
+
+
+async def test_files_of_other_formats_become_jobs_of_a_run(client: httpx.AsyncClient) -> None:
+    page = ("pot.html", b"<!doctype html><h1>Pot</h1><p>It is hot.")
+    reply = await send_files(client, ("tea.md", TEA.encode()), page, ("mug.txt", b"A mug."))
+    made = reply.json()
+
+    assert (reply.status_code, [file["file_name"] for file in made["files"]]) == (201, ["tea.md"])
+    assert (made["documents"]["jobs"], made["documents"]["unchanged"]) == (2, 0)
+    run = (await client.get(f"/runs/{made['documents']['run_id']}")).json()
+    assert (run["run"]["kind"], [job["mode"] for job in run["jobs"]]) == ("work", ["document", "document"])
+    assert slug(await send_files(client, page, embed="false")) == (409, "refused")
 
 
 @pytest.mark.parametrize("line", [r'title: "a\0b"', r'authors: "\ud800"', "year: 99999999999"])
@@ -318,3 +330,19 @@ async def test_the_original_client_reads_works_and_their_text(client: httpx.Asyn
     assert content == {"work_id": tea, "work_title": "Tea", "filename": "tea.md", "content": TEA}
     assert (await client.get("/corpus/stats", params={"corpus": "other"})).json()["total_works"] == 1
     assert slug(await client.get("/corpus/work/99/content")) == (404, "work-missing")
+
+
+async def test_a_language_is_chosen_or_found_and_then_fixed(client: httpx.AsyncClient) -> None:
+    german = "# Tee\n\nDie Blätter werden im Frühjahr gepflückt und dann getrocknet.\n"
+    body = {"works": [{"file_name": "tee.md", "markdown": german, "tags": "Tee, Ernte"}], "embed": False}
+
+    found = await client.post("/corpora/works", json=body | {"corpus": "found"})
+    chosen = await client.post("/corpora/works", json=body | {"corpus": "chosen", "language": "pl"})
+    refused = await client.post("/corpora/works", json=body | {"corpus": "chosen", "language": "german"})
+    unknown = await client.post("/corpora/works", json=body | {"corpus": "other", "language": "germn"})
+
+    shown = [(await client.get(f"/corpora/{made.json()['corpus_id']}")).json() for made in (found, chosen)]
+    assert [(one["language"], one["full_text"]) for one in shown] == [("german", "german"), ("polish", "simple")]
+    work = (await client.get(f"/works/{found.json()['files'][0]['work_id']}")).json()
+    assert work["tags"] == "Tee, Ernte"
+    assert "has the language polish" in refused.text and "Did you mean 'german'?" in unknown.text

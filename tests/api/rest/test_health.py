@@ -64,6 +64,15 @@ async def test_another_revision_is_not_ready(app: FastAPI, ctx: ApiContext, work
     assert (reply.status_code, reply.json()["parts"]["migrations"]) == (503, "other_revision")
 
 
+async def test_a_newer_revision_is_ready_so_that_an_upgrade_needs_no_stop(
+    app: FastAPI, ctx: ApiContext, worker: None
+) -> None:
+    async with ctx.database.connection() as connection:
+        await connection.execute("UPDATE alembic_version SET version_num = '9999'")
+
+    assert (await ask(app)).status_code == 200
+
+
 @pytest.mark.parametrize("broker_url", ["redis://127.0.0.1:1/0", "amqp://127.0.0.1:1//"])
 async def test_an_unavailable_broker_is_not_ready(ctx: ApiContext, worker: None, broker_url: str) -> None:
     reply = await ask(make_app(replace(ctx, broker=make_broker(broker_url))))

@@ -1,5 +1,6 @@
 """Metrics for Prometheus, against rows."""
 
+import asyncio
 from collections.abc import Mapping
 
 import httpx
@@ -12,6 +13,7 @@ from schemas.values.chat import ChatCall, ChatReply, Message
 from stack.environment import this_environment
 from store.database import Connection
 from store.runs import ledger, runs, stages, workers
+from store.runs.queue_figures import QueueFigures, queue_figures
 from store.runs.runs import StoredRun
 from tests.fakes.chat import served
 from tests.store.conftest import new_run
@@ -25,7 +27,7 @@ Figures = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 @pytest.fixture
 def metrics(ctx: ApiContext) -> Metrics:
     """Metrics without a cache."""
-    return Metrics(ctx.database, kept_s=0)
+    return Metrics(ctx.database, kept_s=0, kept_times=0)
 
 
 @pytest.fixture
@@ -233,3 +235,20 @@ async def test_the_database_is_read_once_in_ten_seconds(client: httpx.AsyncClien
 
     assert figure(parsed((await client.get("/metrics")).content), "ragq_queue_depth", stage="extract") == 0
     assert figure(first, "ragq_queue_depth", stage="extract") == 0
+
+
+async def test_a_database_that_takes_long_to_count_is_read_less_often(
+    ctx: ApiContext, stored: StoredRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings = []
+
+    async def slow(connection: Connection) -> QueueFigures:
+        readings.append(1)
+        await asyncio.sleep(0.1)
+        return await queue_figures(connection)
+
+    monkeypatch.setattr("api.metrics.queue_figures", slow)
+    rare, often = Metrics(ctx.database, kept_s=0, kept_times=10_000), Metrics(ctx.database, kept_s=0, kept_times=0)
+    for one in (rare, rare, often, often):
+        await one.text()
+    assert len(readings) == 3

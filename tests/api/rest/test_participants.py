@@ -42,7 +42,7 @@ async def test_a_split_is_submitted(client: httpx.AsyncClient, ctx: ApiContext) 
 
     made = reply.json()
     assert (reply.status_code, reply.headers["location"]) == (201, f"/runs/{made['run_id']}")
-    assert (made["is_new"], made["jobs"], made["profile"], made["is_sent"]) == (True, 2, "paper", True)
+    assert (made["is_new"], made["jobs"], made["profile"]) == (True, 2, "paper")
     assert made["changed_settings"] == {
         "MODEL_TEMPERATURE": {"value": 0.5, "profile": 0.0, "source": "option"},
         "CONSISTENCY_ENABLED": {"value": True, "profile": False, "source": "option"},
@@ -130,3 +130,33 @@ async def test_what_the_command_refuses_is_refused(
     assert reply.status_code == status
     assert words in reply.text
     assert (await client.get("/runs")).json()["runs"] == []
+
+
+async def test_a_submission_has_limits_that_a_resume_replaces(client: httpx.AsyncClient) -> None:
+    limits = {"max_failures": "10%", "max_llm_calls": 20, "max_tokens": 5000}
+    run_id = (await submit(client, SPLIT | limits)).json()["run_id"]
+
+    assert (await client.get(f"/runs/{run_id}")).json()["limits"] == limits | {"llm_calls": 0, "tokens": 0}
+    assert (await client.post(f"/runs/{run_id}/pause")).status_code == 200
+    resumed = await client.post(f"/runs/{run_id}/resume", json={"max_llm_calls": 40, "max_failures": "3"})
+    assert (resumed.status_code, len(resumed.json()["job_ids"])) == (200, 3)
+    after = (await client.get(f"/runs/{run_id}")).json()["limits"]
+    assert after == limits | {"max_llm_calls": 40, "max_failures": "3", "llm_calls": 0, "tokens": 0}
+    # No job is paused any more, and the limits change all the same.
+    assert (await client.post(f"/runs/{run_id}/resume", json={"max_tokens": 9000})).json()["job_ids"] == []
+    assert (await client.post(f"/runs/{run_id}/resume")).status_code == 409
+
+
+@pytest.mark.parametrize(
+    "limits", [{"max_failures": "0"}, {"max_failures": "101%"}, {"max_failures": 5}, {"max_llm_calls": 0}]
+)
+async def test_a_limit_that_is_none_is_refused(client: httpx.AsyncClient, limits: dict[str, Any]) -> None:
+    assert (await submit(client, SPLIT | limits)).status_code == 422
+
+
+async def test_the_same_work_with_other_limits_is_the_same_run_with_these(client: httpx.AsyncClient) -> None:
+    first = (await submit(client, SPLIT)).json()["run_id"]
+    again = (await submit(client, SPLIT | {"max_tokens": 5000})).json()
+
+    assert (again["run_id"], again["is_new"]) == (first, False)
+    assert (await client.get(f"/runs/{first}")).json()["limits"]["max_tokens"] == 5000

@@ -114,7 +114,7 @@ async def test_a_failed_run_is_retried_once(client: httpx.AsyncClient, ctx: ApiC
     retried = await client.post(f"/runs/{stored.run_id}/retry")
     again = await client.post(f"/runs/{stored.run_id}/retry")
 
-    assert retried.json() == {"action": "retry", "job_ids": [stored.job_ids[1]], "is_sent": True}
+    assert retried.json() == {"action": "retry", "job_ids": [stored.job_ids[1]]}
     assert (again.status_code, again.json()["type"]) == (409, "urn:ragq:problem:no-job-in-state")
 
 
@@ -160,6 +160,9 @@ async def test_a_run_is_named_annotated_and_found_by_its_words(client: httpx.Asy
     assert (taken.status_code, taken.json()["type"]) == (409, "urn:ragq:problem:run-name-taken")
     assert (invalid.status_code, invalid.json()["type"]) == (422, "urn:ragq:problem:run-value-unusable")
     assert (await client.patch(f"/runs/{first}", json={"title": "x"})).status_code == 422
+    assert named.json()["priority"] == "normal"
+    assert (await client.patch(f"/runs/{first}", json={"priority": "bulk"})).json()["priority"] == "bulk"
+    assert (await client.patch(f"/runs/{first}", json={"priority": None})).status_code == 422
     assert (await client.patch("/runs/99", json={"name": "x"})).status_code == 404
     for words, found in (("baseline", [first]), (f"r{second}", [second]), ("paper-test waiting", [second, first])):
         listed = (await client.get("/runs", params={"search": words})).json()["runs"]

@@ -73,3 +73,12 @@ async def test_an_empty_body_is_no_body(client: httpx.AsyncClient, body: bytes) 
 
 async def test_a_monitor_may_add_parameters(client: httpx.AsyncClient) -> None:
     assert (await client.get("/healthz", params={NAME: "1"})).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/runs", "/runs/compare", "/rag", "/corpora", "/presets"])
+async def test_a_page_refuses_unknown_parameters(client: httpx.AsyncClient, path: str) -> None:
+    response = await client.get(path, params={NAME: "1"}, headers={"accept": "text/html"})
+
+    assert response.status_code == 422
+    assert response.headers["content-type"].startswith("text/html")
+    assert NAME in response.text

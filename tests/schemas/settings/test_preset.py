@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.chains import stages_of
+from schemas.chains import first_reader, stages_of
 from schemas.errors import Refused
-from schemas.settings.preset import ORIGINAL, PRESET_SETTINGS, Preset, preset_name, preset_of, stage_of
+from schemas.settings.preset import ORIGINAL, PRESET_SETTINGS, Preset, preset_name, preset_of
 from schemas.settings.run import RunSettings
 
 DEFAULTS_OF_THE_SEED = {
@@ -59,7 +59,7 @@ def test_the_values_of_the_original_are_those_of_the_seed() -> None:
 
 
 def test_every_value_belongs_to_a_stage_of_the_chain() -> None:
-    assert {stage_of(name) for name in PRESET_SETTINGS} <= set(stages_of("query", "answer"))
+    assert {first_reader("query", "answer", name) for name in PRESET_SETTINGS} <= set(stages_of("query", "answer"))
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [(name, *ends) for name, ends in RANGES_OF_THE_SEED.items()])

@@ -1,3 +1,4 @@
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -100,10 +101,20 @@ def test_a_misspelt_name_of_the_process_is_refused_and_one_of_a_run_is_not() -> 
         ({}, 4),
         ({"OLLAMA_HOST": "gpu"}, 20),
         ({"RAGQ_OPENAI_BASE_URL": "http://gpu/v1"}, 20),
-        ({"OLLAMA_HOST": "gpu", "RAGQ_LLM_CONCURRENCY": "2"}, 2),
+        ({"OLLAMA_HOST": "gpu", "RAGQ_LLM_CONCURRENCY": "2"}, 3),
     ],
 )
 def test_a_server_of_language_models_is_given_more_stages_than_the_embedded_one(
     environment: dict[str, str], expected: int
 ) -> None:
-    assert ProcessSettings.from_environment(environment).llm_concurrency == expected
+    assert ProcessSettings.from_environment(environment).llm_stages == expected
+
+
+def test_ages_are_written_with_their_unit_and_results_outlive_what_led_to_them() -> None:
+    settings = ProcessSettings.from_environment({"RAGQ_PURGE_OLDER_THAN": "26w"})
+    assert settings.retention == (timedelta(days=182), None)
+    assert problems({"RAGQ_PURGE_OLDER_THAN": "90"}) == [
+        "RAGQ_PURGE_OLDER_THAN is '90' (environment); allowed is a number of hours, days or weeks: 12h, 90d, 26w."
+    ]
+    (problem,) = problems({"RAGQ_PURGE_OLDER_THAN": "90d", "RAGQ_PURGE_KEEP_RESULTS_OLDER_THAN": "91d"})
+    assert problem.startswith("RAGQ_PURGE_KEEP_RESULTS_OLDER_THAN=91d is not less than RAGQ_PURGE_OLDER_THAN=90d")

@@ -57,6 +57,11 @@ DEFAULTS_OF_THE_SEEDS = {
     "PSQ_SKIP_FASTTEXT_FOR_EXACT_ALIAS": True,
 }
 DEFAULTS_OF_RAGQ = {
+    "RAGQ_DOCUMENT_CHUNK_TOKENS": -1,
+    "RAGQ_DOCUMENT_MAX_TOKENS": 0,
+    "RAGQ_DOCUMENT_MODEL": "",
+    "RAGQ_REPAIR_BY": "rules",
+    "RAGQ_SELECT_BY": "rules",
     "PYDANTIC_AI_TIMEOUT_SECONDS": 0.0,
     "RAGQ_PROMPT_FORMAT": "xml",
     "QUANTITATIVE_EVIDENCE_EXTRACTOR": "llm",
@@ -214,7 +219,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "1b6fa5b4ffa34b456cdf45b51f1066d79c924bf069471143ab3b57e66e0699e3"
+    assert settings_hash(RunSettings()) == "72c6d25edcac30e18dc8508cce2c42024c240c0c9a8c6631fa283b39ece1aa55"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 

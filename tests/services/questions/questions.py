@@ -32,7 +32,8 @@ from services.questions.lookup import get_query
 from services.questions.submission import QueryRequest
 from store.database import Connection
 from store.questions.queries import StoredQuery
-from store.runs import attempts, stages
+from store.runs import audit, stages
+from store.runs.links import Flaw
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
 NOTHING_SET: Final[Mapping[str, str]] = MappingProxyType({})
@@ -60,7 +61,8 @@ CONTEXT = ConsolidatedContext(
             start_line=place,
             end_line=place,
             score=1 / place,
-            heading_chain=(),
+            heading_chain=("Colour",) if place == 2 else (),
+            pages=(12, 13) if place == 2 else None,
         )
         for place in (1, 2, 3)
     ),
@@ -133,7 +135,7 @@ def settings(environment: Mapping[str, str] = NOTHING_SET) -> EffectiveSettings:
 
 def request(text: str = "Why is tea dark?", **wanted: Any) -> QueryRequest:
     """A question to the corpus of these tests."""
-    return QueryRequest(queries=single_query(text), corpus="small", **wanted)
+    return QueryRequest(queries=single_query(text), corpora=("small",), **wanted)
 
 
 async def store_small_corpus(connection: Connection) -> None:
@@ -178,9 +180,9 @@ async def job_status(connection: Connection, job_id: int) -> str:
     return status
 
 
-async def flaws(connection: Connection) -> list[attempts.Flaw]:
+async def flaws(connection: Connection) -> list[Flaw]:
     """The flaws that an audit of every run finds."""
-    found: list[attempts.Flaw] = []
+    found: list[Flaw] = []
     for row in await connection.fetch("SELECT id FROM run ORDER BY id"):
-        found += (await attempts.audit(connection, row["id"])).flaws
+        found += (await audit.audit(connection, row["id"])).flaws
     return found

@@ -503,7 +503,7 @@ async def test_a_question_of_a_set_keeps_the_preset_of_its_set(database: Databas
     asked = QuerySet(queries=tuple(SubmittedQuery(external_id=f"q{n}", text=text) for n, text in enumerate(texts, 1)))
     async with database.connection() as connection:
         await store_small_corpus(connection)
-        planned = await plan_queries(connection, QueryRequest(queries=asked, corpus="small"), settings())
+        planned = await plan_queries(connection, QueryRequest(queries=asked, corpora=("small",)), settings())
         stored = await store_run(connection, planned)
         await preset_wide(connection)
         query = await queries.of_job(connection, stored.job_ids[0])

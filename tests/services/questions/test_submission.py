@@ -12,7 +12,7 @@ from tests.store.small_corpora import SearchableChunk, store_corpus
 
 BY_TOKENS = QueryRequest(
     queries=QuerySet(queries=(SubmittedQuery(external_id="1", text="Why?"),)),
-    corpus="small",
+    corpora=("small",),
     preset_values={"reranking.ranker": "late-interaction"},
 )
 

@@ -15,7 +15,7 @@ def of(markdown: str, **given: Any) -> Bibliography:
 
 
 def test_front_matter_is_read_and_its_other_keys_are_passed_over() -> None:
-    markdown = "---\ntitle: Green tea\nauthors: [A. Leaf, B. Pot]\nyear: 2019\nisbn: 0306406152\ntags: x\n---\n# Tea\n"
+    markdown = "---\ntitle: Green tea\nauthors: [A. Leaf, B. Pot]\nyear: 2019\nisbn: 0306406152\nmood: x\n---\n# Tea\n"
 
     assert of(markdown) == Bibliography(title="Green tea", authors="A. Leaf, B. Pot", year=2019, isbn="0306406152")
 

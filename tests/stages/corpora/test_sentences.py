@@ -56,3 +56,18 @@ def test_a_very_long_paragraph_is_split_into_all_its_sentences() -> None:
 
     assert " ".join(found) == text
     assert sum(sentence.endswith("leaves.") for sentence in found) == 2_000
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("english", ["Er kam am 3.", "Mai.", "Dann ging er."]),
+        ("german", ["Er kam am 3. Mai.", "Dann ging er."]),
+        ("polish", ["Er kam am 3.", "Mai.", "Dann ging er."]),
+        ("simple", ["Er kam am 3.", "Mai.", "Dann ging er."]),
+    ],
+)
+def test_sentences_end_as_the_language_ends_them(language: str, expected: list[str]) -> None:
+    found = sentences(block("Er kam am 3. Mai. Dann ging er."), measure=Words(), most=300, language=language)
+
+    assert [sentence.text for sentence in found] == expected

@@ -25,6 +25,7 @@ from schemas.values.queries import (
 from stages.queries.augment import NO_CONTEXT, augment_prompt
 from stages.queries.expand import no_expansion
 from stages.queries.templates import TemplateTag, default_template
+from stages.queries.works import WorkName
 from stages.texts.fence import fenced, visible
 from tests.stages.queries.builders import by_id, chunk, reranked
 
@@ -72,7 +73,7 @@ def augment(
         expansion or no_expansion(),
         context,
         retrieved,
-        titles=titles or {1: "Tea", 2: "Bridges"},
+        names={id_: WorkName(title, "library") for id_, title in (titles or {1: "Tea", 2: "Bridges"}).items()},
         parents=parents or {},
         template=template,
         template_version=4,
@@ -94,10 +95,37 @@ def test_b5_blocks_carry_label_title_headings_and_lines_each_in_its_fence() -> N
         available=2,
         top_n=5,
         sources=(
-            Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=3, end_line=9),
-            Source(label="S2", work_id=2, title="Bridges", chunk_ids=(8,), start_line=3, end_line=9),
+            Source(
+                label="S1",
+                work_id=1,
+                title="Tea",
+                corpus="library",
+                chunk_ids=(1,),
+                start_line=3,
+                end_line=9,
+                heading_chain=("Colour", "Black"),
+            ),
+            Source(label="S2", work_id=2, title="Bridges", corpus="library", chunk_ids=(8,), start_line=3, end_line=9),
         ),
     )
+
+
+def test_a_source_names_its_section_and_the_pages_of_a_document() -> None:
+    paged = group("## Black\n\nLeaves darken.", chain=("Colour",)).model_copy(update={"pages": (12, 13)})
+
+    augmented = augment(consolidated(paged))
+
+    (source,) = augmented.sources
+    assert (source.heading_chain, source.pages) == (("Colour", "Black"), (12, 13))
+    assert (
+        "[S1] Source: Tea > Colour | (work_id=1, start-line=3, end-line=9, start-page=12, end-page=13)\nText:"
+    ) in augmented.prompt
+
+
+def test_retrieved_chunks_bring_their_pages_to_the_prompt() -> None:
+    found = reranked(chunk(1, "better")).model_copy(update={"pages": (4, 4)})
+
+    assert [source.pages for source in augment(None, retrieved=[found]).sources] == [(4, 4)]
 
 
 def test_b5_the_first_top_n_are_shown_and_all_are_counted() -> None:

@@ -78,6 +78,16 @@ def test_b4_chunks_that_cover_half_of_their_parent_are_replaced_by_it() -> None:
     )
 
 
+def test_a_passage_has_the_pages_of_all_its_lines() -> None:
+    paged = {1: WORKS[1]._replace(page_lines=[1, 12, 19, 21])}
+
+    context = consolidate(
+        part(1, 11, 13, parent_id=91, score=0.5), part(2, 19, 20, parent_id=91, score=0.7), works=paged
+    )
+
+    assert [(group.start_line, group.end_line, group.pages) for group in context.groups] == [(11, 20, (1, 3))]
+
+
 def test_b4_chunks_that_cover_less_than_half_are_not_replaced() -> None:
     assert spans(consolidate(part(1, 11, 14, parent_id=91))) == [((1,), 11, 14)]
 

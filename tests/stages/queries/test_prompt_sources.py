@@ -5,10 +5,11 @@ from hypothesis import strategies as st
 
 from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, ContextGroup, Expansion, Origin
 from stages.queries.prompt_sources import SourceText, source_texts
+from stages.queries.works import WorkName
 from tests.stages.at_defaults import augment_prompt
 
 
-def augmented(*contents: str, query: str = "How?") -> AugmentedPrompt:
+def augmented(*contents: str, query: str = "How?", pages: tuple[int, int] | None = None) -> AugmentedPrompt:
     groups = tuple(
         ContextGroup(
             chunk_ids=(place,),
@@ -19,6 +20,7 @@ def augmented(*contents: str, query: str = "How?") -> AugmentedPrompt:
             end_line=place,
             score=1.0,
             heading_chain=("Leaves",),
+            pages=pages,
         )
         for place, content in enumerate(contents, start=1)
     )
@@ -27,7 +29,7 @@ def augmented(*contents: str, query: str = "How?") -> AugmentedPrompt:
         Expansion(origin=Origin.NONE),
         ConsolidatedContext(original_count=len(groups), consolidated_count=len(groups), groups=groups),
         (),
-        titles={7: "Tea"},
+        names={7: WorkName("Tea", "library")},
         parents={},
         template="{user_question}\n\n{context_blocks}\n\nAnswer.",
         template_version=1,
@@ -41,6 +43,12 @@ def test_every_source_of_a_prompt_is_found_with_its_headings() -> None:
         "S1": SourceText("Tea > Leaves", "Green leaves."),
         "S2": SourceText("Tea > Leaves", "Black\n\nleaves."),
     }
+
+
+def test_a_source_of_a_document_with_pages_is_found() -> None:
+    prompt = augmented("Green leaves.", pages=(3, 4))
+
+    assert source_texts(prompt.prompt, prompt.sources)["S1"].text == "Green leaves."
 
 
 def test_a_passage_that_looks_like_the_next_block_does_not_take_its_place() -> None:

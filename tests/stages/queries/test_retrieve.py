@@ -23,16 +23,26 @@ class CountingSearch:
 
     asked: list[tuple[object, ...]] = field(default_factory=list)
 
-    async def dense(self, corpus_id: int, vectors: Vectors, *, limit: int) -> list[list[Hit]]:
-        self.asked.append(("dense", corpus_id, len(vectors), limit))
+    async def dense(
+        self, corpora: Sequence[int], vectors: Vectors, *, limit: int, among: Sequence[int] | None = None
+    ) -> list[list[Hit]]:
+        self.asked.append(("dense", *corpora, len(vectors), limit))
         return [_hits(1, limit) for _ in vectors]
 
-    async def lexical(self, corpus_id: int, texts: Sequence[str], *, limit: int, scorer: str) -> list[list[Hit]]:
-        self.asked.append(("lexical", corpus_id, tuple(texts), limit, scorer))
+    async def lexical(
+        self,
+        corpora: Sequence[int],
+        texts: Sequence[str],
+        *,
+        limit: int,
+        scorer: str,
+        among: Sequence[int] | None = None,
+    ) -> list[list[Hit]]:
+        self.asked.append(("lexical", *corpora, tuple(texts), limit, scorer))
         return [_hits(101, limit) for _ in texts]
 
     async def lexical_scores(
-        self, corpus_id: int, text: str, chunk_ids: Sequence[int], *, scorer: str
+        self, corpora: Sequence[int], text: str, chunk_ids: Sequence[int], *, scorer: str
     ) -> dict[int, float]:
         raise AssertionError("The stage asks for lists.")
 
@@ -42,7 +52,7 @@ def _hits(first: int, limit: int) -> list[Hit]:
 
 
 async def retrieve(search: CountingSearch, **options: Any) -> RetrievedChunks:
-    return await retrieve_chunks("Why?", EXPANSION, EMBEDDED, VECTORS, search=search, corpus_id=5, **options)
+    return await retrieve_chunks("Why?", EXPANSION, EMBEDDED, VECTORS, search=search, corpora=[5], **options)
 
 
 async def test_each_leg_is_asked_once_with_the_defaults_of_the_seed() -> None:

@@ -23,7 +23,7 @@ from stages.corpora.lines import lines_of
 from stages.queries.embed import embed_query
 from stages.queries.rankers.score_fusion import ScoreFusion
 from stages.queries.templates import TemplateTag, default_template
-from stages.queries.works import WorkText
+from stages.queries.works import WorkName, WorkText
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.chunk_search import InMemoryChunkSearch
 from tests.fakes.embedder import FakeEmbedder
@@ -115,8 +115,8 @@ async def run(chat: ScriptedChat) -> Outputs:
     embedded, rows = await embed_query(
         QUESTION, expansion, embedder=FakeEmbedder(direction), dimension=2, digest="", timeout_s=9
     )
-    retrieved = stored(await retrieve_chunks(QUESTION, expansion, stored(embedded), rows, search=search, corpus_id=5))
-    lexical_scores = await search.lexical_scores(5, QUESTION, sorted(searchable), scorer="bm25")
+    retrieved = stored(await retrieve_chunks(QUESTION, expansion, stored(embedded), rows, search=search, corpora=[5]))
+    lexical_scores = await search.lexical_scores([5], QUESTION, sorted(searchable), scorer="bm25")
     reranked = stored(
         await rerank_chunks(
             QUESTION,
@@ -147,7 +147,7 @@ async def run(chat: ScriptedChat) -> Outputs:
             expansion,
             consolidated,
             validated.chunks,
-            titles={1: "On Tea"},
+            names={1: WorkName("On Tea", "library")},
             parents=all_chunks,
             template=templates[TemplateTag.RAG_AUGMENTATION],
             template_version=1,

@@ -12,7 +12,7 @@ def test_a_line_is_a_list_an_object_or_phrases_with_commas() -> None:
     found = parse_phrase_sets(data, file="p")
 
     assert found.problems == ()
-    assert found.value == (
+    assert tuple(found.value) == (
         PhraseSet(id="1", phrases=("big shirt", "hat")),
         PhraseSet(id="2", phrases=("red, or blue",)),
         PhraseSet(id="q-7", phrases=("coat",), context_tags=("winter",)),
@@ -20,7 +20,7 @@ def test_a_line_is_a_list_an_object_or_phrases_with_commas() -> None:
 
 
 def test_no_phrase_is_a_set_too() -> None:
-    assert parse_phrase_sets(b"[]\n", file="p").value == (PhraseSet(id="1", phrases=()),)
+    assert tuple(parse_phrase_sets(b"[]\n", file="p").value) == (PhraseSet(id="1", phrases=()),)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,22 @@ def test_what_is_wrong_is_reported_with_its_line_and_without_its_words(line: str
 
     assert (problem.line, problem.found) == (2, found)
     assert "secret" not in str(problem)
+
+
+def test_a_set_has_the_context_tags_of_the_request_after_its_own() -> None:
+    data = b'hat\n{"phrases": ["coat"], "context_tags": ["winter"]}\n'
+
+    found = parse_phrase_sets(data, file="p", context_tags=("wool",)).value
+
+    assert [one.context_tags for one in found] == [("wool",), ("winter", "wool")]
+
+
+def test_sets_are_read_again_whenever_they_are_asked_for() -> None:
+    found = parse_phrase_sets(b"hat\ncoat\n", file="p").value
+
+    assert len(found) == 2
+    assert list(found) == list(found)
+    assert next(iter(found)) is not next(iter(found))
 
 
 def test_a_given_id_differs_from_the_numbers_too() -> None:

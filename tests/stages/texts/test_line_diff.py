@@ -44,10 +44,11 @@ def test_equal_lines_far_from_a_change_are_counted() -> None:
 
 def test_very_long_texts_are_compared_at_once() -> None:
     old = "\n".join(f"{n % 7} {n % 11}" for n in range(20_000))
-    started = time.perf_counter()
+    started = time.process_time()
 
     (hunk,) = line_diff(old, old + "\nend")
     (line,) = line_diff("a b " * 20_000, "b c " * 20_000)
 
     assert (len(hunk.lines), len(line.lines)) == (40_001, 2)
-    assert time.perf_counter() - started < 5
+    # A comparison of every pair of lines or words would take many minutes.
+    assert time.process_time() - started < 20

@@ -62,7 +62,7 @@ async def test_bm25_is_the_formula_to_the_last_digit(database: Database, k1: flo
         counted = {chunk.id: await lexemes(connection, chunk.content) for chunk in chunks}
         wanted = [formula(counted, await lexemes(connection, text), k1=k1, b=b) for text in asked]
 
-    found = await PostgresChunkSearch(database, k1=k1, b=b).lexical(corpus, asked, limit=1000, scorer="bm25")
+    found = await PostgresChunkSearch(database, k1=k1, b=b).lexical([corpus], asked, limit=1000, scorer="bm25")
 
     for hits, scores in zip(found, wanted, strict=True):
         assert {hit.chunk_id: pytest.approx(hit.score, abs=1e-9) for hit in hits} == scores
@@ -80,8 +80,8 @@ async def test_a_withdrawn_work_leaves_the_statistics_of_the_others(database: Da
             await withdraw(connection, await connection.fetchval("SELECT work_id FROM chunks WHERE id = 1001"))
     search = PostgresChunkSearch(database, k1=0.9, b=0.4)
 
-    (expected,) = await search.lexical(alone, asked, limit=100, scorer="bm25")
-    (found,) = await search.lexical(corpus, asked, limit=100, scorer="bm25")
+    (expected,) = await search.lexical([alone], asked, limit=100, scorer="bm25")
+    (found,) = await search.lexical([corpus], asked, limit=100, scorer="bm25")
 
     assert found == [Hit(chunk_id=hit.chunk_id - 2000, score=hit.score) for hit in expected]
 
@@ -95,14 +95,14 @@ async def test_bm25_has_every_bit_of_the_formula_in_sql_whatever_was_withdrawn_a
         for number in (3, 7):
             async with connection.transaction():
                 await withdraw(connection, await connection.fetchval("SELECT min(id) + $1 FROM works", number))
-        before = await PostgresChunkSearch(database, k1=1.2, b=0.4).lexical(corpus, asked, limit=1000, scorer="bm25")
+        before = await PostgresChunkSearch(database, k1=1.2, b=0.4).lexical([corpus], asked, limit=1000, scorer="bm25")
         wanted = [await in_sql(connection, corpus, text, 1.2, 0.4) for text in asked]
         await merging.merge(connection, corpus)
         segments = await connection.fetchval("SELECT count(*) FROM posting_segment")
     search = PostgresChunkSearch(database, k1=1.2, b=0.4)
 
-    found = await search.lexical(corpus, asked, limit=1000, scorer="bm25")
-    best = await search.lexical(corpus, asked, limit=7, scorer="bm25")
+    found = await search.lexical([corpus], asked, limit=1000, scorer="bm25")
+    best = await search.lexical([corpus], asked, limit=7, scorer="bm25")
 
     assert found == before == wanted
     assert best == [hits[:7] for hits in wanted]
@@ -166,7 +166,7 @@ async def test_bm25_reads_the_blocks_of_its_terms_alone(database: Database) -> N
         await store_corpus(connection, [SearchableChunk(9000, " ".join(words), EAST)], name="other")
         await connection.execute("VACUUM ANALYZE posting_block, posting_segment")
         statement = f"EXPLAIN (FORMAT JSON) {bm25.READ}"
-        plan = json.loads(await connection.fetchval(statement, corpus, ["ginra", "ginmi"]))
+        plan = json.loads(await connection.fetchval(statement, [corpus], ["ginra", "ginmi"]))
 
     scans = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "posting_block"]
     assert {scan["Index Name"] for scan in scans} == {"posting_block_pkey"}
@@ -177,14 +177,14 @@ async def test_the_scores_of_chosen_chunks_are_those_of_the_search(database: Dat
     async with database.connection() as connection:
         corpus = await store_corpus(connection, texts(200))
     search = PostgresChunkSearch(database, k1=0.9, b=0.4)
-    (hits,) = await search.lexical(corpus, ["stolu walmi"], limit=200, scorer=scorer)
+    (hits,) = await search.lexical([corpus], ["stolu walmi"], limit=200, scorer=scorer)
     chosen = {hit.chunk_id: hit.score for hit in hits[1::2]}
     unmatched = next(number for number in range(1, 201) if number not in {hit.chunk_id for hit in hits})
 
-    scores = await search.lexical_scores(corpus, "stolu walmi", [*chosen, unmatched, 999], scorer=scorer)
+    scores = await search.lexical_scores([corpus], "stolu walmi", [*chosen, unmatched, 999], scorer=scorer)
 
     assert scores == chosen
-    assert await search.lexical_scores(corpus, "stolu walmi", [], scorer=scorer) == {}
+    assert await search.lexical_scores([corpus], "stolu walmi", [], scorer=scorer) == {}
 
 
 def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
@@ -200,10 +200,10 @@ async def test_the_vector_index_finds_what_the_exact_scan_finds(database: Databa
     async with database.connection() as connection:
         corpus = await store_corpus(connection, [SearchableChunk(n, "tea", row) for n, row in enumerate(rows, start=1)])
         search = PostgresChunkSearch(database, k1=0.9, b=0.4)
-        exact = await search.dense(corpus, queries, limit=limit)
+        exact = await search.dense([corpus], queries, limit=limit)
 
         built = await build_index(connection, corpus)
-        found = await search.dense(corpus, queries, limit=limit)
+        found = await search.dense([corpus], queries, limit=limit)
 
         assert built
         assert await find_index(connection, corpus) == (64, True)
@@ -241,5 +241,5 @@ async def test_the_vector_index_of_one_corpus_serves_no_other(database: Database
         await build_index(connection, second)
     search = PostgresChunkSearch(database, k1=0.9, b=0.4)
 
-    assert [[hit.chunk_id for hit in hits] for hits in await search.dense(first, EAST[None], limit=2)] == [[1, 2]]
-    assert [len(hits) for hits in await search.dense(second, np.ones((1, 3), dtype=np.float32), limit=5)] == [1]
+    assert [[hit.chunk_id for hit in hits] for hits in await search.dense([first], EAST[None], limit=2)] == [[1, 2]]
+    assert [len(hits) for hits in await search.dense([second], np.ones((1, 3), dtype=np.float32), limit=5)] == [1]

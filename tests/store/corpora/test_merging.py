@@ -129,7 +129,7 @@ async def test_imports_replaced_works_searches_and_merges_side_by_side_lose_noth
     async def ask() -> int:
         searches = 0
         while not is_done.is_set():
-            (hits,) = await search.lexical(corpus.id, ["tea bridge clock"], limit=1000, scorer="bm25")
+            (hits,) = await search.lexical([corpus.id], ["tea bridge clock"], limit=1000, scorer="bm25")
             assert len({hit.chunk_id for hit in hits}) == len(hits)
             searches += 1
         return searches

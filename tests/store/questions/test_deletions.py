@@ -19,7 +19,7 @@ from services.questions.submission import QueryRequest, plan_queries
 from store.database import Connection, Database
 from store.questions import deletions, presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, ledger, overviews, stages
+from store.runs import audit, ledger, overviews, stages
 from tests.fakes.chat import served
 from tests.services.questions.questions import (
     OUTPUTS,
@@ -156,7 +156,7 @@ async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_w
             queries=tuple(SubmittedQuery(external_id=name, text=text) for name, text in texts.items()),
             judgements=(RelevanceJudgement(query_id="q1", document="tea", relevance=1),),
         ),
-        corpus="small",
+        corpora=("small",),
     )
     async with database.connection() as connection:
         await store_small_corpus(connection)
@@ -173,7 +173,7 @@ async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_w
         assert await marked(connection) == []
         overview = await overviews.overview(connection, stored.run_id)
         assert overview is not None and overview.jobs == 1
-        assert (await attempts.audit(connection, stored.run_id)) == (2, [])
+        assert (await audit.audit(connection, stored.run_id)) == (2, [], 0)
         again = await store_run(connection, planned)
         assert (again.is_new, len(again.job_ids)) == (True, 2)
 

@@ -35,7 +35,7 @@ async def kept(connection: Connection, *texts: str) -> tuple[StoredRun, int]:
     run = NewRun(kind="query", profile="demo", settings={}, settings_hash="s" * 64, request={}, version="0", jobs=jobs)
     stored = await runs.store(connection, run, always_new=True)
     judgements = [RelevanceJudgement(query_id="q1", document="tea", relevance=2)]
-    await queries.keep(connection, stored.run_id, corpus_id, asked, judgements)
+    await queries.keep(connection, stored.run_id, [corpus_id], asked, judgements)
     return stored, corpus_id
 
 

@@ -9,9 +9,10 @@ from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.statuses import JobStatus
 from schemas.values.failures import AttemptError
 from store.database import Connection, Database
-from store.references import index_runs, references
+from store.references import due_publications, index_runs, references
 from store.references.references import StoredIndex
-from store.runs import job_control, overviews, runs, stages
+from store.runs import backlog, job_control, overviews, runs, stages
+from store.runs.backlog import Flow
 from store.runs.overviews import RunOverview
 from store.runs.stages import Claim
 from store.views.run_state import run_state
@@ -93,27 +94,27 @@ async def test_a_job_that_succeeds_last_publishes_without_those_that_failed(data
             "chunk_skip_reason_counts": {"embedding_nan": 2},
         }
         assert [person.participant_id for person in await references.content(connection, index.id)] == [313, 321]
-        assert not await index_runs.is_publication_due(connection, run_id)
+        assert not await due_publications.is_publication_due(connection, run_id)
 
 
 async def test_when_the_last_job_fails_another_publishes_again(database: Database) -> None:
     async with database.connection() as connection:
         run_id, (good, bad) = await planned(connection, 304, 313)
         await succeed(connection, run_id, good)
-        assert not await index_runs.is_publication_due(connection, run_id)
+        assert not await due_publications.is_publication_due(connection, run_id)
         assert await index_runs.publish_again(connection) == []
         await fail(connection, bad)
-        assert await index_runs.is_publication_due(connection, run_id)
+        assert await due_publications.is_publication_due(connection, run_id)
         assert await references.current(connection) == []
 
         assert await index_runs.publish_again(connection) == [good]
         assert await index_runs.publish_again(connection) == []
-        assert await stages.overdue(connection, grace_s=60, empty_queues=[], covered_queues=[]) == [good]
+        assert await backlog.oldest(connection, {}, {Flow(run_id, False): 9}) == {Flow(run_id, False): [good]}
         assert await publish(connection, run_id, good)
 
         index = await the_index(connection)
         assert (index.participants, (index.partial or {})["skipped_participants"]) == (1, [313])
-        assert not await index_runs.is_publication_due(connection, run_id)
+        assert not await due_publications.is_publication_due(connection, run_id)
 
 
 async def test_without_permission_nothing_is_due(database: Database) -> None:
@@ -122,7 +123,7 @@ async def test_without_permission_nothing_is_due(database: Database) -> None:
         await fail(connection, bad)
         assert not await succeed(connection, run_id, good)
 
-        assert not await index_runs.is_publication_due(connection, run_id)
+        assert not await due_publications.is_publication_due(connection, run_id)
         assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
 
         await index_runs.allow_partial(connection, run_id)
@@ -163,7 +164,7 @@ async def test_a_cancelled_run_publishes_nothing(database: Database) -> None:
         await fail(connection, bad)
         await job_control.hold(connection, JobStatus.CANCELLED, None, job_id=cancelled)
 
-        assert not await index_runs.is_publication_due(connection, run_id)
+        assert not await due_publications.is_publication_due(connection, run_id)
         assert await index_runs.publish_again(connection) == []
 
 
@@ -172,7 +173,7 @@ async def test_a_run_whose_every_job_fails_publishes_nothing(database: Database)
         run_id, (bad,) = await planned(connection, 304)
         await fail(connection, bad)
 
-        assert not await index_runs.is_publication_due(connection, run_id)
+        assert not await due_publications.is_publication_due(connection, run_id)
 
 
 async def test_a_failed_publish_waits_for_a_manual_retry(database: Database) -> None:
@@ -191,7 +192,7 @@ async def test_a_failed_publish_waits_for_a_manual_retry(database: Database) -> 
             await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
         await stages.fail(connection, claim, NAN, inputs={})
 
-        assert not await index_runs.is_publication_due(connection, run_id)
+        assert not await due_publications.is_publication_due(connection, run_id)
         assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
 
 

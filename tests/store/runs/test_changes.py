@@ -144,7 +144,8 @@ async def test_a_notification_holds_ids_alone(
     async with changes.subscribe() as subscription, database.connection() as other:
         await listening(subscription)
         stored = await store_run("316", "319", "330")
-        await job_control.hold(other, JobStatus.CANCELLED, "never notified", run_id=stored.run_id)
+        for job_id in stored.job_ids:
+            await job_control.hold(other, JobStatus.PAUSED, "never notified", job_id=job_id)
         await other.execute(LAST_WORD)
         payloads = []
         while (payload := await heard.get()) != END:

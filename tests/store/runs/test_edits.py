@@ -10,7 +10,7 @@ import pytest
 from schemas.errors import Refused, StageRunningError
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
-from store.runs import attempts, edits, job_control, jobs, pending_chains, stages
+from store.runs import attempts, audit, edits, job_control, jobs, pending_chains, stages
 from store.runs.runs import StoredRun
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
@@ -52,7 +52,7 @@ async def test_a_set_output_replaces_the_computed_one_and_later_stages_run_again
         await complete_stages(connection, job_id, "embed", "score")
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
         assert len(await attempts.history(connection, job_id, "extract")) == 2
-        assert (await attempts.audit(connection, stored.run_id)).flaws == []
+        assert (await audit.audit(connection, stored.run_id)).flaws == []
 
 
 async def test_an_edit_continues_a_paused_job(database: Database, store_run: StoreRun) -> None:
@@ -191,7 +191,7 @@ async def test_a_removed_stage_that_is_added_again_continues_its_numbers_and_fen
         assert await stages.commit(connection, lost, inputs={}, output={"by": "lost"}) is None
         assert await stages.commit(connection, again, inputs={}, output={"by": "again"}) is not None
         assert await outputs(connection, job_id, "embed") == [{"by": "again"}]
-        assert (await attempts.audit(connection, stored.run_id)).flaws == []
+        assert (await audit.audit(connection, stored.run_id)).flaws == []
 
 
 async def test_what_another_job_stored_is_carried_over_with_its_vectors(
@@ -211,7 +211,7 @@ async def test_what_another_job_stored_is_carried_over_with_its_vectors(
         assert (await attempts.vectors(connection, copy.attempt_id)).tolist() == vectors.tolist()
         (attempt,) = await attempts.history(connection, new.job_ids[0])
         assert attempt.inputs == {"by": "manual", "from": {"job": old.job_ids[0], "attempt": 1}}
-        assert (await attempts.audit(connection, new.run_id)).flaws == []
+        assert (await audit.audit(connection, new.run_id)).flaws == []
 
 
 async def test_two_concurrent_appends_to_a_chain_are_serialised(database: Database, store_run: StoreRun) -> None:
@@ -247,4 +247,4 @@ async def test_editors_and_workers_never_deadlock(database: Database, store_run:
     await asyncio.gather(work(), work(), edit(), edit())
 
     async with database.connection() as connection:
-        assert (await attempts.audit(connection, stored.run_id)).flaws == []
+        assert (await audit.audit(connection, stored.run_id)).flaws == []

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import pytest
 
 from store.database import Connection, Database
+from store.runs import stage_times as times_module
 from store.runs import stages
 from store.runs.runs import StoredRun
 from store.runs.stage_times import Progress, progress, stage_times
@@ -78,6 +79,42 @@ async def test_a_stage_that_takes_longer_than_the_others_is_not_about_to_end(
         )
 
         assert (await progress(connection, stored.run_id)).seconds_left == pytest.approx(10, abs=1)
+
+
+async def test_of_a_large_run_jobs_are_counted_and_their_pace_is_that_of_the_last_minutes(
+    database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = await store_run("1", "2", "3", "4", "5", stages=("extract", "score"))
+    monkeypatch.setattr(times_module, "_LARGE_JOBS", 4)
+    async with database.connection() as connection:
+        before = await progress(connection, stored.run_id)
+        for job_id, ended in zip(stored.job_ids, (40, 20), strict=False):
+            await take(connection, job_id, "extract", committing({"quotes": {}}))
+            await take(connection, job_id, "score", committing({}))
+            await connection.execute(
+                "UPDATE job SET finished_at = now() - $2 * interval '1 second' WHERE id = $1", job_id, ended
+            )
+        await take(connection, stored.job_ids[2], "extract", committing({"quotes": {}}))
+        after = await progress(connection, stored.run_id)
+
+    assert before == Progress(0, 10, None)
+    assert (after.done, after.stages) == (4, 10)
+    # Two jobs in 40 seconds, and three to go.
+    assert after.seconds_left == pytest.approx(60, abs=2)
+
+
+async def test_of_a_large_run_some_jobs_are_timed(
+    database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = await store_run(*map(str, range(6)), stages=("extract",))
+    async with database.connection() as connection:
+        for job_id in stored.job_ids:
+            await take(connection, job_id, "extract", committing({"quotes": {}}))
+        monkeypatch.setattr(times_module, "_LARGE_JOBS", 5)
+        monkeypatch.setattr(times_module, "SAMPLED_JOBS", 3)
+        (extract,) = await stage_times(connection, stored.run_id)
+
+    assert extract.attempts == 3
 
 
 async def _took(

@@ -9,7 +9,8 @@ import pytest
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.failures import AttemptError
 from store.database import Connection, Database
-from store.runs import attempts, job_control, overviews, pending_chains, stages
+from store.runs import attempts, backlog, job_control, overviews, pending_chains, stages
+from store.runs.backlog import Flow
 from store.runs.runs import StoredRun
 from store.runs.stages import Claim, Committed
 
@@ -147,9 +148,11 @@ async def test_an_automatic_retry_waits_in_the_database(database: Database, stor
         await stages.fail(connection, await claimed(connection, job_id), FAILURE, inputs={}, retry_in_s=0.2)
 
         assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
-        assert await overdue(connection) == []
+        (chain,) = await pending_chains.pending_chains(connection, [job_id])
+        assert (await in_backlog(connection, job_id), chain.not_before is not None) == (True, True)
         await asyncio.sleep(0.25)
-        assert await overdue(connection) == [job_id]
+        (chain,) = await pending_chains.pending_chains(connection, [job_id])
+        assert chain.not_before is None
         assert (await claimed(connection, job_id)).retries == 1
 
 
@@ -181,7 +184,7 @@ async def test_a_stage_that_its_worker_gives_back_is_due_and_never_poisoned(
         found = await stages.look(connection, job_id, "extract")
         assert found is not None
         assert (found.status, found.interruptions) == (StageStatus.READY, 0)
-        assert await overdue(connection) == [job_id]
+        assert await in_backlog(connection, job_id)
         assert {(one.outcome, one.error_type) for one in await attempts.history(connection, job_id)} == {
             ("interrupted", "WorkerStopped")
         }
@@ -217,7 +220,7 @@ async def test_a_lease_is_renewed_although_another_is_being_committed(database: 
         async with connection.transaction():
             await stages.commit(connection, claims[0], inputs={}, output={})
 
-            await asyncio.wait_for(stages.renew(heart, "worker", claims, 60), timeout=5)
+            await asyncio.wait_for(stages.renew(heart, "worker", claims, 60), timeout=60)
 
             assert await stages.expire(heart, max_interruptions=3) == []
 
@@ -231,17 +234,6 @@ async def test_an_interrupted_stage_can_be_postponed(database: Database, store_r
 
         assert await stages.claim(connection, job_id, "extract", "worker", 60, interrupted_below=1) is None
         assert await stages.claim(connection, job_id, "extract", "worker", 60, interrupted_below=2) is not None
-
-
-async def test_ready_rows_are_counted_where_a_message_is_due(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run("316", "319", "330", "334")
-    _waiting, paused, retried, running = stored.job_ids
-    async with database.connection() as connection:
-        await job_control.hold(connection, JobStatus.PAUSED, None, job_id=paused)
-        await stages.fail(connection, await claimed(connection, retried), FAILURE, inputs={}, retry_in_s=60)
-        await stages.commit(connection, await claimed(connection, running), inputs={}, output={})
-
-        assert await stages.ready_counts(connection) == {"extract": 1, "embed": 1}
 
 
 async def test_a_done_stage_forwards_only_when_the_next_message_may_be_missing(
@@ -260,36 +252,11 @@ async def test_a_done_stage_forwards_only_when_the_next_message_may_be_missing(
         assert await stages.forward(connection, job_id, "extract", redelivered=True, grace_s=0) is None
 
 
-async def overdue(connection: Connection, grace_s: float = 60, **queues: list[str]) -> list[int]:
-    return await stages.overdue(
-        connection,
-        grace_s=grace_s,
-        empty_queues=queues.get("empty", []),
-        covered_queues=queues.get("covered", []),
-    )
-
-
-async def test_a_message_is_sent_again_after_waits_that_double(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run()
-    async with database.connection() as connection:
-        await asyncio.sleep(0.12)
-        assert await overdue(connection, grace_s=0.1) == stored.job_ids
-        await asyncio.sleep(0.12)
-        assert await overdue(connection, grace_s=0.1) == []
-        await asyncio.sleep(0.1)
-        assert await overdue(connection, grace_s=0.1) == stored.job_ids
-
-
-async def test_an_empty_queue_shortens_the_wait_and_a_covering_one_suspends_it(
-    database: Database, store_run: StoreRun
-) -> None:
-    stored = await store_run()
-    async with database.connection() as connection:
-        await asyncio.sleep(0.12)
-        assert await overdue(connection, grace_s=0.1, covered=["extract"]) == []
-        assert await overdue(connection, grace_s=0.1) == stored.job_ids
-        await asyncio.sleep(0.12)
-        assert await overdue(connection, grace_s=0.1, empty=["extract"]) == stored.job_ids
+async def in_backlog(connection: Connection, job_id: int) -> bool:
+    """Whether a job is to be sent."""
+    run_id = await connection.fetchval("SELECT run_id FROM job WHERE id = $1", job_id)
+    found = await backlog.oldest(connection, {}, {Flow(run_id, False): 100})
+    return job_id in found.get(Flow(run_id, False), [])
 
 
 @pytest.mark.parametrize("status", [JobStatus.PAUSED, JobStatus.CANCELLED])
@@ -301,7 +268,7 @@ async def test_a_paused_job_is_not_claimed_and_not_sent(
         await job_control.hold(connection, status, "why", run_id=stored.run_id)
 
         assert await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60) is None
-        assert await overdue(connection, grace_s=0) == []
+        assert not await in_backlog(connection, stored.job_ids[0])
         assert await job_states(connection, stored.run_id) == {status: 1}
 
 

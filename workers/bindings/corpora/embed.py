@@ -1,5 +1,7 @@
 """Stage `embed` of a corpus: a batch of chunks in one call."""
 
+from collections.abc import Sequence
+
 from schemas.values.corpora import CorpusChunk, EmbeddedBatch
 from stages.corpora.embed import embed_chunks
 from stages.corpora.embed_tokens import embed_chunk_tokens
@@ -13,12 +15,16 @@ from workers.work import Result, Work
 
 
 async def run(work: Work) -> Result[EmbeddedBatch]:
+    """Embed the chunks that the job was submitted with."""
+    return await embed(work, work.claim.inputs["chunk_ids"])
+
+
+async def embed(work: Work, asked: Sequence[int]) -> Result[EmbeddedBatch]:
     """The chunks that are still there; those of works that were replaced meanwhile are counted and left.
 
     Where the corpus keeps vectors of tokens they are stored at once: they are too many to be handed on.
     """
     corpus_id: int = work.claim.inputs["corpus_id"]
-    asked: list[int] = work.claim.inputs["chunk_ids"]
     corpus = await work.database.with_retry(lambda connection: corpora.corpus(connection, corpus_id))
     found = await work.database.with_retry(lambda connection: chunks.by_ids(connection, asked))
     left = [found[chunk_id] for chunk_id in asked if chunk_id in found]

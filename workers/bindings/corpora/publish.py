@@ -16,7 +16,9 @@ async def run(work: Work) -> Result[PublishedBatch]:
     corpus = await work.database.with_retry(lambda connection: corpora.corpus(connection, corpus_id))
     if corpus.searchable_chunks + len(batch.chunk_ids) >= work.settings.ragq.hnsw_from_chunks:
         # Beside the batches that come meanwhile, this one too: what they add goes into the index as it is built.
-        await work.database.with_retry(lambda connection: vector_index.build_index(connection, corpus_id))
+        await work.database.with_retry(
+            lambda connection: vector_index.build_index(connection, corpus_id), in_session=True
+        )
 
     await work.database.with_retry(lambda connection: merging.merge(connection, corpus_id))
 

@@ -2,15 +2,14 @@
 
 from schemas.values.queries import EmbeddedQuery, Expansion
 from stages.queries.embed import embed_query
-from store.corpora import corpora
-from workers.bindings.queries.reading import question
+from workers.bindings.queries.reading import number_formats, question, searched_corpora
 from workers.work import Result, Work
 
 
 async def run(work: Work) -> Result[EmbeddedQuery]:
-    """By the model that the corpus was embedded by."""
+    """By the model that the corpora were embedded by."""
     query = await question(work)
-    corpus = await work.database.with_retry(lambda connection: corpora.corpus(connection, query.corpus_id))
+    searched = await searched_corpora(work, query)
     embedder = work.reusing_embedder(work.settings.embedding.dimension)
     embedded, vectors = await embed_query(
         query.original_query,
@@ -18,7 +17,7 @@ async def run(work: Work) -> Result[EmbeddedQuery]:
         embedder=embedder,
         dimension=work.settings.embedding.dimension,
         digest=work.claim.inputs["model_digest"],
-        dtypes=corpus.model_dtypes,
+        dtypes=number_formats(searched),
         timeout_s=work.settings.embedding.query_embed_timeout_seconds,
     )
     return Result(embedded, vectors, texts=embedder.texts)

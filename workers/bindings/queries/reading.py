@@ -1,11 +1,15 @@
 """What the stages of a query job read beside the outputs of earlier stages. All of it is noted as input."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from schemas.errors import InputChangedError, NothingRelevantError
 from stages.queries.templates import TemplateTag
+from store.corpora import corpora
 from store.corpora.chunk_search import PostgresChunkSearch
+from store.corpora.corpora import StoredCorpus
+from store.database import Connection
 from store.questions import queries, templates
 from store.questions.queries import StoredQuery
 from store.questions.templates import StoredTemplate
@@ -20,6 +24,20 @@ async def question(work: Work) -> StoredQuery:
         raise InputChangedError(f"The question of job j{work.claim.job_id} is not stored any more; submit it anew.")
     work.read["query"] = content_hash(found.original_query)
     return found
+
+
+async def searched_corpora(work: Work, query: StoredQuery) -> list[StoredCorpus]:
+    """The corpora that the question searches."""
+    return [await work.database.with_retry(partial(_corpus, corpus_id=corpus_id)) for corpus_id in query.corpus_ids]
+
+
+async def _corpus(connection: Connection, *, corpus_id: int) -> StoredCorpus:
+    return await corpora.corpus(connection, corpus_id)
+
+
+def number_formats(searched: Sequence[StoredCorpus]) -> list[str]:
+    """The number formats of their vectors."""
+    return list(dict.fromkeys(dtype for corpus in searched for dtype in corpus.model_dtypes))
 
 
 @contextmanager

@@ -83,5 +83,5 @@ async def _lexical_scores(work: Work, query: StoredQuery, chunk_ids: list[int]) 
     if not preset.lexical_limit:
         return {}
     return await chunk_search(work).lexical_scores(
-        query.corpus_id, query.original_query, chunk_ids, scorer=preset.lexical
+        query.corpus_ids, query.original_query, chunk_ids, scorer=preset.lexical
     )

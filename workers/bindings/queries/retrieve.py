@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 from schemas.values.queries import EmbeddedQuery, Expansion, RetrievedChunks
 from stages.queries.retrieve import LateScores, retrieve_chunks
-from store.corpora import corpora
+from store.corpora.work_filter import matching_chunks
 from store.questions.queries import StoredQuery
+from store.runs.chain import content_hash
 from workers.bindings.queries.late_interaction import late_interaction
-from workers.bindings.queries.reading import chunk_search, question
+from workers.bindings.queries.reading import chunk_search, question, searched_corpora
 from workers.work import Result, Work
 
 
@@ -16,6 +17,14 @@ async def run(work: Work) -> Result[RetrievedChunks]:
     query = await question(work)
     preset = work.preset.retrieval
     work.read["corpus"] = query.corpus_id
+    if query.other_corpus_ids:
+        work.read["corpus_ids"] = query.corpus_ids
+    among = None
+    if query.works.given:
+        work.read["works"] = content_hash(query.works.given)
+        among = await work.database.with_retry(
+            lambda connection: matching_chunks(connection, query.corpus_ids, query.works)
+        )
     return Result(
         await retrieve_chunks(
             query.original_query,
@@ -23,7 +32,8 @@ async def run(work: Work) -> Result[RetrievedChunks]:
             await work.output(EmbeddedQuery),
             await work.vectors(EmbeddedQuery),
             search=chunk_search(work),
-            corpus_id=query.corpus_id,
+            corpora=query.corpus_ids,
+            among=among,
             dense_limit=preset.dense_limit,
             lexical_limit=preset.lexical_limit,
             lexical=preset.lexical,
@@ -38,11 +48,10 @@ async def run(work: Work) -> Result[RetrievedChunks]:
 
 
 async def _late_scores(work: Work, query: StoredQuery) -> LateScores | None:
-    """None without a weight for them, or for a corpus that keeps no token vectors."""
+    """None without a weight for them, and unless every corpus keeps token vectors."""
     if not work.preset.retrieval.late_weight:
         return None
-    corpus = await work.database.with_retry(lambda connection: corpora.corpus(connection, query.corpus_id))
-    if not corpus.keeps_token_vectors:
+    if not all(corpus.keeps_token_vectors for corpus in await searched_corpora(work, query)):
         return None
 
     async def of_chunks(chunk_ids: Sequence[int]) -> list[float]:

@@ -5,6 +5,7 @@ import itertools
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 from api.context import ApiContext
@@ -15,6 +16,7 @@ from store.questions import presets
 from store.runs import jobs, runs
 from tests.api.rest.rag.conftest import Working, waits_long
 from tests.services.questions.questions import chain
+from tests.store.small_corpora import SearchableChunk, store_corpus
 
 PROMPT = "/rag/expansion/prompt"
 RUN = "/rag/expansion/run"
@@ -271,3 +273,26 @@ async def test_what_is_no_json_object_is_refused(client: httpx.AsyncClient) -> N
         reply = await client.post(PROMPT, content=sent, headers={"Content-Type": "application/json"})
         assert (reply.status_code, slug(reply)) == (422, "request-invalid"), sent[:40]
         assert reply.headers["content-type"] == "application/problem+json"
+
+
+async def test_a_question_may_name_several_corpora_and_the_works_to_search(
+    client: httpx.AsyncClient, ctx: ApiContext
+) -> None:
+    async with ctx.database.connection() as connection:
+        await store_corpus(connection, [SearchableChunk(2, "tea", np.ones(2, dtype=np.float32))], name="archive")
+        await connection.execute("UPDATE works SET authors = 'A. Leaf', tags = 'tea, history'")
+    asked: dict[str, Any] = {"query": QUESTION, "response_text": REPLY, "corpora": ["archive", "small"]}
+
+    made = await client.post(MANUAL, json=asked | {"works": {"author": "leaf", "tag": "History"}})
+    unknown = await client.post(MANUAL, json=asked | {"works": {"autor": "leaf"}})
+    years = await client.post(MANUAL, json=asked | {"works": {"year_from": 2, "year_to": 1}})
+    nothing = await client.post(MANUAL, json=asked | {"works": {"tag": "hist"}})
+
+    assert made.status_code == 200, made.text
+    found = (await client.get(f"/rag/queries/{made.json()['query_id']}")).json()
+    assert (found["corpus"], found["corpora"]) == ("archive", ["archive", "small"])
+    works = {"author": "leaf", "title": None, "tag": "History", "year_from": None, "year_to": None}
+    assert found["works"] == works
+    assert unknown.status_code == 422 and "autor" in unknown.text
+    assert years.status_code in (409, 422) and "no year is from 2 to 1" in years.text
+    assert nothing.status_code in (409, 422) and "nothing was submitted" in nothing.text

@@ -23,7 +23,7 @@ QUERIES = "/rag/queries"
 LIST_FIELDS = {
     *("id", "original_query", "intent", "vector_status", "has_retrieved_context", "has_clean_context", "results_count"),
     *("created_at", "updated_at", "status", "entities_count"),
-    *("run_id", "job_id", "job_status", "corpus", "preset"),
+    *("run_id", "job_id", "job_status", "corpus", "corpora", "works", "preset"),
 }
 DETAIL_FIELDS = LIST_FIELDS | {
     *("expanded_queries", "hyde_answer", "entities", "retrieved_context", "clean_retrieval_context"),
@@ -43,9 +43,21 @@ RETRIEVED_FIELDS = {
     ),
     "lexical_rank",
     "late_rank",
+    "pages",
 }
 CLEAN_FIELDS = {
-    *("chunk_ids", "parent_id", "work_id", "content", "start_line", "end_line", "score", "heading_chain", "place"),
+    *(
+        "chunk_ids",
+        "parent_id",
+        "work_id",
+        "content",
+        "start_line",
+        "end_line",
+        "score",
+        "heading_chain",
+        "pages",
+        "place",
+    ),
 }
 
 
@@ -103,7 +115,7 @@ async def test_the_list_is_newest_first_and_filtered_by_page_and_status(
 async def test_without_a_limit_every_question_is_listed(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     many = QuerySet(queries=tuple(SubmittedQuery(external_id=str(number), text="Why?") for number in range(1001)))
     async with ctx.database.connection() as connection:
-        planned = await plan_queries(connection, QueryRequest(queries=many, corpus="small"), settings())
+        planned = await plan_queries(connection, QueryRequest(queries=many, corpora=("small",)), settings())
         await store_run(connection, planned)
 
     assert len((await client.get(QUERIES)).json()["queries"]) == 1001
@@ -131,6 +143,7 @@ async def test_a_question_has_the_fields_of_the_seed_and_of_the_code(client: htt
     passage = found["clean_retrieval_context"][1]
     assert set(passage) == CLEAN_FIELDS
     assert (passage["place"], passage["chunk_ids"], passage["content"]) == (2, [2], "passage 2")
+    assert passage["pages"] == [12, 13]
 
 
 async def test_values_that_are_not_stored_yet_are_null(client: httpx.AsyncClient, ask: Ask) -> None:
@@ -250,7 +263,14 @@ async def test_passages_are_reordered_and_left_out_and_the_prompt_follows(client
         {"work_id": 1, "start_line": 2, "end_line": 2, "chunk_ids": [2]},
         {"chunk_ids": [2]},
         {"place": 1, "chunk_ids": [2]},
-        {"place": 2, "chunk_ids": [2], "content": "passage 2", "score": 0.5, "heading_chain": [], "parent_id": None},
+        {
+            "place": 2,
+            "chunk_ids": [2],
+            "content": "passage 2",
+            "score": 0.5,
+            "heading_chain": ["Colour"],
+            "pages": [12, 13],
+        },
     ],
 )
 async def test_a_passage_is_identified_by_any_of_its_fields(
@@ -296,6 +316,7 @@ UNFIT: tuple[tuple[list[dict[str, Any]], str], ...] = (
     ([{}], "identifies no passage"),
     ([{"place": 1, "content": "Something else."}], "changes content"),
     ([{"place": 1, "heading_chain": ["Other"]}], "changes heading_chain"),
+    ([{"place": 2, "pages": [1, 13]}], "changes pages"),
     ([{"place": 1}, {"place": 1}], "name each passage to keep once"),
 )
 

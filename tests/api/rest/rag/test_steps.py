@@ -375,8 +375,12 @@ async def test_waiting_for_the_rest_of_the_chain_is_optional(
     started = await client.post(path(query.id, "run"), headers=AT_ONCE)
     assert started.status_code == 202
 
+    waiting = asyncio.create_task(client.post(path(query.id, "run")))
+    # It waits before there is a worker, which could be done before it asks otherwise.
+    await asyncio.sleep(1)
+
     async with working():
-        again = await client.post(path(query.id, "run"))
+        again = await waiting
 
     assert (again.status_code, again.json()["job_id"]) == (200, started.json()["job_id"])
     assert (await client.get(path(query.id, "results"))).json()["total"] == 1

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from schemas.settings.frozen import thaw
+from schemas.settings.process import LLMLimits
 from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall
 from services.questions.steps import Step, take_step
@@ -15,6 +16,7 @@ from store.runs import runs, stages
 from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question, complete_stages
 from workers.bindings.queries import expand, generate
+from workers.call_limits import CallLimits
 from workers.frozen_models import FrozenModels
 from workers.ledger_chat import InFlightCalls
 from workers.work import StageFunction, Work
@@ -38,6 +40,7 @@ class Server:
     def __init__(self, database: Database) -> None:
         self.in_flight_calls = InFlightCalls()
         self.frozen_models = FrozenModels(database)
+        self.call_limits = CallLimits(database, LLMLimits())
         self.model = ScriptedChat(_reply)
 
     def chat(self, _: RunSettings) -> ScriptedChat:

@@ -1,0 +1,173 @@
+"""Documents converted to markdown: PDF by PDFium, what pandoc reads by pandoc, plain text as it is."""
+
+import io
+import json
+import re
+import sys
+import zipfile
+from functools import cache
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from adapters.limited_process import LimitExceededError, ProcessLimits, ProgramFailedError, run_limited
+from schemas.errors import DocumentError, DocumentReaderMissingError
+from schemas.values.documents import ConvertedDocument, TocEntry, Variant
+from stages.documents.formats import DocumentFormat
+from stages.documents.metadata import described_by, without_metadata
+from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
+
+_OF_PANDOC: Final = {
+    DocumentFormat.EPUB: "epub",
+    DocumentFormat.HTML: "html",
+    DocumentFormat.DOCX: "docx",
+    DocumentFormat.ODT: "odt",
+    DocumentFormat.RST: "rst",
+}
+_ARCHIVES: Final = (DocumentFormat.EPUB, DocumentFormat.DOCX, DocumentFormat.ODT)
+_WRITES: Final = "gfm-raw_html+tex_math_dollars+yaml_metadata_block"
+_PAGE: Final = re.compile(r"^page (\d{1,9})$", re.MULTILINE)
+_LARGEST_GROWTH: Final = 4
+"""An archive may unpack to so many times the limit of output: pictures are most of it, and not read."""
+_FEWEST_LETTERS: Final = 20
+"""Of a page of text, on average. A scan has the letters of its page numbers at most."""
+
+
+async def convert(content: bytes, form: DocumentFormat, limits: ProcessLimits) -> ConvertedDocument:
+    """A document as markdown. Raises DocumentError for one that cannot be read, and DocumentReaderMissingError where
+    the packages that read it are not installed."""
+    try:
+        if form is DocumentFormat.PDF:
+            return await _convert_pdf(content, limits)
+        if form in _OF_PANDOC:
+            return await _convert_by_pandoc(content, form, limits)
+    except LimitExceededError as error:
+        where = _page_in(error.said)
+        raise DocumentError(f"it takes {error.what}{where}; split it, or raise the limits of documents") from None
+    except ProgramFailedError as error:
+        said = f"the reader ended with {error.code}{_page_in(error.said)}"
+        raise DocumentError(f"its {form} cannot be read; is the file damaged? ({said})") from None
+    return _as_it_is(content, form)
+
+
+async def _convert_pdf(content: bytes, limits: ProcessLimits) -> ConvertedDocument:
+    _require("pypdfium2")
+    found = json.loads(await run_limited([sys.executable, "-m", "adapters.pdf_lines"], content, limits))
+    match found.get("error"):
+        case "encrypted":
+            raise DocumentError("it is encrypted; save it without a password first")
+        case "damaged" if "page" in found:
+            raise DocumentError(f"page {found['page']} of its PDF cannot be read; is the file damaged?")
+        case "damaged":
+            raise DocumentError("its PDF cannot be read; is the file damaged?")
+    pages = [PdfPage(page["height"], tuple(PdfLine(**line) for line in page["lines"])) for page in found["pages"]]
+    letters = sum(char.isalnum() for page in pages for line in page.lines for char in line.text)
+    if letters < _FEWEST_LETTERS * len(pages):
+        raise DocumentError(
+            f"its {len(pages)} pages have {letters} letters: a scan, or fonts without text; recognise its text first "
+            "(ocrmypdf in.pdf out.pdf)"
+        )
+    described = described_by({"title": found["title"], "author": found["authors"]})
+    toc = tuple(TocEntry(**entry) for entry in found["toc"])
+    converted = pdf_markdown(pages, toc)
+    return ConvertedDocument(
+        format=DocumentFormat.PDF,
+        converter=f"pypdfium2 {metadata.version('pypdfium2')}",
+        variants=converted.variants,
+        reason=converted.reason,
+        toc=toc,
+        pages=len(pages),
+        cleaned=converted.cleaned,
+        title=described.title,
+        authors=described.authors,
+    )
+
+
+def _page_in(said: str) -> str:
+    """The page that a program was at when it ended, where it wrote the numbers of pages."""
+    pages = _PAGE.findall(said)
+    return f" at page {pages[-1]}" if pages else ""
+
+
+async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: ProcessLimits) -> ConvertedDocument:
+    if form in _ARCHIVES:
+        _refuse_bomb(content, limits)
+    written = await run_limited(
+        [
+            _pandoc(),
+            "+RTS",
+            f"-M{limits.memory_mb}M",
+            "-RTS",
+            "--sandbox",
+            f"--from={_OF_PANDOC[form]}",
+            f"--to={_WRITES}",
+            "--wrap=none",
+            "--markdown-headings=atx",
+            "--quiet",
+            "--standalone",
+        ],
+        content,
+        limits,
+    )
+    markdown, described = without_metadata(written.decode("utf-8", "replace").replace("\0", ""))
+    if not any(map(str.isalnum, markdown)):
+        raise DocumentError("it holds no text")
+    toc = await _toc(content, limits) if form is DocumentFormat.EPUB else ()
+    return ConvertedDocument(
+        format=form,
+        converter=f"pandoc {_pandoc_version()}",
+        variants=(Variant(name="document", markdown=markdown),),
+        reason="the document has its own headings",
+        toc=toc,
+        title=described.title,
+        authors=described.authors,
+    )
+
+
+async def _toc(content: bytes, limits: ProcessLimits) -> tuple[TocEntry, ...]:
+    found = json.loads(await run_limited([sys.executable, "-m", "adapters.epub_toc"], content, limits))
+    return tuple(TocEntry(**entry) for entry in found)
+
+
+def _as_it_is(content: bytes, form: DocumentFormat) -> ConvertedDocument:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"byte {error.start} is not UTF-8; save it as UTF-8") from None
+    if "\0" in text or not any(map(str.isalnum, text)):
+        raise DocumentError("it holds no text")
+    return ConvertedDocument(
+        format=form,
+        converter="ragq",
+        variants=(Variant(name="document", markdown=text),),
+        reason="it is text",
+    )
+
+
+def _refuse_bomb(content: bytes, limits: ProcessLimits) -> None:
+    most = _LARGEST_GROWTH * limits.output_mb * 1_000_000
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        unpacked = sum(entry.file_size for entry in archive.infolist())
+    if unpacked > most:
+        raise LimitExceededError(f"{unpacked / 1e6:,.0f} MB unpacked")
+
+
+@cache
+def _pandoc() -> str:
+    _require("pypandoc")
+    import pypandoc
+
+    return str(Path(pypandoc.__file__).parent / "files/pandoc")
+
+
+@cache
+def _pandoc_version() -> str:
+    import pypandoc
+
+    return str(pypandoc.get_pandoc_version())
+
+
+def _require(module: str) -> None:
+    if find_spec(module) is None:
+        raise DocumentReaderMissingError

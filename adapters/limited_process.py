@@ -1,0 +1,137 @@
+"""A program that reads a foreign file: in a process of its own, with limits of time, memory and output.
+
+The process limits itself before it starts the program: `python -m adapters.limited_process BYTES SECONDS PROGRAM ...`.
+"""
+
+import asyncio
+import os
+import resource
+import sys
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+_OUTPUT_CHUNK: Final = 1 << 20
+_SHOWN: Final = 300
+
+
+class ProcessLimits(NamedTuple):
+    """Limits of one call."""
+
+    seconds: float
+    memory_mb: int
+    output_mb: int
+
+
+class LimitExceededError(Exception):
+    """The program was ended; `what` is the limit in words, `said` the end of what it wrote to stderr."""
+
+    def __init__(self, what: str, said: str = "") -> None:
+        self.what = what
+        self.said = said
+        super().__init__(f"It takes {what}.")
+
+
+class ProgramFailedError(Exception):
+    """The program ended by itself, with an error."""
+
+    def __init__(self, code: int, said: str) -> None:
+        self.code = code
+        self.said = said
+        super().__init__(f"It ended with {code}: {said}")
+
+
+async def run_limited(program: Sequence[str], content: bytes, limits: ProcessLimits) -> bytes:
+    """What a program writes for a content on its stdin.
+
+    The program has an empty environment but for the path of Python's packages, starts no process of its own, writes no
+    file, and is killed when this task is cancelled. Raises LimitExceededError and ProgramFailedError.
+    """
+    seconds = max(1, round(limits.seconds))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "adapters.limited_process",
+        str(limits.memory_mb * 1_000_000),
+        str(seconds),
+        *program,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={
+            "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "LANG": "C.UTF-8",
+            "HOME": "/nonexistent",
+        },
+        start_new_session=True,
+    )
+    heard = bytearray()
+    try:
+        async with asyncio.timeout(limits.seconds):
+            _, written, _ = await asyncio.gather(
+                _write(process, content), _read(process, limits.output_mb), _read_stderr(process, heard)
+            )
+            code = await process.wait()
+    except TimeoutError:
+        raise LimitExceededError(f"more than {limits.seconds:.0f} s", _end_of(heard)) from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if code:
+        said = _end_of(heard)
+        if "heap exhausted" in said.lower() or "MemoryError" in said or code in (-9, 251):
+            raise LimitExceededError(f"more than {limits.memory_mb} MB of memory", said)
+        raise ProgramFailedError(code, said)
+    return written
+
+
+async def _write(process: asyncio.subprocess.Process, content: bytes) -> None:
+    assert process.stdin is not None
+    try:
+        process.stdin.write(content)
+        await process.stdin.drain()
+        process.stdin.close()
+    except ConnectionError:
+        # It ended without reading to the end: its exit code says why.
+        return
+
+
+async def _read(process: asyncio.subprocess.Process, most_mb: int) -> bytes:
+    assert process.stdout is not None
+    parts: list[bytes] = []
+    left = most_mb * 1_000_000
+    while part := await process.stdout.read(_OUTPUT_CHUNK):
+        parts.append(part)
+        left -= len(part)
+        if left < 0:
+            process.kill()
+            raise LimitExceededError(f"more than {most_mb} MB as text")
+    return b"".join(parts)
+
+
+async def _read_stderr(process: asyncio.subprocess.Process, heard: bytearray) -> None:
+    assert process.stderr is not None
+    while part := await process.stderr.read(_OUTPUT_CHUNK):
+        heard += part
+        del heard[: -10 * _SHOWN]
+
+
+def _end_of(heard: bytearray) -> str:
+    return heard.decode("utf-8", "replace")[-_SHOWN:]
+
+
+def main() -> None:
+    """Limit this process, then become the program."""
+    memory, seconds, *program = sys.argv[1:]
+    # pandoc reserves a terabyte of addresses, which are no memory: its own option limits it.
+    if not program[0].endswith("pandoc"):
+        resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    os.execv(program[0], program)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""The lines of a PDF, read by PDFium in a process of its own: `python -m adapters.pdf_lines < book.pdf`.
+
+Writes one JSON object: `pages` (height and lines), `toc`, `title` and `authors`; or `error`, `encrypted` or `damaged`,
+with the `page` that is. Before each page its number is written to stderr.
+"""
+
+import ctypes
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import pypdfium2 as pdfium
+from pypdfium2 import raw
+
+_BOLD_WEIGHT = 600
+_FIXED_FLAG = 1
+_CONTROL = {"\r", "\n", "\0"}
+# PDFium writes U+0002 for a hyphen at the end of a line, and nothing for the end itself.
+_ENDS = {*_CONTROL, "\x02"}
+_KEPT = {"\t", "\x02"}
+_MOST_ENTRIES = 20_000
+
+
+def main() -> None:
+    """Read a PDF on stdin."""
+    try:
+        document = pdfium.PdfDocument(sys.stdin.buffer.read())
+    except pdfium.PdfiumError:
+        is_encrypted = raw.FPDF_GetLastError() == raw.FPDF_ERR_PASSWORD
+        json.dump({"error": "encrypted" if is_encrypted else "damaged"}, sys.stdout)
+        return
+    pages = []
+    for number in range(len(document)):
+        print(f"page {number + 1}", file=sys.stderr, flush=True)
+        try:
+            pages.append(_page(document, number))
+        except pdfium.PdfiumError:
+            json.dump({"error": "damaged", "page": number + 1}, sys.stdout)
+            return
+    metadata = document.get_metadata_dict()
+    json.dump(
+        {
+            "pages": pages,
+            "toc": [*_toc(document)],
+            "title": _plain(metadata.get("Title", "")),
+            "authors": _plain(metadata.get("Author", "")),
+        },
+        sys.stdout,
+    )
+
+
+def _toc(document: pdfium.PdfDocument) -> Iterator[dict[str, Any]]:
+    for entry in islice(document.get_toc(), _MOST_ENTRIES):
+        target = entry.get_dest()
+        page = None if target is None else target.get_index()
+        title = _plain(entry.get_title())
+        yield {"level": entry.level + 1, "title": title, "page": None if page is None else page + 1}
+
+
+def _plain(text: str) -> str:
+    """The text without control characters and halves of surrogate pairs."""
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return "".join(char for char in whole if char >= " " or char in _KEPT).strip("\n\r")
+
+
+def _page(document: pdfium.PdfDocument, number: int) -> dict[str, Any]:
+    page = document[number]
+    text_page = page.get_textpage()
+    try:
+        return {"height": page.get_height(), "lines": [*_lines(text_page)]}
+    finally:
+        text_page.close()
+        page.close()
+
+
+def _lines(text_page: pdfium.PdfTextPage) -> Iterator[dict[str, Any]]:
+    start = 0
+    text: list[str] = []
+    for at in range(text_page.count_chars()):
+        letter = chr(raw.FPDFText_GetUnicode(text_page.raw, at))
+        if letter not in _CONTROL:
+            text.append(letter)
+        if letter not in _ENDS:
+            continue
+        if text:
+            yield _line(text_page, start, text)
+        start, text = at + 1, []
+    if text:
+        yield _line(text_page, start, text)
+
+
+def _line(text_page: pdfium.PdfTextPage, start: int, text: list[str]) -> dict[str, Any]:
+    sizes: Counter[float] = Counter()
+    bold = fixed = letters = 0
+    box = (float("inf"), float("inf"), float("-inf"))
+    for at, letter in enumerate(text, start=start):
+        if letter.isspace():
+            continue
+        letters += 1
+        left, bottom, right, top = _loose_box(text_page, at)
+        box = (min(box[0], left), min(box[1], bottom), max(box[2], right))
+        sizes[round(top - bottom, 1)] += 1
+        is_bold, is_fixed = _font(text_page, at)
+        bold += is_bold
+        fixed += is_fixed
+    left, bottom, right = box if letters else (0.0, 0.0, 0.0)
+    return {
+        "text": _plain("".join(text)),
+        "size": sizes.most_common(1)[0][0] if sizes else 0.0,
+        "left": round(left, 1),
+        "right": round(right, 1),
+        "bottom": round(bottom, 1),
+        "is_bold": letters > 0 and 10 * bold >= 9 * letters,
+        "is_fixed": letters > 0 and fixed == letters,
+    }
+
+
+def _loose_box(text_page: pdfium.PdfTextPage, at: int) -> tuple[float, float, float, float]:
+    box = raw.FS_RECTF()
+    if not raw.FPDFText_GetLooseCharBox(text_page.raw, at, box):
+        return 0.0, 0.0, 0.0, 0.0
+    return box.left, box.bottom, box.right, box.top
+
+
+def _font(text_page: pdfium.PdfTextPage, at: int) -> tuple[bool, bool]:
+    flags = ctypes.c_int()
+    name = ctypes.create_string_buffer(200)
+    length = raw.FPDFText_GetFontInfo(text_page.raw, at, name, 200, flags)
+    named = name.value.lower() if length else b""
+    is_bold = b"bold" in named or b"black" in named or raw.FPDFText_GetFontWeight(text_page.raw, at) >= _BOLD_WEIGHT
+    is_fixed = bool(flags.value & _FIXED_FLAG) or any(word in named for word in (b"mono", b"courier", b"typewriter"))
+    return is_bold, is_fixed
+
+
+if __name__ == "__main__":
+    main()

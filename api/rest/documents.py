@@ -1,0 +1,125 @@
+"""Documents: what became of their headings and sections, changed, and computed again."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from fastapi import APIRouter
+
+from api.context import ApiContext, Context
+from api.parameters import PathId
+from api.problems import problem_responses
+from api.rest.bodies.documents import (
+    AgainBody,
+    AgainReply,
+    DocumentMarkdownReply,
+    DocumentPromptReply,
+    DocumentReply,
+    EditedReply,
+    PastedBody,
+    RepairChangesBody,
+    SelectionChangesBody,
+)
+from schemas.values.documents import SelectionAction
+from services import document_edits
+from services.document_edits import Again
+from services.document_jobs import DocumentTarget
+from services.work_views import document_markdown, document_view
+from stages.documents.repair_reply import Change
+from store.database import Database
+
+router = APIRouter(tags=["documents"])
+
+_EDIT = problem_responses(400, 404, 409, 422)
+_READ = problem_responses(404, 422)
+
+
+@router.get("/works/{work_id:int}/document", summary="Show the document of a work", responses=_READ)
+async def show_document_of_work(work_id: PathId, ctx: Context) -> DocumentReply:
+    """The headings of a work with what became of each, and the job that made it."""
+    return await _shown(ctx, DocumentTarget(work_id=work_id))
+
+
+@router.get("/documents/{job_id}", summary="Show a document", responses=_READ)
+async def show_document(job_id: PathId, ctx: Context) -> DocumentReply:
+    """A document by its job, also before it is a work."""
+    return await _shown(ctx, DocumentTarget(job_id=job_id))
+
+
+@router.get("/documents/{job_id}/markdown", summary="Read the markdown of a document", responses=_READ)
+async def read_markdown(job_id: PathId, ctx: Context) -> DocumentMarkdownReply:
+    """Sanitised, or as it was converted when it is no further."""
+    async with ctx.database.connection() as connection:
+        markdown = await document_markdown(connection, DocumentTarget(job_id=job_id))
+    return DocumentMarkdownReply(job_id=job_id, markdown=markdown)
+
+
+@router.get("/documents/{job_id}/repair/prompt", summary="Prompt for a repair of headings", responses=_READ)
+async def repair_prompt(job_id: PathId, ctx: Context) -> DocumentPromptReply:
+    """The prompt by which any model repairs the headings; its reply is pasted."""
+    async with ctx.database.connection() as connection:
+        return DocumentPromptReply(job_id=job_id, prompt=await document_edits.repair_text(connection, job_id))
+
+
+@router.post("/documents/{job_id}/repair/reply", summary="Repair headings by a pasted reply", responses=_EDIT)
+async def paste_repair(job_id: PathId, body: PastedBody, ctx: Context) -> EditedReply:
+    """Store what a reply makes of every heading, `NUMBER : ACTION : TEXT`; the stages after it run again."""
+    async with ctx.database.connection() as connection:
+        return EditedReply.model_validate(await document_edits.paste_repair(connection, job_id, body.reply))
+
+
+@router.post("/documents/{job_id}/repair", summary="Repair single headings", responses=_EDIT)
+async def change_repairs(job_id: PathId, body: RepairChangesBody, ctx: Context) -> EditedReply:
+    """Store what becomes of these headings, and leave the others as they are."""
+    changes = {change.line: Change(change.action, change.text) for change in body.changes}
+    async with ctx.database.connection() as connection:
+        return EditedReply.model_validate(await document_edits.change_repairs(connection, job_id, changes))
+
+
+@router.get("/documents/{job_id}/selection/prompt", summary="Prompt for a selection of sections", responses=_READ)
+async def selection_prompt(job_id: PathId, ctx: Context) -> DocumentPromptReply:
+    """The prompt by which any model selects the sections that are embedded; its reply is pasted."""
+    async with ctx.database.connection() as connection:
+        return DocumentPromptReply(job_id=job_id, prompt=await document_edits.select_text(connection, job_id))
+
+
+@router.post("/documents/{job_id}/selection/reply", summary="Select sections by a pasted reply", responses=_EDIT)
+async def paste_selection(job_id: PathId, body: PastedBody, ctx: Context) -> EditedReply:
+    """Store which sections a reply selects, `NUMBER : SKIP` or `NUMBER : VECTORIZE`; the stages after it run again."""
+    async with ctx.database.connection() as connection:
+        return EditedReply.model_validate(await document_edits.paste_selection(connection, job_id, body.reply))
+
+
+@router.post("/documents/{job_id}/selection", summary="Select single sections", responses=_EDIT)
+async def change_selection(job_id: PathId, body: SelectionChangesBody, ctx: Context) -> EditedReply:
+    """Store whether these sections are embedded, with what is inside and around them."""
+    changes = {change.line: change.action is SelectionAction.VECTORIZE for change in body.changes}
+    async with ctx.database.connection() as connection:
+        return EditedReply.model_validate(await document_edits.change_selection(connection, job_id, changes))
+
+
+@router.post("/documents/{job_id}/convert", summary="Convert a document again", responses=_EDIT)
+async def convert_again(job_id: PathId, ctx: Context, body: AgainBody | None = None) -> AgainReply:
+    """Convert the stored file and make the work again: in the same job, or with other settings in a run of its own."""
+    return await _again(ctx, job_id, document_edits.convert_again, body)
+
+
+@router.post("/documents/{job_id}/cut", summary="Cut a document again", responses=_EDIT)
+async def cut_again(job_id: PathId, ctx: Context, body: AgainBody | None = None) -> AgainReply:
+    """Cut the work into chunks again and embed them, likewise."""
+    return await _again(ctx, job_id, document_edits.cut_again, body)
+
+
+async def _shown(ctx: ApiContext, target: DocumentTarget) -> DocumentReply:
+    async with ctx.database.connection() as connection:
+        return DocumentReply.model_validate(await document_view(connection, target))
+
+
+async def _again(
+    ctx: ApiContext,
+    job_id: int,
+    make: Callable[[Database, DocumentTarget, Mapping[str, Any]], Awaitable[Again]],
+    body: AgainBody | None,
+) -> AgainReply:
+    again = await make(ctx.database, DocumentTarget(job_id=job_id), {} if body is None else body.values)
+    run_id = None if again.forked is None else again.forked.submitted.run_id
+    return AgainReply(job_id=again.job_id, stage=again.stage, run_id=run_id)

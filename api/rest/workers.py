@@ -1,0 +1,18 @@
+"""The worker processes."""
+
+from fastapi import APIRouter
+
+from api.context import Context
+from api.rest.bodies.workers import WorkersReply
+from api.rest.strict import StrictRoute
+from services.workers import seen_workers
+
+router = APIRouter(tags=["operations"], route_class=StrictRoute)
+
+
+@router.get("/workers", summary="List the workers that run")
+async def list_workers(ctx: Context) -> WorkersReply:
+    """The worker processes with a heartbeat in the last ten seconds, those that one computation blocks first: in which
+    stages, file and line, since when, and what to do. And what workers purged last."""
+    async with ctx.database.connection() as connection:
+        return WorkersReply.of(await seen_workers(connection))

@@ -1,0 +1,105 @@
+"""`--dry-run`: what a submission would do, printed instead of submitting."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from cli.output import console, figure_table, print_json, spaced
+from cli.prices import chosen_prices
+from cli.session import with_open_database
+from schemas.settings.resolve import EffectiveSettings
+from schemas.values.estimates import Estimate
+from services.estimates import Plan, estimate, estimate_request
+from services.submit import Request
+from stages.reports.costs import money_in_words
+from stages.reports.numbers_in_words import NOT_AVAILABLE, counted, duration
+from store.database import Database
+
+#: Something that the submission needs is missing.
+MISSING = 1
+
+dry_run_option = click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print jobs, model calls, tokens, time, money, and what is missing. Nothing is stored or sent.",
+)
+
+
+def print_estimates(
+    request: Request, settings: EffectiveSettings, *, draws: Sequence[int], price_file: Path | None, as_json: bool
+) -> None:
+    """Print the estimate of a submission, one for each draw; exit code 1 when something is missing for it."""
+    prices = chosen_prices(price_file)
+
+    async def of_draws(database: Database) -> list[Estimate]:
+        return [await estimate_request(database, request, settings, draw=draw, prices=prices) for draw in draws]
+
+    print_found(with_open_database(of_draws), as_json=as_json)
+
+
+def print_estimate(
+    plan: Plan, settings: EffectiveSettings | None = None, *, price_file: Path | None, as_json: bool
+) -> None:
+    """Print the estimate of a planned run. Without settings, of one that has them from a stored run."""
+    prices = chosen_prices(price_file)
+    print_found(
+        [with_open_database(lambda database: estimate(database, plan, settings, prices=prices))], as_json=as_json
+    )
+
+
+def print_found(found: Sequence[Estimate], *, as_json: bool) -> None:
+    """Print estimates; exit code 1 when something is missing for one of them."""
+    if as_json:
+        print_json(found[0] if len(found) == 1 else list(found))
+    else:
+        console().print(spaced(map(_shown, found)))
+    if any(one.missing for one in found):
+        raise SystemExit(MISSING)
+
+
+def _shown(found: Estimate) -> RenderableType:
+    lines: list[RenderableType] = [Text(f"missing: {one}", style="red") for one in found.missing]
+    if not found.stages:
+        return Group(*lines)
+    modes = ", ".join(f"{count} {mode}" for mode, count in found.modes.items())
+    lines.append(Text(f"{counted(found.jobs, 'job')} ({modes}), profile {found.profile}; nothing was stored or sent"))
+    if found.existing_run:
+        lines.append(Text(f"the same work is stored as {found.existing_run}, which would be found"))
+    table = figure_table("stage", "jobs", "calls at most", "in the ledger", "to pay, expected", "tokens", "seconds")
+    for name, stage in found.stages.items():
+        table.add_row(
+            name,
+            str(stage.jobs),
+            str(stage.calls_at_most or ""),
+            str(stage.calls_held or ""),
+            _number(stage.calls_expected) if stage.calls_at_most else "",
+            _tokens(stage.prompt_tokens, stage.reply_tokens) if stage.calls_at_most else "",
+            NOT_AVAILABLE if stage.seconds is None else f"{stage.seconds:.1f}",
+        )
+    lines.append(table)
+    lines.append(
+        Text(
+            f"model calls: at most {found.calls_at_most}, {found.calls_held} of them in the ledger; to pay at most "
+            f"{found.calls_to_pay_at_most}, expected {_number(found.calls_expected)}"
+        )
+    )
+    lines.append(Text(f"tokens of the expected calls: {_tokens(found.prompt_tokens, found.reply_tokens)}"))
+    took = found.seconds
+    time = NOT_AVAILABLE if took is None else f"{duration(took.value)} ({duration(took.low)} to {duration(took.high)})"
+    lines.append(Text(f"time: {time}, from {found.basis_words}"))
+    if found.currency:
+        lines.append(Text(f"money: {money_in_words(found.money, found.currency)}"))
+    lines += [Text(f"model {name}: {state}") for name, state in found.models.items()]
+    lines += [Text(notice, style="yellow") for notice in found.notices]
+    return Group(*lines)
+
+
+def _number(value: float | None) -> str:
+    return NOT_AVAILABLE if value is None else f"{value:.0f}"
+
+
+def _tokens(prompt: int | None, reply: int | None) -> str:
+    return NOT_AVAILABLE if prompt is None or reply is None else f"{prompt:,} + {reply:,}"

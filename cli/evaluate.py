@@ -1,0 +1,82 @@
+"""`ragq evaluate`: the answers of a run, judged by a language model."""
+
+from pathlib import Path
+
+import click
+
+from cli.estimate import dry_run_option, print_estimate
+from cli.ids import RUN
+from cli.output import print_result
+from cli.prices import prices_option
+from cli.session import with_open_database
+from cli.settings_options import Assignment
+from cli.watch import follow
+from services.evaluations import evaluate, plan_evaluation
+from stages.reports.numbers_in_words import counted
+from store.database import Connection
+from store.runs.runs import NewRun
+
+
+@click.command("evaluate")
+@click.argument("run_id", metavar="RUN", type=RUN)
+@click.option(
+    "--set",
+    "assignments",
+    type=Assignment("MODEL_JUDGE_MODEL=gemma3:27b"),
+    multiple=True,
+    help="Another value of a setting of the judge. May be repeated.",
+)
+@click.option("--name", metavar="NAME", help="Name of the evaluation, which no other run has; commands take it.")
+@click.option("--new", "always_new", is_flag=True, help="Store another evaluation even if the same one is stored.")
+@dry_run_option
+@prices_option
+@click.option("--wait", is_flag=True, help="Follow the evaluation until it finishes.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def evaluate_command(
+    run_id: int,
+    assignments: tuple[tuple[str, str], ...],
+    name: str | None,
+    always_new: bool,
+    dry_run: bool,
+    price_file: Path | None,
+    wait: bool,
+    as_json: bool,
+) -> None:
+    """Judge the newest answer of each question of a run, as a run of its own with one job for each answer.
+
+    The judge is the model that validates in the run. It decides for each sentence whether the sources that the sentence
+    cites support it, and for questions with a reference answer (`reference_answer` in the file of --queries) whether
+    the two support each other. `ragq report` shows precision and recall of the citations, correctness and
+    completeness, beside the measured quality of the validator. What could not be judged is counted, and is in no share.
+
+    \b
+    Example:
+        ragq evaluate r12 --wait
+        ragq evaluate r12 --set MODEL_JUDGE_MODEL=gemma3:27b --dry-run
+        ragq evaluate r12 --name judged --json
+    """
+    values = dict(assignments)
+    if dry_run:
+
+        async def plan(connection: Connection) -> NewRun:
+            return (await plan_evaluation(connection, run_id, values)).planned.run
+
+        print_estimate(plan, price_file=price_file, as_json=as_json)
+        return
+    if price_file is not None:
+        raise click.UsageError("--prices goes with --dry-run; `ragq show RUN --prices FILE` has what a run cost.")
+    submitted = with_open_database(
+        lambda database: evaluate(database, run_id, values, name=name, always_new=always_new)
+    )
+    run = f"r{submitted.run_id}"
+    if submitted.is_new:
+        click.echo(f"{run}: {counted(submitted.jobs, 'answer')} of r{run_id} to evaluate.", err=True)
+    else:
+        click.echo(f"Already evaluated as {run}; nothing new was stored. --new forces another evaluation.", err=True)
+    for notice in submitted.notices:
+        click.echo(notice, err=True)
+    if wait:
+        follow(submitted.run_id, as_json=as_json)
+        click.echo(f"`ragq report {run}` shows the results.", err=True)
+    else:
+        print_result({"run": run, "evaluates": f"r{run_id}", **submitted._asdict()}, run, as_json=as_json)

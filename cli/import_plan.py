@@ -1,0 +1,88 @@
+"""What an import would do, printed; and the question before works are removed."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.output import print_result
+from schemas.errors import Refused
+from services.import_plans import ImportPlan
+from stages.reports.numbers_in_words import counted
+
+#: Works that are named before the others are only counted.
+_NAMED = 20
+
+
+def is_gone(source_path: str) -> bool:
+    """Whether the file of a work is not there any more; a work without a file on a machine has none to lose."""
+    return Path(source_path).is_absolute() and not Path(source_path).exists()
+
+
+def print_plan(plan: ImportPlan, corpus: str, *, as_json: bool) -> None:
+    """Print what an import would do, file by file."""
+    print_result(_as_json(plan, corpus), "\n".join(_lines(plan, corpus)), as_json=as_json)
+
+
+def confirm_removal(plan: ImportPlan, *, yes: bool, removes: int | None) -> None:
+    """Name the works that are to be removed and ask, unless the user agreed before. Raises Refused without consent.
+
+    A folder without a file of any of its works may be one that is not mounted: then only the number agrees.
+    """
+    count = len(plan.removed)
+    if removes is not None and removes != count:
+        raise Refused(
+            f"--removes {removes} does not fit: {counted(count, 'work')} would be removed; nothing was changed. "
+            "--dry-run lists them."
+        )
+    if not count:
+        return
+    for line in _removed_lines(plan):
+        click.echo(line, err=True)
+    if removes is not None:
+        return
+    if plan.emptied:
+        raise Refused(
+            f"Every work of {', '.join(plan.emptied)} would be removed, so the folder may be empty by mistake, or not "
+            f"mounted; nothing was changed. If they are to go, add --removes {count}."
+        )
+    if not yes:
+        click.confirm(
+            f"Remove {counted(count, 'work')} whose {'file is' if count == 1 else 'files are'} gone?",
+            abort=True,
+            err=True,
+        )
+
+
+def _lines(plan: ImportPlan, corpus: str) -> list[str]:
+    parts = {"new": plan.new, "replaced": plan.replaced, "unchanged": plan.unchanged, "refused": plan.refused}
+    lines = [f"{word}: {path}" for word, paths in parts.items() if word != "unchanged" for path in paths]
+    lines += [f"moved: {one.work.source_path} to {one.source_path}" for one in plan.moved]
+    lines += _removed_lines(plan)
+    counts = {word: len(paths) for word, paths in parts.items()} | {
+        "moved": len(plan.moved),
+        "removed": len(plan.removed),
+    }
+    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "nothing to do"
+    return [*lines, f"An import into corpus '{corpus}' would have: {told}. Nothing was changed."]
+
+
+def _removed_lines(plan: ImportPlan) -> list[str]:
+    named = [f"removed: {work.source_path} (work {work.id}, {work.title})" for work in plan.removed[:_NAMED]]
+    others = len(plan.removed) - len(named)
+    return [*named, f"removed: {others} more"] if others else named
+
+
+def _as_json(plan: ImportPlan, corpus: str) -> dict[str, Any]:
+    return {
+        "corpus": corpus,
+        "dry_run": True,
+        "new": plan.new,
+        "replaced": plan.replaced,
+        "unchanged": plan.unchanged,
+        "refused": plan.refused,
+        "moved": [{"work_id": one.work.id, "from": one.work.source_path, "to": one.source_path} for one in plan.moved],
+        "removed": [
+            {"work_id": work.id, "title": work.title, "source_path": work.source_path} for work in plan.removed
+        ],
+    }

@@ -1,0 +1,112 @@
+"""`ragq plot`: the plots of runs in the terminal, or as files."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from cli.choices import Choice
+from cli.ids import RUN
+from cli.output import console, print_json
+from cli.session import with_database
+
+if TYPE_CHECKING:
+    from services.plots.of_run import RunPlot
+    from store.database import Connection
+
+_KINDS: Final = ("risk", "items", "ranking", "time")
+_STYLES: Final = ("blue", "yellow", "dim")
+_BLOCK: Final = "█"
+
+
+@click.command()
+@click.argument("run_ids", metavar="RUN...", type=RUN, nargs=-1, required=True)
+@click.option(
+    "--only",
+    type=Choice(_KINDS),
+    multiple=True,
+    help="risk: risk over coverage; items: error per item; ranking: nDCG per ranking; time: waiting, language model "
+    "and other work per stage. Repeatable.  [default: each that the run has data for]",
+)
+@click.option(
+    "--output",
+    "-o",
+    metavar="FOLDER",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write files rN-KIND there instead of drawing in the terminal.",
+)
+@click.option("--format", "ending", type=Choice(("svg", "png")), default="svg", show_default=True, help="Of files.")
+@click.option("--json", "as_json", is_flag=True, help="Print the numbers as a JSON array, one object per plot.")
+def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, ending: str, as_json: bool) -> None:
+    """Plot runs: risk over coverage, error per item, nDCG per ranking, and where the time of each stage went.
+
+    \b
+    Example:
+        ragq plot r12
+        ragq plot r12 r15 --only risk --output plots --format png
+    """
+    # Matplotlib takes a second to load.
+    from services.plots.of_run import plots_of_run
+
+    async def read(connection: "Connection") -> "list[RunPlot]":
+        return [found for run_id in run_ids for found in await plots_of_run(connection, run_id, only)]
+
+    plots = with_database(read)
+    written = {} if output is None else {one: _write(one, output, ending) for one in plots}
+    if as_json:
+        print_json(
+            [
+                {
+                    **{"run": one.run, "plot": one.kind, "title": one.title, "parts": one.legend},
+                    "bars": [bar._asdict() for bar in one.bars],
+                    "file": str(written[one]) if one in written else None,
+                }
+                for one in plots
+            ]
+        )
+    elif written:
+        for file in written.values():
+            click.echo(str(file))
+    else:
+        for one in plots:
+            console().print(_in_terminal(one, console().width))
+
+
+def _write(one: "RunPlot", folder: Path, ending: str) -> Path:
+    from services.plots.svg import as_file, png, svg
+
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{one.run}-{one.kind}.{ending}"
+    if ending == "png":
+        file.write_bytes(png(one.draw, one.title))
+    else:
+        file.write_text(as_file(svg(one.title, one.draw)), encoding="utf-8")
+    return file
+
+
+def _in_terminal(one: "RunPlot", columns: int) -> RenderableType:
+    """A bar per line, its parts in colours, and their numbers."""
+    names = max(len(bar.name) for bar in one.bars)
+    numbers = {bar: " + ".join(f"{part:.3g}" for part in bar.parts) + one.unit for bar in one.bars}
+    width = max(10, columns - names - max(map(len, numbers.values())) - 3)
+    longest = max(sum(bar.parts) for bar in one.bars) or 1.0
+    lines = [Text(one.title, style="bold")]
+    if len(one.legend) > 1:
+        legend = [Text.assemble((_BLOCK, _style(part, one)), f" {words}  ") for part, words in enumerate(one.legend)]
+        lines.append(Text.assemble(*legend))
+    for bar in one.bars:
+        line = Text(f"{bar.name:<{names}} ")
+        drawn = 0
+        for part, length in enumerate(bar.parts):
+            until = round(width * sum(bar.parts[: part + 1]) / longest)
+            line.append(_BLOCK * (until - drawn), style=_style(part, one) if length else "")
+            drawn = until
+        lines.append(line.append(" " * (width - drawn + 1) + numbers[bar]))
+    return Group(*lines, Text())
+
+
+def _style(part: int, one: "RunPlot") -> str:
+    """The last part is the one that a single bar has."""
+    return _STYLES[len(one.legend) - 1 - part]

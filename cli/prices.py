@@ -1,0 +1,27 @@
+"""The option that names a price file."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from schemas.values.costs import Prices
+
+prices_option = click.option(
+    "--prices",
+    "price_file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="TOML file of prices per million tokens, by model.  [default: RAGQ_PRICES]",
+)
+
+
+def chosen_prices(file: Path | None) -> "Prices | None":
+    """The prices of the option, or of RAGQ_PRICES; None without either."""
+    from schemas.settings.layers import ENV_FILE
+    from schemas.settings.process import ProcessSettings
+    from services.costs import prices_of, read_prices
+
+    return prices_of(ProcessSettings.from_environment(os.environ, ENV_FILE)) if file is None else read_prices(file)

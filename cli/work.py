@@ -1,0 +1,434 @@
+"""`ragq work`: works and the documents that they were made from, shown, repaired, and made again."""
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from cli.completed_names import CORPUS
+from cli.ids import JOB
+from cli.output import console, plain_table, print_json, print_list, print_result
+from cli.session import with_database, with_open_database
+from cli.settings_options import Assignment
+from cli.submit_queries import read_reply
+from cli.user_files import read_stdin
+from schemas.errors import Refused
+from schemas.values.documents import RepairAction, SelectionAction
+from services import document_edits
+from services.corpora import corpus_of_name
+from services.document_edits import Again, Edited
+from services.document_jobs import DocumentTarget
+from services.work_views import (
+    DocumentView,
+    ListedDocument,
+    OutlineHeading,
+    document_markdown,
+    document_view,
+    listed_documents,
+)
+from stages.reports.numbers_in_words import counted
+from store.database import Connection, Database
+
+Given = TypeVar("Given")
+
+_NUMBER = re.compile(r"(j?)([1-9][0-9]{0,17})", re.IGNORECASE)
+
+
+class _Document(click.ParamType[DocumentTarget]):
+    name = "WORK|JOB"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> DocumentTarget:
+        if isinstance(value, DocumentTarget):
+            return value
+        match = _NUMBER.fullmatch(value)
+        if match is None:
+            self.fail(f"'{value}' is neither a work nor a job; write 7 for a work, j345 for a job.", param, ctx)
+        number = int(match[2])
+        return DocumentTarget(job_id=number) if match[1] else DocumentTarget(work_id=number)
+
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+_TARGET = click.argument("target", metavar="WORK|JOB", type=_Document())
+_JOB = click.argument("job_id", metavar="JOB", type=JOB)
+_REPLY = click.option(
+    "--reply", metavar="FILE", type=click.Path(path_type=Path), help="The reply of an external model; - reads stdin."
+)
+_VALUES = click.option(
+    "--set",
+    "assignments",
+    type=Assignment("RAGQ_DOCUMENT_CHUNK_TOKENS=128"),
+    multiple=True,
+    help="Another value of a setting; it makes a run of its own. May be repeated.",
+)
+_STDIN = Path("-")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def work() -> None:
+    """Show works with the headings of their documents, change what became of these, and make them again.
+
+    A number is a work, j345 the job that made one. `ragq import works` imports.
+
+    \b
+    Example:
+        ragq work list library
+        ragq work outline 7
+        ragq work repair j345 --set 12=H2
+    """
+
+
+@work.command("list")
+@click.argument("corpus", type=CORPUS)
+@click.option(
+    "--search", metavar="TEXT", default="", help="Only those with this text in title, authors, year or source."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_command(corpus: str, search: str, as_json: bool) -> None:
+    """List the works of a corpus, with the jobs that made them.
+
+    \b
+    Example:
+        ragq work list library
+        ragq work list library --search tea
+    """
+    found = with_database(lambda connection: _listed(connection, corpus, search))
+    table = plain_table("work", "job", "title", "authors", "year", "chunks", "searchable", "source")
+    for one in found:
+        listed = one.work
+        table.add_row(
+            str(listed.id),
+            "" if one.job_id is None else f"j{one.job_id}",
+            listed.title,
+            listed.authors or "",
+            "" if listed.year is None else str(listed.year),
+            str(listed.chunks),
+            str(listed.searchable),
+            listed.source_path or "",
+        )
+    none = f"There is no such work in corpus '{corpus}'."
+    rows = [asdict(one.work) | {"job": _job(one.job_id)} for one in found]
+    print_list(rows, table, none=none, as_json=as_json)
+
+
+@work.command("show")
+@_TARGET
+@_JSON
+def show_command(target: DocumentTarget, as_json: bool) -> None:
+    """Show a work and its document: how it was converted, who decided about its headings, and how far its job is.
+
+    \b
+    Example:
+        ragq work show 7
+        ragq work show j345 --json
+    """
+    shown = with_database(lambda connection: document_view(connection, target))
+    if as_json:
+        print_json(_view_json(shown))
+        return
+    out = console()
+    for name, words in _facts(shown):
+        out.print(f"{name:<13} {words}", markup=False, highlight=False)
+
+
+@work.command("outline")
+@_TARGET
+@_JSON
+def outline_command(target: DocumentTarget, as_json: bool) -> None:
+    """Show the headings of a document: what became of each, and what the document's own table of contents says.
+
+    The number of a line is that of the converted document, as `ragq work repair` takes it; `at` is the line in the
+    work, as `ragq work select` takes it. `!` marks a level that is not that of the table of contents.
+
+    \b
+    Example:
+        ragq work outline 7
+        ragq work outline j345 --json
+    """
+    shown = with_database(lambda connection: document_view(connection, target))
+    if as_json:
+        headings = [asdict(heading) | {"disagrees": heading.disagrees} for heading in shown.headings]
+        print_json(_view_json(shown) | {"headings": headings, "missing": shown.missing})
+        return
+    table = plain_table("line", "page", "level", "repair", "contents", "at", "embedded", "heading")
+    for heading in shown.headings:
+        table.add_row(*_row(heading))
+    console().print(table)
+    for entry in shown.missing:
+        console().print(f"only in the table of contents: {entry.title}", markup=False, highlight=False)
+
+
+@work.command("export")
+@_TARGET
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file instead.")
+@_JSON
+def export_command(target: DocumentTarget, output: Path | None, as_json: bool) -> None:
+    """Print the markdown of a work, or of a job: sanitised, or as it was converted if it is no further.
+
+    \b
+    Example:
+        ragq work export 7 > tea.md
+        ragq work export j345 --output converted.md
+    """
+    markdown = with_database(lambda connection: document_markdown(connection, target))
+    if output is not None:
+        try:
+            output.write_text(markdown, "utf-8", newline="")
+        except OSError as error:
+            raise Refused(f"{output}: cannot be written ({error.strerror}); name another file.") from None
+        print_result({"file": str(output)}, str(output), as_json=as_json)
+    elif as_json:
+        print_json({"markdown": markdown})
+    else:
+        click.echo(markdown, nl=False)
+
+
+@work.command("prompt")
+@_JOB
+@click.argument("step", type=click.Choice([document_edits.REPAIR, document_edits.SELECT]))
+@_JSON
+def prompt_command(job_id: int, step: str, as_json: bool) -> None:
+    """Print the prompt by which a model repairs the headings of a document or selects its sections.
+
+    To be pasted into any model; `ragq work repair` and `ragq work select` take its reply.
+
+    \b
+    Example:
+        ragq work prompt j345 repair > prompt.txt
+        ragq work repair j345 --reply reply.txt
+    """
+    read = document_edits.repair_text if step == document_edits.REPAIR else document_edits.select_text
+    prompt = with_database(lambda connection: read(connection, job_id))
+    print_result({"job": f"j{job_id}", "step": step, "prompt": prompt}, prompt, as_json=as_json)
+
+
+@work.command("repair")
+@_JOB
+@_REPLY
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="LINE=ACTION[:TEXT]",
+    help=f"What becomes of the heading at a line: {', '.join(RepairAction)}, with other words if they are given. "
+    "May be repeated.",
+)
+@_JSON
+def repair_command(job_id: int, reply: Path | None, changes: tuple[str, ...], as_json: bool) -> None:
+    """Decide what becomes of the headings of a document: all of them by a reply, or single ones.
+
+    A reply has a line for each heading, `NUMBER : ACTION : TEXT`. The stages after it run again; what they stored stays
+    in the history of the job.
+
+    \b
+    Example:
+        ragq work repair j345 --reply reply.txt
+        ragq work repair j345 --set 12=H2 --set "40=H3:Green leaves" --set 51=REMOVE
+    """
+    edit = _edit(
+        reply,
+        {line: _understood(text, document_edits.repair_change(text), RepairAction) for line, text in _lines(changes)},
+        document_edits.paste_repair,
+        document_edits.change_repairs,
+    )
+    _tell(with_database(lambda connection: edit(connection, job_id)), "headings changed", as_json=as_json)
+
+
+@work.command("select")
+@_JOB
+@_REPLY
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="LINE=DECISION",
+    help=f"Whether the section of the heading at a line is embedded: {' or '.join(SelectionAction)}. May be repeated.",
+)
+@_JSON
+def select_command(job_id: int, reply: Path | None, changes: tuple[str, ...], as_json: bool) -> None:
+    """Decide which sections of a document are embedded: all of them by a reply, or single ones.
+
+    A reply has lines `NUMBER : SKIP` or `NUMBER : VECTORIZE`. What is inside a skipped section is skipped unless it has
+    a line of its own, and what is around an embedded one is embedded.
+
+    \b
+    Example:
+        ragq work select j345 --reply reply.txt
+        ragq work select j345 --set 12=SKIP
+    """
+    edit = _edit(
+        reply,
+        {
+            line: _understood(text, document_edits.selection_change(text), SelectionAction)
+            for line, text in _lines(changes)
+        },
+        document_edits.paste_selection,
+        document_edits.change_selection,
+    )
+    _tell(with_database(lambda connection: edit(connection, job_id)), "headings skipped", as_json=as_json)
+
+
+@work.command("convert")
+@_TARGET
+@_VALUES
+@_JSON
+def convert_command(target: DocumentTarget, assignments: tuple[tuple[str, str], ...], as_json: bool) -> None:
+    """Convert a document again from its stored file, and make the work of it again.
+
+    Without --set in the same job, by the converters that the workers have now. With other values in a run of its own;
+    its work takes the place of this one.
+
+    \b
+    Example:
+        ragq work convert 7
+        ragq work convert j345 --set RAGQ_REPAIR_BY=model
+    """
+    _again(lambda database: document_edits.convert_again(database, target, dict(assignments)), as_json=as_json)
+
+
+@work.command("cut")
+@_TARGET
+@_VALUES
+@_JSON
+def cut_command(target: DocumentTarget, assignments: tuple[tuple[str, str], ...], as_json: bool) -> None:
+    """Cut a document into chunks again, and embed them.
+
+    \b
+    Example:
+        ragq work cut 7
+        ragq work cut 7 --set RAGQ_DOCUMENT_CHUNK_TOKENS=128
+    """
+    _again(lambda database: document_edits.cut_again(database, target, dict(assignments)), as_json=as_json)
+
+
+async def _listed(connection: Connection, corpus: str, search: str) -> list[ListedDocument]:
+    return await listed_documents(connection, (await corpus_of_name(connection, corpus)).id, search=search)
+
+
+def _edit(
+    reply: Path | None,
+    changes: dict[int, Given],
+    paste: Callable[[Connection, int, str], Awaitable[Edited]],
+    change: Callable[[Connection, int, dict[int, Given]], Awaitable[Edited]],
+) -> Callable[[Connection, int], Awaitable[Edited]]:
+    if (reply is None) == (not changes):
+        raise click.UsageError("Give --reply FILE for all headings, or --set LINE=ACTION for single ones.")
+    if reply is None:
+        return lambda connection, job_id: change(connection, job_id, changes)
+    text = _text_of(reply)
+    return lambda connection, job_id: paste(connection, job_id, text)
+
+
+def _text_of(reply: Path) -> str:
+    if reply != _STDIN:
+        return read_reply(reply)
+    try:
+        return read_stdin().decode("utf-8")
+    except UnicodeDecodeError:
+        raise Refused("The reply on stdin is not UTF-8; send it as UTF-8 text.") from None
+
+
+def _lines(changes: Sequence[str]) -> list[tuple[int, str]]:
+    found = []
+    for change in changes:
+        line, _, text = change.partition("=")
+        if not line.isascii() or not line.isdecimal() or len(line) > 9:
+            raise click.UsageError(f"--set '{change}' has no line; write it like 12=WORD.")
+        found.append((int(line), text))
+    return found
+
+
+def _understood(
+    text: str, change: Given | None, words: Sequence[str] | type[RepairAction] | type[SelectionAction]
+) -> Given:
+    if change is None:
+        raise click.UsageError(f"'{text.partition(':')[0]}' is none of {', '.join(words)}.")
+    return change
+
+
+def _tell(edited: Edited, words: str, *, as_json: bool) -> None:
+    shown = {"job": f"j{edited.job_id}", "stage": edited.stage, "changed": edited.changed}
+    text = f"j{edited.job_id} continues after stage '{edited.stage}': {edited.changed} {words}."
+    print_result(shown, text, as_json=as_json)
+
+
+def _again(make: Callable[[Database], Awaitable[Again]], *, as_json: bool) -> None:
+    again = with_open_database(make)
+    run = None if again.forked is None else f"r{again.forked.submitted.run_id}"
+    text = f"j{again.job_id} continues with stage '{again.stage}'." if run is None else run
+    print_result({"job": f"j{again.job_id}", "from": again.stage, "run": run}, text, as_json=as_json)
+
+
+def _job(job_id: int | None) -> str | None:
+    return None if job_id is None else f"j{job_id}"
+
+
+def _view_json(shown: DocumentView) -> dict[str, Any]:
+    values = {
+        name: value for name, value in vars(shown).items() if name not in ("job_id", "run_id", "headings", "missing")
+    }
+    return {
+        "job": _job(shown.job_id),
+        "run": None if shown.run_id is None else f"r{shown.run_id}",
+        **values,
+        "counts": {
+            "headings": len(shown.headings),
+            "changed": shown.changed,
+            "skipped": shown.skipped,
+            "disagreements": shown.disagreements,
+        },
+    }
+
+
+def _facts(shown: DocumentView) -> list[tuple[str, str]]:
+    conversion = " by ".join(filter(None, (shown.format, shown.converter)))
+    found = f"{shown.variant}: {shown.reason}" if shown.reason else ""
+    facts = [
+        ("work", "" if shown.work_id is None else f"{shown.work_id}  {shown.title}"),
+        ("corpus", shown.corpus or ""),
+        ("file", shown.name or ""),
+        ("job", "" if shown.job_id is None else f"j{shown.job_id} of r{shown.run_id}  {shown.status}"),
+        ("stages", ", ".join(f"{stage} {status}" for stage, status in shown.stages.items())),
+        ("converted", conversion),
+        ("headings by", found),
+        ("pages", "" if shown.pages is None else str(shown.pages)),
+        ("cleaned", "" if shown.cleaned is None else _cleaned(shown)),
+        (
+            "headings",
+            f"{len(shown.headings)}, {counted(shown.disagreements, 'disagreement')} with the table of contents",
+        ),
+        ("repaired", "" if shown.repaired_by is None else f"{shown.changed} by {shown.repaired_by}"),
+        ("skipped", "" if shown.selected_by is None else f"{shown.skipped} by {shown.selected_by}"),
+        ("model", shown.model or ""),
+    ]
+    return [(name, words) for name, words in facts if words]
+
+
+def _cleaned(shown: DocumentView) -> str:
+    assert shown.cleaned is not None
+    counts = shown.cleaned.model_dump()
+    return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())
+
+
+def _row(heading: OutlineHeading) -> list[str]:
+    repair = heading.action or ""
+    text = (
+        heading.text
+        if heading.repaired_text in (None, heading.text)
+        else f"{heading.repaired_text} (was {heading.text})"
+    )
+    embedded = "" if heading.embeds is None else "yes" if heading.embeds else f"no: {heading.reason}"
+    contents = "" if heading.toc_level is None else f"{heading.toc_level}{'!' if heading.disagrees else ''}"
+    indent = "  " * ((heading.repaired_level or heading.level) - 1)
+    return [
+        str(heading.line),
+        "" if heading.page is None else str(heading.page),
+        str(heading.level),
+        repair,
+        contents,
+        "" if heading.work_line is None else str(heading.work_line),
+        embedded,
+        f"{indent}{text}",
+    ]

@@ -1,0 +1,138 @@
+"""The outputs of the stages that evaluate an answer. The judge of an evaluation is the validator of questions."""
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from schemas.statuses import JobStatus
+from schemas.values.base import Value
+from schemas.values.chat import ReaskReason
+from schemas.values.costs import RunCost
+from schemas.values.verdicts import Decision
+
+
+class AnswerSentence(Value):
+    """A sentence of an answer, without its citations."""
+
+    text: str = Field(repr=False)
+    cited: tuple[str, ...]
+    """Labels of sources in the prompt."""
+    unknown: tuple[str, ...]
+    """Labels that the prompt does not have."""
+
+
+class CitedPassage(Value):
+    """A source that an answer cites, as its prompt shows it."""
+
+    label: str
+    text: str = Field(repr=False)
+
+
+class SplitAnswer(Value):
+    """Stage `split`: the sentences of an answer and of its reference, and the passages that it cites."""
+
+    question: str = Field(repr=False)
+    sentences: tuple[AnswerSentence, ...]
+    left_out: int
+    """Sentences after the first hundred, which are not judged."""
+    passages: tuple[CitedPassage, ...]
+    reference: tuple[str, ...] | None = Field(repr=False)
+    """The sentences of the reference answer; None where the question has none."""
+    reference_left_out: int
+
+
+class Check(StrEnum):
+    """What a judge is asked about a sentence."""
+
+    TOGETHER = "together"
+    """Whether the sources that the sentence cites support it together."""
+    ALONE = "alone"
+    """Whether one of several sources supports it alone."""
+    WITHOUT = "without"
+    """Whether the others support it without one of them."""
+    BY_REFERENCE = "by_reference"
+    """Whether the reference answer supports a sentence of the answer."""
+    IN_ANSWER = "in_answer"
+    """Whether the answer supports a sentence of the reference answer."""
+
+
+class SupportVerdict(Value):
+    """The decision on a sentence."""
+
+    check: Check
+    sentence: int
+    """Its number in the answer, or in the reference answer, from 1."""
+    cited: tuple[str, ...] = ()
+    """The sources in question: those that are cited, the one alone, or the one without which the others are."""
+    decision: Decision
+
+
+class JudgedAnswer(Value):
+    """Stage `judge`: all verdicts."""
+
+    validator: str
+    verdicts: tuple[SupportVerdict, ...]
+    reasks: tuple[ReaskReason, ...] = ()
+    """The reasons of the re-asks before the verdicts, in order."""
+    repairs: tuple[str, ...] = ()
+    """Always empty: a repaired verdict would be a guess."""
+
+
+class Tally(Value):
+    """Decisions. What is undecided is not scored."""
+
+    yes: int = Field(examples=[5])
+    no: int = Field(examples=[1])
+    undecided: int = Field(examples=[0])
+
+    @property
+    def decided(self) -> int:
+        """Those that count."""
+        return self.yes + self.no
+
+
+class AnswerScores(Value):
+    """Stage `consolidate` of an evaluation: counts, without any text."""
+
+    sentences: int = Field(examples=[7])
+    uncited: int = Field(examples=[1])
+    """Sentences that cite no source of the prompt: no source supports them."""
+    supported: Tally
+    """Sentences that cite sources: whether these support them together."""
+    citations: Tally
+    """Citations of sources in the prompt: whether the sentence needs them, or they support it alone."""
+    unknown_citations: int = Field(examples=[0])
+    """Citations of labels that the prompt does not have."""
+    correct: Tally | None
+    """Sentences of the answer: whether the reference answer supports them; None without a reference answer."""
+    complete: Tally | None
+    """Sentences of the reference answer: whether the answer supports them."""
+    left_out: int = Field(examples=[0])
+    """Sentences of both that were too many to be judged."""
+
+
+class ScoredAnswer(Value):
+    """An answer of an evaluation."""
+
+    job_id: int
+    subject: str
+    status: JobStatus
+    result_id: int
+    query_id: int | None
+    """None where the answer belongs to another database."""
+    scores: AnswerScores | None
+
+
+class EvaluatedRun(Value):
+    """An evaluation with everything that a report needs."""
+
+    run_id: int
+    profile: str
+    request: dict[str, Any]
+    judge: str
+    answers: tuple[ScoredAnswer, ...]
+    """In the order of submission."""
+    failures: dict[str, int]
+    """Failed jobs, by the category of the error."""
+    cost: RunCost

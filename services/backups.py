@@ -1,0 +1,81 @@
+"""Everything that is stored, written to a file and restored from one."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from schemas.errors import StackError
+from stack import dumps
+from stack.connections import database_server
+from store import migrate, revision
+from store.database import Connection, Database
+from store.runs import runs as stored_runs
+from store.runs import workers
+
+Result = TypeVar("Result")
+
+_WORKERS_SEEN_SECONDS = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backup:
+    """A file with everything that is stored."""
+
+    file: str
+    bytes: int
+    revision: str | None
+    """Of the tables."""
+    runs: int
+
+
+def back_up(environment: Mapping[str, str], path: Path) -> Backup:
+    """Write the database to a new file of mode 0600. Workers may go on meanwhile."""
+    url = database_server(environment)
+    found, runs = asyncio.run(_with_connection(url, _content))
+    size = dumps.dump(url, path)
+    return Backup(file=str(path), bytes=size, revision=found, runs=runs)
+
+
+def restore(environment: Mapping[str, str], path: Path, *, replace: bool) -> Backup:
+    """Fill the database from a file, bring it up to date, and return what it holds then.
+
+    Raises StackError for a file that is no backup, while workers run, and when runs are stored already and not to be
+    replaced.
+    """
+    url = database_server(environment)
+    dumps.contents_of(path)
+    asyncio.run(_with_connection(url, lambda connection: _refuse(connection, replace)))
+    dumps.restore(url, path)
+    migrate.upgrade(url)
+    # The workers of the backup are elsewhere, or gone.
+    asyncio.run(_with_connection(url, workers.end_all))
+    found, runs = asyncio.run(_with_connection(url, _content))
+    return Backup(file=str(path), bytes=path.stat().st_size, revision=found, runs=runs)
+
+
+async def _content(connection: Connection) -> tuple[str | None, int]:
+    stored = await revision.stored(connection)
+    return stored, 0 if stored is None else await stored_runs.count(connection)
+
+
+async def _refuse(connection: Connection, replace: bool) -> None:
+    found, runs = await _content(connection)
+    if found is None:
+        return
+    if await workers.seen(connection, within_s=_WORKERS_SEEN_SECONDS):
+        raise StackError("Workers use the database. `ragq down` and `ragq up --no-workers`, then restore.")
+    if runs and not replace:
+        raise StackError(
+            f"The database has {runs} runs, which would be gone. Set RAGQ_HOME to another folder, or give --replace."
+        )
+
+
+async def _with_connection(url: str, work: Callable[[Connection], Awaitable[Result]]) -> Result:
+    database = Database(url, pool_size=1)
+    try:
+        async with database.connection() as connection:
+            return await work(connection)
+    finally:
+        await database.close()

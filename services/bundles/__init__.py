@@ -1,0 +1,1 @@
+"""Runs written to files, checked without a database, and imported into another."""

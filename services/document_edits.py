@@ -1,0 +1,210 @@
+"""The headings and sections of a document decided by a pasted reply or one by one, and its stages computed again.
+
+An edit is an attempt of its stage. What the stages after it stored stays in the history, and they run again.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from schemas.chains import readers_of, stages_of
+from schemas.errors import DocumentReplacedError, HeadingMissingError, ImportedRunError, Refused
+from schemas.values.base import Value
+from schemas.values.documents import (
+    ConvertedDocument,
+    CutDocument,
+    DecidedBy,
+    DocumentOutline,
+    RepairAction,
+    RepairedTitles,
+    SanitisedDocument,
+    SelectedSections,
+    SelectionAction,
+)
+from services.document_jobs import KIND, MODE, DocumentTarget, document_job, job_of, needed, output_of
+from services.forks import Forked, ForkRequest, fork
+from services.redo import redo
+from stages.documents.repair_reply import Change, changed_repairs, is_usable, repair_by_reply, repair_prompt
+from stages.documents.select import sections_of
+from stages.documents.select_reply import changed_selections, select_by_reply, select_prompt, with_headings
+from stages.queries.templates import TemplateTag
+from store.corpora import document_jobs
+from store.database import Connection, Database
+from store.questions import templates
+from store.runs import edits, imported
+from store.runs.job_control import Target
+from store.runs.jobs import Job
+
+REPAIR = "repair"
+SELECT = "select"
+CONVERT = "convert"
+CUT = "cut"
+
+
+class Edited(NamedTuple):
+    """A job that continues after an edit."""
+
+    job_id: int
+    stage: str
+    """What was edited."""
+    changed: int
+    """Headings that are not left as they are, or sections that are not embedded."""
+
+
+class Again(NamedTuple):
+    """What computes stages again: the same job, or the run of a fork with other values."""
+
+    job_id: int
+    stage: str
+    forked: Forked | None = None
+
+
+async def repair_text(connection: Connection, job_id: int) -> str:
+    """The prompt by which a model repairs the headings of a document. Raises as `document_job`, DocumentMissingError
+    while the headings are not stored, TemplateMissingError, and TemplateError."""
+    job = await document_job(connection, job_id)
+    found = await needed(connection, job_id, DocumentOutline)
+    toc = (await needed(connection, job_id, ConvertedDocument)).toc
+    return repair_prompt(found.headings, toc, template=await _template(connection, job, TemplateTag.TITLE_REPAIR))
+
+
+async def select_text(connection: Connection, job_id: int) -> str:
+    """The prompt by which a model selects the sections of a document. Raises as `repair_text`."""
+    job = await document_job(connection, job_id)
+    sanitised = await needed(connection, job_id, SanitisedDocument)
+    asked = with_headings(sections_of(sanitised.markdown))
+    return select_prompt(asked, template=await _template(connection, job, TemplateTag.SECTION_SELECTION))
+
+
+async def paste_repair(connection: Connection, job_id: int, reply: str) -> Edited:
+    """Store what a reply makes of the headings of a document.
+
+    Raises HeadingReplyError for a reply that cannot be used, ImportedRunError, DocumentReplacedError for a job whose
+    work has another text since, StageRunningError, Refused while an earlier stage is not done, and as `repair_text`.
+    """
+    async with connection.transaction():
+        await _editable(connection, job_id)
+        headings = (await needed(connection, job_id, DocumentOutline)).headings
+        repaired = RepairedTitles(repairs=repair_by_reply(reply, headings), by=DecidedBy.PASTED)
+        return await _store(connection, job_id, REPAIR, repaired, repaired.changed)
+
+
+async def paste_selection(connection: Connection, job_id: int, reply: str) -> Edited:
+    """Store which sections of a document a reply selects. Raises as `paste_repair`."""
+    async with connection.transaction():
+        await _editable(connection, job_id)
+        found = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
+        selected = SelectedSections(selections=select_by_reply(reply, found, by=DecidedBy.PASTED), by=DecidedBy.PASTED)
+        return await _store(connection, job_id, SELECT, selected, selected.skipped)
+
+
+async def change_repairs(connection: Connection, job_id: int, changes: Mapping[int, Change]) -> Edited:
+    """Store other repairs for the headings at these lines of the converted document.
+
+    Raises HeadingMissingError for lines without a heading, Refused for words that are no title, and as `paste_repair`.
+    """
+    async with connection.transaction():
+        await _editable(connection, job_id)
+        stored = await needed(connection, job_id, RepairedTitles)
+        _refuse_unknown(job_id, changes, [repair.line for repair in stored.repairs], REPAIR)
+        repairs = changed_repairs(stored.repairs, changes)
+        wrong = [repair.line for repair in repairs if repair.line in changes and not is_usable(repair)]
+        if wrong:
+            raise Refused(
+                f"The words for line {wrong[0]} are no title: write a letter or digit at least, and 500 characters at "
+                f"most; `ragq work repair j{job_id} --set {wrong[0]}=REMOVE` leaves the heading out."
+            )
+        repaired = RepairedTitles(repairs=repairs, by=DecidedBy.USER)
+        return await _store(connection, job_id, REPAIR, repaired, repaired.changed)
+
+
+async def change_selection(connection: Connection, job_id: int, changes: Mapping[int, bool]) -> Edited:
+    """Store whether the sections of the headings at these lines of the sanitised document are embedded. Raises as
+    `change_repairs`."""
+    async with connection.transaction():
+        await _editable(connection, job_id)
+        stored = await needed(connection, job_id, SelectedSections)
+        found = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
+        _refuse_unknown(job_id, changes, [section.start_line for section in with_headings(found)], SELECT)
+        selected = SelectedSections(selections=changed_selections(found, stored.selections, changes), by=DecidedBy.USER)
+        return await _store(connection, job_id, SELECT, selected, selected.skipped)
+
+
+async def convert_again(database: Database, target: DocumentTarget, values: Mapping[str, Any] | None = None) -> Again:
+    """Convert a document again and compute what follows; with other values of settings, as a run of its own.
+
+    Raises as `paste_repair` and `fork` do.
+    """
+    return await _again(database, target, CONVERT, values or {})
+
+
+async def cut_again(database: Database, target: DocumentTarget, values: Mapping[str, Any] | None = None) -> Again:
+    """Cut a document again, and embed and publish its chunks. Raises as `convert_again`, and Refused for a value that
+    an earlier stage reads."""
+    return await _again(database, target, CUT, values or {})
+
+
+def repair_change(text: str) -> Change | None:
+    """The change that a text means, like `H2:Green leaves`; None for one that means none.
+
+    >>> repair_change("H2:Green leaves")
+    Change(action=<RepairAction.H2: 'H2'>, text='Green leaves')
+    """
+    word, colon, words = text.partition(":")
+    if word not in set(RepairAction):
+        return None
+    return Change(RepairAction(word), words if colon else None)
+
+
+def selection_change(text: str) -> bool | None:
+    """Whether a section is embedded, by SKIP or VECTORIZE; None for another text."""
+    return text == SelectionAction.VECTORIZE if text in set(SelectionAction) else None
+
+
+async def _again(database: Database, target: DocumentTarget, stage: str, values: Mapping[str, Any]) -> Again:
+    async with database.connection() as connection:
+        job = await job_of(connection, target)
+        await _editable(connection, job.id)
+    if not values:
+        await redo(database, job.id, stage)
+        return Again(job.id, stage)
+    _refuse_earlier(job.id, stage, values)
+    request = ForkRequest(target=Target(None, job.id), stage=stage, values=values, takes_documents=True)
+    return Again(job.id, stage, await fork(database, request, always_new=True))
+
+
+def _refuse_earlier(job_id: int, stage: str, values: Mapping[str, Any]) -> None:
+    chain = stages_of(KIND, MODE)
+    for name in values:
+        reader = next(iter(readers_of(KIND, MODE, name)), None)
+        if reader is not None and chain.index(reader) < chain.index(stage):
+            raise Refused(
+                f"Stage '{reader}' reads {name}, and comes before '{stage}': `ragq work convert j{job_id} --set "
+                f"{name}=VALUE` computes both."
+            )
+
+
+async def _template(connection: Connection, job: Job, tag: TemplateTag) -> str:
+    version: int | None = job.inputs.get("templates", {}).get(tag)
+    return (await templates.get(connection, tag, version)).text
+
+
+async def _editable(connection: Connection, job_id: int) -> None:
+    job = await document_job(connection, job_id)
+    if await imported.imported_run(connection, job_id=job_id, run_id=None) is not None:
+        raise ImportedRunError(job.run_id, "changed")
+    work = await document_jobs.work_of_job(connection, job_id)
+    if work is None or work.original_hash == job.inputs["original"]:
+        return
+    if await output_of(connection, job_id, CutDocument) is not None:
+        raise DocumentReplacedError(job_id, work.id)
+
+
+async def _store(connection: Connection, job_id: int, stage: str, output: Value, changed: int) -> Edited:
+    await edits.set_output(connection, job_id, stage, output.model_dump(mode="json"))
+    return Edited(job_id, stage, changed)
+
+
+def _refuse_unknown(job_id: int, changes: Mapping[int, Any], known: Sequence[int], stage: str) -> None:
+    unknown = sorted(set(changes) - set(known))
+    if unknown:
+        raise HeadingMissingError(job_id, unknown, stage)

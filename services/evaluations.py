@@ -1,0 +1,183 @@
+"""Evaluations: runs whose jobs judge the answers of another run."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from schemas.chains import CHAINS, settings_read, stages_of
+from schemas.errors import ImportedRunError, Refused, RunMissingError
+from schemas.settings.frozen import thaw
+from schemas.settings.preset import is_preset_name
+from schemas.settings.run import settings_hash
+from schemas.values.evaluation_reports import EvaluationReport, MeasuredValidator
+from schemas.values.evaluations import EvaluatedRun
+from schemas.values.queries import Source
+from schemas.values.retrieval_reports import RetrievalMeasures
+from services.costs import cost_of_run
+from services.forks import changed_snapshot
+from services.new_runs import PlannedRun, Submitted, submit_run
+from stages.evaluations.judge_prompt import PROMPT_HASH
+from stages.evaluations.split import most_judgements, sentences_of
+from stages.reports.evaluation import build_evaluation_report
+from stages.reports.retrieval import is_judged
+from stages.reports.validator_quality import validator_quality
+from store.access.idempotency import RequestKey
+from store.database import Connection, Database
+from store.questions import evaluations, query_runs
+from store.questions.evaluations import StoredAnswer
+from store.runs import imported, overviews, runs
+from store.runs.chain import content_hash
+from store.runs.failures import run_failures
+from store.runs.runs import NewJob, NewRun
+
+KIND = "evaluation"
+
+
+class EvaluationPlan(NamedTuple):
+    """An evaluation that is ready to be stored."""
+
+    planned: PlannedRun
+    judge: str
+    verdicts_at_most: int
+    unanswered: int
+    """Questions without an answer."""
+    references: int
+    """Answers to questions that have a reference answer."""
+
+
+async def evaluate(
+    database: Database,
+    run_id: int,
+    values: Mapping[str, Any],
+    *,
+    name: str | None = None,
+    always_new: bool = False,
+    key: RequestKey | None = None,
+) -> Submitted:
+    """Store a run that evaluates the answers of a run; or find the same one, and retry its failed jobs.
+
+    Raises as `plan_evaluation` and `submit_run` do.
+    """
+    async with database.connection() as connection:
+        plan = await plan_evaluation(connection, run_id, values)
+    return await submit_run(database, plan.planned, name=name, always_new=always_new, key=key)
+
+
+async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[str, Any]) -> EvaluationPlan:
+    """The evaluation of the newest answer of each question of a run, by the model that validates in that run.
+
+    Its settings are those of the run, but for `values`. Raises RunMissingError, ImportedRunError, SettingsError for
+    values that cannot be used, and Refused for a run without answers and for settings that no judge reads.
+    """
+    overview = await overviews.overview(connection, run_id)
+    if overview is None:
+        raise RunMissingError(run_id)
+    if await imported.imported_run(connection, run_id=run_id, job_id=None) is not None:
+        raise ImportedRunError(run_id, "evaluated")
+    if overview.kind != "query":
+        raise Refused(
+            f"Run r{run_id} answers no questions. `ragq runs` lists the runs with their kinds; those of kind query do."
+        )
+    _refuse_unread(values)
+    snapshot = await runs.settings(connection, run_id)
+    preset = thaw(snapshot).preset
+    own = {name: entry for name, entry in snapshot.items() if not is_preset_name(name)}
+    if preset is not None and preset.validation.model:
+        own["MODEL_JUDGE_MODEL"] = {"value": preset.validation.model, "source": "preset"}
+    settings = changed_snapshot(own, values)
+    found = await evaluations.answers(connection, run_id)
+    if not found:
+        raise Refused(f"Run r{run_id} has no answer to evaluate. `ragq show r{run_id}` shows how far its jobs are.")
+    jobs = [_job(one) for one in found]
+    frozen = thaw(settings)
+    unanswered = await evaluations.questions(connection, run_id) - len(found)
+    references = sum(one.reference_answer is not None for one in found)
+    run = NewRun(
+        kind=KIND,
+        profile=overview.profile,
+        settings=settings,
+        settings_hash=settings_hash(frozen.run),
+        request={
+            "evaluates": run_id,
+            "answers": len(found),
+            "unanswered": unanswered,
+            "references": references,
+            "profile_source": overview.request.get("profile_source"),
+        },
+        jobs=jobs,
+    )
+    return EvaluationPlan(
+        planned=PlannedRun(run),
+        judge=frozen.run.model.judge_model,
+        verdicts_at_most=sum(job.inputs["verdicts_at_most"] for job in jobs),
+        unanswered=unanswered,
+        references=references,
+    )
+
+
+async def is_evaluation(connection: Connection, run_id: int) -> bool:
+    """Whether a run evaluates answers."""
+    overview = await overviews.overview(connection, run_id)
+    return overview is not None and overview.kind == KIND
+
+
+async def evaluation_report(connection: Connection, run_id: int, *, measures: RetrievalMeasures) -> EvaluationReport:
+    """The results of an evaluation. Raises RunMissingError, and Refused for a run of another kind."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        overview = await overviews.overview(connection, run_id)
+        failures = await run_failures(connection, run_id)
+        if overview is None or failures is None:
+            raise RunMissingError(run_id)
+        if overview.kind != KIND:
+            raise Refused(f"Run r{run_id} evaluates no answers. `ragq evaluate r{run_id}` submits a run that does.")
+        settings = thaw(await runs.settings(connection, run_id)).run
+        answers = await evaluations.scored(connection, run_id)
+        cost = await cost_of_run(connection, run_id)
+    found = EvaluatedRun(
+        run_id=run_id,
+        profile=overview.profile,
+        request=overview.request,
+        judge=settings.model.judge_model,
+        answers=tuple(answers),
+        failures=dict(Counter(attempt.category for attempt in failures.failed if attempt.is_final).most_common()),
+        cost=cost,
+    )
+    validator = await _measured_validator(connection, found, measures)
+    return build_evaluation_report(found, validator, measures=measures)
+
+
+async def _measured_validator(
+    connection: Connection, found: EvaluatedRun, measures: RetrievalMeasures
+) -> MeasuredValidator | None:
+    """The quality of the judge as a validator of passages; None where no judged run was validated by it."""
+    run_id = await evaluations.validated_run(connection, found.judge, first=found.request["evaluates"])
+    run = None if run_id is None else await query_runs.query_run(connection, run_id)
+    if run is None:
+        return None
+    judged = [query for query in run.queries if is_judged(query) and query.validator == found.judge]
+    quality = validator_quality(judged, run.documents, measures=measures)
+    return None if quality is None else MeasuredValidator(run=f"r{run.run_id}", quality=quality)
+
+
+def _refuse_unread(values: Mapping[str, Any]) -> None:
+    reads = settings_read(KIND, "judge")
+    of_others = {name for chain in CHAINS.values() for stage in chain for name in stage.reads} - reads
+    unread = [name for name in values if name in of_others or is_preset_name(name)]
+    if unread:
+        raise Refused(f"No judge reads {unread[0]}. It reads {', '.join(sorted(reads))}.")
+
+
+def _job(found: StoredAnswer) -> NewJob:
+    labels = [Source.model_validate(source).label for source in found.sources]
+    reference = found.reference_answer
+    of_reference = None if reference is None else len(sentences_of(reference, ()).first)
+    inputs: dict[str, Any] = {
+        "result_id": found.result_id,
+        "answer_hash": content_hash(found.text),
+        "query_hash": content_hash(found.question),
+        "prompt_hash": PROMPT_HASH,
+        "verdicts_at_most": most_judgements(sentences_of(found.text, labels).first, of_reference),
+    }
+    if reference is not None:
+        inputs["reference_hash"] = content_hash(reference)
+    return NewJob(mode="answers", subject=found.subject, inputs=inputs, stages=stages_of(KIND, "answers"))

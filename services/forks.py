@@ -1,0 +1,326 @@
+"""Forks: a run computed again from a stage on, with other settings, on the stored outputs of the stages before."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from schemas.chains import CHAINS, INDEXING, READ_AT_SUBMISSION, readers_of, stages_of
+from schemas.errors import ForkRefusedError, ImportedRunError, JobMissingError, RunMissingError, SettingsError
+from schemas.settings.frozen import FrozenSettings, thaw
+from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
+from schemas.settings.problems import unknown_name
+from schemas.settings.run import RUN_SETTINGS, run_settings, settings_hash
+from schemas.suggestions import did_you_mean
+from schemas.values.queries import Origin
+from services.documents import document_templates
+from services.new_runs import PlannedRun, Submitted, submit_run
+from services.tags import minimum_count, tags_hash
+from store.access.idempotency import RequestKey
+from store.database import Connection, Database
+from store.runs import forks, imported, jobs, overviews, runs
+from store.runs.chain import content_hash
+from store.runs.forks import ParentJob, Source
+from store.runs.job_control import Target
+from store.runs.overviews import RunOverview
+from store.runs.runs import NewJob, NewRun
+
+ORIGIN = "option --set"
+
+#: Inputs of a question that belong to its former steps.
+_NOT_SHARED = frozenset({"moved_from", "takes_default", "shown"})
+
+_LISTED = 5
+
+
+class LeftOut(NamedTuple):
+    """A job of the parent that is not forked."""
+
+    job_id: int
+    subject: str
+    mode: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewFork(NewRun):
+    """A fork to store. The same fork of the same outputs has the same identity."""
+
+    parent_id: int
+    stage: str
+    shared: Mapping[int, Sequence[Source]]
+    """Job of the parent -> the attempts that its fork shares, in the order of the jobs."""
+
+    @property
+    def identity(self) -> str:
+        """That of the work, and what it continues."""
+        attempts = [[job_id, *(source.source_id for source in of)] for job_id, of in self.shared.items()]
+        return content_hash({"work": super().identity, "of": self.parent_id, "from": self.stage, "shared": attempts})
+
+
+class PlannedFork(NamedTuple):
+    """A fork that is ready to be stored."""
+
+    planned: PlannedRun
+    left_out: tuple[LeftOut, ...]
+    """Jobs of the parent whose earlier stages are not all stored."""
+    without_stage: int
+    """Jobs of the parent in a mode without the stage."""
+
+
+class Forked(NamedTuple):
+    """What a fork led to."""
+
+    submitted: Submitted
+    parent_id: int
+    left_out: tuple[LeftOut, ...]
+    without_stage: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForkRequest:
+    """What is asked for."""
+
+    target: Target
+    """A run, or one of its jobs."""
+    stage: str
+    """The first stage that is computed."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Settings, and values of the preset, that win over those of the parent, by name."""
+    takes_documents: bool = False
+    """Whether the job of a document may be forked: its fork replaces the work."""
+
+
+async def fork(
+    database: Database,
+    request: ForkRequest,
+    *,
+    name: str | None = None,
+    always_new: bool = False,
+    key: RequestKey | None = None,
+) -> Forked:
+    """Store a fork and send it; or find the same fork of the same outputs, and retry its failed jobs.
+
+    Raises as `plan_fork` and `submit_run` do.
+    """
+    async with database.connection() as connection:
+        planned = await plan_fork(connection, request)
+    submitted = await submit_run(database, planned.planned, name=name, always_new=always_new, key=key)
+    new = planned.planned.run
+    assert isinstance(new, NewFork)
+    return Forked(submitted, new.parent_id, planned.left_out, planned.without_stage)
+
+
+async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork:
+    """The fork of a run or a job: its jobs, and the outputs of the stages before that they share.
+
+    The subjects, the reference index, the corpus or the vocabulary, and the prompt templates are the parent's. Raises
+    RunMissingError or JobMissingError, ImportedRunError, SettingsError and PresetValueError for values that cannot be
+    used, and ForkRefusedError for a stage that no job can be forked from, and for a setting that an earlier stage, the
+    submission, or no stage reads.
+    """
+    parent = await _parent(connection, request.target, takes_documents=request.takes_documents)
+    found = await forks.parent_jobs(connection, parent.id, job_id=request.target.job_id)
+    jobs_with_stage, without_stage = _with_stage(parent, found, request.stage)
+    modes = sorted({job.mode for job in jobs_with_stage})
+    snapshot = await runs.settings(connection, parent.id)
+    _refuse_values(parent, modes, request)
+    new = changed_snapshot(snapshot, request.values)
+    frozen = thaw(new)
+    earlier = {mode: stages_of(parent.kind, mode, until=request.stage)[:-1] for mode in modes}
+    ready, left_out = _ready(jobs_with_stage, earlier)
+    if not ready:
+        raise ForkRefusedError(
+            f"No job of {request.target} can be forked from stage '{request.stage}': {_in_words(left_out)}."
+        )
+    stages = sorted({stage for of_mode in earlier.values() for stage in of_mode})
+    shared = await forks.sources(connection, [job.id for job in ready], stages)
+    own_hash = _settings_hash(parent.kind, frozen)
+    run = NewFork(
+        kind=parent.kind,
+        profile=parent.profile,
+        settings=new,
+        settings_hash=own_hash,
+        request=_request(parent, request),
+        jobs=[
+            NewJob(
+                mode=job.mode,
+                subject=job.subject,
+                inputs=await _inputs(connection, parent.kind, job, frozen, request.values),
+                stages=job.stages,
+            )
+            for job in ready
+        ],
+        parent_id=parent.id,
+        stage=request.stage,
+        shared=shared,
+    )
+
+    async def share(connection: Connection, run_id: int) -> None:
+        await forks.store(
+            connection, run_id, parent_id=parent.id, stage=request.stage, settings_hash=own_hash, shared=shared
+        )
+
+    return PlannedFork(PlannedRun(run, share), tuple(left_out), without_stage)
+
+
+def stage_to_fork_from(kind: str, modes: Sequence[str], names: Sequence[str]) -> str | None:
+    """The first stage that reads any of these settings; None when no stage does."""
+    chain = max((stages_of(kind, mode) for mode in modes), key=len)
+    readers = [stage for mode in modes for name in names for stage in readers_of(kind, mode, name)]
+    return min(readers, key=chain.index) if readers else None
+
+
+def changed_snapshot(
+    snapshot: Mapping[str, Mapping[str, Any]], values: Mapping[str, Any]
+) -> dict[str, Mapping[str, Any]]:
+    """The settings of a run with other values. Raises SettingsError and PresetValueError for those that are wrong."""
+    before = thaw(snapshot)
+    own = {name: value for name, value in values.items() if not is_preset_name(name)}
+    of_preset = {name: value for name, value in values.items() if is_preset_name(name)}
+    run, problems = run_settings(
+        before.run.values() | own,
+        origins={name: ORIGIN if name in own else "stored with the run" for name in RUN_SETTINGS},
+    )
+    if run is None:
+        raise SettingsError(problems)
+    new = dict(snapshot)
+    after = run.values()
+    new |= {name: {"value": after[name], "source": "option"} for name in own}
+    if before.preset is not None and of_preset:
+        preset = before.preset.changed(of_preset, origin=ORIGIN).values()
+        new |= {name: {"value": preset[name], "source": "option"} for name in of_preset}
+    return new
+
+
+async def _parent(connection: Connection, target: Target, *, takes_documents: bool) -> RunOverview:
+    run_id = target.run_id
+    if target.job_id is not None:
+        job = await jobs.job(connection, target.job_id)
+        if job is None:
+            raise JobMissingError(target.job_id)
+        run_id = job.run_id
+    assert run_id is not None
+    parent = await overviews.overview(connection, run_id)
+    if parent is None:
+        raise RunMissingError(run_id)
+    if await imported.imported_run(connection, **target._asdict()) is not None:
+        raise ImportedRunError(run_id, "forked")
+    if parent.kind in INDEXING and not (takes_documents and parent.kind == "work"):
+        again = (
+            "`ragq index` builds another one" if parent.kind == "index" else "`ragq work convert JOB` makes it again"
+        )
+        raise ForkRefusedError(f"Run r{run_id} builds what questions search, which is published as a whole; {again}.")
+    return parent
+
+
+def _with_stage(parent: RunOverview, found: Sequence[ParentJob], stage: str) -> tuple[list[ParentJob], int]:
+    having = [job for job in found if stage in job.stages and (parent.kind, job.mode) in CHAINS]
+    if not having:
+        stages = max((job.stages for job in found), key=len, default=())
+        raise ForkRefusedError(
+            f"No job of run r{parent.id} has a stage '{stage}'.{did_you_mean(stage, stages)} "
+            f"Its stages: {', '.join(stages)}."
+        )
+    return having, len(found) - len(having)
+
+
+def _refuse_values(parent: RunOverview, modes: Sequence[str], request: ForkRequest) -> None:
+    values = request.values
+    unknown = [
+        unknown_name(name, ORIGIN, {**RUN_SETTINGS, **(PRESET_SETTINGS if parent.kind == "query" else {})})
+        for name in values
+        if name not in RUN_SETTINGS and not (parent.kind == "query" and is_preset_name(name))
+    ]
+    if unknown:
+        raise SettingsError(unknown)
+    for name in values:
+        if name in READ_AT_SUBMISSION[parent.kind]:
+            raise ForkRefusedError(_submit_instead(parent, name, values[name]))
+        if not any(name in stage.reads for chain in CHAINS.values() for stage in chain):
+            continue
+        reader = stage_to_fork_from(parent.kind, modes, [name])
+        if reader is None:
+            raise ForkRefusedError(f"No stage of run r{parent.id} reads {name}, so the fork would compute the same.")
+        chain = max((stages_of(parent.kind, mode) for mode in modes), key=len)
+        if chain.index(reader) < chain.index(request.stage):
+            raise ForkRefusedError(
+                f"Stage '{reader}' reads {name}, and comes before '{request.stage}'. Fork from there: `ragq fork "
+                f"{request.target} --from {reader} --set {name}=VALUE`."
+            )
+
+
+def _submit_instead(parent: RunOverview, name: str, value: object) -> str:
+    """How to compute a run with another value of a setting that its submission reads."""
+    file = f"r{parent.id}.toml"
+    assignment = f"--set {shlex.quote(f'{name}={value}')}"
+    shown = (
+        f"`ragq show r{parent.id} --config`"
+        if parent.kind == "participant"
+        else f"`ragq show r{parent.id} --config --with-text`"
+    )
+    written = f"Store the output of {shown} in {file};"
+    submitted = f"`ragq submit --config {file} {assignment}` submits it with the other value"
+    why = f"{name} is read when a run is submitted: it belongs to what the run searches."
+    if parent.kind == "query":
+        other = f"{parent.request['corpus']}-2"
+        return (
+            f"{why} {written} `ragq import works PATH --corpus {other} {assignment} --wait` imports the works into "
+            f"another corpus, and `ragq submit --config {file} --corpus {other} {assignment}` asks it."
+        )
+    index = (
+        f" Where no index has it, `ragq index references {assignment}` builds one."
+        if parent.kind == "participant"
+        else ""
+    )
+    return f"{why} {written} {submitted}; the calls that the ledger holds are not paid again.{index}"
+
+
+def _ready(found: Sequence[ParentJob], earlier: Mapping[str, Sequence[str]]) -> tuple[list[ParentJob], list[LeftOut]]:
+    ready: list[ParentJob] = []
+    left_out: list[LeftOut] = []
+    for job in found:
+        missing = next((stage for stage in earlier[job.mode] if stage not in job.done), None)
+        why = "its question continued in another run" if job.has_moved else f"stage '{missing}' is not stored"
+        if missing is None and not job.has_moved:
+            ready.append(job)
+        else:
+            left_out.append(LeftOut(job.id, job.subject, job.mode, why))
+    return ready, left_out
+
+
+def _in_words(left_out: Sequence[LeftOut]) -> str:
+    named = [f"j{one.job_id}: {one.why}" for one in left_out[:_LISTED]]
+    return "; ".join([*named, *([f"{len(left_out) - _LISTED} more"] if len(left_out) > _LISTED else [])])
+
+
+def _request(parent: RunOverview, request: ForkRequest) -> dict[str, Any]:
+    own: dict[str, Any] = {"run": parent.id, "from": request.stage, "set": sorted(request.values)}
+    if request.target.job_id is not None:
+        own["job"] = request.target.job_id
+    return parent.request | {"fork": own}
+
+
+def _settings_hash(kind: str, frozen: FrozenSettings) -> str:
+    if kind == "tags":
+        return tags_hash(frozen.run)
+    if frozen.preset is not None:
+        return content_hash([frozen.run.values(), frozen.preset.values()])
+    return settings_hash(frozen.run)
+
+
+async def _inputs(
+    connection: Connection, kind: str, job: ParentJob, frozen: FrozenSettings, changed: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Those of the parent's job, with what a submission finds for it by settings that changed."""
+    inputs = {name: value for name, value in job.inputs.items() if name not in _NOT_SHARED}
+    if kind == "query" and "expansion.enabled" in changed and inputs["expansion"]["origin"] != Origin.PASTED:
+        assert frozen.preset is not None
+        inputs["expansion"] = {"origin": Origin.MODEL if frozen.preset.expansion.enabled else Origin.NONE}
+    if "augmentation.top_n_contexts" in changed:
+        inputs.pop("top_n", None)
+    if kind == "work":
+        inputs["templates"] = await document_templates(connection)
+    if kind == "tags" and "PSQ_MIN_TAG_COUNT" in changed:
+        inputs["min_tag_count"] = await minimum_count(connection, inputs["vocabulary_id"], frozen.run)
+    return inputs

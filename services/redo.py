@@ -1,0 +1,34 @@
+"""A stored stage computed again in the same job, with those after it."""
+
+from typing import NamedTuple
+
+from schemas.errors import ForkRefusedError, ImportedRunError, JobMissingError
+from store.database import Database
+from store.runs import edits, imported, jobs
+
+
+class Redone(NamedTuple):
+    """What continues."""
+
+    job_id: int
+    stage: str
+
+
+async def redo(database: Database, job_id: int, stage: str) -> Redone:
+    """Compute a stage of a job and those after it again, with the settings of the run.
+
+    What was stored stays in its history. Raises JobMissingError, ImportedRunError, ForkRefusedError for a job that
+    builds an index, StageRunningError, and Refused for a stage that the job does not have or that is not reached yet.
+    """
+    async with database.connection() as connection:
+        job = await jobs.job(connection, job_id)
+        if job is None:
+            raise JobMissingError(job_id)
+        if await imported.imported_run(connection, job_id=job_id, run_id=None) is not None:
+            raise ImportedRunError(job.run_id, "computed again")
+        if job.kind == "index":
+            raise ForkRefusedError(
+                f"Job j{job_id} builds a part of an index, which is published as a whole; `ragq index` builds another."
+            )
+        await edits.redo(connection, job_id, stage)
+    return Redone(job_id, stage)

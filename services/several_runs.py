@@ -1,0 +1,131 @@
+"""Several runs compared with the first of them, alike by commands, REST and pages."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from schemas.errors import Refused, RunMissingError
+from schemas.values.phq8 import AssessmentMode
+from schemas.values.query_runs import QueryRun
+from schemas.values.reports import Measures
+from schemas.values.retrieval_reports import RetrievalMeasures
+from schemas.values.run_names import run_number
+from schemas.values.scored_runs import ScoredRun, SettingValue
+from schemas.values.several_runs import SeveralRuns
+from stages.reports.cohorts import modes_of
+from stages.reports.several_runs import TagsRun, TagsSet, several_queries, several_scored, several_tags
+from store.database import Connection, Database
+from store.references import interviews
+from store.runs import overviews, run_names, runs
+from store.views.reported_runs import reported_run
+from store.vocabularies import tag_runs
+
+Comparable = ScoredRun | QueryRun | TagsRun
+
+MOST = 50
+"""Runs of one comparison."""
+
+
+async def compare_several(
+    database: Database,
+    run_ids: Sequence[int],
+    *,
+    mode: str | None = None,
+    split: str | None = None,
+    measures: Mapping[str, Any] | None = None,
+) -> list[SeveralRuns]:
+    """Runs of one kind compared with the first: of participants one comparison per mode that all have.
+
+    With `split`, on its participants alone. `measures` are those that were chosen. Raises RunMissingError, and Refused
+    for fewer than two runs, for runs of several kinds, and for an unknown split.
+    """
+    if not 2 <= len(run_ids) <= MOST:
+        raise Refused(f"A comparison takes 2 to {MOST} runs.")
+    async with database.connection() as connection:
+        found = [await comparable_run(connection, run_id) for run_id in run_ids]
+        only = None if split is None else await _members(connection, split)
+    return await asyncio.to_thread(_compared, found, mode, split, only, measures or {})
+
+
+async def named_runs(connection: Connection, words: Sequence[str]) -> list[int]:
+    """The numbers of runs by number or name. Raises Refused for words that stand for none."""
+    found = []
+    for one in words:
+        run_id = run_number(one) or await run_names.find(connection, one)
+        if run_id is None:
+            raise Refused("One of them is neither the number nor the name of a run; the list of runs shows both.")
+        found.append(run_id)
+    return found
+
+
+async def is_of_phrases(connection: Connection, run_id: int) -> bool:
+    """Whether a run finds tags for phrases."""
+    overview = await overviews.overview(connection, run_id)
+    return overview is not None and overview.kind == "tags"
+
+
+async def comparable_run(connection: Connection, run_id: int) -> Comparable:
+    """A run of participants, queries or phrases. Raises RunMissingError, and Refused for any other."""
+    overview = await overviews.overview(connection, run_id)
+    if overview is None:
+        raise RunMissingError(run_id)
+    if overview.kind != "tags":
+        return await reported_run(connection, run_id)
+    return TagsRun(
+        run_id=run_id,
+        profile=overview.profile,
+        request=overview.request,
+        settings={name: SettingValue(**found) for name, found in (await runs.settings(connection, run_id)).items()},
+        sets=tuple(
+            TagsSet(one.job_id, one.subject, one.status, one.validated)
+            for one in await tag_runs.results(connection, run_id=run_id)
+        ),
+    )
+
+
+async def have_common_members(database: Database, left: str, right: str) -> bool:
+    """Whether any participant is in both splits. Raises Refused for an unknown split."""
+    async with database.connection() as connection:
+        return not (await _members(connection, left)).isdisjoint(await _members(connection, right))
+
+
+async def _members(connection: Connection, split: str) -> set[int]:
+    found = {member.participant_id for member in await interviews.members(connection, split)}
+    if not found:
+        raise Refused(f"Split '{split}' is not stored. `ragq splits list` shows those that are.")
+    return found
+
+
+def _compared(
+    found: Sequence[Comparable], mode: str | None, split: str | None, only: set[int] | None, chosen: Mapping[str, Any]
+) -> list[SeveralRuns]:
+    scored = [run for run in found if isinstance(run, ScoredRun)]
+    asked = [run for run in found if isinstance(run, QueryRun)]
+    tagged = [run for run in found if isinstance(run, TagsRun)]
+    if len(scored) == len(found):
+        modes = [one for one in AssessmentMode if all(one in modes_of(run) for run in scored)]
+        if mode is not None:
+            modes = [one for one in modes if one == mode]
+        if not modes:
+            raise Refused("The runs have no mode in common" + ("." if mode is None else f" that is {mode}."))
+        of_scores = {name: value for name, value in chosen.items() if name in Measures.model_fields}
+        return [several_scored(scored, one, chosen=of_scores, only=only, split=split) for one in modes]
+    if split is not None or mode is not None:
+        raise Refused("A split or a mode goes with runs of participants.")
+    if len(asked) == len(found):
+        known = RetrievalMeasures.model_fields
+        return [
+            several_queries(
+                asked, measures=RetrievalMeasures(**{name: value for name, value in chosen.items() if name in known})
+            )
+        ]
+    if len(tagged) == len(found):
+        defaults = Measures()
+        return [
+            several_tags(
+                tagged,
+                resamples=chosen.get("bootstrap_resamples", defaults.bootstrap_resamples),
+                seed=chosen.get("bootstrap_seed", defaults.bootstrap_seed),
+            )
+        ]
+    raise Refused("The runs are of several kinds; runs of one kind are compared.")

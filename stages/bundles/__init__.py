@@ -1,0 +1,1 @@
+"""What a bundle contains, and what of it is text."""

@@ -1,0 +1,1 @@
+"""Documents of other formats, on their way to markdown with headings."""

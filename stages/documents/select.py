@@ -1,0 +1,48 @@
+"""Which sections of a document are embedded: those that somebody would ask about."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from schemas.values.documents import Selection
+from stages.corpora.blocks import read_markdown
+from stages.corpora.sections import Section, sections
+from stages.documents.outline import title_key, without_number
+
+#: Titles of what is found by other means, or by nobody: lists of places, of other works, and of rights.
+SKIPPED_TITLES: Final = {
+    "index": "an index",
+    "subjectindex": "an index",
+    "nameindex": "an index",
+    "authorindex": "an index",
+    "bibliography": "a bibliography",
+    "references": "a bibliography",
+    "workscited": "a bibliography",
+    "furtherreading": "a bibliography",
+    "contents": "a table of contents",
+    "tableofcontents": "a table of contents",
+    "listoffigures": "a list of figures",
+    "listoftables": "a list of tables",
+    "copyright": "a copyright page",
+    "copyrightpage": "a copyright page",
+    "legalnotice": "a copyright page",
+    "colophon": "a copyright page",
+    "alsobythisauthor": "an advertisement",
+}
+
+
+def sections_of(markdown: str) -> list[Section]:
+    """The sections of a sanitised document. What stands before the first heading is one of the empty title."""
+    return sections(read_markdown(markdown), title="")
+
+
+def select_by_rules(found: Sequence[Section]) -> tuple[Selection, ...]:
+    """A selection for each section, in order: by its title. A section inside a skipped one is skipped too."""
+    reasons: list[str | None] = []
+    for section in found:
+        around = None if section.parent is None else reasons[section.parent]
+        title = section.path[-1] if section.path else ""
+        reasons.append(around or SKIPPED_TITLES.get(title_key(without_number(title))))
+    return tuple(
+        Selection(line=section.start_line, embeds=reason is None, reason=reason)
+        for section, reason in zip(found, reasons, strict=True)
+    )

@@ -1,0 +1,156 @@
+"""Builds the report of an evaluation. What is not scored is counted, and is in no share."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from schemas.statuses import JobStatus
+from schemas.values.evaluation_reports import (
+    EvaluatedAnswer,
+    EvaluationCounts,
+    EvaluationMeasure,
+    EvaluationReport,
+    MeasuredValidator,
+)
+from schemas.values.evaluations import AnswerScores, EvaluatedRun, ScoredAnswer
+from schemas.values.retrieval_reports import RetrievalMeasures
+from stages.metrics.query_means import share_interval
+from stages.reports.numbers_in_words import bounds, number
+from stages.reports.retrieval_words import validator_in_words
+from stages.reports.run_words import notices
+
+_FAILED: Final = (JobStatus.FAILED, JobStatus.POISONED, JobStatus.CANCELLED)
+
+
+class Part(NamedTuple):
+    """What an answer adds to a share."""
+
+    yes: int
+    of: int
+    undecided: int
+
+
+def _precision(scores: AnswerScores) -> Part:
+    found = scores.citations
+    return Part(found.yes, found.decided + scores.unknown_citations, found.undecided)
+
+
+def _recall(scores: AnswerScores) -> Part:
+    found = scores.supported
+    return Part(found.yes, found.decided + scores.uncited, found.undecided)
+
+
+def _correctness(scores: AnswerScores) -> Part:
+    found = scores.correct
+    return Part(0, 0, 0) if found is None else Part(found.yes, found.decided, found.undecided)
+
+
+def _completeness(scores: AnswerScores) -> Part:
+    found = scores.complete
+    return Part(0, 0, 0) if found is None else Part(found.yes, found.decided, found.undecided)
+
+
+_PARTS: Final[Mapping[str, Callable[[AnswerScores], Part]]] = {
+    "citation_precision": _precision,
+    "citation_recall": _recall,
+    "correctness": _correctness,
+    "completeness": _completeness,
+}
+
+MEASURES: Final[Mapping[str, str]] = {
+    "citation_precision": "citations whose source supports the sentence, alone or as a part that it needs",
+    "citation_recall": "sentences that the sources they cite support; a sentence without a citation is not supported",
+    "correctness": "sentences of the answer that the reference answer supports",
+    "completeness": "sentences of the reference answer that the answer supports",
+}
+"""What each measure is a share of."""
+
+
+def build_evaluation_report(
+    run: EvaluatedRun, validator: MeasuredValidator | None, *, measures: RetrievalMeasures
+) -> EvaluationReport:
+    """The report of an evaluation, with the quality of its judge as a validator where that is known."""
+    scored = [one.scores for one in run.answers if one.scores is not None]
+    failed = sum(one.scores is None and one.status in _FAILED for one in run.answers)
+    return EvaluationReport(
+        run_id=f"r{run.run_id}",
+        evaluates=f"r{run.request['evaluates']}",
+        profile=run.profile,
+        notices=tuple(notices("evaluation", run.profile, run.request)),
+        judge=run.judge,
+        counts=EvaluationCounts(
+            questions=len(run.answers) + run.request["unanswered"],
+            unanswered=run.request["unanswered"],
+            failed=failed,
+            unfinished=len(run.answers) - len(scored) - failed,
+            scored=len(scored),
+            without_citation=sum(not _precision(one).of and not one.citations.undecided for one in scored),
+            with_reference=sum(one.correct is not None for one in scored),
+            left_out_sentences=sum(one.left_out for one in scored),
+        ),
+        measures={name: _measure([part(one) for one in scored], measures) for name, part in _PARTS.items()},
+        validator=validator,
+        answers=tuple(_answer(one) for one in run.answers),
+        failures=dict(run.failures),
+        cost=run.cost,
+    )
+
+
+def evaluation_remarks(report: EvaluationReport) -> list[str]:
+    """What has to be known about the shares: who is not scored, and how far the judge can be trusted."""
+    counts = report.counts
+    not_scored = {
+        "without an answer": counts.unanswered,
+        "failed": counts.failed,
+        "unfinished": counts.unfinished,
+    }
+    words = [f"{count} {what}" for what, count in not_scored.items() if count]
+    found = [
+        f"{counts.scored} of {counts.questions} questions scored" + (f"; N/A: {', '.join(words)}." if words else ".")
+    ]
+    if counts.without_citation:
+        found.append(f"{counts.without_citation} scored answers cite no source: they have no citation precision.")
+    if counts.left_out_sentences:
+        found.append(f"{counts.left_out_sentences} sentences after the first hundred of an answer were not judged.")
+    if report.validator is None:
+        found.append(
+            f"How well {report.judge} judges is not known: it validated no questions that have relevance judgements. "
+            "`ragq submit --queries FILE --qrels FILE --set validation.enabled=true` measures it."
+        )
+    else:
+        found.append(
+            f"{report.judge} as a validator of passages in {report.validator.run}, which is not the same task: "
+            + validator_in_words(report.validator.quality)
+        )
+    return found
+
+
+def measure_in_words(measure: EvaluationMeasure) -> str:
+    """A share with its interval and what it is over."""
+    return f"{number(measure.share.value)} {bounds(measure.share)}".rstrip()
+
+
+def _measure(parts: Sequence[Part], measures: RetrievalMeasures) -> EvaluationMeasure:
+    return EvaluationMeasure(
+        answers=sum(part.of > 0 for part in parts),
+        scored=sum(part.of for part in parts),
+        undecided=sum(part.undecided for part in parts),
+        share=share_interval(
+            [part.yes for part in parts],
+            [part.of for part in parts],
+            resamples=measures.bootstrap_resamples,
+            seed=measures.bootstrap_seed,
+        ),
+    )
+
+
+def _answer(one: ScoredAnswer) -> EvaluatedAnswer:
+    parts = {} if one.scores is None else {name: part(one.scores) for name, part in _PARTS.items()}
+    return EvaluatedAnswer(
+        query=one.subject,
+        job=f"j{one.job_id}",
+        status=one.status,
+        query_id=one.query_id,
+        result_id=one.result_id,
+        scores=one.scores,
+        shares={name: part.yes / part.of if part.of else None for name, part in parts.items()},
+    )

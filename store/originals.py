@@ -1,0 +1,64 @@
+"""The files that works were converted from, kept by the hash of their bytes."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from hashlib import sha256
+
+from schemas.errors import InputChangedError
+from store.database import Connection, Database
+
+_BULK_SECONDS = 600.0
+
+KEEP = "INSERT INTO original (hash, content, size) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+
+LOCK = "hashtextextended('originals', 0)"
+
+# Those of an import that has no jobs yet are not looked at while it has its lock.
+DROP = f"""
+DELETE FROM original AS o
+WHERE pg_try_advisory_xact_lock({LOCK})
+  AND NOT EXISTS (SELECT FROM works AS w WHERE w.original_hash = o.hash)
+  AND NOT EXISTS (SELECT FROM job AS j WHERE j.kind = 'work' AND j.inputs ->> 'original' = o.hash)
+"""
+
+
+@asynccontextmanager
+async def importing(database: Database) -> AsyncIterator[None]:
+    """Until the end of the block, no file is dropped for want of a job. Holds a connection of its own."""
+    own = Database(database.url, pool_size=1, application_name="ragq import")
+    try:
+        async with own.connection() as connection:
+            await connection.execute(f"SELECT pg_advisory_lock_shared({LOCK})")
+            yield
+    finally:
+        await own.close()
+
+
+async def drop_unused(connection: Connection) -> None:
+    """Delete the files that no work was converted from and no job is about; while files are imported, none."""
+    await connection.execute(DROP)
+
+
+async def keep(connection: Connection, content: bytes) -> str:
+    """Store a file, once. Its hash: SHA-256, in hexadecimal."""
+    named = sha256(content).hexdigest()
+    await connection.execute(KEEP, named, content, len(content), timeout=_BULK_SECONDS)
+    return named
+
+
+async def content(connection: Connection, named: str) -> bytes:
+    """A file by its hash. Raises InputChangedError when it is gone, or is another one."""
+    found: bytes | None = await connection.fetchval(
+        "SELECT content FROM original WHERE hash = $1", named, timeout=_BULK_SECONDS
+    )
+    if found is None or sha256(found).hexdigest() != named:
+        raise InputChangedError("The file of the document is gone or changed since it was imported; import it again.")
+    return found
+
+
+async def imported(connection: Connection, corpus_id: int) -> dict[str, str]:
+    """The hash of the file of each work that was converted, by its source."""
+    rows = await connection.fetch(
+        "SELECT source_path, original_hash FROM works WHERE corpus_id = $1 AND original_hash IS NOT NULL", corpus_id
+    )
+    return {row["source_path"]: row["original_hash"] for row in rows}

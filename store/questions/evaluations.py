@@ -1,0 +1,113 @@
+"""Answers as they are evaluated, and the evaluations that are stored."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from schemas.statuses import JobStatus
+from schemas.values.evaluations import AnswerScores, ScoredAnswer
+from store.database import Connection
+
+# The newest answer of each question that a run answers now.
+ANSWERS = """
+SELECT a.id AS result_id, q.job_id, j.subject, a.response_text AS text, a.sources, a.prompt_hash,
+       q.original_query AS question, q.reference_answer
+FROM job AS j
+JOIN queries AS q ON q.job_id = j.id
+CROSS JOIN LATERAL (
+    SELECT r.id, r.response_text, r.sources, r.prompt_hash FROM results AS r
+    WHERE r.query_id = q.id ORDER BY r.id DESC LIMIT 1
+) AS a
+WHERE j.run_id = $1 ORDER BY j.ordinal
+"""
+
+ANSWER = """
+SELECT r.id AS result_id, q.job_id, '' AS subject, r.response_text AS text, r.sources, r.prompt_hash,
+       q.original_query AS question, q.reference_answer
+FROM results AS r JOIN queries AS q ON q.id = r.query_id WHERE r.id = $1
+"""
+
+QUESTIONS = "SELECT count(*) FROM queries AS q JOIN job AS j ON j.id = q.job_id WHERE j.run_id = $1"
+
+SCORED = """
+SELECT j.id AS job_id, j.subject, j.status, (j.inputs ->> 'result_id')::bigint AS result_id,
+       (SELECT r.query_id FROM results AS r WHERE r.id = (j.inputs ->> 'result_id')::bigint) AS query_id,
+       a.output AS scores
+FROM job AS j
+LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'consolidate' AND a.status = 'done'
+WHERE j.run_id = $1 ORDER BY j.ordinal
+"""
+
+# The run itself before others, then the newest.
+VALIDATED = """
+SELECT r.id FROM run AS r
+WHERE r.kind = 'query' AND NOT EXISTS (SELECT FROM imported_run AS i WHERE i.run_id = r.id)
+  AND EXISTS (
+    SELECT FROM job AS j
+    JOIN queries AS q ON q.job_id = j.id
+    JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'validate' AND a.status = 'done'
+    WHERE j.run_id = r.id AND a.output ->> 'validator' = $1
+      AND EXISTS (SELECT FROM query_judgement AS g WHERE g.query_id = q.id AND g.relevance > 0)
+  )
+ORDER BY r.id = $2 DESC, r.id DESC LIMIT 1
+"""
+
+OF_RUN = """
+SELECT id FROM run
+WHERE kind = 'evaluation' AND request ->> 'evaluates' = $1::text
+  AND NOT EXISTS (SELECT FROM imported_run AS i WHERE i.run_id = run.id)
+ORDER BY id
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredAnswer:
+    """An answer with what it is judged by."""
+
+    result_id: int
+    job_id: int
+    """The job that answers the question now."""
+    subject: str
+    text: str = field(repr=False)
+    sources: list[dict[str, Any]] = field(repr=False)
+    prompt_hash: str
+    question: str = field(repr=False)
+    reference_answer: str | None = field(repr=False)
+
+
+async def answers(connection: Connection, run_id: int) -> list[StoredAnswer]:
+    """The newest answer of each question of a run, in the order of the run."""
+    return [StoredAnswer(**dict(row)) for row in await connection.fetch(ANSWERS, run_id)]
+
+
+async def answer(connection: Connection, result_id: int) -> StoredAnswer | None:
+    """One answer; None when it is gone."""
+    row = await connection.fetchrow(ANSWER, result_id)
+    return None if row is None else StoredAnswer(**dict(row))
+
+
+async def questions(connection: Connection, run_id: int) -> int:
+    """How many questions a run answers."""
+    counted: int = await connection.fetchval(QUESTIONS, run_id)
+    return counted
+
+
+async def scored(connection: Connection, run_id: int) -> list[ScoredAnswer]:
+    """The answers of a run of evaluations, in its order."""
+    return [_scored(row) for row in await connection.fetch(SCORED, run_id)]
+
+
+async def validated_run(connection: Connection, model: str, *, first: int) -> int | None:
+    """A run of judged questions in which this model validated: the first if it did, else the newest; None without."""
+    found: int | None = await connection.fetchval(VALIDATED, model, first)
+    return found
+
+
+async def of_run(connection: Connection, run_id: int) -> Sequence[int]:
+    """The runs that evaluate the answers of a run, oldest first."""
+    return [row["id"] for row in await connection.fetch(OF_RUN, str(run_id))]
+
+
+def _scored(row: Mapping[str, Any]) -> ScoredAnswer:
+    scores = None if row["scores"] is None else AnswerScores.model_validate(row["scores"])
+    return ScoredAnswer(**{**row, "status": JobStatus(row["status"]), "scores": scores})

@@ -1,0 +1,193 @@
+"""The backlog: open jobs whose messages are not in the broker, and those whose messages seem lost.
+
+A *flow* is what takes turns: the jobs of a run, or those of its jobs that somebody waits for. No statement reads more
+of a flow than what may be sent next, however long the backlog is. Triggers empty `job.sent_at` when a job has to wait,
+and notify CHANNEL.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from schemas.statuses import Priority
+from store.database import Connection
+from store.runs.open_jobs import OPEN_JOBS
+
+CHANNEL: Final = "ragq_due"
+"""Notified when jobs are to be sent: with the id of their run, or without one for jobs that were added."""
+
+BY_INDEX: Final = "SET enable_seqscan = off"
+"""For sessions that only run statements which find their rows by an index: what Postgres knows of tables that grow by a
+million rows in seconds must not mislead it."""
+
+# Written as the partial index has it.
+BACKLOG = f"status IN {OPEN_JOBS} AND sent_at IS NULL"
+
+# Each step finds the next flow in the index, past the jobs of the one before.
+FLOWS = f"""
+WITH RECURSIVE flow AS (
+    (SELECT run_id, is_awaited FROM job WHERE {BACKLOG} ORDER BY run_id, is_awaited LIMIT 1)
+    UNION ALL
+    SELECT next.run_id, next.is_awaited
+    FROM flow CROSS JOIN LATERAL (
+        SELECT run_id, is_awaited FROM job
+        WHERE {BACKLOG} AND (run_id, is_awaited) > (flow.run_id, flow.is_awaited)
+        ORDER BY run_id, is_awaited LIMIT 1
+    ) AS next
+)
+SELECT flow.run_id, flow.is_awaited, r.kind, r.priority FROM flow JOIN run AS r ON r.id = flow.run_id
+"""
+
+OLDEST = f"""
+SELECT f.run_id, f.is_awaited, j.id
+FROM unnest($1::bigint[], $2::boolean[], $3::bigint[], $4::bigint[]) AS f (run_id, is_awaited, after, wanted)
+CROSS JOIN LATERAL (
+    SELECT id FROM job
+    WHERE run_id = f.run_id AND is_awaited = f.is_awaited AND id > f.after AND {BACKLOG}
+    ORDER BY run_id, is_awaited, id LIMIT f.wanted
+) AS j
+"""
+
+SENT = f"""
+WITH free AS (
+    SELECT id FROM job WHERE id = ANY($1::bigint[]) AND {BACKLOG} FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE job SET sent_at = coalesce(d.until, now())
+FROM free JOIN unnest($1::bigint[], $2::timestamptz[]) AS d (id, until) ON d.id = free.id
+WHERE job.id = free.id
+RETURNING job.id
+"""
+
+NOT_SENT = f"UPDATE job SET sent_at = NULL WHERE id = ANY($1::bigint[]) AND status IN {OPEN_JOBS}"
+
+# What was sent and is not finished is bounded by what the workers take, not by the backlog. A job whose time has come
+# was marked with it. A stage that follows a stored one was sent by the worker that stored it, if that did not die.
+UNCLAIMED = f"""
+SELECT j.id, j.run_id, s.stage, s.enq_n,
+       coalesce(j.sent_at = s.not_before, false) AS is_due_now,
+       extract(epoch FROM now() - greatest(j.sent_at, s.enq_at))::float8 AS waited_s
+FROM job AS j JOIN stage_run AS s ON s.job_id = j.id AND s.status = 'ready'
+WHERE j.status IN {OPEN_JOBS} AND j.sent_at IS NOT NULL AND j.sent_at <= now()
+"""
+
+# Those that wait for a time: a retry, or a language model that takes no more calls now.
+SET_ASIDE = f"""
+SELECT s.stage, j.kind, CASE WHEN j.is_awaited THEN 'interactive' ELSE r.priority END AS priority, count(*) AS jobs
+FROM job AS j JOIN stage_run AS s ON s.job_id = j.id AND s.status = 'ready' JOIN run AS r ON r.id = j.run_id
+WHERE j.status IN {OPEN_JOBS} AND j.sent_at IS NOT NULL AND j.sent_at > now()
+GROUP BY 1, 2, 3
+"""
+
+LOST = f"""
+WITH free AS (
+    SELECT s.job_id, s.stage FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
+    WHERE s.job_id = ANY($1::bigint[]) AND s.status = 'ready' AND j.status IN {OPEN_JOBS} AND j.sent_at <= now()
+    FOR UPDATE OF s SKIP LOCKED
+), again AS (
+    UPDATE stage_run AS s SET enq_n = s.enq_n + 1
+    FROM free WHERE s.job_id = free.job_id AND s.stage = free.stage
+)
+UPDATE job SET sent_at = NULL FROM free WHERE job.id = free.job_id
+RETURNING job.id
+"""
+
+AWAITED = f"""
+UPDATE job SET is_awaited = true, sent_at = NULL WHERE id = ANY($1::bigint[]) AND status IN {OPEN_JOBS}
+RETURNING pg_notify('{CHANNEL}', run_id::text)
+"""
+
+
+UNFINISHED = f"SELECT id FROM job WHERE id = ANY($1::bigint[]) AND status IN {OPEN_JOBS}"
+
+
+class Flow(NamedTuple):
+    """What takes turns: the jobs of a run, or those of its jobs that somebody waits for."""
+
+    run_id: int
+    is_awaited: bool
+
+
+class FlowKind(NamedTuple):
+    """What a flow consists of."""
+
+    kind: str
+    priority: Priority
+
+
+class Unclaimed(NamedTuple):
+    """A stage whose message was sent, and that no worker has claimed so far."""
+
+    job_id: int
+    run_id: int
+    stage: str
+    resent: int
+    """How often its message was sent again."""
+    is_due_now: bool
+    """It waited until now: its message was not sent at all."""
+    waited_s: float
+
+
+async def flows(connection: Connection) -> dict[Flow, FlowKind]:
+    """Every flow with jobs in the backlog."""
+    return {
+        Flow(row["run_id"], row["is_awaited"]): FlowKind(
+            row["kind"], Priority.INTERACTIVE if row["is_awaited"] else Priority(row["priority"])
+        )
+        for row in await connection.fetch(FLOWS)
+    }
+
+
+async def oldest(
+    connection: Connection, after: Mapping[Flow, int], wanted: Mapping[Flow, int]
+) -> dict[Flow, list[int]]:
+    """The oldest jobs of each flow behind the job `after`, as many as wanted. Flows without any are absent."""
+    found: dict[Flow, list[int]] = {}
+    rows = await connection.fetch(
+        OLDEST,
+        [flow.run_id for flow in wanted],
+        [flow.is_awaited for flow in wanted],
+        [after.get(flow, 0) for flow in wanted],
+        list(wanted.values()),
+    )
+    for row in rows:
+        found.setdefault(Flow(row["run_id"], row["is_awaited"]), []).append(row["id"])
+    return {flow: sorted(job_ids) for flow, job_ids in found.items()}
+
+
+async def mark_sent(connection: Connection, until: Mapping[int, datetime | None]) -> set[int]:
+    """Take jobs out of the backlog, those with a time until then. Those that were in it."""
+    rows = await connection.fetch(SENT, list(until), list(until.values()))
+    return {row["id"] for row in rows}
+
+
+async def mark_not_sent(connection: Connection, job_ids: Sequence[int]) -> None:
+    """Put jobs back whose messages the broker did not take."""
+    await connection.execute(NOT_SENT, list(job_ids))
+
+
+async def unclaimed(connection: Connection) -> list[Unclaimed]:
+    """The stages whose messages were sent, and that wait for a worker."""
+    return [Unclaimed(*row) for row in await connection.fetch(UNCLAIMED)]
+
+
+async def set_aside(connection: Connection) -> list[tuple[str, FlowKind, int]]:
+    """How many jobs wait for a time, by the stage that they wait with."""
+    return [
+        (row["stage"], FlowKind(row["kind"], Priority(row["priority"])), row["jobs"])
+        for row in await connection.fetch(SET_ASIDE)
+    ]
+
+
+async def take_back(connection: Connection, job_ids: Sequence[int]) -> list[int]:
+    """Put jobs back whose messages seem lost. Those that were not claimed meanwhile."""
+    return [row["id"] for row in await connection.fetch(LOST, list(job_ids))]
+
+
+async def unfinished(connection: Connection, job_ids: Sequence[int]) -> list[int]:
+    """Those of the jobs that are open."""
+    return [row["id"] for row in await connection.fetch(UNFINISHED, list(job_ids))]
+
+
+async def hasten(connection: Connection, job_ids: Sequence[int]) -> None:
+    """Send jobs as soon as possible, also those that were sent: somebody waits, or their stages have changed."""
+    await connection.execute(AWAITED, list(job_ids))

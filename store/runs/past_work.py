@@ -1,0 +1,129 @@
+"""What past runs of a kind asked and took, for estimates. Nothing of it changes a row."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from store.database import Connection
+
+RUNS = """
+SELECT r.id, r.settings,
+       coalesce(
+           (SELECT jsonb_object_agg(m.model, m.identity) FROM run_model AS m WHERE m.run_id = r.id), '{}'
+       ) AS models
+FROM run AS r
+WHERE r.kind = $1 AND coalesce((r.request ->> 'draw')::bigint, 0) = $2 AND NOT r.request ? 'imported'
+ORDER BY r.id DESC LIMIT $3
+"""
+
+# The calls behind the outputs that count, also of stages that a fork shares.
+HELD = """
+SELECT p.place - 1 AS place, j.run_id, c.stage, count(*) AS calls
+FROM unnest($2::text[], $3::text[], $4::jsonb[]) WITH ORDINALITY AS p (mode, subject, inputs, place)
+JOIN job AS j ON j.run_id = ANY($1::bigint[]) AND j.mode = p.mode AND j.subject = p.subject AND j.inputs = p.inputs
+JOIN current_attempt AS c ON c.job_id = j.id AND c.status = 'done'
+LEFT JOIN attempt_source AS f ON f.attempt_id = c.attempt_id
+JOIN llm_call_use AS u ON u.attempt_id = coalesce(f.source_id, c.attempt_id)
+JOIN llm_call AS l ON l.id = u.call_id AND l.rejected_at IS NULL
+GROUP BY p.place, j.run_id, c.stage
+"""
+
+STAGES = """
+SELECT a.stage, count(DISTINCT a.job_id) AS jobs,
+       sum(extract(epoch FROM a.ended_at - a.started_at))::float8 AS seconds,
+       sum(u.paid)::bigint AS paid, sum(u.prompt_tokens)::bigint AS prompt_tokens,
+       sum(u.reply_tokens)::bigint AS reply_tokens, sum(u.counted)::bigint AS counted,
+       count(DISTINCT a.job_id) FILTER (WHERE u.paid > 0) AS paid_jobs
+FROM job AS j
+JOIN stage_attempt AS a ON a.job_id = j.id AND a.ended_at IS NOT NULL AND a.worker_id NOT IN ('shared', 'manual')
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE NOT u.is_reused) AS paid,
+           sum(l.prompt_tokens) FILTER (WHERE NOT u.is_reused) AS prompt_tokens,
+           sum(l.reply_tokens) FILTER (WHERE NOT u.is_reused) AS reply_tokens,
+           count(l.reply_tokens) FILTER (WHERE NOT u.is_reused) AS counted
+    FROM llm_call_use AS u JOIN llm_call AS l ON l.id = u.call_id WHERE u.attempt_id = a.id
+) AS u
+WHERE j.run_id = ANY($1::bigint[]) AND j.mode = ANY($2::text[])
+GROUP BY a.stage
+"""
+
+# From the first stage that began to the last that ended: waiting for people and for a stopped stack counts too.
+PACES = """
+SELECT j.run_id, count(DISTINCT j.id) AS jobs,
+       extract(epoch FROM max(a.ended_at) - min(a.started_at))::float8 AS seconds
+FROM job AS j JOIN stage_attempt AS a ON a.job_id = j.id AND a.worker_id NOT IN ('shared', 'manual')
+WHERE j.run_id = ANY($1::bigint[]) AND j.status = 'succeeded' AND a.ended_at IS NOT NULL
+GROUP BY j.run_id ORDER BY j.run_id
+"""
+
+
+class PastRun(NamedTuple):
+    """A run with what can make its work equal to other work."""
+
+    id: int
+    settings: dict[str, Any]
+    models: dict[str, Any]
+    """The identity of each language model, by name."""
+
+
+class HeldCalls(NamedTuple):
+    """The calls of a stage of a past job that is equal to a planned one."""
+
+    place: int
+    """Of the planned job, from 0."""
+    run_id: int
+    stage: str
+    calls: int
+
+
+class PastStage(NamedTuple):
+    """Sums over the attempts of a stage in past runs."""
+
+    stage: str
+    jobs: int
+    seconds: float
+    paid: int
+    prompt_tokens: int | None
+    reply_tokens: int | None
+    counted: int
+    """Paid calls whose tokens the server counted."""
+    paid_jobs: int
+    """Jobs that paid for a call."""
+
+
+class Pace(NamedTuple):
+    """How long a past run took."""
+
+    run_id: int
+    jobs: int
+    seconds: float
+
+
+async def past_runs(connection: Connection, kind: str, *, draw: int, limit: int) -> list[PastRun]:
+    """The newest runs of a kind in a draw, newest first."""
+    return [PastRun(**dict(row)) for row in await connection.fetch(RUNS, kind, draw, limit)]
+
+
+async def held_calls(
+    connection: Connection, run_ids: Sequence[int], jobs: Sequence[tuple[str, str, Any]]
+) -> list[HeldCalls]:
+    """The calls behind the outputs of equal jobs: those of the same mode, subject and inputs."""
+    rows = await connection.fetch(
+        HELD,
+        list(run_ids),
+        [mode for mode, _, _ in jobs],
+        [subject for _, subject, _ in jobs],
+        [json.dumps(inputs) for _, _, inputs in jobs],
+    )
+    return [HeldCalls(**dict(row)) for row in rows]
+
+
+async def past_stages(connection: Connection, run_ids: Sequence[int], modes: Sequence[str]) -> dict[str, PastStage]:
+    """The stages of these runs, by name."""
+    rows = await connection.fetch(STAGES, list(run_ids), list(modes))
+    return {row["stage"]: PastStage(**dict(row)) for row in rows}
+
+
+async def paces(connection: Connection, run_ids: Sequence[int]) -> list[Pace]:
+    """How long each of these runs took, of those with jobs that succeeded."""
+    return [Pace(**dict(row)) for row in await connection.fetch(PACES, list(run_ids))]

@@ -1,0 +1,35 @@
+"""An `extract` that first keeps the interpreter's lock for TEST_HOLD_SECONDS: no other thread of its process runs."""
+
+import ctypes
+import os
+import re
+import time
+from functools import partial
+from typing import Any
+
+from workers.functions import FUNCTIONS
+from workers.work import StageFunction, Work
+
+
+def hold() -> None:
+    """By a computation in C, as TEST_HOLD says, or by a sleep in C that does not release the lock."""
+    seconds = float(os.environ["TEST_HOLD_SECONDS"])
+    if os.environ.get("TEST_HOLD") == "regex":
+        until = time.monotonic() + seconds
+        size = 20
+        while time.monotonic() < until:
+            re.match(r"(a+)+$", "a" * size + "b")
+            size += 1
+    else:
+        ctypes.PyDLL(None).sleep(int(seconds))
+
+
+async def held(function: StageFunction, work: Work) -> Any:
+    """The stage, after its first attempt kept the lock."""
+    if work.claim.attempt == 1:
+        hold()
+    return await function(work)
+
+
+for mode in ("few_shot", "zero_shot"):
+    FUNCTIONS["participant", mode, "extract"] = partial(held, FUNCTIONS["participant", mode, "extract"])

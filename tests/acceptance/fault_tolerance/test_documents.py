@@ -1,0 +1,89 @@
+"""Documents become works although workers are killed, and although other documents are made to harm."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.chains import stages_of
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
+from tests.acceptance.fault_tolerance.test_corpora import CONSISTENT
+from tests.hostile_documents import hostile_documents
+
+WORK = stages_of("work", "document")
+#: Outcome of the first attempt of each stage where its worker is killed.
+OUTCOME_AT = {"before_commit": "interrupted", "after_commit": "succeeded"}
+JOBS = """
+SELECT j.inputs ->> 'name' AS name, j.status, e.type AS kind, e.message
+FROM job AS j LEFT JOIN LATERAL (
+    SELECT a.error_type AS type, a.error_message AS message FROM stage_attempt AS a
+    WHERE a.job_id = j.id AND a.outcome = 'failed'
+) AS e ON true
+WHERE j.run_id = $1
+"""
+PAGE = """<!DOCTYPE html><html><body><h1>{name}</h1><p>About {name} in one sentence.</p>
+<h2>References</h2><p>A book about {name}.</p></body></html>"""
+
+
+def submitted(installation: BreakableInstallation, folder: Path) -> int:
+    """The run of the documents of a folder."""
+    done = installation.ragq("import", "works", str(folder), "--corpus", "small", "--json")
+    assert done.exit_code == 0, done.stderr
+    printed: dict[str, Any] = done.json
+    return int(printed["documents"]["run"][1:])
+
+
+@pytest.mark.parametrize("point", OUTCOME_AT)
+def test_a_worker_killed_in_every_stage_of_a_document_loses_and_repeats_nothing(
+    breakable: BreakableInstallation, tmp_path: Path, point: str
+) -> None:
+    folder = tmp_path / "books"
+    folder.mkdir()
+    (folder / "tea.html").write_text(PAGE.format(name="tea"))
+
+    with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
+        attempts = breakable.assert_recovered(submitted(breakable, folder), jobs=1)
+
+    assert supervisor.deaths >= len(WORK) - 1
+    assert {stage for _, stage in attempts} == set(WORK)
+    assert {outcomes[0] for outcomes in attempts.values()} == {OUTCOME_AT[point]}
+    assert breakable.value("SELECT count(*) FROM works") == 1
+    assert breakable.value("SELECT count(*) FROM original") == 1
+    assert breakable.value("SELECT count(*) FROM chunks WHERE vector_status = 'vec'") == 1
+    assert breakable.value(CONSISTENT)
+
+
+@pytest.mark.timeout(1200)
+def test_a_hundred_hostile_documents_fail_alone_and_lose_no_other(
+    breakable: BreakableInstallation, tmp_path: Path
+) -> None:
+    folder = tmp_path / "books"
+    folder.mkdir()
+    made = hostile_documents()
+    assert len(made) >= 100
+    for one in made:
+        (folder / one.name).write_bytes(one.content)
+    worker = breakable.start_worker(
+        RAGQ_DOCUMENT_SECONDS="60", RAGQ_DOCUMENT_MEMORY_MB="300", RAGQ_DOCUMENT_OUTPUT_MB="4"
+    )
+    run_id = submitted(breakable, folder)
+    breakable.wait_for(run_id)
+
+    found = {Path(row["name"]).name: row for row in breakable.rows(JOBS, run_id)}
+    assert worker.is_alive
+    assert set(found) == {one.name for one in made}
+    wrong = {}
+    for one in made:
+        job = found[one.name]
+        is_read = job["status"] == "succeeded"
+        is_refused = job["status"] == "failed" and job["kind"].endswith(".DocumentError")
+        expected = is_read if one.error is None else is_refused if one.error else is_read or is_refused
+        if not expected or (one.error and not re.search(one.error, job["message"])):
+            wrong[one.name] = (job["status"], job["kind"], job["message"])
+    assert wrong == {}
+    assert breakable.value("SELECT count(*) FROM works") == sum(row["status"] == "succeeded" for row in found.values())
+    assert not breakable.value("SELECT EXISTS (SELECT FROM chunks WHERE content LIKE '%root:%')")
+    assert breakable.value("SELECT count(*) = 0 FROM stage_attempt WHERE outcome = 'interrupted'")
+    assert breakable.value(CONSISTENT)
+    assert not Path("/tmp/ragq-outside").exists()

@@ -1,0 +1,152 @@
+"""Answers are judged by the model of the validator, as a run of its own."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.conftest import Install
+from tests.acceptance.harness import Installation
+from tests.acceptance.shelf import QUESTION, SHORT
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
+
+ANSWER = "Oxygen darkens the catechins of the leaf [S1]. Steel is darker [S1][S9]. So much for tea."
+REFERENCE = "Oxygen darkens the catechins of the leaf. Warmth stops this."
+QUERIES = [
+    {"_id": "tea", "text": QUESTION, "reference_answer": REFERENCE},
+    {"_id": "arch", "text": "What keeps the stones of an arch together?"},
+]
+
+
+@pytest.fixture
+def answering(install: Install, shelf_template: str) -> Iterator[Installation]:
+    with install(shelf_template) as installation:
+        installation.start_worker()
+        yield installation
+
+
+@pytest.fixture
+def writer(ollama: ScriptedOllama) -> ScriptedModel:
+    return ollama.model(lambda prompt: ScriptedReply(ANSWER))
+
+
+@pytest.fixture
+def judge(ollama: ScriptedOllama) -> ScriptedModel:
+    """Accepts passages about leaves; of statements those about catechins, and is unsure about `tea`."""
+
+    def decide(prompt: str) -> ScriptedReply:
+        statement = prompt.rpartition("<<< statement")[2].lower()
+        decision = "accept" if not statement or "catechins" in statement else "reject"
+        return ScriptedReply(json.dumps({"decision": "unsure" if "for tea" in statement else decision}))
+
+    return ollama.model(decide)
+
+
+def answered(installation: Installation, folder: Path, *models: str) -> int:
+    """A run of both questions, one of which is judged. Its number."""
+    queries, qrels = folder / "queries.jsonl", folder / "qrels.tsv"
+    queries.write_text("".join(json.dumps(line) + "\n" for line in QUERIES))
+    qrels.write_text("query-id\tcorpus-id\tscore\ntea\ttea\t1\n")
+    run_id = installation.submit(
+        *(
+            "--queries",
+            str(queries),
+            "--qrels",
+            str(qrels),
+            "--corpus",
+            "shelf",
+            "--no-expand",
+            *SHORT,
+            "--until",
+            "generate",
+            *models,
+        )
+    )
+    assert installation.wait_for(run_id) == {"succeeded": 2}, installation.logs
+    return run_id
+
+
+def test_answers_are_evaluated_forked_and_deleted_with_their_question(
+    answering: Installation, writer: ScriptedModel, judge: ScriptedModel, tmp_path: Path
+) -> None:
+    validated = ("--set", "validation.enabled=true", "--set", f"validation.model={judge.name}")
+    run_id = answered(answering, tmp_path, "--set", f"RAGQ_QUERY_MODEL={writer.name}", *validated)
+    estimate = answering.ragq("evaluate", f"r{run_id}", "--dry-run", "--json")
+    assert estimate.exit_code == 0, estimate.stderr
+    before = judge.calls
+
+    done = answering.ragq("evaluate", f"r{run_id}", "--wait", "--json")
+
+    assert done.exit_code == 0, done.stderr
+    evaluation = done.json["overview"]["id"]
+    paid = judge.calls - before
+    assert 0 < paid <= estimate.json["calls_at_most"]
+    report = answering.ragq("report", f"r{evaluation}", "--json").json
+    assert (report["evaluates"], report["judge"]) == (f"r{run_id}", judge.name)
+    counts = report["counts"]
+    assert (counts["questions"], counts["scored"], counts["with_reference"]) == (2, 2, 1)
+    measures = {name: (found["share"]["value"], found["undecided"]) for name, found in report["measures"].items()}
+    # In both answers one of the citations supports its sentence, one does not, and one names no source.
+    assert measures["citation_precision"] == (pytest.approx(1 / 3), 0)
+    # Of both, one sentence of three is supported; one cites nothing.
+    assert measures["citation_recall"] == (pytest.approx(1 / 3), 0)
+    # By the reference answer: one is, one is not, and the judge is unsure about the last.
+    assert measures["correctness"] == (0.5, 1)
+    assert measures["completeness"] == (0.5, 0)
+    assert [one["shares"]["correctness"] for one in report["answers"]] == [0.5, None]
+    assert report["validator"]["run"] == f"r{run_id}"
+    assert report["validator"]["quality"]["recall"]["value"] == pytest.approx(2 / 3)
+    shown = answering.ragq("report", f"r{evaluation}")
+    assert "citation_precision" in shown.stdout and "N/A" in shown.stdout
+    assert answering.ragq("audit", f"r{evaluation}").exit_code == 0
+
+    again = answering.ragq("evaluate", f"r{run_id}", "--json")
+    assert (again.json["run"], again.json["is_new"]) == (f"r{evaluation}", False)
+    bundle = tmp_path / "evaluation.ragq"
+    assert answering.ragq("export", f"r{evaluation}", "--output", str(bundle)).exit_code == 0
+    assert answering.ragq("verify", str(bundle)).exit_code == 0
+    assert b"catechins" not in bundle.read_bytes()
+
+    forked = answering.ragq(
+        *("fork", f"r{evaluation}", "--from", "judge", "--set", "RAGQ_VALIDATION_MAX_CHARS=100", "--wait", "--json")
+    )
+    assert forked.exit_code == 0, forked.stderr
+
+    (tea,) = [line["id"] for line in answering.ragq("query", "list", "--json").json if QUESTION in str(line)]
+    assert answering.ragq("query", "delete", str(tea), "--yes").exit_code == 0
+    kept = answering.rows("SELECT output::text FROM stage_attempt WHERE stage IN ('split', 'judge')")
+    assert not any(QUESTION in str(row) for row in kept)
+    assert answering.value("SELECT count(*) FROM llm_call WHERE request::text LIKE '%Warmth stops this%'") == 0
+
+
+def test_an_unusable_verdict_fails_its_answer_which_is_counted_and_not_scored(
+    answering: Installation, writer: ScriptedModel, ollama: ScriptedOllama, tmp_path: Path
+) -> None:
+    babbler = ollama.model(
+        lambda prompt: ScriptedReply("It depends." if "Oxygen" in prompt.rpartition("<<< question")[2] else "{}")
+    )
+    run_id = answered(answering, tmp_path, "--set", f"RAGQ_QUERY_MODEL={writer.name}")
+
+    done = answering.ragq("evaluate", f"r{run_id}", "--set", f"MODEL_JUDGE_MODEL={babbler.name}", "--wait", "--json")
+
+    assert done.exit_code == 3
+    report = answering.ragq("report", f"r{done.json['overview']['id']}", "--json").json
+    assert (report["counts"]["failed"], report["counts"]["scored"]) == (2, 0)
+    assert report["measures"]["citation_precision"]["share"]["value"] is None
+    assert report["failures"] == {"validation_json_parse": 2}
+    assert report["validator"] is None
+
+
+def test_what_cannot_be_evaluated_is_refused_with_the_remedy(answering: Installation) -> None:
+    waiting = answering.submit("--query", QUESTION, "--corpus", "shelf", "--no-expand", "--until", "rerank", *SHORT)
+    answering.wait_for(waiting)
+
+    unanswered = answering.ragq("evaluate", f"r{waiting}")
+    unread = answering.ragq("evaluate", f"r{waiting}", "--set", "EMBEDDING_TOP_K_REFERENCES=3")
+    unasked = answering.ragq("evaluate", f"r{waiting}", "--set", "retrieval.top_n_final=3")
+    missing = answering.ragq("evaluate", "r999")
+
+    assert (unanswered.exit_code, unread.exit_code, unasked.exit_code, missing.exit_code) == (1, 1, 1, 1)
+    assert "no answer to evaluate" in unanswered.stderr
+    assert "MODEL_JUDGE_MODEL" in unread.stderr and "No judge reads" in unasked.stderr

@@ -1,0 +1,179 @@
+"""Documents converted in processes with limits: those of each format, and those that are made to harm."""
+
+import io
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pypandoc
+import pytest
+
+from adapters.documents import convert
+from adapters.limited_process import LimitExceededError, ProcessLimits, run_limited
+from schemas.errors import DocumentError
+from stages.documents.formats import DocumentFormat, format_of
+
+LIMITS = ProcessLimits(60, 1500, 20)
+MARKDOWN = """---
+title: About tea
+author: A. Leaf
+---
+
+# Leaves
+
+Green tea is brewed *cool*.
+
+## Kinds
+
+| kind  | minutes |
+|-------|---------|
+| green | 2       |
+
+- one
+- two
+
+```
+boil()
+```
+"""
+
+
+def written(form: str, tmp_path: Path, *more: str) -> bytes:
+    """The example in a format, by pandoc itself."""
+    target = tmp_path / f"tea.{form}"
+    pandoc = Path(pypandoc.__file__).parent / "files/pandoc"
+    subprocess.run([pandoc, "-f", "markdown", "-s", *more, "-o", target], input=MARKDOWN, text=True, check=True)
+    return target.read_bytes()
+
+
+@pytest.mark.parametrize("form", ["epub", "docx", "odt", "html", "rst"])
+async def test_a_document_keeps_headings_tables_lists_and_code(form: str, tmp_path: Path) -> None:
+    content = written(form, tmp_path)
+    found = await convert(content, format_of(content, f"tea.{form}"), LIMITS)
+
+    lines = found.chosen.markdown.splitlines()
+    assert [one for one in lines if one.startswith("#")][-2:] == ["# Leaves", "## Kinds"]
+    assert "Green tea is brewed *cool*." in lines
+    assert any(one.startswith("| green") for one in lines)
+    assert [one for one in lines if one.lstrip("- ") in ("one", "two")] != []
+    assert "boil()" in found.chosen.markdown
+    assert (found.format, found.converter.split()[0]) == (form, "pandoc")
+    if form not in ("rst", "odt"):
+        assert (found.title, found.authors) == ("About tea", "A. Leaf")
+    assert not found.chosen.markdown.startswith("---")
+
+
+async def test_the_contents_of_an_epub_are_read_with_their_levels(tmp_path: Path) -> None:
+    found = await convert(written("epub", tmp_path, "--toc-depth=3"), DocumentFormat.EPUB, LIMITS)
+    levels = {entry.title: entry.level for entry in found.toc}
+    assert levels["Kinds"] == levels["Leaves"] + 1
+
+
+async def test_an_epub_without_navigation_document_has_the_contents_of_its_ncx(tmp_path: Path) -> None:
+    found = await convert(written("epub", tmp_path, "--to=epub2"), DocumentFormat.EPUB, LIMITS)
+    assert {entry.title for entry in found.toc} >= {"Leaves", "Kinds"}
+
+
+async def test_a_page_that_cannot_be_read_is_named() -> None:
+    content = pdf(text="Tea").replace(b"/Kids [3 0 R] /Count 1", b"/Kids [3 0 R 9 0 R] /Count 2")
+    with pytest.raises(DocumentError, match="page 2 of its PDF cannot be read"):
+        await convert(content, DocumentFormat.PDF, LIMITS)
+
+
+async def test_a_program_that_is_ended_at_a_limit_has_said_where_it_was() -> None:
+    program = "import sys; print('page 7', file=sys.stderr, flush=True); bytes(10**10)"
+    with pytest.raises(LimitExceededError) as error:
+        await run_limited([sys.executable, "-c", program], b"", LIMITS)
+    assert (error.value.what, error.value.said[:7]) == ("more than 1500 MB of memory", "page 7\n")
+
+
+async def test_text_is_taken_as_it_is() -> None:
+    found = await convert(b"Tee mit Zucker\n", DocumentFormat.TEXT, LIMITS)
+    assert found.chosen.markdown == "Tee mit Zucker\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "form", "problem"),
+    [
+        (b"%PDF-1.7 nonsense", DocumentFormat.PDF, "its PDF cannot be read"),
+        (b"\xff\xfe", DocumentFormat.TEXT, "byte 0 is not UTF-8"),
+        (b" \n", DocumentFormat.TEXT, "holds no text"),
+        (b"<html><p> </p>", DocumentFormat.HTML, "holds no text"),
+    ],
+)
+async def test_what_cannot_be_read_is_refused_with_the_reason(
+    content: bytes, form: DocumentFormat, problem: str
+) -> None:
+    with pytest.raises(DocumentError, match=problem):
+        await convert(content, form, LIMITS)
+
+
+def pdf(*, text: str) -> bytes:
+    """A PDF of one page with a line of text; without any, an empty page."""
+    stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET"
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R "
+        "/Resources << /Font << /F1 4 0 R >> >> >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+    ]
+    made, places = "%PDF-1.4\n", []
+    for number, one in enumerate(objects, start=1):
+        places.append(len(made))
+        made += f"{number} 0 obj\n{one}\nendobj\n"
+    table = "".join(f"{place:010} 00000 n \n" for place in places)
+    size = len(objects) + 1
+    trailer = f"trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{len(made)}\n%%EOF\n"
+    return (made + f"xref\n0 {size}\n0000000000 65535 f \n{table}" + trailer).encode()
+
+
+async def test_the_text_of_a_pdf_is_read_with_its_pages() -> None:
+    found = await convert(pdf(text="Green tea is brewed cool in the morning."), DocumentFormat.PDF, LIMITS)
+    assert found.chosen.markdown == "Green tea is brewed cool in the morning.\n"
+    assert (found.pages, found.chosen.page_lines) == (1, (1,))
+
+
+async def test_a_scan_is_refused_and_the_way_to_its_text_named() -> None:
+    with pytest.raises(DocumentError, match="ocrmypdf"):
+        await convert(pdf(text=""), DocumentFormat.PDF, LIMITS)
+
+
+async def test_an_archive_that_unpacks_to_too_much_is_refused_unread() -> None:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as bomb:
+        bomb.writestr("word/document.xml", b" " * 100_000_000)
+    with pytest.raises(DocumentError, match="100 MB unpacked"):
+        await convert(content.getvalue(), DocumentFormat.DOCX, LIMITS)
+
+
+@pytest.mark.parametrize(
+    ("limits", "problem"),
+    [
+        (LIMITS._replace(seconds=1), "more than 1 s"),
+        (LIMITS._replace(memory_mb=120), "more than 120 MB of memory"),
+    ],
+)
+async def test_a_document_that_is_made_to_be_slow_is_ended_at_its_limits(limits: ProcessLimits, problem: str) -> None:
+    with pytest.raises(DocumentError, match=problem):
+        await convert(b"<html><body>" + b"<b>x " * 200_000, DocumentFormat.HTML, limits)
+
+
+async def test_a_document_of_too_much_text_is_ended() -> None:
+    with pytest.raises(DocumentError, match="more than 1 MB as text"):
+        await convert(b"<html><p>" + b"word " * 400_000, DocumentFormat.HTML, LIMITS._replace(output_mb=1))
+
+
+async def test_entities_of_other_files_are_not_read(tmp_path: Path) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("the secret")
+    document = f'<!DOCTYPE html [<!ENTITY x SYSTEM "{secret.as_uri()}">]><html><body><p>a &x; b</p>'
+    include = f"Title\n=====\n\nText.\n\n.. include:: {secret}\n"
+    for content, form in ((document, DocumentFormat.HTML), (include, DocumentFormat.RST)):
+        try:
+            found = (await convert(content.encode(), form, LIMITS)).chosen.markdown
+        except DocumentError as error:
+            found = str(error)
+        assert "the secret" not in found

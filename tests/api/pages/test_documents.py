@@ -1,0 +1,186 @@
+"""The pages of documents: their import, their outline, original and sections."""
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from api.context import ApiContext
+from schemas.values.documents import DecidedBy, RepairedTitles, SelectedSections
+from services.corpora import CorpusOptions
+from services.document_edits import repair_text
+from services.imports import import_files
+from services.work_files import WorkFile
+from store.database import Database
+from tests.api.pages.html import HTML, form, see, words
+from tests.services.documents import BOOK, Library, library
+
+__all__ = ["library"]
+
+
+@pytest.fixture
+async def database(ctx: ApiContext) -> AsyncIterator[Database]:
+    """The database of the application, for the process that runs the stages."""
+    yield ctx.database
+
+
+async def sent(client: httpx.AsyncClient, action: str, fields: dict[str, str], status: int = 303) -> httpx.Response:
+    """The reply to a form with these fields."""
+    reply = await client.post(action, headers=HTML, data=fields)
+    assert reply.status_code == status, reply.text
+    return reply
+
+
+@pytest.fixture
+async def job(library: Library, app: FastAPI) -> int:
+    """A document of markdown that is a work now."""
+    job_id = await library.job()
+    await library.run(job_id)
+    return job_id
+
+
+async def test_an_outline_shows_what_became_of_each_heading(client: httpx.AsyncClient, job: int) -> None:
+    shown = await see(client, f"/documents/{job}")
+
+    assert "H2 Leaves ↔ was H3" in words(shown)
+    assert "References – skipped" in words(shown)
+    assert "Repaired by rules" in words(shown)
+    assert '<a href="/corpora?name=library">' in shown.text
+
+
+async def test_a_changed_heading_is_an_attempt_and_others_are_left(
+    client: httpx.AsyncClient, library: Library, job: int
+) -> None:
+    address = f"/documents/{job}/headings"
+    fields = form(await see(client, f"/documents/{job}"), address)
+    assert fields["action-9"] == "H2"
+
+    reply = await sent(client, address, fields | {"action-13": "REMOVE", "words-9": "Green & brown"})
+
+    assert reply.headers["location"] == f"/documents/{job}?show=outline&saved=headings"
+    repaired = await library.output(job, RepairedTitles)
+    assert (repaired.by, [(one.action, one.text) for one in repaired.repairs]) == (
+        DecidedBy.USER,
+        [("NO_CHANGE", "Tea"), ("H2", "Green & brown"), ("REMOVE", "References")],
+    )
+    await library.run(job)
+    assert "Green &amp; brown <del>Leaves</del>" in (await see(client, f"/documents/{job}")).text
+
+    same = form(await see(client, f"/documents/{job}"), address)
+    assert (await sent(client, address, same)).headers["location"] == f"/documents/{job}"
+    assert await library.value("SELECT attempts FROM stage_run WHERE job_id = $1 AND stage = 'repair'", job) == 2
+
+
+async def test_words_that_are_no_title_are_refused_beside_the_outline(client: httpx.AsyncClient, job: int) -> None:
+    address = f"/documents/{job}/headings"
+    fields = form(await see(client, f"/documents/{job}"), address)
+
+    reply = await sent(client, address, fields | {"words-9": "..."}, status=422)
+
+    assert "The words for line 9 are no title" in words(reply)
+
+
+async def test_a_reply_is_pasted_and_one_that_cannot_be_used_stays_in_its_field(
+    client: httpx.AsyncClient, ctx: ApiContext, library: Library, job: int
+) -> None:
+    address = f"/documents/{job}/headings/pasted"
+    page = await see(client, f"/documents/{job}")
+    async with ctx.database.connection() as connection:
+        first_line, *_ = (await repair_text(connection, job)).splitlines()
+    assert first_line in page.text
+
+    refused = await sent(client, address, form(page, address) | {"reply": "Gladly!"}, status=422)
+    assert form(refused, address)["reply"].strip() == "Gladly!"
+
+    lines = "5 : H1 : Tea\n9 : H2 : Leaves\n13 : REMOVE : References"
+    await sent(client, address, form(page, address) | {"reply": lines})
+    assert (await library.output(job, RepairedTitles)).by is DecidedBy.PASTED
+
+
+async def test_sections_are_ticked(client: httpx.AsyncClient, library: Library, job: int) -> None:
+    address = f"/documents/{job}/sections"
+    shown = await see(client, f"/documents/{job}", show="sections")
+    assert "skipped: a bibliography" in words(shown)
+    fields = form(shown, address)
+    assert ("embed-9" in fields, "embed-13" in fields) == (True, False)
+
+    reply = await sent(client, address, fields | {"embed-13": "true"})
+
+    assert reply.headers["location"] == f"/documents/{job}?show=sections&saved=sections"
+    assert (await library.output(job, SelectedSections)).skipped == 0
+
+
+async def test_a_document_is_cut_again_with_other_values_as_a_run_of_its_own(
+    client: httpx.AsyncClient, job: int
+) -> None:
+    address = f"/documents/{job}/cut"
+    page = await see(client, f"/documents/{job}")
+
+    again = await sent(client, address, form(page, address))
+    assert again.headers["location"] == f"/documents/{job}?saved=again"
+    refused = await sent(client, address, form(page, address) | {"chunk_tokens": "many"}, status=422)
+    assert "RAGQ_DOCUMENT_CHUNK_TOKENS" in words(refused)
+
+
+async def test_an_original_is_a_download_unless_it_is_a_pdf(
+    client: httpx.AsyncClient, library: Library, app: FastAPI
+) -> None:
+    files = {"a.html": b"<!DOCTYPE html><html><script>alert(1)</script>", "tea time.pdf": b"%PDF-1.7 nothing"}
+    documents = [WorkFile(name, content, name) for name, content in files.items()]
+    imported = await import_files(
+        library.database, "library", [], documents, library.settings(), options=CorpusOptions(chunk_tokens=0)
+    )
+    assert imported.documents is not None and imported.documents.submitted is not None
+    run_id = imported.documents.submitted.run_id
+    ids = await library.value("SELECT array_agg(id ORDER BY ordinal) FROM job WHERE run_id = $1", run_id)
+
+    page, pdf = [await client.get(f"/documents/{job_id}/original", headers=HTML) for job_id in ids]
+
+    assert (page.content, pdf.content) == tuple(files.values())
+    assert [reply.headers["content-type"] for reply in (page, pdf)] == ["application/octet-stream", "application/pdf"]
+    assert page.headers["content-disposition"] == "attachment; filename*=UTF-8''a.html"
+    assert pdf.headers["content-disposition"] == "inline; filename*=UTF-8''tea%20time.pdf"
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert "sandbox" in page.headers["content-security-policy"]
+    for reply in (page, pdf):
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        assert "frame-ancestors 'self'" in reply.headers["content-security-policy"]
+
+    listed = await see(client, f"/runs/{run_id}")
+    assert all(name in words(listed) for name in ("import of documents", *files, "2 documents"))
+
+
+async def test_the_text_of_a_document_is_shown_as_text(client: httpx.AsyncClient, library: Library, job: int) -> None:
+    hostile = await library.job(BOOK.replace("Green", "<script>alert(1)</script>"))
+    await library.run(hostile, until="sanitise")
+
+    shown = await see(client, f"/documents/{hostile}", show="text")
+
+    assert "&lt;script&gt;alert(1)" in shown.text and "<script>alert" not in shown.text
+    assert "never shown by the browser" in words(shown)
+
+
+async def test_the_job_of_a_document_is_readable(client: httpx.AsyncClient, library: Library, job: int) -> None:
+    shown = words(await see(client, f"/jobs/{job}"))
+
+    assert f"Job {job} tea.md" in shown
+    assert "by rules 3 headings 1 changed" in shown
+    assert "a bibliography" in shown
+    assert "chunk_ids" not in shown.partition("Attempt details")[0]
+
+
+async def test_a_job_of_another_kind_is_no_document(client: httpx.AsyncClient, library: Library, app: FastAPI) -> None:
+    await library.imported(by_stages=False)
+    index = await library.value("SELECT max(id) FROM job")
+
+    reply = await client.get(f"/documents/{index}", headers=HTML)
+    assert (reply.status_code, f"Job j{index} is about no document" in words(reply)) == (404, True)
+    assert (await client.get("/documents/999999", headers=HTML)).status_code == 404
+
+
+async def test_a_work_leads_to_its_document(client: httpx.AsyncClient, library: Library, job: int) -> None:
+    work = await library.value("SELECT id FROM works")
+
+    assert f'href="/documents/{job}"' in (await see(client, f"/works/{work}")).text
+    assert (await client.get(f"/works/{work}/original")).content.decode() == BOOK

@@ -1,0 +1,64 @@
+"""The pages of forks."""
+
+import httpx
+import pytest
+
+from api.context import ApiContext
+from store.runs.runs import StoredRun
+from tests.api.pages.html import see, send, words
+from tests.stages.reports.builders import scores
+from tests.store.forkable import forkable_run
+
+
+@pytest.fixture
+async def parent(ctx: ApiContext) -> StoredRun:
+    """A run of two participants, of which the second has no scores yet."""
+    async with ctx.database.connection() as connection:
+        return await forkable_run(connection, {316: scores("11"), 319: None})
+
+
+async def test_a_run_is_forked_from_its_page(client: httpx.AsyncClient, parent: StoredRun) -> None:
+    page = await see(client, "/runs/1/forks/new")
+    assert "RAGQ_SCORE_SCHEMA" in words(page)
+
+    made = await send(client, page, "/runs/1/forks/new", stage="score", settings="RAGQ_SCORE_SCHEMA = true\n")
+
+    assert made.headers["Location"] == "/runs/2"
+    assert "Forked from run 1 at stage score" in words(await see(client, "/runs/2"))
+    assert "Forks: run 2 at score" in words(await see(client, "/runs/1"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [("nonsense", "Line 1 of the settings"), ("RAGQ_SCORE_INPUT=evidence", "reads RAGQ_SCORE_INPUT, and comes before")],
+)
+async def test_what_is_wrong_is_shown_with_the_form(
+    client: httpx.AsyncClient, parent: StoredRun, settings: str, problem: str
+) -> None:
+    page = await see(client, "/runs/1/forks/new")
+
+    refused = await send(client, page, "/runs/1/forks/new", stage="score", settings=settings)
+
+    assert refused.status_code == 422
+    assert problem in words(refused)
+    assert settings in refused.text
+
+
+async def test_jobs_that_are_left_out_are_named(client: httpx.AsyncClient, parent: StoredRun) -> None:
+    job = f"/jobs/{parent.job_ids[1]}"
+    redone = await send(client, await see(client, job), f"{job}/redo", stage="extract")
+    assert redone.headers["Location"] == job
+
+    done = await send(client, await see(client, "/runs/1/forks/new"), "/runs/1/forks/new", stage="score", settings="")
+
+    assert "Forked as run 2 . Left out: 1 job." in words(done)
+    assert "j2 (319, zero-shot): stage" in words(done)
+
+
+async def test_one_job_is_forked_from_its_page(client: httpx.AsyncClient, parent: StoredRun) -> None:
+    page = await see(client, f"/runs/1/forks/new?job={parent.job_ids[0]}")
+
+    await send(client, page, "/runs/1/forks/new", stage="score", settings="")
+
+    child = await see(client, "/runs/2")
+    assert "1 job" in words(child)

@@ -1,0 +1,145 @@
+"""Documents over REST: shown, edited by replies and one by one, and made again."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from api.context import ApiContext
+from tests.services.documents import BOOK, Library, made_library
+
+REPAIR = "5 : H1 : On tea\n9 : H2 : Green leaves\n13 : REMOVE : References\n"
+
+
+@pytest.fixture
+async def document(ctx: ApiContext, database_url: str) -> AsyncIterator[tuple[Library, int]]:
+    """A document whose stages are done, and its job."""
+    async with made_library(ctx.database, database_url) as library:
+        job_id = await library.job()
+        await library.run(job_id)
+        yield library, job_id
+
+
+async def posted(client: httpx.AsyncClient, address: str, body: dict[str, Any]) -> Any:
+    reply = await client.post(address, json=body)
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+async def test_a_document_is_shown_by_its_work_and_by_its_job(
+    client: httpx.AsyncClient, document: tuple[Library, int]
+) -> None:
+    _, job_id = document
+    shown = (await client.get(f"/documents/{job_id}")).json()
+    (work,) = (await client.get("/corpora/1/works")).json()["works"]
+
+    assert work["job_id"] == job_id
+    assert (await client.get(f"/works/{work['id']}/document")).json() == shown
+    assert (shown["job_id"], shown["work_id"], shown["repaired_by"], shown["changed"]) == (
+        job_id,
+        work["id"],
+        "rules",
+        1,
+    )
+    assert shown["headings"][1] == {
+        "line": 9,
+        "level": 3,
+        "text": "Leaves",
+        "page": None,
+        "toc_level": None,
+        "disagrees": False,
+        "action": "H2",
+        "repaired_level": 2,
+        "repaired_text": "Leaves",
+        "work_line": 9,
+        "embeds": True,
+        "reason": None,
+    }
+    markdown = (await client.get(f"/documents/{job_id}/markdown")).json()
+    assert markdown == {"job_id": job_id, "markdown": BOOK.replace("### Leaves", "## Leaves")}
+
+
+async def test_headings_are_repaired_by_a_reply_and_one_by_one(
+    client: httpx.AsyncClient, document: tuple[Library, int]
+) -> None:
+    library, job_id = document
+    prompt = (await client.get(f"/documents/{job_id}/repair/prompt")).json()["prompt"]
+    assert "\n9 : H3 : Leaves\n" in prompt
+
+    pasted = await posted(client, f"/documents/{job_id}/repair/reply", {"reply": REPAIR})
+    assert pasted == {"job_id": job_id, "stage": "repair", "changed": 3}
+    await library.run(job_id)
+    changes = [{"line": 9, "action": "NO_CHANGE", "text": "Brown leaves"}]
+    await posted(client, f"/documents/{job_id}/repair", {"changes": changes})
+    await library.run(job_id)
+
+    shown = (await client.get(f"/documents/{job_id}")).json()
+    assert shown["repaired_by"] == "user"
+    assert [one["repaired_text"] for one in shown["headings"]] == ["On tea", "Brown leaves", None]
+
+
+async def test_sections_are_selected_by_a_reply_and_one_by_one(
+    client: httpx.AsyncClient, document: tuple[Library, int]
+) -> None:
+    library, job_id = document
+    prompt = (await client.get(f"/documents/{job_id}/selection/prompt")).json()["prompt"]
+    assert "\n9 : H2 : Leaves\n" in prompt
+
+    pasted = await posted(client, f"/documents/{job_id}/selection/reply", {"reply": "9 : SKIP"})
+    assert pasted == {"job_id": job_id, "stage": "select", "changed": 1}
+    await library.run(job_id)
+    await posted(client, f"/documents/{job_id}/selection", {"changes": [{"line": 13, "action": "SKIP"}]})
+    await library.run(job_id)
+
+    shown = (await client.get(f"/documents/{job_id}")).json()
+    assert [one["reason"] for one in shown["headings"]] == [None, "skipped by the pasted reply", "skipped by hand"]
+
+
+async def test_a_document_is_made_again(client: httpx.AsyncClient, document: tuple[Library, int]) -> None:
+    library, job_id = document
+    assert (await client.post(f"/documents/{job_id}/convert")).json() == {
+        "job_id": job_id,
+        "stage": "convert",
+        "run_id": None,
+    }
+    await library.run(job_id)
+
+    body = {"settings": {"RAGQ_DOCUMENT_CHUNK_TOKENS": 0}}
+    assert await posted(client, f"/documents/{job_id}/cut", body) == {"job_id": job_id, "stage": "cut", "run_id": 2}
+
+
+@pytest.mark.parametrize(
+    ("address", "body", "status", "kind"),
+    [
+        ("/documents/9/repair", {"changes": [{"line": 9, "action": "H2"}]}, 404, "job-missing"),
+        ("/documents/1/repair", {"changes": [{"line": 10, "action": "H2"}]}, 422, "heading-missing"),
+        ("/documents/1/repair", {"changes": [{"line": 9, "action": "H2", "text": "-"}]}, 409, "refused"),
+        ("/documents/1/repair", {"changes": [{"line": 9, "action": "H7"}]}, 422, "request-invalid"),
+        ("/documents/1/repair/reply", {"reply": "I cannot."}, 400, "reply-unusable"),
+        ("/documents/1/selection/reply", {"reply": "9 : H2"}, 400, "reply-unusable"),
+        ("/documents/1/cut", {"settings": {"RAGQ_SELECT_BY": "model"}}, 409, "refused"),
+    ],
+)
+async def test_what_cannot_be_done_is_a_problem(
+    client: httpx.AsyncClient,
+    document: tuple[Library, int],
+    address: str,
+    body: dict[str, object],
+    status: int,
+    kind: str,
+) -> None:
+    refused = await client.post(address, json=body)
+
+    assert (refused.status_code, refused.json()["type"].rpartition(":")[2]) == (status, kind)
+
+
+async def test_markdown_goes_through_the_stages_when_it_is_asked_for(client: httpx.AsyncClient) -> None:
+    works = [{"file_name": "tea.md", "markdown": BOOK}]
+    reply = await client.post(
+        "/corpora/works",
+        json={"corpus": "library", "works": works, "by_stages": True, "chunk_tokens": 0, "settings": {}},
+    )
+
+    assert reply.status_code == 201, reply.text
+    assert (reply.json()["files"], reply.json()["documents"]["jobs"]) == ([], 1)

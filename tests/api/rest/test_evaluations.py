@@ -1,0 +1,106 @@
+"""Evaluations over REST and on their pages."""
+
+import httpx
+import pytest
+
+from api.context import ApiContext
+from schemas.values.evaluations import AnswerScores, Tally
+from schemas.values.queries import Answer, Origin, Source
+from store.questions import queries
+from store.runs import jobs
+from tests.api.pages.html import see, send, words
+from tests.store.query_runs import store_corpus, store_query_run
+from tests.store.scored import committing, take
+
+FORM = "/runs/1/evaluations/new"
+SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=2)
+
+
+@pytest.fixture
+async def answered(ctx: ApiContext) -> None:
+    """A run of three questions, of which two have an answer."""
+    async with ctx.database.connection() as connection:
+        await store_corpus(connection, ["tea"])
+        run_id = await store_query_run(connection, dict.fromkeys(("q1", "q2", "q3")))
+        for job_id in await jobs.in_order(connection, run_id, limit=2):
+            asked = await queries.of_job(connection, job_id)
+            assert asked is not None
+            answer = Answer(
+                origin=Origin.PASTED,
+                model=None,
+                prompt_hash="0" * 12,
+                text="Tea is brown [S1]. So it is.",
+                cited=("S1",),
+                unknown=(),
+            )
+            await queries.add_result(connection, asked.id, answer, [SOURCE], attempt_id=None, preset=None)
+
+
+async def finish_one(ctx: ApiContext, run_id: int) -> None:
+    """Score the first answer of an evaluation."""
+    scores = AnswerScores(
+        sentences=2,
+        uncited=1,
+        supported=Tally(yes=1, no=0, undecided=0),
+        citations=Tally(yes=1, no=0, undecided=0),
+        unknown_citations=0,
+        correct=None,
+        complete=None,
+        left_out=0,
+    )
+    async with ctx.database.connection() as connection:
+        (first,) = await jobs.in_order(connection, run_id, limit=1)
+        for stage in ("split", "judge", "consolidate"):
+            await take(connection, first, stage, committing(scores.model_dump(mode="json")))
+
+
+async def test_answers_are_evaluated_once_and_reported_with_what_is_not_scored(
+    client: httpx.AsyncClient, ctx: ApiContext, answered: None
+) -> None:
+    made = await client.post("/runs/1/evaluations", json={})
+    again = await client.post("/runs/1/evaluations", json={})
+
+    assert (made.status_code, made.headers["Location"], made.json()["jobs"]) == (201, "/runs/2", 2)
+    assert (again.status_code, again.json()["is_new"], again.json()["run_id"]) == (200, False, 2)
+    await finish_one(ctx, 2)
+    report = (await client.get("/runs/2/evaluation")).json()
+    counts = {name: report["counts"][name] for name in ("questions", "unanswered", "unfinished", "scored")}
+    assert counts == {"questions": 3, "unanswered": 1, "unfinished": 1, "scored": 1}
+    assert report["measures"]["citation_precision"]["share"]["value"] == 1.0
+    assert report["measures"]["citation_recall"]["share"]["value"] == 0.5
+    assert report["measures"]["correctness"]["share"]["value"] is None
+    assert report["validator"] is None
+    assert [one["scores"] is None for one in report["answers"]] == [False, True]
+    shown = words(await see(client, "/runs/2/evaluation"))
+    assert "1 of 3 questions scored; N/A: 1 without an answer, 1 unfinished." in shown
+
+
+async def test_the_form_estimates_submits_and_lists(client: httpx.AsyncClient, answered: None) -> None:
+    page = await see(client, FORM)
+    assert "None yet." in words(page)
+
+    estimated = await send(client, page, FORM, settings="", check="true")
+    refused = await send(client, page, FORM, settings="EMBEDDING_TOP_K_REFERENCES=3")
+    made = await send(client, page, FORM, settings="MODEL_JUDGE_MODEL=other")
+
+    assert "Nothing was stored or sent" in words(estimated)
+    assert (refused.status_code, "No judge reads EMBEDDING_TOP_K_REFERENCES" in words(refused)) == (422, True)
+    assert made.headers["Location"] == "/runs/2"
+    assert "Run 2" in words(await see(client, FORM))
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "status"),
+    [
+        ("POST", "/runs/9/evaluations", 404),
+        ("POST", "/runs/9/evaluations/estimate", 404),
+        ("GET", "/runs/9/evaluation", 404),
+        ("GET", "/runs/1/evaluation", 409),
+    ],
+)
+async def test_what_cannot_be_evaluated_is_refused(
+    client: httpx.AsyncClient, answered: None, method: str, address: str, status: int
+) -> None:
+    reply = await client.request(method, address, json={} if method == "POST" else None)
+
+    assert reply.status_code == status, reply.text

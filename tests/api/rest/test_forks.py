@@ -1,0 +1,77 @@
+"""Forks over REST."""
+
+import httpx
+import pytest
+
+from api.context import ApiContext
+from store.runs.runs import StoredRun
+from tests.stages.reports.builders import scores
+from tests.store.forkable import forkable_run
+
+
+@pytest.fixture
+async def parent(ctx: ApiContext) -> StoredRun:
+    """A run of two participants, of which the second has no scores yet."""
+    async with ctx.database.connection() as connection:
+        return await forkable_run(connection, {316: scores("11"), 319: None})
+
+
+async def test_a_run_is_forked_once_for_a_key(client: httpx.AsyncClient, parent: StoredRun) -> None:
+    body = {"stage": "score", "settings": {"RAGQ_SCORE_SCHEMA": True}}
+
+    made = await client.post("/runs/1/fork", json=body, headers={"Idempotency-Key": "a"})
+    replayed = await client.post("/runs/1/fork", json=body, headers={"Idempotency-Key": "a"})
+    again = await client.post("/runs/1/fork", json=body)
+
+    assert (made.status_code, made.headers["Location"]) == (201, "/runs/2")
+    assert made.json() == {
+        "run_id": 2,
+        "parent_id": 1,
+        "is_new": True,
+        "jobs": 2,
+        "resumed": 0,
+        "left_out": [],
+        "without_stage": 0,
+    }
+    assert replayed.headers["Idempotency-Replayed"] == "true"
+    assert (again.status_code, again.json()["is_new"]) == (200, False)
+
+
+async def test_parent_and_forks_are_in_the_replies(client: httpx.AsyncClient, parent: StoredRun) -> None:
+    await client.post(f"/jobs/{parent.job_ids[0]}/fork", json={"stage": "score"})
+
+    run, child = (await client.get("/runs/1")).json(), (await client.get("/runs/2")).json()
+    job = (await client.get(f"/jobs/{child['jobs'][0]['job_id']}")).json()
+
+    assert run["family"] == {"parent_id": None, "stage": None, "children": [{"run_id": 2, "stage": "score"}]}
+    assert child["family"] == (await client.get("/runs/2/forks")).json()
+    assert (child["family"]["parent_id"], child["run"]["jobs"]) == (1, 1)
+    assert job["parent_job_id"] == parent.job_ids[0]
+
+
+@pytest.mark.parametrize(
+    ("address", "body", "status", "kind"),
+    [
+        ("/runs/9/fork", {"stage": "score"}, 404, "run-missing"),
+        ("/jobs/9/fork", {"stage": "score"}, 404, "job-missing"),
+        ("/runs/1/fork", {"stage": "rerank"}, 409, "fork-refused"),
+        ("/runs/1/fork", {"stage": "score", "settings": {"RAGQ_SCORE_INPUT": "evidence"}}, 409, "fork-refused"),
+        ("/runs/1/fork", {"stage": "score", "values": {}}, 422, "request-invalid"),
+        ("/jobs/9/redo", {"stage": "score"}, 404, "job-missing"),
+        ("/jobs/1/redo", {"stage": "rerank"}, 409, "refused"),
+    ],
+)
+async def test_what_cannot_be_forked_is_a_problem(
+    client: httpx.AsyncClient, parent: StoredRun, address: str, body: dict[str, object], status: int, kind: str
+) -> None:
+    refused = await client.post(address, json=body)
+
+    assert (refused.status_code, refused.json()["type"].rpartition(":")[2]) == (status, kind)
+
+
+async def test_a_job_computes_stages_again(client: httpx.AsyncClient, parent: StoredRun) -> None:
+    done = await client.post("/jobs/1/redo", json={"stage": "assemble"})
+
+    assert done.json() == {"job_id": 1, "stage": "assemble"}
+    stages = (await client.get("/jobs/1")).json()["stages"]
+    assert [stage["status"] for stage in stages] == ["done", "ready", "waiting"]

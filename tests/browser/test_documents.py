@@ -1,0 +1,143 @@
+"""From files that are dropped on a page to an answer that cites a section and a page of a document."""
+
+import base64
+import re
+from typing import Any, Final
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.conftest import Visit
+from tests.browser.made_documents import pdf_of
+from tests.browser.populate import PRESET
+from tests.browser.site import SiteWithWorker
+from tests.scripted_ollama import ScriptedModel, ScriptedReply
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+#: As a browser does it when files are dragged from another window and let go over an element.
+DROP: Final = """([selector, files]) => {
+  const held = new DataTransfer();
+  const bytes = (content) => Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
+  for (const [name, content] of files) held.items.add(new File([bytes(content)], name));
+  for (const kind of ["dragenter", "dragover", "drop"]) {
+    const event = new DragEvent(kind, {bubbles: true, cancelable: true, dataTransfer: held});
+    document.querySelector(selector).dispatchEvent(event);
+  }
+}"""
+#: The refusal of a file, and the parts of the browser's own viewer of PDFs.
+EXPECTED: Final = r"422 \S+/works/new$|request to another host: chrome(-extension)?://"
+QUESTION: Final = "How long is black tea withered on racks?"
+ANSWER_AT: Final = """
+SELECT max('/rag/' || q.id || '/results/' || r.id)
+FROM queries AS q JOIN results AS r ON r.query_id = q.id WHERE q.original_query = $1
+"""
+ANSWERED: Final = f"SELECT ({ANSWER_AT}) IS NOT NULL"
+SCAN: Final = "<!DOCTYPE html><title>Scan</title>"
+ARCHIVE: Final = b"PK\x03\x04 nothing"
+FINISHED: Final = """
+SELECT EXISTS (
+    SELECT FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
+    WHERE j.inputs ->> 'name' = $1 AND s.stage = $2 AND s.attempts >= $3 AND j.status IN ('failed', 'succeeded')
+)
+"""
+
+
+async def drop(page: Page, **files: bytes) -> None:
+    """Drop files on the form. Their names are those of the arguments, with a dot for `_`."""
+    named = [[name.replace("_", "."), base64.b64encode(content).decode()] for name, content in files.items()]
+    await page.evaluate(DROP, ["[data-drop]", named])
+
+
+def document(page: Page, name: str) -> Any:
+    """A document in the list of its import."""
+    return page.locator(".documents > li", has=page.get_by_role("link", name=name, exact=True))
+
+
+async def test_sections_are_chosen_without_javascript(visit: Visit, site_with_worker: SiteWithWorker) -> None:
+    text = b"<!DOCTYPE html><title>Pots</title><h1>Pots</h1><p>Clay keeps warm.</p><h2>Index</h2><p>Clay, iron.</p>"
+    async with visit(site_with_worker, java_script_enabled=False) as page:
+        await page.goto("/works/new")
+        await page.get_by_label("Name of the corpus").fill("without script")
+        await page.get_by_label("Files", exact=True).set_input_files(
+            {"name": "pots.html", "mimeType": "text/html", "buffer": text}
+        )
+        await page.get_by_role("button", name="Import").click()
+        await site_with_worker.wait_until(FINISHED, "pots.html", "publish", 1)
+        await page.reload()
+        await page.get_by_role("link", name="pots.html", exact=True).click()
+        await page.get_by_role("link", name="Sections to search").click()
+        skipped = page.locator(".outline > li", has_text="Index")
+        await expect(skipped).to_contain_text("skipped: an index")
+        await skipped.get_by_role("checkbox").check()
+        await page.get_by_role("button", name="Save the selection").click()
+        await expect(page.get_by_role("status").first).to_contain_text("The sections are saved")
+        await site_with_worker.wait_until(FINISHED, "pots.html", "publish", 2)
+        await page.reload()
+        await expect(page.locator(".outline .badge")).to_have_count(0)
+
+
+async def test_a_dropped_pdf_answers_a_question_that_cites_its_section_and_page(
+    visit: Visit, browser: Browser, site_with_worker: SiteWithWorker, writer: ScriptedModel
+) -> None:
+    book, scan = await pdf_of(browser), await pdf_of(browser, SCAN)
+    async with visit(site_with_worker, forgiven=EXPECTED) as page:
+        await page.goto("/works/new")
+        await page.get_by_label("Name of the corpus").fill("dropped")
+        await drop(page, book_pdf=book, scan_pdf=scan, broken_docx=ARCHIVE)
+        await expect(page.locator("[data-chosen] li")).to_have_count(3)
+
+        # What cannot be read is named before anything is stored; the others stay chosen.
+        await page.get_by_role("button", name="Import").click()
+        await expect(page.get_by_role("alert")).to_contain_text("broken.docx: it is a damaged archive")
+        await page.get_by_role("button", name="Remove broken.docx").click()
+        await expect(page.locator("[data-total]")).to_contain_text("2 files")
+        await page.get_by_role("button", name="Import").click()
+        await page.wait_for_url(re.compile(r"/runs/\d+$"))
+
+        # The list of documents follows their stages; one that fails says why, and is tried again by itself.
+        await expect(document(page, "book.pdf").locator(".badge")).to_have_text("✓ succeeded", timeout=90_000)
+        await expect(document(page, "book.pdf")).to_contain_text("PDF")
+        await expect(document(page, "book.pdf").locator(".strip .good")).to_have_count(8)
+        failed = document(page, "scan.pdf")
+        await expect(failed.locator(".problem")).to_contain_text("ocrmypdf")
+        await expect(failed.locator(".problem code")).to_have_text("DocumentError")
+        await failed.get_by_role("button", name="Retry").click()
+        await site_with_worker.wait_until(FINISHED, "scan.pdf", "convert", 2)
+
+        # The outline names pages; a heading is reworded, and what was cut of the document follows.
+        await page.get_by_role("link", name="book.pdf", exact=True).click()
+        await expect(page.get_by_role("heading", level=1)).to_have_text("The Book of Tea Leaves")
+        heading = page.locator(".outline > li", has_text="Withering")
+        await expect(heading).to_contain_text(re.compile(r"H2\s+Withering\s+p\. 2"))
+        await heading.locator("summary").click()
+        await heading.get_by_label("Words").fill("The withering of leaves")
+        await heading.get_by_role("button", name="Save the headings").click()
+        await expect(page.get_by_role("status").first).to_contain_text("The headings are saved")
+        await expect(page.locator(".outline > li", has_text="The withering of leaves")).to_contain_text("reworded")
+        await site_with_worker.wait_until(FINISHED, "book.pdf", "publish", 2)
+
+        await page.get_by_role("link", name="Original and result").click()
+        original = await page.request.get(await page.locator("iframe").get_attribute("src") or "")
+        assert original.headers["content-type"] == "application/pdf"
+        assert await original.body() == book
+        await expect(page.locator(".result")).to_contain_text("## The withering of leaves")
+        await expect(page.locator(".page-mark").first).to_have_text("page 1")
+
+        writer.answer = lambda prompt: ScriptedReply("It is withered for eighteen hours [S1].")
+        await page.goto("/rag/new?corpus=dropped")
+        await page.get_by_label("Question", exact=True).fill(QUESTION)
+        await page.get_by_label("Preset").select_option(PRESET)
+        await page.get_by_label("None: search for the question alone").check()
+        await page.get_by_role("button", name="Ask").click()
+        await expect(page.get_by_role("heading", level=1)).to_have_text(QUESTION)
+        await site_with_worker.wait_until(ANSWERED, QUESTION)
+        await page.goto(await site_with_worker.value(ANSWER_AT, QUESTION))
+        await page.get_by_role("link", name="S1", exact=True).first.click()
+
+        cited = page.locator("#source-S1")
+        await expect(cited.get_by_role("heading")).to_have_text(
+            "[S1] The Book of Tea Leaves › Oxidation › The withering of leaves"
+        )
+        await expect(cited.locator(".facts")).to_contain_text(re.compile(r"pages? 2"))
+    assert re.search(r"Oxidation.* \(work_id=\d+, .*, start-page=2, end-page=\d\)", writer.prompts[-1])

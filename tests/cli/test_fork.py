@@ -1,0 +1,89 @@
+"""`ragq fork` and `ragq redo`."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from store.runs import jobs
+from store.runs.runs import StoredRun
+from tests.cli.conftest import Ragq
+from tests.stages.reports.builders import scores
+from tests.store.forkable import forkable_run
+
+Stored = Callable[..., Any]
+
+
+@pytest.fixture
+def parent(stored: Stored) -> StoredRun:
+    """A run of two participants, of which the second has no scores yet."""
+    found: StoredRun = stored(forkable_run, {316: scores("11"), 319: None})
+    return found
+
+
+def test_a_fork_is_printed_as_text_and_as_json(ragq: Ragq, parent: StoredRun) -> None:
+    forked = ragq("fork", f"r{parent.run_id}", "--from", "score", "--set", "RAGQ_SCORE_SCHEMA=true", "--name", "held")
+    again = ragq("fork", f"r{parent.run_id}", "--from", "score", "--set", "RAGQ_SCORE_SCHEMA=true", "--json")
+
+    assert (forked.exit_code, forked.stdout) == (0, "r2\n")
+    assert "r2: 2 jobs of r1 forked from 'score'." in forked.stderr
+    found = json.loads(again.stdout)
+    assert {name: found[name] for name in ("run", "parent", "from", "is_new", "jobs", "left_out")} == {
+        "run": "r2",
+        "parent": "r1",
+        "from": "score",
+        "is_new": False,
+        "jobs": 2,
+        "left_out": [],
+    }
+    assert "Already forked as r2" in again.stderr
+
+
+def test_parent_and_fork_name_each_other(ragq: Ragq, parent: StoredRun) -> None:
+    ragq("fork", f"r{parent.run_id}", "--from", "score")
+
+    assert "forks: r2 at score" in ragq("show", "r1").output
+    assert "forked from r1 at stage score" in ragq("show", "r2").output
+    assert "fork of r1 from score" in ragq("runs").output
+    assert json.loads(ragq("show", "r2", "--json").stdout)["family"] == {
+        "parent_id": 1,
+        "stage": "score",
+        "named": 1,
+        "children": [],
+    }
+
+
+def test_a_setting_of_an_earlier_stage_is_refused_with_the_command_to_use(ragq: Ragq, parent: StoredRun) -> None:
+    refused = ragq("fork", "r1", "--from", "score", "--set", "RAGQ_SCORE_INPUT=transcript")
+
+    assert isinstance(refused.exception, Exception)
+    assert "`ragq fork r1 --from assemble --set RAGQ_SCORE_INPUT=VALUE`" in str(refused.exception)
+
+
+def test_jobs_that_are_left_out_are_named(ragq: Ragq, parent: StoredRun) -> None:
+    ragq("redo", f"j{parent.job_ids[1]}", "--from", "extract")
+
+    forked = ragq("fork", "r1", "--from", "score", "--json")
+
+    assert json.loads(forked.stdout)["left_out"] == [
+        {"job_id": parent.job_ids[1], "subject": "319", "mode": "zero_shot", "why": "stage 'extract' is not stored"}
+    ]
+    assert f"Left out: j{parent.job_ids[1]} (319, zero_shot): stage 'extract' is not stored." in forked.stderr
+
+
+def test_a_job_that_succeeded_is_computed_again_in_place(ragq: Ragq, parent: StoredRun, stored: Stored) -> None:
+    done = ragq("redo", f"j{parent.job_ids[0]}", "--from", "assemble", "--json")
+
+    assert json.loads(done.stdout) == {"job": "j1", "from": "assemble"}
+    assert stored(jobs.job, 1).status == "waiting"
+    assert "3" in ragq("inspect", "j1").output
+
+
+@pytest.mark.parametrize(
+    ("job", "stage", "words"), [("j1", "rerank", "has no stage 'rerank'"), ("j99", "score", "j99")]
+)
+def test_a_stage_that_cannot_be_computed_again_is_refused(
+    ragq: Ragq, parent: StoredRun, job: str, stage: str, words: str
+) -> None:
+    assert words in str(ragq("redo", job, "--from", stage).exception)

@@ -1,0 +1,134 @@
+"""`ragq import works --language`: found, chosen, and fixed; questions to several corpora, and to some works."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from store.database import Connection
+from tests.cli.conftest import Ragq
+from tests.store.small_corpora import SearchableChunk, store_corpus
+
+PLAIN = ("--no-embed", "--profile", "demo")
+TEXTS = {
+    "german": "Die Häuser standen an den Straßen. Das war z. B. in der alten Stadt so, und die Leute waren froh.",
+    "french": "Les feuilles sont cueillies au printemps, puis elles sont séchées avant la vente sur le marché.",
+    "russian": "Листья собирают весной, а потом сушат на солнце, и только после этого продают на рынке.",
+    "polish": "Liście zbiera się wiosną, a potem suszy się je na słońcu, zanim są sprzedawane na rynku.",
+}
+
+
+def work(folder: Path, text: str) -> str:
+    file = folder / "work.md"
+    file.write_text(f"# Titel\n\n{text}\n")
+    return str(file)
+
+
+def shown(ragq: Ragq, name: str) -> Any:
+    return json.loads(ragq("corpus", "show", name, "--json").stdout)
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_the_language_of_a_new_corpus_is_found_in_its_first_works(ragq: Ragq, tmp_path: Path, language: str) -> None:
+    done = ragq("import", "works", work(tmp_path, TEXTS[language]), "--corpus", "new", "--json", *PLAIN)
+
+    corpus = shown(ragq, "new")
+    assert json.loads(done.stdout)["language"] == language
+    assert (corpus["language"], corpus["full_text"]) == (language, "simple" if language == "polish" else language)
+    words = " ".join(ragq("corpus", "show", "new").stdout.split())
+    assert f"language {language}" in words
+    assert ("has no dictionary here" in words) == (language == "polish")
+
+
+def test_a_language_that_is_chosen_wins_and_is_fixed(ragq: Ragq, tmp_path: Path) -> None:
+    file = work(tmp_path, TEXTS["german"])
+
+    assert ragq("import", "works", file, "--corpus", "books", "--language", "FR", *PLAIN).exit_code == 0
+    assert ragq("import", "works", file, "--corpus", "books", *PLAIN).exit_code == 0
+    assert ragq("import", "works", file, "--corpus", "books", "--language", "auto", *PLAIN).exit_code == 0
+    refused = ragq("import", "works", file, "--corpus", "books", "--language", "german", *PLAIN)
+
+    assert shown(ragq, "books")["language"] == "french"
+    assert "Corpus 'books' has the language french" in str(refused.exception)
+    assert "import into a new corpus for german, or leave the language out" in str(refused.exception)
+
+
+def test_an_unknown_language_is_refused_before_anything_is_stored(ragq: Ragq, tmp_path: Path) -> None:
+    refused = ragq("import", "works", work(tmp_path, "Tea."), "--language", "germn", *PLAIN)
+
+    assert "'germn' is not a language that a corpus can have. Did you mean 'german'?" in str(refused.exception)
+    assert json.loads(ragq("corpus", "list", "--json").stdout) == []
+
+
+def test_a_corpus_without_a_language_yet_takes_the_next_one(ragq: Ragq, tmp_path: Path) -> None:
+    (tmp_path / "book.pdf").write_bytes(b"%PDF")
+    ragq("import", "works", str(tmp_path / "book.pdf"), "--corpus", "new", "--profile", "demo")
+    assert shown(ragq, "new")["language"] is None
+    assert "language not known before the first work is stored" in " ".join(
+        ragq("corpus", "show", "new").stdout.split()
+    )
+
+    done = ragq("import", "works", work(tmp_path, TEXTS["german"]), "--corpus", "new", *PLAIN)
+
+    assert (done.exit_code, shown(ragq, "new")["language"]) == (0, "german")
+
+
+@pytest.fixture
+def shelves(stored: Callable[..., Any]) -> None:
+    """Two corpora, of one work each."""
+
+    async def store(connection: Connection) -> None:
+        for number, name in ((1, "shelf"), (2, "archive")):
+            await store_corpus(connection, [SearchableChunk(number, "tea", np.ones(2, dtype=np.float32))], name=name)
+        await connection.execute("UPDATE works SET authors = 'A. Leaf', year = 2019")
+
+    stored(store)
+
+
+BOTH = ("--corpus", "shelf", "--corpus", "archive")
+
+
+def test_a_question_names_several_corpora_and_conditions_on_works(ragq: Ragq, shelves: None) -> None:
+    conditions = ("--where", "author=leaf", "--where", "year>=2001")
+    done = ragq("submit", "--query", "Why?", *BOTH, *conditions, "--profile", "demo", "--json")
+    assert done.exit_code == 0, done.exception
+
+    (line,) = json.loads(ragq("query", "list", "--json").stdout)
+    assert (line["corpora"], line["works"]) == (["shelf", "archive"], {"author": "leaf", "year_from": 2001})
+    assert "corpus shelf, archive, works of author has 'leaf', year 2001 or later" in ragq("query", "show", "1").stdout
+    shown_config = ragq("show", json.loads(done.stdout)["run"], "--config")
+    assert shown_config.exit_code == 0, shown_config.exception
+    config = shown_config.stdout
+    assert 'corpus = ["shelf", "archive"]' in config
+    assert 'where = ["author=leaf", "year>=2001"]' in config
+
+
+def test_the_configuration_of_such_a_run_submits_it_again(ragq: Ragq, shelves: None, tmp_path: Path) -> None:
+    done = ragq("submit", "--query", "Why?", *BOTH, "--where", "author=leaf", "--profile", "demo", "--json")
+    run = json.loads(done.stdout)["run"]
+    (tmp_path / "run.toml").write_text(ragq("show", run, "--config").stdout)
+
+    again = ragq("submit", "--config", "run.toml", "--query", "Why?", "--json")
+
+    assert again.exit_code == 0, again.exception
+    assert json.loads(again.stdout)["run"] == run
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--where", "autor=Leaf"), "Did you mean 'author'?"),
+        (("--where", "author=nobody"), "nothing was submitted"),
+        (("--corpus", "nowhere"), "There are"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_before_anything_is_stored(
+    ragq: Ragq, shelves: None, options: tuple[str, ...], problem: str
+) -> None:
+    refused = ragq("submit", "--query", "Why?", "--corpus", "shelf", *options, "--profile", "demo")
+
+    assert (refused.exit_code != 0, problem in str(refused.exception)) == (True, True)
+    assert json.loads(ragq("runs", "--json").stdout) == []

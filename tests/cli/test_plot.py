@@ -1,0 +1,76 @@
+"""`ragq plot`: in the terminal and as files."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.errors import Refused
+from store.database import Connection
+from tests.cli.conftest import Ragq
+from tests.services.bundles.rows import marked_run
+from tests.store.query_runs import store_corpus, store_query_run
+
+
+async def ranked_run(connection: Connection) -> int:
+    chunks = await store_corpus(connection, ["tea", "cats"])
+    ids = [chunks["tea"], chunks["cats"]]
+    found = {"q1": {"dense": ids, "lexical": ids, "fused": ids, "ranking": ids, "accepted": ids, "groups": ids}}
+    return await store_query_run(connection, found, [("q1", "tea", 1)])
+
+
+def test_a_scored_run_is_plotted_in_the_terminal(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    stored(marked_run)
+
+    shown = ragq("plot", "r1").output
+
+    for title in ("r1: risk over coverage", "r1: mean absolute error per item", "r1: where the time went"):
+        assert title in shown
+    assert any(line.startswith("few_shot NoInterest") and "█" not in line for line in shown.splitlines())
+    assert "waiting" in shown
+
+
+def test_the_parts_of_a_stage_add_up_to_its_time(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    stored(marked_run)
+    stored(timed)
+
+    (time,) = json.loads(ragq("plot", "r1", "--only", "time", "--json").stdout)
+
+    assert time["parts"] == ["waiting", "language model", "other work"]
+    parts = {bar["name"]: bar["parts"] for bar in time["bars"]}
+    assert parts["score"] == pytest.approx([5.0, 1.5, 4.5])
+
+
+async def timed(connection: Connection) -> None:
+    """The stage `score` was tried for 2 s, waited 3 s and 2 s, and was tried for 4 s, of which a call took 1.5 s."""
+    start = "(SELECT created_at FROM run)"
+    await connection.execute(
+        f"UPDATE stage_attempt SET started_at = {start}, ended_at = {start} WHERE stage <> 'score';"
+        f"UPDATE stage_attempt SET started_at = {start} + interval '3 s', ended_at = {start} + interval '5 s'"
+        "  WHERE stage = 'score' AND number = 1;"
+        f"UPDATE stage_attempt SET started_at = {start} + interval '7 s', ended_at = {start} + interval '11 s'"
+        "  WHERE stage = 'score' AND number = 2"
+    )
+
+
+@pytest.mark.parametrize(("ending", "begins"), [("svg", b"<svg"), ("png", b"\x89PNG")])
+def test_plots_are_written_as_files(ragq: Ragq, stored: Callable[..., Any], ending: str, begins: bytes) -> None:
+    stored(marked_run)
+
+    done = ragq("plot", "r1", "--only", "items", "--output", "plots", "--format", ending)
+
+    file = Path(f"plots/r1-items.{ending}")
+    assert (done.stdout, file.read_bytes()[: len(begins)]) == (f"{file}\n", begins)
+    assert ragq("plot", "r1", "--only", "items", "--output", "again").exit_code == 0
+    assert "var(--ink)" in Path("again/r1-items.svg").read_text()
+
+
+def test_rankings_of_queries_are_plotted(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    stored(ranked_run)
+
+    (ranking,) = json.loads(ragq("plot", "r1", "--only", "ranking", "--json").stdout)
+
+    assert ranking["bars"][0]["parts"] == [1.0]
+    assert isinstance(ragq("plot", "r1", "--only", "risk").exception, Refused)

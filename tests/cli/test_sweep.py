@@ -1,0 +1,116 @@
+"""`ragq sweep`, and `ragq diff` of several runs."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from store.database import Connection
+from store.runs import forks
+from tests.cli.conftest import Ragq
+from tests.stages.reports.builders import labels, scores
+from tests.store.forkable import finish, forkable_run
+from tests.store.scored import import_labels
+
+Stored = Callable[..., Any]
+PEOPLE = (316, 319)
+GRID = ("--from", "score", "--grid", "RAGQ_SCORE_TEXT_CHARS=10,20")
+
+
+async def a_parent(connection: Connection) -> None:
+    await import_labels(connection, dict.fromkeys(PEOPLE, labels("22222222")))
+    await forkable_run(connection, dict.fromkeys(PEOPLE, scores("33333333")))
+
+
+async def finish_forks(connection: Connection, digits: dict[int, str]) -> None:
+    for run_id, scored in digits.items():
+        for job in await forks.parent_jobs(connection, run_id):
+            await finish(connection, job.id, ("score",), scores(scored))
+
+
+@pytest.fixture
+def swept(ragq: Ragq, stored: Stored) -> Iterator[None]:
+    """A run, and two finished forks of it that a sweep finds."""
+    stored(a_parent)
+    for chars in (10, 20):
+        ragq("fork", "r1", "--from", "score", "--set", f"RAGQ_SCORE_TEXT_CHARS={chars}")
+    stored(finish_forks, {2: "22222222", 3: "00000000"})
+    yield
+
+
+def test_a_sweep_prints_one_table_and_the_best_point_with_a_warning(ragq: Ragq, swept: None, tmp_path: Path) -> None:
+    found = ragq("sweep", "r1", *GRID, "--plot", "sweep.svg")
+
+    assert found.exit_code == 0, found.stderr
+    assert "r2, r3 compared with r1 zero_shot" in found.stdout
+    assert "RAGQ_SCORE_TEXT_CHARS  80  10  20" in found.stdout
+    best = "Best zero_shot by item_mae_weighted: r2 (RAGQ_SCORE_TEXT_CHARS=10), 0.000; r1 has 1.000."
+    assert best in found.stdout
+    assert "chosen on the same subjects" in found.stderr
+    assert "r2 of 2 points: RAGQ_SCORE_TEXT_CHARS=10 (stored before)" in found.stderr
+    assert (tmp_path / "sweep.svg").read_text().startswith("<svg")
+
+
+def test_a_sweep_is_read_from_a_file_and_printed_as_json(ragq: Ragq, swept: None, tmp_path: Path) -> None:
+    (tmp_path / "sweep.toml").write_text('from = "score"\n[grid]\nRAGQ_SCORE_TEXT_CHARS = [10, 20]\n')
+
+    found = json.loads(ragq("sweep", "r1", "--file", "sweep.toml", "--metric", "prediction_coverage", "--json").stdout)
+
+    assert (found["parent"], found["stage"], list(found["points"])) == ("r1", "score", ["r2", "r3"])
+    assert found["best"][0] | {"value": 1.0} == found["best"][0]
+    assert [run["run_id"] for run in found["results"][0]["compared"]] == ["r2", "r3"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("r1", "--grid", "A=1"), "Name the first stage"),
+        (("r1", "--from", "score"), "A sweep needs a grid"),
+        (("j1", *GRID), "`ragq fork` takes a job"),
+        (("r1", *GRID, "--select-on", "val"), "--select-on and --report-on go together"),
+        (("r1", "--from", "score", "--grid", "RAGQ_SCORE_TEXT_CHARS"), "is not of the form NAME=VALUE,VALUE"),
+        (("r1", "--file", "bad.toml"), "may have a text `from` and a table `grid`"),
+    ],
+)
+def test_what_cannot_be_swept_is_refused(
+    ragq: Ragq, stored: Stored, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    stored(a_parent)
+    (tmp_path / "bad.toml").write_text("stage = 1\n")
+
+    refused = ragq("sweep", *arguments)
+
+    assert refused.exit_code != 0
+    assert words in refused.stderr + str(refused.exception)
+
+
+def test_three_runs_are_compared_in_one_table(ragq: Ragq, swept: None) -> None:
+    found = ragq("diff", "r1", "r2", "r3", "--metric", "item_mae_weighted")
+    as_json = json.loads(ragq("diff", "r1", "r2", "r3", "--json").stdout)
+    rows = list(csv.DictReader(ragq("diff", "r1", "r2", "r3", "--csv").stdout.splitlines()))
+
+    assert found.exit_code == 0, found.exception
+    assert "corrected" in found.stdout and "316" in found.stdout
+    assert as_json[0]["comparisons"] == 2
+    assert as_json[0]["movements"][0]["job_ids"] == [1, 3, 5]
+    assert {row["run"] for row in rows} == {"r2", "r3"}
+    assert "There is no measure 'mae'" in str(ragq("diff", "r1", "r2", "r3", "--metric", "mae").exception)
+
+
+def test_a_dry_run_of_a_sweep_and_of_a_fork_stores_nothing(ragq: Ragq, swept: None) -> None:
+    sweep = ("sweep", "r1", "--from", "score", "--dry-run", "--grid")
+    found = json.loads(ragq(*sweep, "RAGQ_SCORE_TEXT_CHARS=10,30", "--json").stdout)
+    fork = json.loads(
+        ragq("fork", "r1", "--from", "score", "--set", "RAGQ_SCORE_TEXT_CHARS=40", "--dry-run", "--json").stdout
+    )
+
+    first, second = found["points"]
+    assert (first["values"], first["estimate"]["existing_run"]) == ({"RAGQ_SCORE_TEXT_CHARS": "10"}, "r2")
+    assert (second["estimate"]["existing_run"], second["estimate"]["jobs"]) == (None, 2)
+    assert list(fork["stages"]) == ["score"]
+    assert fork["calls_at_most"] > 0
+    assert "RAGQ_SCORE_TEXT_CHARS=30" in ragq(*sweep, "RAGQ_SCORE_TEXT_CHARS=30").stdout
+    assert len(json.loads(ragq("runs", "--json").stdout)) == 3

@@ -1,0 +1,201 @@
+"""Workers, database and broker on hosts of their own, with ragq's own time constants: `make hosts-test`, as root.
+
+Each situation lasts longer than a lease. Nothing may be lost or doubled, and work must continue by itself.
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from schemas.chains import STAGES
+from stack.endings import kill_tree
+from stack.postgres import PostgresServer
+from stack.processes import worker_command
+from stack.valkey import ValkeyServer
+from store import migrate
+from tests import run_folder
+from tests.acceptance.conftest import GiveEvidence
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, eventually
+from tests.acceptance.small_data_set import TEST
+from tests.chaos.invariants import violations
+from tests.hosts import network
+from tests.hosts.network import Network, address
+from tests.scripted_ollama import ScriptedOllama
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.servers,
+    pytest.mark.timeout(1200),
+    pytest.mark.skipif(network.why_unusable() is not None, reason=str(network.why_unusable())),
+]
+
+WORKERS = ("worker1", "worker2")
+UNCHECKED = ("--set", "EMBEDDING_ENABLE_REFERENCE_VALIDATION=false")
+#: A lease is 6 s.
+LASTS_S = 10.0
+RUNS = 12
+#: Latency of one way, so that an answer takes twice as long.
+DELAY_S, LOSS = 0.025, 0.01
+
+NEXT_OUTPUT = """
+SELECT extract(epoch FROM min(ended_at))::float8 - $1 FROM stage_attempt
+WHERE outcome = 'succeeded' AND ended_at > to_timestamp($1)
+"""
+INTERRUPTED = "SELECT count(*) FROM stage_attempt WHERE outcome = 'interrupted'"
+
+
+class Situation(NamedTuple):
+    """Which hosts cannot reach each other."""
+
+    name: str
+    cut: tuple[tuple[str, str], ...]
+
+
+SITUATIONS = (
+    Situation("nothing is cut", ()),
+    Situation("a worker from the broker", (("worker1", "broker"),)),
+    Situation("a worker from the database", (("worker1", "database"),)),
+    Situation("a worker from both", (("worker1", "database"), ("worker1", "broker"))),
+    Situation("the broker from all", tuple((host, "broker") for host in (*WORKERS, "here"))),
+    Situation("the database from all", tuple((host, "database") for host in (*WORKERS, "here"))),
+)
+
+
+class RemotePostgres(PostgresServer):
+    """Postgres on host `database`."""
+
+    @property
+    def url(self) -> str:
+        return super().url.replace("127.0.0.1", address("database"))
+
+    def prepare(self, *, taken: Collection[int] = ()) -> None:
+        super().prepare(taken=taken)
+        access = self.cluster / "pg_hba.conf"
+        access.write_text(access.read_text() + "host all all 10.77.0.0/16 scram-sha-256\n")
+
+    def command(self) -> list[str]:
+        return [*super().command(), "-c", "listen_addresses=*"]
+
+
+class RemoteValkey(ValkeyServer):
+    """The broker on host `broker`."""
+
+    @property
+    def url(self) -> str:
+        return super().url.replace("127.0.0.1", address("broker"))
+
+    def command(self) -> list[str]:
+        return [*super().command(), "--bind", "0.0.0.0"]
+
+
+class Cluster:
+    """The hosts with their processes."""
+
+    def __init__(self, net: Network, installation: BreakableInstallation) -> None:
+        self.network = net
+        self.installation = installation
+        self._workers: dict[str, subprocess.Popen[bytes]] = {}
+        self.deaths = 0
+
+    def start_workers(self) -> None:
+        """Those that do not run, as a supervisor would."""
+        for host in WORKERS:
+            if host in self._workers and self._workers[host].poll() is None:
+                continue
+            self.deaths += host in self._workers
+            log = (self.installation.folder / f"{host}.log").open("ab")
+            command = ["ip", "netns", "exec", self.network.namespace(host), sys.executable]
+            self._workers[host] = subprocess.Popen(
+                [*command, *worker_command(host, STAGES, 8)[1:]],
+                env=self.installation.environment,
+                cwd=self.installation.folder,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+            log.close()
+
+    def end(self) -> None:
+        """SIGKILL of the workers."""
+        for worker in self._workers.values():
+            kill_tree(worker.pid)
+            worker.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster(data_directory: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Five hosts with an index and two workers."""
+    with Network() as net, ScriptedOllama("0.0.0.0") as ollama:
+        embedder = ollama.model()
+        postgres, valkey = RemotePostgres(run_folder.new_folder()), RemoteValkey(run_folder.new_folder(), durable=True)
+        with net.inside("database"):
+            postgres.start()
+        with net.inside("broker"):
+            valkey.start()
+        migrate.upgrade(postgres.url)
+        settings = {
+            "OLLAMA_HOST": address("here"),
+            "EMBEDDING_BACKEND": "ollama",
+            "EMBEDDING_DIMENSION": "8",
+            "EMBEDDING_EMBEDDINGS_FILE": "scripted",
+            "MODEL_EMBEDDING_MODEL": embedder.name,
+            "RAGQ_MAX_INTERRUPTIONS": "100",
+        }
+        folder = tmp_path_factory.mktemp("hosts")
+        with BreakableInstallation(postgres.url, valkey.url, ollama.port, folder, settings) as installation:
+            started = Cluster(net, installation)
+            try:
+                started.start_workers()
+                assert installation.ragq("import", "participants", str(data_directory)).exit_code == 0
+                built = installation.ragq("index", "references", "--split", "paper-train")
+                assert built.exit_code == 0, built.stderr
+                yield started
+            finally:
+                started.end()
+                postgres.kill()
+                valkey.kill()
+
+
+@pytest.mark.parametrize("is_far", [False, True], ids=["near", "50 ms and 1 % loss"])
+@pytest.mark.parametrize("situation", SITUATIONS, ids=lambda situation: situation.name)
+def test_nothing_is_lost_or_doubled(
+    cluster: Cluster, evidence: GiveEvidence, situation: Situation, is_far: bool
+) -> None:
+    installation = cluster.installation
+    cluster.start_workers()
+    chosen = evidence(dict.fromkeys(TEST, 3))
+    interrupted = installation.value(INTERRUPTED)
+    cluster.network.degrade(**({"delay_s": DELAY_S, "loss": LOSS} if is_far else {"delay_s": 0.0, "loss": 0.0}))
+    run_ids = [installation.submit(*chosen, *UNCHECKED, "--new") for _ in range(RUNS)]
+    with cluster.network.partition(*situation.cut):
+        if situation.cut:
+            time.sleep(LASTS_S)
+    healed = time.time()
+
+    eventually(lambda: is_done(installation, run_ids), timeout_s=240)
+    done_s = time.time() - healed
+    next_s = installation.value(NEXT_OUTPUT, healed)
+    assert violations(installation) == {}
+    for run_id in (run_ids[0], run_ids[-1]):
+        installation.assert_recovered(run_id, jobs=2 * len(TEST))
+    report = f"| {situation.name} | {'50 ms, 1 %' if is_far else 'near'} | "
+    report += f"{'before' if next_s is None else f'{next_s:.1f} s'} | {done_s:.1f} s | "
+    report += f"{installation.value(INTERRUPTED) - interrupted} | {cluster.deaths} |"
+    print("\n" + report)
+    if summary := os.environ.get("HOSTS_SUMMARY"):
+        with Path(summary).open("a") as file:
+            file.write(report + "\n")
+
+
+def is_done(installation: BreakableInstallation, run_ids: list[int]) -> bool:
+    """Every job of the runs has succeeded."""
+    found: bool = installation.value(
+        "SELECT bool_and(status = 'succeeded') FROM job WHERE run_id = ANY($1::bigint[])", run_ids
+    )
+    return found

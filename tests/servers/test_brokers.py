@@ -1,0 +1,81 @@
+"""A run finishes on every broker that ragq supports, whatever happens to workers and broker meanwhile."""
+
+import dataclasses
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from schemas.errors import StackError
+from stack.connections import broker_url
+from tests.acceptance.conftest import GiveEvidence
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
+from tests.acceptance.small_data_set import TEST
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama
+from tests.servers.certificates import Authority
+from tests.servers.programs import RabbitMQ, Redis
+
+pytestmark = [pytest.mark.long, pytest.mark.servers, pytest.mark.timeout(600)]
+
+UNCHECKED = ("--set", "EMBEDDING_ENABLE_REFERENCE_VALIDATION=false")
+JOBS = 2 * len(TEST)
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module", params=["redis", "rabbitmq", "redis-tls", "rabbitmq-tls"])
+def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Redis | RabbitMQ]:
+    """A running broker."""
+    kind, _, tls = request.param.partition("-")
+    authority = Authority(tmp_path_factory.mktemp("authority")) if tls else None
+    with (Redis if kind == "redis" else RabbitMQ)(authority) as server:
+        yield server
+
+
+@pytest.fixture
+def installation(
+    broker: Redis | RabbitMQ,
+    servers: Servers,
+    fault_tolerance_template: str,
+    ollama: ScriptedOllama,
+    embedder: ScriptedModel,
+    tmp_path: Path,
+) -> Iterator[BreakableInstallation]:
+    """An indexed installation on that broker."""
+    name = f"brokers_{next(_numbers)}"
+    servers.administer(f'CREATE DATABASE "{name}" TEMPLATE "{fault_tolerance_template}" STRATEGY file_copy')
+    made = BreakableInstallation.on(servers, name, ollama=ollama, embedder=embedder, folder=tmp_path)
+    with dataclasses.replace(made, redis_url=broker.url) as installation:
+        yield installation
+
+
+def test_a_run_outlives_workers_and_the_broker(
+    installation: BreakableInstallation, broker: Redis | RabbitMQ, evidence: GiveEvidence
+) -> None:
+    chosen = evidence(dict.fromkeys(TEST, 3))
+    with installation.supervised(workers=2) as workers:
+        undisturbed = installation.submit(*chosen, *UNCHECKED)
+        installation.assert_recovered(undisturbed, jobs=JOBS)
+
+        run_ids = [installation.submit(*chosen, *UNCHECKED, "--new") for _ in range(4)]
+        workers.workers[0].kill()
+        broker.kill()
+        # Stored, and sent when the broker is back.
+        run_ids.append(installation.submit(*chosen, *UNCHECKED, "--new"))
+        broker.start()
+        for run_id in run_ids:
+            installation.assert_recovered(run_id, jobs=JOBS)
+    assert workers.deaths <= 2, installation.logs
+
+
+def test_doctor_and_ps_reach_the_broker(installation: BreakableInstallation, broker: Redis | RabbitMQ) -> None:
+    findings = {finding["name"]: finding for finding in installation.ragq("doctor", "--json").json}
+    assert findings["broker"]["verdict"] == "ok", findings["broker"]
+    assert broker.package.partition("-")[0] in findings["broker"]["found"].lower()
+
+
+@pytest.mark.parametrize("url", ["sqs://key@region", "kafka://broker:9092", "memory://", "broker:6379"])
+def test_other_brokers_are_refused_by_name(url: str) -> None:
+    with pytest.raises(StackError, match="Redis, Valkey or RabbitMQ"):
+        broker_url(url)

@@ -1,0 +1,65 @@
+"""Postgres of Debian, over TLS: migrations, a run, and a certificate that is not trusted."""
+
+import asyncio
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from store import migrate
+from tests.acceptance.conftest import GiveEvidence
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
+from tests.acceptance.small_data_set import TEST
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama
+from tests.servers.certificates import Authority
+from tests.servers.programs import DebianPostgres
+
+pytestmark = [pytest.mark.long, pytest.mark.servers, pytest.mark.timeout(600)]
+
+UNCHECKED = ("--set", "EMBEDDING_ENABLE_REFERENCE_VALIDATION=false")
+ENCRYPTED = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE datname = current_database()"
+
+
+@pytest.fixture(scope="module", params=[15, 16, 17])
+def postgres(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DebianPostgres]:
+    """A version of Postgres with TLS, and our own authority. The embedded one is Postgres 18."""
+    with DebianPostgres(request.param, Authority(tmp_path_factory.mktemp("authority"))) as server:
+        yield server
+
+
+def test_migrations_and_a_run_with_an_index_over_tls(
+    postgres: DebianPostgres,
+    servers: Servers,
+    ollama: ScriptedOllama,
+    embedder: ScriptedModel,
+    data_directory: Path,
+    evidence: GiveEvidence,
+    tmp_path: Path,
+) -> None:
+    servers.empty_broker()
+    made = BreakableInstallation.on(servers, "unused", ollama=ollama, embedder=embedder, folder=tmp_path)
+    with dataclasses.replace(made, database_url=postgres.url) as installation:
+        migrated = installation.ragq("migrate")
+        assert migrated.exit_code == 0, migrated.stderr
+        assert installation.ragq("import", "participants", str(data_directory)).exit_code == 0
+        with installation.supervised(workers=2) as workers:
+            built = installation.ragq("index", "references", "--split", "paper-train")
+            assert built.exit_code == 0, built.stderr
+            run_id = installation.submit(*evidence(dict.fromkeys(TEST, 3)), *UNCHECKED)
+            workers.workers[0].kill()
+            installation.assert_recovered(run_id, jobs=2 * len(TEST))
+        assert installation.value(
+            "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE datname = current_database()"
+        )
+    migrate.check(postgres.url)
+
+
+def test_a_certificate_of_another_authority_is_refused(
+    postgres: DebianPostgres, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    stranger = Authority(tmp_path_factory.mktemp("stranger"))
+    url = postgres.url.partition("?")[0] + f"?sslmode=verify-full&sslrootcert={stranger.certificate}"
+    with pytest.raises(OSError, match="CERTIFICATE_VERIFY_FAILED"):
+        asyncio.run(asyncpg.connect(url))

@@ -1,0 +1,104 @@
+"""A participant run and a question with marked texts in every place where a run keeps text."""
+
+import json
+from typing import Any, Final
+
+import numpy as np
+
+from schemas.chains import CHAINS, stages_of
+from schemas.values.failures import AttemptError
+from schemas.values.phq8 import PHQ8Item
+from store.database import Connection
+from store.runs import job_control, runs, stages
+from store.runs.runs import NewJob, NewRun, StoredRun
+from tests.stages.reports.builders import labels, scores
+from tests.store.scored import import_labels
+
+MARK: Final = "MARKED"
+"""In every text of the run."""
+
+QUOTE: Final = f"{MARK} I wake at four"
+
+NO_REFERENCES: Final[dict[str, list[Any]]] = {item.value: [] for item in PHQ8Item}
+
+OUTPUTS: Final[dict[str, dict[str, Any]]] = {
+    "extract": {
+        "extractor": "llm", "quotes": {"Sleep": [QUOTE], "Tired": []}, "rejected": {}, "reasks": [], "repairs": [],
+        "cut_texts": 0, "unknown_keys": [MARK],
+    },
+    "embed": {"model": "m", "model_digest": "d", "dtype": "float32", "dimension": 2, "items": ["Sleep"],
+              "embedding_calls": 1, "cut_texts": 0, "cut_items": [], "reused_texts": 0},
+    "retrieve": {"index_id": 3, "excluded_participant": 316, "excluded_participants": [316],
+                 "items": {}, "dropped": {}},
+    "rerank": {"ranker": "similarity", "ranker_digest": "", "items": NO_REFERENCES, "dropped": {"Sleep": {"top_k": 2}}},
+    "validate": {"validator": "judge", "items": NO_REFERENCES, "verdicts": {}, "reasks": [], "repairs": []},
+    "assemble": {"block": MARK, "messages": [{"role": "user", "content": QUOTE}], "statistics": {}, "entries": 0},
+}  # fmt: skip
+
+CALL: Final = """
+INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, prompt_tokens, reply_tokens, seconds, tokens)
+VALUES ('k', 'm', 'd', $1, 'MARKED reply', 'stop', 100, 20, 1.5, '{"msp": 0.5, "MARKED": "MARKED"}') RETURNING id
+"""
+
+
+async def marked_run(connection: Connection, *, participant: int = 316) -> StoredRun:
+    """A run of one few-shot participant: `score` failed once with a marked error and was retried."""
+    await import_labels(connection, {participant: labels("2")})
+    stored = await runs.store(
+        connection,
+        NewRun(
+            kind="participant",
+            profile="demo",
+            settings={},
+            settings_hash="s" * 64,
+            request={"split": "paper-test", "limit": None, "evidence": "given", "profile_source": "option --profile"},
+            version="0.1.0",
+            jobs=[
+                NewJob(
+                    mode="few_shot",
+                    subject=str(participant),
+                    inputs={"transcript_hash": "a" * 64, "evidence": {"PHQ8_Sleep": [QUOTE]}},
+                    stages=stages_of("participant", "few_shot"),
+                )
+            ],
+        ),
+        always_new=True,
+    )
+    (job_id,) = stored.job_ids
+    for stage in CHAINS["participant", "few_shot"]:
+        if stage.name == "score":
+            claim = await taken(connection, job_id, "score")
+            broken = AttemptError("m.E", "It broke.", "scoring_json_parse", {"raw_response": QUOTE})
+            await stages.fail(connection, claim, broken, inputs={"assemble": "b" * 64})
+            await job_control.retry(connection, run_id=stored.run_id)
+        claim = await taken(connection, job_id, stage.name)
+        vectors = np.array([[0.6, 0.8]], dtype=np.float32) if stage.name == "embed" else None
+        output = OUTPUTS.get(stage.name) or marked_scores()
+        await stages.commit(connection, claim, inputs={"transcript": "b" * 64}, output=output, vectors=vectors)
+        if stage.name == "score":
+            request = json.dumps({"model": "m", "messages": [{"role": "user", "content": QUOTE}], "sample": 0})
+            call_id = await connection.fetchval(CALL, request)
+            await connection.execute(
+                "INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused) "
+                "VALUES ($1, 0, $2, 'score', false)",
+                claim.attempt_id,
+                call_id,
+            )
+    await connection.execute("UPDATE run SET note = 'MARKED note' WHERE id = $1", stored.run_id)
+    await connection.execute("UPDATE job SET note = 'MARKED note' WHERE id = $1", job_id)
+    return stored
+
+
+def marked_scores() -> dict[str, Any]:
+    """Scores whose evidence and reasons are marked."""
+    found = scores("2").model_dump(mode="json")
+    for item in found["items"].values():
+        item |= {"evidence": QUOTE, "reason": QUOTE, "inference_marker": MARK}
+    return found
+
+
+async def taken(connection: Connection, job_id: int, stage: str) -> stages.Claim:
+    """The claim of a stage that is due."""
+    claim = await stages.claim(connection, job_id, stage, "worker", 60)
+    assert claim is not None
+    return claim

@@ -1,0 +1,145 @@
+"""Documents whose stages run in this process, with models that tests define."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pytest
+
+from schemas.chains import stages_of
+from schemas.settings.process import ProcessSettings
+from schemas.settings.resolve import EffectiveSettings, resolve
+from schemas.settings.run import RunSettings
+from schemas.values.base import Value
+from schemas.values.chat import ChatCall
+from services.corpora import CorpusOptions
+from services.document_jobs import needed
+from services.imports import ImportedFiles, import_files
+from services.work_files import WorkFile, read_files
+from stages.ports import ChatModel, Embedder
+from store.database import Database
+from tests.fakes.chat import ScriptedChat
+from tests.fakes.embedder import FakeEmbedder
+from workers.functions import FUNCTIONS
+from workers.leases import Leases
+from workers.runner import Outcome, StageRunner
+from workers.wiring import Wiring
+
+CHAIN: Final = stages_of("work", "document")
+BOOK: Final = """\
+---
+title: On tea
+year: 2019
+---
+# Tea
+
+Tea is a drink of leaves.
+
+### Leaves
+
+Green leaves and brown leaves.
+
+## References
+
+A book of leaves.
+"""
+"""Rules make its heading at line 9 one of level 2, and skip its references."""
+
+
+class ScriptedWiring(Wiring):
+    """Its language model answers as the test says."""
+
+    answer: Callable[[ChatCall], str]
+
+    def embedder(self, settings: RunSettings, *, priority: int = 0) -> Embedder:
+        return FakeEmbedder()
+
+    def chat(self, settings: RunSettings) -> ChatModel:
+        return ScriptedChat(lambda call: self.answer(call))
+
+
+@dataclass
+class Library:
+    """A database, and a process to run the stages of documents in."""
+
+    database: Database
+    runner: StageRunner
+    wiring: ScriptedWiring
+    calls: list[ChatCall] = field(default_factory=list)
+
+    def settings(self, **values: str) -> EffectiveSettings:
+        """Those of the fake models, with other values."""
+        options = {"MODEL_EMBEDDING_MODEL": "fake", "EMBEDDING_DIMENSION": "8", **values}
+        return resolve(profile="paper", options=options, environment={})
+
+    async def imported(
+        self, text: str = BOOK, *, name: str = "tea.md", by_stages: bool = True, **values: str
+    ) -> ImportedFiles:
+        """Import a file of markdown."""
+        works = read_files([WorkFile(name, text.encode(), name)]).works
+        settings, options = self.settings(**values), CorpusOptions(chunk_tokens=0)
+        return await import_files(self.database, "library", works, None, settings, options=options, by_stages=by_stages)
+
+    async def job(self, text: str = BOOK, **values: str) -> int:
+        """Import a file by stages; its job."""
+        documents = (await self.imported(text, name="tea.md", by_stages=True, **values)).documents
+        assert documents is not None and documents.submitted is not None
+        return await self.job_of_run(documents.submitted.run_id)
+
+    async def job_of_run(self, run_id: int) -> int:
+        found: int = await self.value("SELECT id FROM job WHERE run_id = $1", run_id)
+        return found
+
+    async def run(self, job_id: int, *, until: str = CHAIN[-1]) -> None:
+        """Run the stages that are due, up to one."""
+        for stage in CHAIN[: CHAIN.index(until) + 1]:
+            status = await self.value("SELECT status FROM stage_run WHERE job_id = $1 AND stage = $2", job_id, stage)
+            if status != "done":
+                assert await self.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
+
+    async def output(self, job_id: int, output: type[Any]) -> Any:
+        async with self.database.connection() as connection:
+            found: Value = await needed(connection, job_id, output)
+        return found
+
+    async def value(self, query: str, *arguments: object) -> Any:
+        async with self.database.connection() as connection:
+            return await connection.fetchval(query, *arguments)
+
+    async def chunks(self) -> str:
+        """Levels and states of the chunks of the only work."""
+        found: str = await self.value(
+            "SELECT string_agg(level || ' ' || vector_status, ', ' ORDER BY start_line, id) FROM chunks"
+        )
+        return found
+
+    def answers(self, answer: Callable[[ChatCall], str]) -> None:
+        """Let the language model answer so."""
+
+        def noted(call: ChatCall) -> str:
+            self.calls.append(call)
+            return answer(call)
+
+        self.wiring.answer = noted
+
+
+@asynccontextmanager
+async def made_library(database: Database, database_url: str) -> AsyncIterator[Library]:
+    """The works of a database, and a process to run stages in until the end of the block."""
+    leases = Leases(database_url, "worker", lease_s=60, heartbeat_s=10)
+    wiring = ScriptedWiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
+    runner = StageRunner(
+        database, leases, wiring, FUNCTIONS, worker_id="worker", lease_s=60, grace_s=60, max_interruptions=3
+    )
+    try:
+        yield Library(database, runner, wiring)
+    finally:
+        leases.stop()
+
+
+@pytest.fixture
+async def library(database: Database, database_url: str) -> AsyncIterator[Library]:
+    """Without works."""
+    async with made_library(database, database_url) as made:
+        yield made

@@ -1,0 +1,313 @@
+"""What becomes of headings and sections: by rules, by a model, by pasted replies and one by one, up to the chunks."""
+
+import pytest
+
+from schemas.errors import (
+    DocumentMissingError,
+    DocumentReplacedError,
+    HeadingMissingError,
+    HeadingReplyError,
+    JobMissingError,
+    Refused,
+    WorkMissingError,
+)
+from schemas.values.documents import (
+    CutDocument,
+    DecidedBy,
+    RepairAction,
+    RepairedTitles,
+    SanitisedDocument,
+    SelectedSections,
+)
+from services import document_edits
+from services.document_jobs import DocumentTarget, job_of
+from services.work_views import document_markdown, document_view, listed_documents
+from stages.documents.repair_reply import Change
+from store.runs import attempts
+from tests.services.documents import BOOK, Library, library
+from tests.services.questions.questions import flaws
+
+__all__ = ["library"]
+
+REPAIR = "5 : H1 : On tea\n9 : H2 : Green leaves\n13 : REMOVE : References"
+BY_RULES = "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk vec, H2 no_vec, H2-chunk no_vec"
+EVERYTHING = "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk vec, H2 no_vec, H2-chunk vec"
+
+
+async def test_markdown_goes_through_the_stages_when_it_is_asked_for_and_keeps_its_front_matter(
+    library: Library,
+) -> None:
+    job_id = await library.job()
+    await library.run(job_id)
+
+    repaired = await library.output(job_id, RepairedTitles)
+    assert (repaired.by, repaired.model, repaired.changed) == (DecidedBy.RULES, None, 1)
+    assert (await library.output(job_id, SelectedSections)).by is DecidedBy.RULES
+    assert await library.chunks() == BY_RULES
+    markdown = await library.value("SELECT markdown FROM works WHERE title = 'On tea' AND year = 2019")
+    assert markdown == BOOK.replace("### Leaves", "## Leaves")
+
+
+async def test_plain_markdown_is_imported_at_once_and_as_it_is(library: Library) -> None:
+    imported = await library.imported(by_stages=False)
+
+    assert imported.documents is None
+    assert await library.value("SELECT markdown FROM works") == BOOK
+    assert await library.value("SELECT original_hash FROM works") is None
+
+
+async def test_markdown_that_went_through_the_stages_does_so_again_and_is_unchanged(library: Library) -> None:
+    await library.run(await library.job())
+
+    again = await library.imported(by_stages=False)
+
+    assert again.documents is not None
+    assert (again.documents.unchanged, again.documents.submitted) == (1, None)
+    changed = await library.imported(BOOK + "More.\n", by_stages=False)
+    assert changed.documents is not None and changed.documents.submitted is not None
+
+
+async def test_a_model_repairs_and_selects_where_the_settings_say_so(library: Library) -> None:
+    library.answers(lambda call: REPAIR if call.purpose.startswith("repair") else "9 : SKIP")
+    # Removing its heading leaves the lines of its section.
+    job_id = await library.job(RAGQ_REPAIR_BY="model", RAGQ_SELECT_BY="model", RAGQ_DOCUMENT_MODEL="tidy")
+    await library.run(job_id)
+
+    repaired, selected = await library.output(job_id, RepairedTitles), await library.output(job_id, SelectedSections)
+    assert (repaired.by, repaired.model, selected.by, selected.model) == (
+        DecidedBy.MODEL,
+        "tidy",
+        DecidedBy.MODEL,
+        "tidy",
+    )
+    assert "## Green leaves\n" in (await library.output(job_id, SanitisedDocument)).markdown
+    assert await library.chunks() == "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk no_vec"
+    assert [call.purpose for call in library.calls] == ["repair headings 1 to 3", "select sections 1 to 2"]
+    assert await library.value("SELECT count(*) FROM llm_call_use") == 2
+
+
+async def test_a_model_whose_replies_cannot_be_used_fails_the_job_and_a_pasted_reply_continues_it(
+    library: Library,
+) -> None:
+    library.answers(lambda call: "Certainly!")
+    job_id = await library.job(RAGQ_REPAIR_BY="model", RAGQ_REPLY_RETRIES="1")
+
+    with pytest.raises(HeadingReplyError):
+        await library.run(job_id)
+
+    assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "failed"
+    assert (
+        await library.value("SELECT error_category FROM stage_attempt WHERE stage = 'repair'")
+        == "repair_reply_unusable"
+    )
+    assert await library.value("SELECT count(*) FROM works") == 0
+    async with library.database.connection() as connection:
+        await document_edits.paste_repair(connection, job_id, REPAIR)
+    await library.run(job_id)
+    assert await library.chunks() == "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk vec"
+
+
+async def test_a_pasted_repair_is_an_attempt_and_what_follows_is_computed_again(library: Library) -> None:
+    job_id = await library.job()
+    await library.run(job_id)
+    work_id = await library.value("SELECT id FROM works")
+
+    async with library.database.connection() as connection:
+        prompt = await document_edits.repair_text(connection, job_id)
+        edited = await document_edits.paste_repair(connection, job_id, REPAIR)
+    assert "\n9 : H3 : Leaves\n13 : H2 : References\n" in prompt
+    assert (edited.stage, edited.changed) == ("repair", 3)
+    assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "waiting"
+    await library.run(job_id)
+
+    async with library.database.connection() as connection:
+        history = await attempts.history(connection, job_id, "repair")
+        assert [attempt.worker_id for attempt in history] == ["worker", "manual"]
+        assert not await flaws(connection)
+    assert (await library.output(job_id, RepairedTitles)).by is DecidedBy.PASTED
+    assert await library.value("SELECT id FROM works WHERE markdown LIKE '%## Green leaves%'") == work_id
+    assert await library.chunks() == "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk vec"
+
+
+async def test_a_pasted_selection_replaces_the_chunks_of_the_same_text(library: Library) -> None:
+    job_id = await library.job()
+    await library.run(job_id)
+
+    async with library.database.connection() as connection:
+        prompt = await document_edits.select_text(connection, job_id)
+        edited = await document_edits.paste_selection(connection, job_id, "9 : SKIP")
+    assert "\n5 : H1 : Tea\n9 : H2 : Leaves\n13 : H2 : References\n" in prompt
+    assert (edited.stage, edited.changed) == ("select", 1)
+    await library.run(job_id)
+
+    assert await library.chunks() == "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk no_vec, H2 no_vec, H2-chunk vec"
+    assert (await library.output(job_id, CutDocument)).outcome == "replaced"
+    assert await library.value("SELECT searchable_chunks FROM corpus") == 2
+
+
+async def test_single_headings_and_sections_are_changed(library: Library) -> None:
+    job_id = await library.job()
+    await library.run(job_id)
+
+    async with library.database.connection() as connection:
+        await document_edits.change_repairs(connection, job_id, {9: Change(RepairAction.H2, "Brown leaves")})
+    await library.run(job_id)
+    async with library.database.connection() as connection:
+        await document_edits.change_selection(connection, job_id, {13: True})
+    await library.run(job_id)
+
+    assert await library.value("SELECT count(*) FROM works WHERE markdown LIKE '%## Brown leaves%'") == 1
+    assert await library.chunks() == EVERYTHING
+    async with library.database.connection() as connection:
+        view = await document_view(connection, DocumentTarget(job_id=job_id))
+    assert (view.repaired_by, view.selected_by, view.changed, view.skipped) == (DecidedBy.USER, DecidedBy.USER, 1, 0)
+
+
+@pytest.mark.parametrize("stage", ["repair", "select"])
+async def test_what_cannot_be_stored_changes_nothing(library: Library, stage: str) -> None:
+    job_id = await library.job()
+    await library.run(job_id)
+    before = await library.value("SELECT count(*) FROM stage_attempt")
+
+    async with library.database.connection() as connection:
+        with pytest.raises(HeadingReplyError):
+            paste = document_edits.paste_repair if stage == "repair" else document_edits.paste_selection
+            await paste(connection, job_id, "9 : DANCE")
+        with pytest.raises(HeadingMissingError, match="Line 10 is no heading"):
+            if stage == "repair":
+                await document_edits.change_repairs(connection, job_id, {10: Change(RepairAction.H1)})
+            else:
+                await document_edits.change_selection(connection, job_id, {10: True})
+        with pytest.raises(Refused, match=r"--set 9=REMOVE"):
+            await document_edits.change_repairs(connection, job_id, {9: Change(RepairAction.H1, "-")})
+        with pytest.raises(JobMissingError):
+            await document_edits.repair_text(connection, 10**9)
+
+    assert await library.value("SELECT count(*) FROM stage_attempt") == before
+    assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "succeeded"
+
+
+async def test_an_edit_waits_for_the_stages_before_it(library: Library) -> None:
+    job_id = await library.job()
+
+    async with library.database.connection() as connection:
+        with pytest.raises(DocumentMissingError, match="Stage 'outline' of job"):
+            await document_edits.repair_text(connection, job_id)
+    await library.run(job_id, until="outline")
+    async with library.database.connection() as connection:
+        with pytest.raises(DocumentMissingError, match="Stage 'sanitise' of job"):
+            await document_edits.paste_selection(connection, job_id, "9 : SKIP")
+
+
+async def test_the_job_of_an_earlier_file_is_not_edited(library: Library) -> None:
+    old = await library.job()
+    await library.run(old)
+    new = await library.job(BOOK + "\nMore.\n")
+    async with library.database.connection() as connection:
+        await document_edits.change_selection(connection, old, {13: True})
+    await library.run(old)
+    await library.run(new)
+
+    async with library.database.connection() as connection:
+        with pytest.raises(DocumentReplacedError):
+            await document_edits.change_selection(connection, old, {13: True})
+        work_id = await connection.fetchval("SELECT id FROM works")
+        assert (await document_view(connection, DocumentTarget(work_id=work_id))).job_id == new
+        assert (await document_view(connection, DocumentTarget(job_id=old))).work_id is None
+
+
+async def test_a_document_is_converted_again_in_its_job_and_with_other_values_in_a_run_of_its_own(
+    library: Library,
+) -> None:
+    job_id = await library.job()
+    await library.run(job_id)
+    await library.imported("# Pot\n\nA pot.\n", name="pot.md", by_stages=False)
+    work_id = (await library.output(job_id, CutDocument)).work_id
+
+    again = await document_edits.convert_again(library.database, DocumentTarget(work_id=work_id))
+    assert (again.job_id, again.forked) == (job_id, None)
+    await library.run(job_id)
+    assert (await library.output(job_id, CutDocument)).outcome == "unchanged"
+
+    library.answers(lambda call: REPAIR)
+    other = await document_edits.convert_again(
+        library.database, DocumentTarget(job_id=job_id), {"RAGQ_REPAIR_BY": "model"}
+    )
+    assert other.forked is not None
+    forked = await library.job_of_run(other.forked.submitted.run_id)
+    await library.run(forked)
+    assert (await library.output(forked, RepairedTitles)).by is DecidedBy.MODEL
+    async with library.database.connection() as connection:
+        assert (await document_view(connection, DocumentTarget(work_id=work_id))).job_id == forked
+
+
+async def test_a_document_is_cut_again_with_other_values(library: Library) -> None:
+    text = "# Tea\n\n" + "\n\n".join(
+        f"Leaf number {n} has its own long sentence about tea and water." for n in range(60)
+    )
+    job_id = await library.job(text, RAGQ_DOCUMENT_CHUNK_TOKENS="0")
+    await library.run(job_id)
+    before = await library.value("SELECT count(*) FROM chunks")
+    await library.value("UPDATE corpus SET chunk_tokens = 0")
+
+    with pytest.raises(Refused, match=f"`ragq work convert j{job_id} --set RAGQ_SELECT_BY=VALUE` computes both"):
+        await document_edits.cut_again(library.database, DocumentTarget(job_id=job_id), {"RAGQ_SELECT_BY": "model"})
+    again = await document_edits.cut_again(library.database, DocumentTarget(job_id=job_id))
+    await library.run(again.job_id)
+
+    assert await library.value("SELECT count(*) FROM chunks") == before
+    other = await document_edits.cut_again(
+        library.database, DocumentTarget(job_id=job_id), {"RAGQ_DOCUMENT_CHUNK_TOKENS": "0"}
+    )
+    assert other.forked is not None
+    forked = await library.job_of_run(other.forked.submitted.run_id)
+    assert await library.value("SELECT status FROM stage_run WHERE job_id = $1 AND stage = 'select'", forked) == "done"
+
+
+async def test_the_job_of_something_else_is_no_document(library: Library) -> None:
+    embedding = (await library.imported(by_stages=False)).works.submitted
+    assert embedding is not None
+    job_id = await library.job_of_run(embedding.run_id)
+
+    async with library.database.connection() as connection:
+        with pytest.raises(DocumentMissingError, match="is about no document"):
+            await document_view(connection, DocumentTarget(job_id=job_id))
+
+
+async def test_the_outline_has_what_became_of_each_heading(library: Library) -> None:
+    job_id = await library.job()
+    async with library.database.connection() as connection:
+        empty = await document_view(connection, DocumentTarget(job_id=job_id))
+    assert (empty.headings, empty.work_id, empty.name) == ((), None, "tea.md")
+    await library.run(job_id)
+
+    async with library.database.connection() as connection:
+        view = await document_view(connection, DocumentTarget(job_id=job_id))
+        (listed,) = await listed_documents(connection, await connection.fetchval("SELECT id FROM corpus"))
+        markdown = await document_markdown(connection, DocumentTarget(job_id=job_id))
+        with pytest.raises(WorkMissingError):
+            await document_view(connection, DocumentTarget(work_id=10**9))
+    assert (listed.job_id, listed.work.id) == (job_id, view.work_id)
+    assert markdown == BOOK.replace("### Leaves", "## Leaves")
+    assert (view.title, view.corpus, view.format, view.disagreements) == ("On tea", "library", "markdown", 0)
+    assert [(one.line, one.level, one.action, one.repaired_level, one.work_line) for one in view.headings] == [
+        (5, 1, RepairAction.NO_CHANGE, 1, 5),
+        (9, 3, RepairAction.H2, 2, 9),
+        (13, 2, RepairAction.NO_CHANGE, 2, 13),
+    ]
+    assert [(one.embeds, one.reason) for one in view.headings] == [
+        (True, None),
+        (True, None),
+        (False, "a bibliography"),
+    ]
+
+
+async def test_a_work_without_a_job_has_the_outline_of_its_markdown(library: Library) -> None:
+    await library.imported(by_stages=False)
+    work_id = await library.value("SELECT id FROM works")
+
+    async with library.database.connection() as connection:
+        view = await document_view(connection, DocumentTarget(work_id=work_id))
+        with pytest.raises(DocumentMissingError, match="--stages"):
+            await job_of(connection, DocumentTarget(work_id=work_id))
+    assert (view.job_id, [heading.text for heading in view.headings]) == (None, ["Tea", "Leaves", "References"])

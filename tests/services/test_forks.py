@@ -1,0 +1,365 @@
+"""A fork shares the stored stages of its parent, computes the others, and stands on its own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from schemas.errors import (
+    ForkRefusedError,
+    ImportedRunError,
+    JobMissingError,
+    PresetValueError,
+    RunMissingError,
+    SettingsError,
+)
+from schemas.settings.resolve import resolve
+from schemas.settings.run import RunSettings
+from schemas.values.failures import AttemptError
+from services.forks import ForkRequest, PlannedFork, fork, plan_fork
+from services.new_runs import store_run
+from services.runs import delete_run
+from store.database import Connection, Database
+from store.questions import queries
+from store.runs import attempts, audit, families, forks, runs, stages
+from store.runs.job_control import Target
+from store.runs.runs import NewJob, NewRun, StoredRun
+from store.runs.scored_runs import reference_outputs
+from store.views.lineage import job_trace
+from tests.services.questions.questions import a_question, chain, complete_stages, flaws
+from tests.store.scored import committing, failing, take
+from tests.workers.test_settings_matrix import STAGES, TESTED, Bench, Combination, bench
+from workers.runner import Outcome
+
+__all__ = ["bench"]
+
+FULL = "every chunk has tags and scores"
+AS_PARENT = Combination(FULL, False, "participant", True, 0.0, budget=0, top_k=2, reranker="similarity")
+STRICTER = Combination(FULL, False, "participant", True, 0.6, budget=50, top_k=2, reranker="similarity")
+SPEC_33 = {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6", "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": "50"}
+COUNTED = ("stage_vector", "llm_call")
+BROKEN = AttemptError("schemas.errors.RerankError", "no", "rerank_error", {})
+
+
+def of_run(run_id: int, stage: str, **values: str) -> ForkRequest:
+    return ForkRequest(target=Target(run_id, None), stage=stage, values=values)
+
+
+async def planned(database: Database, request: ForkRequest) -> PlannedFork:
+    async with database.connection() as connection:
+        return await plan_fork(connection, request)
+
+
+async def stored(database: Database, request: ForkRequest) -> StoredRun:
+    found = await planned(database, request)
+    async with database.connection() as connection:
+        return await store_run(connection, found.planned)
+
+
+async def counts(connection: Connection) -> list[int]:
+    return [await connection.fetchval(f"SELECT count(*) FROM {table}") for table in COUNTED]
+
+
+async def run_id_of(connection: Connection, job_id: int) -> int:
+    run_id: int = await connection.fetchval("SELECT run_id FROM job WHERE id = $1", job_id)
+    return run_id
+
+
+async def a_parent(bench: Bench, chosen: Combination = AS_PARENT) -> tuple[int, int]:
+    """A run that is done; its number and its job's."""
+    job_id = await bench.plan(resolve(profile="paper", options=chosen.options, environment={}))
+    for stage in STAGES:
+        assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
+    async with bench.database.connection() as connection:
+        return await run_id_of(connection, job_id), job_id
+
+
+async def outputs(bench: Bench, job_id: int) -> dict[str, Any]:
+    """What the stages behind the embeddings stored: these count how many vectors were there already."""
+    return {stage: await bench.output(job_id, stage) for stage in STAGES if stage != "embed"}
+
+
+async def test_a_fork_computes_from_its_stage_on_and_nothing_before(bench: Bench) -> None:
+    parent, parent_job = await a_parent(bench)
+    _, whole_job = await a_parent(bench, STRICTER)
+    async with bench.database.connection() as connection:
+        before = await counts(connection)
+        made = await stored(bench.database, of_run(parent, "rerank", **SPEC_33))
+        assert await counts(connection) == before
+        (job_id,) = made.job_ids
+
+        assert await chain(connection, job_id) == {
+            **dict.fromkeys(("extract", "embed", "retrieve"), "done"),
+            "rerank": "ready",
+            **dict.fromkeys(("validate", "assemble"), "waiting"),
+        }
+        for stage in STAGES[STAGES.index("rerank") :]:
+            assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
+
+        # Every vector was there, and every verdict in the ledger.
+        assert await counts(connection) == before
+        workers = await connection.fetch("SELECT stage, worker_id FROM stage_attempt WHERE job_id = $1", job_id)
+    found, whole = await outputs(bench, job_id), await outputs(bench, whole_job)
+    assert found == whole
+    assert found["rerank"] != await bench.output(parent_job, "rerank")
+    assert {row["stage"]: row["worker_id"] for row in workers} == {
+        stage: "shared" if stage in ("extract", "embed", "retrieve") else "worker" for stage in STAGES
+    }
+
+
+async def test_parent_and_children_name_each_other(bench: Bench) -> None:
+    parent, parent_job = await a_parent(bench)
+    child = await stored(bench.database, of_run(parent, "rerank", **SPEC_33))
+    grandchild = await stored(bench.database, of_run(child.run_id, "retrieve"))
+
+    async with bench.database.connection() as connection:
+        found = [await families.family(connection, run) for run in (parent, child.run_id, grandchild.run_id)]
+        assert await families.parent_job(connection, child.job_ids[0]) == parent_job
+        assert await families.counterpart(connection, child.job_ids[0], parent) == parent_job
+        sources = await connection.fetch(
+            "SELECT DISTINCT o.job_id FROM attempt_source JOIN stage_attempt AS o ON o.id = source_id"
+        )
+    assert found == [
+        families.Family(None, None, None, (families.Child(child.run_id, "rerank"),)),
+        families.Family(parent, "rerank", parent, (families.Child(grandchild.run_id, "retrieve"),)),
+        families.Family(child.run_id, "retrieve", child.run_id, ()),
+    ]
+    assert [row["job_id"] for row in sources] == [parent_job]
+
+
+async def test_the_hashes_of_a_fork_are_audited_through_to_what_it_shares(bench: Bench) -> None:
+    parent, parent_job = await a_parent(bench)
+    child = await stored(bench.database, of_run(parent, "rerank"))
+    async with bench.database.connection() as connection:
+        assert await audit.audit(connection, child.run_id) == audit.Audit(3, [])
+
+        await connection.execute("UPDATE stage_vector SET vector = vector + vector")
+        found = await audit.audit(connection, child.run_id)
+        assert [(flaw.job_id, flaw.stage, flaw.what) for flaw in found.flaws] == [
+            (child.job_ids[0], "embed", "its output or its vectors changed")
+        ]
+        await connection.execute(
+            "UPDATE stage_attempt SET output = '{}' WHERE job_id = $1 AND stage = 'extract'", parent_job
+        )
+        found = await audit.audit(connection, child.run_id)
+    assert {flaw.stage for flaw in found.flaws} == {"extract", "embed"}
+
+
+async def test_the_lineage_of_a_fork_shows_outputs_vectors_and_their_source(bench: Bench) -> None:
+    parent, parent_job = await a_parent(bench)
+    child = await stored(bench.database, of_run(parent, "assemble"))
+    async with bench.database.connection() as connection:
+        trace, of_parent = [await job_trace(connection, job_id) for job_id in (child.job_ids[0], parent_job)]
+
+    assert trace is not None and of_parent is not None
+    shared = {stage.stage: stage.current for stage in trace.stages if stage.current is not None}
+    whole = {stage.stage: stage.current for stage in of_parent.stages if stage.current is not None}
+    assert list(shared) == ["extract", "embed", "retrieve", "rerank", "validate"]
+    for stage, current in shared.items():
+        assert (current.output, current.vectors, current.source_id) == (
+            whole[stage].output,
+            whole[stage].vectors,
+            whole[stage].id,
+        )
+        assert (current.paid, len(current.calls)) == (0, len(whole[stage].calls))
+    assert whole["validate"].calls
+    assert shared["embed"].inputs == {"by": "shared", "from": {"job": parent_job, "attempt": 1}}
+
+
+async def test_forks_keep_what_they_share_when_the_parent_is_deleted(bench: Bench) -> None:
+    parent, parent_job = await a_parent(bench)
+    children = [await stored(bench.database, of_run(parent, stage)) for stage in ("validate", "rerank")]
+    expected = {stage: await bench.output(parent_job, stage) for stage in STAGES[:3]}
+    async with bench.database.connection() as connection:
+        await connection.execute("UPDATE job SET status = 'cancelled' WHERE run_id = $1", parent)
+        vectors = await connection.fetchval("SELECT count(*) FROM stage_vector")
+
+        await delete_run(connection, parent)
+
+        assert await connection.fetchval("SELECT count(*) FROM stage_vector") == vectors > 0
+        for child in children:
+            assert (await audit.audit(connection, child.run_id)).flaws == []
+            family = await families.family(connection, child.run_id)
+            assert (family.parent_id, family.named) == (None, parent)
+        await connection.execute("UPDATE job SET status = 'cancelled' WHERE run_id = $1", children[0].run_id)
+        await delete_run(connection, children[0].run_id)
+        assert await connection.fetchval("SELECT count(*) FROM attempt_source") == 0
+    (left,) = children[1].job_ids
+    assert {stage: await bench.output(left, stage) for stage in STAGES[:3]} == expected
+    for stage in STAGES[3:]:
+        assert await bench.runner.run(stage, left, is_redelivered=False) is Outcome.STORED
+    async with bench.database.connection() as connection:
+        assert await flaws(connection) == []
+
+
+async def test_a_report_of_a_fork_reads_what_it_shares(bench: Bench) -> None:
+    parent, _ = await a_parent(bench)
+    child = await stored(bench.database, of_run(parent, "assemble"))
+
+    async with bench.database.connection() as connection:
+        assert await reference_outputs(connection, child.run_id) == await reference_outputs(connection, parent)
+
+
+@pytest.mark.parametrize(
+    ("stage", "name", "value", "words"),
+    [
+        ("rerank", "RAGQ_RETRIEVE_CANDIDATES", "60", "Stage 'retrieve' reads .*--from retrieve --set"),
+        ("score", "MODEL_TEMPERATURE", "0.5", "No job of run r1 has a stage 'score'"),
+        ("assemble", "OLLAMA_TIMEOUT_SECONDS", "60", "Stage 'extract' reads"),
+        ("rerank", "EMBEDDING_DIMENSION", "9", "`ragq submit --config r1.toml --set EMBEDDING_DIMENSION=9`"),
+        ("rerank", "PSQ_CONTEXT_WEIGHT", "0.1", "would compute the same"),
+        ("rerankk", "EMBEDDING_TOP_K_REFERENCES", "1", "Did you mean 'rerank'"),
+    ],
+)
+async def test_what_cannot_be_forked_is_refused_with_a_remedy(
+    bench: Bench, stage: str, name: str, value: str, words: str
+) -> None:
+    parent, _ = await a_parent(bench)
+
+    with pytest.raises(ForkRefusedError, match=words):
+        await planned(bench.database, of_run(parent, stage, **{name: value}))
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"EMBEDDING_TOP_K_REFERENCE": "3"}, "did you mean EMBEDDING_TOP_K_REFERENCES"),
+        ({"EMBEDDING_TOP_K_REFERENCES": "0"}, "a whole number from 1 to 10"),
+        ({"retrieval.rrf_k": "3"}, "is not a setting"),
+    ],
+)
+async def test_values_are_checked_as_those_of_a_submission(bench: Bench, values: Mapping[str, str], words: str) -> None:
+    parent, _ = await a_parent(bench)
+
+    with pytest.raises(SettingsError, match=words):
+        await planned(bench.database, of_run(parent, "rerank", **values))
+
+
+async def test_a_setting_that_no_stage_reads_may_change_anywhere(bench: Bench) -> None:
+    parent, _ = await a_parent(bench)
+    found = await planned(bench.database, of_run(parent, "assemble", RAGQ_RETRIES="3"))
+
+    assert found.planned.run.settings["RAGQ_RETRIES"] == {"value": 3, "source": "option"}
+
+
+async def test_the_same_fork_again_finds_its_run(bench: Bench) -> None:
+    parent, _ = await a_parent(bench)
+    first = await stored(bench.database, of_run(parent, "rerank", **SPEC_33))
+
+    again = await stored(bench.database, of_run(parent, "rerank", **SPEC_33))
+    other = await stored(bench.database, of_run(parent, "rerank"))
+
+    assert (again.run_id, again.is_new) == (first.run_id, False)
+    assert other.is_new
+
+
+async def test_unknown_runs_and_jobs_are_refused(database: Database) -> None:
+    with pytest.raises(RunMissingError):
+        await planned(database, of_run(7, "rerank"))
+    with pytest.raises(JobMissingError):
+        await planned(database, ForkRequest(target=Target(None, 7), stage="rerank"))
+
+
+async def test_jobs_whose_earlier_stages_are_not_stored_are_named_and_left_out(database: Database) -> None:
+    chain = ("extract", "embed", "retrieve")
+    settings = {name: {"value": value, "source": "default"} for name, value in RunSettings().values().items()}
+    run = NewRun(
+        kind="participant",
+        profile="paper",
+        settings=settings,
+        settings_hash="s",
+        request={"profile_source": "option --profile"},
+        jobs=[
+            *(NewJob(mode="few_shot", subject=subject, inputs={}, stages=chain) for subject in ("1", "2", "3")),
+            NewJob(mode="zero_shot", subject="1", inputs={}, stages=("extract", "assemble")),
+        ],
+    )
+    async with database.connection() as connection:
+        parent = await runs.store(connection, run)
+        done, late, early, _ = parent.job_ids
+        for job_id, ends in ((done, committing({})), (late, failing(BROKEN)), (early, None)):
+            await take(connection, job_id, "extract", committing({}) if ends else failing(BROKEN))
+            if ends:
+                await take(connection, job_id, "embed", committing({}))
+                await take(connection, job_id, "retrieve", ends)
+
+    forked = await fork(database, of_run(parent.run_id, "retrieve"))
+
+    async with database.connection() as connection:
+        assert [job.subject for job in await forks.parent_jobs(connection, forked.submitted.run_id)] == ["1", "2"]
+    assert [(one.job_id, one.why) for one in forked.left_out] == [(early, "stage 'extract' is not stored")]
+    assert (forked.submitted.jobs, forked.without_stage) == (2, 1)
+    with pytest.raises(ForkRefusedError, match=f"j{early}: stage 'extract' is not stored"):
+        await planned(database, ForkRequest(target=Target(None, early), stage="retrieve"))
+
+
+async def test_one_job_is_forked_alone(bench: Bench) -> None:
+    _, parent_job = await a_parent(bench)
+    found = await stored(bench.database, ForkRequest(target=Target(None, parent_job), stage="rerank"))
+
+    async with bench.database.connection() as connection:
+        (child,) = await forks.parent_jobs(connection, found.run_id)
+    assert (child.subject, child.done) == (str(TESTED), frozenset({"extract", "embed", "retrieve"}))
+
+
+async def test_results_of_another_program_are_not_forked(database: Database) -> None:
+    async with database.connection() as connection:
+        run = await runs.store(
+            connection,
+            NewRun(
+                kind="participant",
+                profile="imported",
+                settings={},
+                settings_hash="s",
+                request={"imported": {}},
+                jobs=[NewJob(mode="few_shot", subject="1", inputs={}, stages=("score",))],
+            ),
+        )
+    with pytest.raises(ImportedRunError):
+        await planned(database, of_run(run.run_id, "score"))
+
+
+async def test_a_fork_of_questions_has_questions_of_its_own(database: Database) -> None:
+    async with database.connection() as connection:
+        asked = await a_question(connection, "expand", "embed", "retrieve", "rerank", "validate")
+        await connection.execute("INSERT INTO query_judgement VALUES ($1, 'work', 2)", asked.id)
+
+    child = await stored(database, of_run(asked.run_id, "rerank", **{"retrieval.mmr_lambda": "0.2"}))
+
+    async with database.connection() as connection:
+        question = await queries.of_job(connection, child.job_ids[0])
+        assert question is not None and question.id != asked.id
+        assert question.original_query == asked.original_query
+        judged = await connection.fetch(
+            "SELECT document, relevance FROM query_judgement WHERE query_id = $1", question.id
+        )
+        settings = await runs.settings(connection, child.run_id)
+        await complete_stages(connection, child.job_ids[0], "rerank", "validate", "consolidate", "augment", "generate")
+        assert await flaws(connection) == []
+        vectors = await attempts.output(connection, child.job_ids[0], "embed")
+        assert vectors is not None and len(await attempts.vectors(connection, vectors.attempt_id)) == 4
+    assert [tuple(row) for row in judged] == [("work", 2)]
+    assert settings["retrieval.mmr_lambda"] == {"value": 0.2, "source": "option"}
+    with pytest.raises(PresetValueError, match=r"retrieval\.mmr_lambda"):
+        await planned(database, of_run(asked.run_id, "rerank", **{"retrieval.mmr_lambda": "2"}))
+    with pytest.raises(ForkRefusedError, match=r"Stage 'retrieve' reads retrieval\.rrf_k"):
+        await planned(database, of_run(asked.run_id, "rerank", **{"retrieval.rrf_k": "2"}))
+
+
+async def test_a_question_that_moved_on_is_left_out(database: Database) -> None:
+    async with database.connection() as connection:
+        asked = await a_question(connection, "expand", "embed")
+        await connection.execute("DELETE FROM queries WHERE id = $1", asked.id)
+
+    with pytest.raises(ForkRefusedError, match="its question continued in another run"):
+        await planned(database, of_run(asked.run_id, "retrieve"))
+
+
+async def test_a_fork_is_claimed_with_the_hash_that_its_shared_stages_end_with(bench: Bench) -> None:
+    parent, _ = await a_parent(bench)
+    child = await stored(bench.database, of_run(parent, "rerank"))
+
+    async with bench.database.connection() as connection:
+        claim = await stages.claim(connection, child.job_ids[0], "rerank", "worker", 60)
+        last = await attempts.history(connection, child.job_ids[0], "retrieve")
+    assert claim is not None and claim.previous_hash == last[0].hash

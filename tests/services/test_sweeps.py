@@ -1,0 +1,156 @@
+"""Sweeps: forks at every point of a grid, compared with their parent."""
+
+import asyncio
+import json
+
+import pytest
+
+from schemas.errors import ForkRefusedError, Refused
+from services.several_runs import compare_several
+from services.sweeps import SAME_SUBJECTS, SweepPoint, grid_points, run_sweep, sweep_results
+from stages.reports.several_csv import several_csv
+from store.database import Database
+from store.references import interviews
+from store.references.interviews import NewSplit
+from store.runs import forks
+from store.runs.job_control import Target
+from tests.stages.reports.builders import labels, scores
+from tests.store.forkable import finish, forkable_run
+from tests.store.scored import import_labels
+
+PEOPLE = (316, 319, 320, 321)
+TRUTH = {person: labels("22222222") for person in PEOPLE}
+
+
+def test_a_grid_has_every_combination_once() -> None:
+    assert grid_points({"A": ["1", "2", "1"], "B": ["x", "y"]}) == [
+        {"A": "1", "B": "x"},
+        {"A": "1", "B": "y"},
+        {"A": "2", "B": "x"},
+        {"A": "2", "B": "y"},
+    ]
+
+
+def test_points_at_random_are_those_of_the_seed() -> None:
+    grid = {"A": [str(value) for value in range(100)]}
+    taken = grid_points(grid, sample=5, seed=1)
+
+    assert taken == grid_points(grid, sample=5, seed=1) != grid_points(grid, sample=5, seed=2)
+    with pytest.raises(Refused, match="100 points"):
+        grid_points(grid)
+    with pytest.raises(Refused, match="needs a grid"):
+        grid_points({})
+
+
+async def a_swept_run(database: Database) -> tuple[int, dict[int, dict[str, str]]]:
+    """A parent whose items are 1 off, and two forks: one exact, the other 2 off. Every fork is finished."""
+    async with database.connection() as connection:
+        await import_labels(connection, TRUTH)
+        splits = [
+            NewSplit(name=name, csv_hash="c", ids_hash="i", participant_ids=ids)
+            for name, ids in (("val", PEOPLE[:2]), ("test", PEOPLE[2:]), ("both", PEOPLE))
+        ]
+        await interviews.keep(connection, [], splits)
+        parent = (await forkable_run(connection, dict.fromkeys(PEOPLE, scores("33333333")))).run_id
+    points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10", "20"]})
+    made = await run_sweep(database, Target(parent, None), "score", points, wait=False)
+    runs = {one.forked.submitted.run_id: dict(one.values) for one in made}
+    async with database.connection() as connection:
+        for run_id, digits in zip(runs, ("22222222", "00000000"), strict=True):
+            for job in await forks.parent_jobs(connection, run_id):
+                await finish(connection, job.id, ("score",), scores(digits))
+        assert await forks.unfinished(connection, list(runs)) == []
+    return parent, runs
+
+
+async def test_a_sweep_is_one_table_of_paired_differences(database: Database) -> None:
+    parent, runs = await a_swept_run(database)
+    exact, far = runs
+
+    found = await sweep_results(database, parent, "score", runs)
+
+    (result,) = found.results
+    assert result.runs == (f"r{parent}", f"r{exact}", f"r{far}")
+    assert result.settings == {"RAGQ_SCORE_TEXT_CHARS": (80, 10, 20)}
+    assert [run.settings for run in result.compared] == [{"RAGQ_SCORE_TEXT_CHARS": 10}, {"RAGQ_SCORE_TEXT_CHARS": 20}]
+    errors = [run.measures["item_mae_weighted"] for run in result.compared]
+    assert [(one.baseline, one.value, one.delta.value) for one in errors] == [(1.0, 0.0, -1.0), (1.0, 2.0, 1.0)]
+    assert len(result.movements) == len(PEOPLE) * 8
+    assert result.movements[0].values == (3.0, 2.0, 0.0)
+    (best,) = found.best
+    assert (best.run_id, best.value, best.is_better, best.chosen_on) == (f"r{exact}", 0.0, True, None)
+    assert found.warning == SAME_SUBJECTS
+    assert found.points == {f"r{exact}": {"RAGQ_SCORE_TEXT_CHARS": "10"}, f"r{far}": {"RAGQ_SCORE_TEXT_CHARS": "20"}}
+
+
+async def test_the_best_point_is_chosen_on_one_split_and_reported_on_another(database: Database) -> None:
+    parent, runs = await a_swept_run(database)
+
+    found = await sweep_results(database, parent, "score", runs, select_on="val", report_on="test")
+
+    assert found.best[0].chosen_on == "val"
+    assert {move.subject for move in found.results[0].movements} == {"320", "321"}
+    assert found.results[0].compared[0].measures["item_mae_weighted"].subjects == 2
+    with pytest.raises(Refused, match="have participants in common"):
+        await sweep_results(database, parent, "score", runs, select_on="val", report_on="both")
+    with pytest.raises(Refused, match="go together"):
+        await sweep_results(database, parent, "score", runs, select_on="val")
+    with pytest.raises(Refused, match="There is no measure 'mae'"):
+        await sweep_results(database, parent, "score", runs, measure="mae")
+
+
+async def test_a_sweep_that_is_repeated_takes_the_forks_that_are_stored(database: Database) -> None:
+    parent, runs = await a_swept_run(database)
+    points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10", "20", "30"]})
+
+    made = await run_sweep(database, Target(parent, None), "score", points, wait=False)
+
+    assert [one.forked.submitted.is_new for one in made] == [False, False, True]
+    assert [one.forked.submitted.run_id for one in made[:2]] == list(runs)
+
+
+async def test_no_fork_is_stored_when_a_point_cannot_be(database: Database) -> None:
+    async with database.connection() as connection:
+        parent = (await forkable_run(connection, {316: scores("1")})).run_id
+    points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10"], "RAGQ_SCORE_INPUT": ["transcript"]})
+
+    with pytest.raises(ForkRefusedError):
+        await run_sweep(database, Target(parent, None), "score", points)
+
+    async with database.connection() as connection:
+        assert await connection.fetchval("SELECT count(*) FROM run") == 1
+
+
+async def test_at_most_so_many_forks_are_unfinished_at_a_time(database: Database) -> None:
+    async with database.connection() as connection:
+        parent = (await forkable_run(connection, {316: scores("1")})).run_id
+    points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10", "20"]})
+    stored: list[int] = []
+    is_first_stored = asyncio.Event()
+
+    def on_fork(one: SweepPoint) -> None:
+        stored.append(one.forked.submitted.run_id)
+        is_first_stored.set()
+
+    sweep = run_sweep(database, Target(parent, None), "score", points, at_once=1, on_fork=on_fork)
+    sweeping = asyncio.create_task(sweep)
+    async with asyncio.timeout(60):
+        await is_first_stored.wait()
+    # Time to store the second, were the first not waited for.
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(sweeping, timeout=0.5)
+
+    assert len(stored) == 1
+
+
+async def test_several_runs_are_written_as_csv(database: Database) -> None:
+    parent, runs = await a_swept_run(database)
+
+    lines = several_csv(await compare_several(database, [parent, *runs])).splitlines()
+
+    assert lines[0].startswith(
+        "run,baseline_run,mode,split,measure,subjects,baseline,value,delta,low,high,corrected_low"
+    )
+    (row,) = [line for line in lines if line.startswith("r2,") and ",item_mae_weighted," in line]
+    assert row.startswith("r2,r1,zero_shot,,item_mae_weighted,4,1.0,0.0,-1.0,-1.0,-1.0,-1.0,-1.0,2,0,")
+    assert json.loads(row.partition(',"')[2].removesuffix('"').replace('""', '"')) == {"RAGQ_SCORE_TEXT_CHARS": 10}

@@ -1,0 +1,234 @@
+"""Headings and sections decided by replies: what is read, what is refused, and what follows for other sections."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from schemas.errors import HeadingReplyError
+from schemas.values.chat import ChatCall, ReaskReason
+from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, Selection, SelectionAction, TocEntry
+from stages.documents.heading_reply import MOST_CHARS, heading_lines
+from stages.documents.outline import outline
+from stages.documents.repair_reply import (
+    HEADINGS_OF_A_CALL,
+    Change,
+    changed_repairs,
+    is_usable,
+    repair_by_model,
+    repair_by_reply,
+    repair_prompt,
+)
+from stages.documents.sanitise import sanitise
+from stages.documents.select import sections_of, select_by_rules
+from stages.documents.select_reply import (
+    changed_selections,
+    select_by_model,
+    select_by_reply,
+    select_prompt,
+    with_headings,
+)
+from stages.queries.templates import TemplateTag, default_template
+from tests.fakes.chat import ScriptedChat
+
+HEADINGS = (
+    Heading(line=1, level=1, text="Tea"),
+    Heading(line=3, level=3, text="1.1 Lcaves", toc_level=2),
+    Heading(line=5, level=1, text="Page 7"),
+)
+REPLY = "1 : NO_CHANGE : Tea\n3 : H2 : 1.1 Leaves: green\n5 : REMOVE : Page 7\n"
+REPAIRS = (
+    Repair(line=1, action=RepairAction.NO_CHANGE, text="Tea"),
+    Repair(line=3, action=RepairAction.H2, text="1.1 Leaves: green"),
+    Repair(line=5, action=RepairAction.REMOVE, text="Page 7"),
+)
+BOOK = "# Tea\n\nA drink.\n\n## Leaves\n\nGreen.\n\n### Black\n\nBrown.\n\n## References\n\nLeaf 3.\n\n### A\n\n2.\n"
+SECTIONS = sections_of(BOOK)
+REPAIR_TEMPLATE = default_template(TemplateTag.TITLE_REPAIR)
+SELECT_TEMPLATE = default_template(TemplateTag.SECTION_SELECTION)
+WORDS = list(RepairAction)
+ASKED: dict[str, Any] = {"model": "m", "timeout_s": 1.0, "max_tokens": None, "retries": 1}
+
+
+@pytest.mark.parametrize(
+    "reply", [REPLY, f"```\n{REPLY}```\n", REPLY.replace("\n", "\r\n\r\n"), REPLY.replace(" : ", ":")]
+)
+def test_a_reply_gives_each_heading_its_repair(reply: str) -> None:
+    assert repair_by_reply(reply, HEADINGS) == REPAIRS
+
+
+def test_a_heading_without_words_of_its_own_keeps_them() -> None:
+    repairs = repair_by_reply("1 : H1\n3 : H2 :\n5 : REMOVE : anything", HEADINGS)
+
+    assert [repair.text for repair in repairs] == ["Tea", "1.1 Lcaves", "Page 7"]
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        ("", "it has no line for the headings 1, 3, 5"),
+        (REPLY.replace("5 :", "6 :"), "it names lines that are no heading: 6"),
+        (REPLY + "1 : H1 : Tea", "it names lines twice: 1"),
+        (f"Here they are:\n{REPLY}", "its lines 1 have not the form NUMBER"),
+        (REPLY.replace("NO_CHANGE", "KEEP"), "its lines 1 have not the form NUMBER"),
+        (REPLY.replace("1 :", "one :"), "its lines 1 have not the form NUMBER"),
+        (REPLY.replace("3 :", f"{'3' * 5000} :"), "its lines 2 have not the form NUMBER"),
+        (REPLY.replace("3 :", "\N{SUPERSCRIPT THREE} :"), "its lines 2 have not the form NUMBER"),
+        (REPLY.replace("H2", "H5"), "its lines 2 have not the form NUMBER"),
+        (REPLY.replace("1.1 Leaves: green", "---"), "the words of the headings 3 are no title"),
+        (REPLY.replace("green", "green" * 100), "the words of the headings 3 are no title"),
+        (REPLY.replace("green", "gre\0en"), "the words of the headings 3 are no title"),
+    ],
+)
+def test_a_reply_that_cannot_be_used_is_refused_without_its_words(reply: str, problem: str) -> None:
+    with pytest.raises(HeadingReplyError, match=problem) as refusal:
+        repair_by_reply(reply, HEADINGS)
+
+    assert "Leaves" not in str(refusal.value) and "Here" not in str(refusal.value)
+
+
+def test_a_reply_that_is_too_long_is_not_read() -> None:
+    with pytest.raises(HeadingReplyError, match="4000000 are read at most"):
+        heading_lines("\n" * (MOST_CHARS + 1), words=WORDS, headings=(1,))
+
+
+def test_the_prompt_shows_headings_the_contents_and_what_was_repaired_before() -> None:
+    prompt = repair_prompt(HEADINGS, (TocEntry(level=2, title="Leaves"),), template=REPAIR_TEMPLATE, before=REPAIRS)
+
+    assert "\n3 : H3 : 1.1 Lcaves\n" in prompt
+    assert "\n  Leaves\n" in prompt
+    assert "\n3 : H2 : 1.1 Leaves: green\n" in prompt
+
+
+async def test_a_model_repairs_headings_and_is_asked_again_after_a_reply_that_cannot_be_used() -> None:
+    replies = iter(["I cannot.", REPLY])
+    chat = ScriptedChat(lambda call: next(replies))
+
+    repaired = await repair_by_model(HEADINGS, (), template=REPAIR_TEMPLATE, chat=chat, **ASKED)
+
+    assert (repaired.repairs, repaired.by, repaired.model) == (REPAIRS, DecidedBy.MODEL, "m")
+    assert repaired.reasks == (ReaskReason.SCHEMA_VALIDATION,)
+    assert "have not the form" in chat.calls[1].messages[-1].content
+
+
+async def test_a_model_that_never_answers_so_raises_the_error_of_its_last_reply() -> None:
+    chat = ScriptedChat(lambda call: "1 : NO_CHANGE : Tea")
+
+    with pytest.raises(HeadingReplyError, match=r"it has no line for the headings 3, 5 \(1 re-ask did not help\)"):
+        await repair_by_model(HEADINGS, (), template=REPAIR_TEMPLATE, chat=chat, **ASKED)
+
+    assert len(chat.calls) == 2
+
+
+async def test_many_headings_are_repaired_in_parts_that_show_the_end_of_the_part_before() -> None:
+    headings = [Heading(line=place, level=1, text=f"Part {place}") for place in range(1, HEADINGS_OF_A_CALL + 2)]
+
+    def answer(call: ChatCall) -> str:
+        is_first = "\n1 : H1 : Part 1\n" in call.messages[-1].content
+        asked = headings[:HEADINGS_OF_A_CALL] if is_first else headings[HEADINGS_OF_A_CALL:]
+        return "\n".join(f"{heading.line} : H2 : {heading.text}" for heading in asked)
+
+    chat = ScriptedChat(answer)
+    repaired = await repair_by_model(headings, (), template=REPAIR_TEMPLATE, chat=chat, **ASKED)
+
+    assert [repair.line for repair in repaired.repairs] == [heading.line for heading in headings]
+    assert [call.purpose for call in chat.calls] == ["repair headings 1 to 100", "repair headings 101 to 101"]
+    assert f"\n{HEADINGS_OF_A_CALL} : H2 : Part {HEADINGS_OF_A_CALL}\n" in chat.calls[1].messages[-1].content
+
+
+async def test_a_document_without_headings_asks_nobody() -> None:
+    chat = ScriptedChat(lambda call: pytest.fail("asked"))
+
+    assert (await repair_by_model((), (), template=REPAIR_TEMPLATE, chat=chat, **ASKED)).repairs == ()
+    assert (await select_by_model((), template=SELECT_TEMPLATE, chat=chat, **ASKED)).selections == ()
+
+
+def test_a_change_of_one_heading_leaves_the_others_and_keeps_its_words() -> None:
+    new = changed_repairs(REPAIRS, {3: Change(RepairAction.H3), 5: Change(RepairAction.H1, " Pot  tea ")})
+
+    assert new == (
+        REPAIRS[0],
+        Repair(line=3, action=RepairAction.H3, text="1.1 Leaves: green"),
+        Repair(line=5, action=RepairAction.H1, text="Pot tea"),
+    )
+    assert not is_usable(changed_repairs(REPAIRS, {1: Change(RepairAction.H1, "...")})[0])
+
+
+def test_headings_whose_words_stay_keep_their_markup() -> None:
+    markdown = "# Use of `*args*` #\n\nText.\n\nA *second*\none\n===\n"
+    repairs = [
+        Repair(line=1, action=RepairAction.H2, text="Use of *args*"),
+        Repair(line=5, action=RepairAction.H3, text="A second one"),
+    ]
+    kept = {heading.line: heading.text for heading in outline(markdown, ()).headings}
+    assert kept == {repair.line: repair.text for repair in repairs}
+
+    written, _ = sanitise(markdown, repairs, ())
+
+    assert [(heading.level, heading.text) for heading in outline(written, ()).headings] == [
+        (2, "Use of *args*"),
+        (3, "A second one"),
+    ]
+    assert "A *second* one" in written
+
+
+def embedded(selections: Sequence[Selection]) -> list[bool]:
+    return [selection.embeds for selection in selections]
+
+
+def test_the_prompt_lists_every_heading() -> None:
+    prompt = select_prompt(SECTIONS, template=SELECT_TEMPLATE)
+
+    assert "\n1 : H1 : Tea\n5 : H2 : Leaves\n9 : H3 : Black\n13 : H2 : References\n17 : H3 : A\n" in prompt
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("", [True, True, True, True, True]),
+        ("13 : SKIP", [True, True, True, False, False]),
+        ("13 : SKIP\n17 : VECTORIZE : A", [True, True, True, True, True]),
+        ("1 : SKIP\n5 : SKIP\n13 : SKIP", [False, False, False, False, False]),
+        ("1 : SKIP\n9 : VECTORIZE", [True, True, True, False, False]),
+    ],
+)
+def test_a_skipped_section_skips_those_inside_and_an_embedded_one_keeps_those_around(
+    reply: str, expected: list[bool]
+) -> None:
+    selections = select_by_reply(reply, SECTIONS, by=DecidedBy.PASTED)
+
+    assert embedded(selections) == expected
+    assert {selection.reason for selection in selections if not selection.embeds} <= {"skipped by the pasted reply"}
+
+
+def test_what_stands_before_the_first_heading_is_embedded_and_not_asked_about() -> None:
+    found = sections_of("A preface.\n\n# Tea\n\nText.\n")
+
+    assert [section.start_line for section in with_headings(found)] == [3]
+    assert embedded(select_by_reply("3 : SKIP", found, by=DecidedBy.PASTED)) == [True, False]
+    with pytest.raises(HeadingReplyError, match="it names lines that are no heading: 1"):
+        select_by_reply("1 : SKIP", found, by=DecidedBy.PASTED)
+
+
+async def test_a_model_selects_sections() -> None:
+    chat = ScriptedChat(lambda call: "13 : SKIP")
+
+    selected = await select_by_model(SECTIONS, template=SELECT_TEMPLATE, chat=chat, **ASKED)
+
+    assert (embedded(selected.selections), selected.by) == ([True, True, True, False, False], DecidedBy.MODEL)
+    assert {selection.reason for selection in selected.selections} == {None, "skipped by the model"}
+
+
+def test_a_change_takes_what_is_inside_with_it_and_what_is_around() -> None:
+    by_rules = select_by_rules(SECTIONS)
+    assert embedded(by_rules) == [True, True, True, False, False]
+
+    assert embedded(changed_selections(SECTIONS, by_rules, {13: True})) == [True] * 5
+    assert embedded(changed_selections(SECTIONS, by_rules, {5: False})) == [True, False, False, False, False]
+    assert embedded(changed_selections(SECTIONS, by_rules, {1: False})) == [False] * 5
+    assert embedded(changed_selections(SECTIONS, by_rules, {17: True})) == [True] * 5
+
+
+def test_the_words_of_replies_are_those_of_the_protocol() -> None:
+    assert WORDS == ["NO_CHANGE", "REMOVE", "H1", "H2", "H3", "H4"]
+    assert list(SelectionAction) == ["SKIP", "VECTORIZE"]

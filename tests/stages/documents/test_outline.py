@@ -1,0 +1,74 @@
+"""Headings: found, compared with the table of contents, repaired, applied and selected."""
+
+from schemas.values.documents import Heading, Repair, RepairAction, TocEntry
+from stages.corpora.blocks import read_markdown
+from stages.corpora.sections import sections
+from stages.documents.outline import outline, without_number
+from stages.documents.repair import repair_by_rules
+from stages.documents.sanitise import sanitise
+from stages.documents.select import select_by_rules
+
+MARKDOWN = "# Tea\n\nText.\n\n### 1.1 Leaves\n\nGreen.\n"
+
+
+def heading(line: int, level: int, text: str, toc_level: int | None = None) -> Heading:
+    return Heading(line=line, level=level, text=text, toc_level=toc_level)
+
+
+def test_headings_have_the_levels_of_the_table_of_contents_and_what_is_missing_is_listed() -> None:
+    toc = [TocEntry(level=1, title="TEA"), TocEntry(level=2, title="Leaves"), TocEntry(level=1, title="Index")]
+    found = outline(MARKDOWN, toc)
+    assert found.headings == (heading(1, 1, "Tea", 1), heading(5, 3, "1.1 Leaves", 2))
+    assert (found.missing, found.disagreements) == ((toc[2],), 2)
+
+
+def test_a_title_that_occurs_twice_has_the_levels_in_order() -> None:
+    toc = [TocEntry(level=1, title="Notes"), TocEntry(level=2, title="Notes")]
+    assert [one.toc_level for one in outline("# Notes\n\n# Notes\n\n# Notes\n", toc).headings] == [1, 2, None]
+
+
+def test_rules_take_the_levels_of_the_table_of_contents_and_leave_no_level_out() -> None:
+    found = repair_by_rules([heading(1, 1, "Tea", 1), heading(5, 3, "Leaves", 3), heading(9, 1, "***")])
+    assert [repair.action for repair in found] == [RepairAction.NO_CHANGE, RepairAction.H2, RepairAction.REMOVE]
+
+
+def test_rules_keep_the_levels_of_the_text_where_the_table_of_contents_is_another() -> None:
+    found = repair_by_rules([heading(1, 1, "Tea"), heading(5, 2, "Leaves"), heading(9, 2, "Pot", 1)])
+    assert {repair.action for repair in found} == {RepairAction.NO_CHANGE}
+
+
+def test_repairs_are_applied_and_pages_keep_their_lines() -> None:
+    repairs = [
+        Repair(line=1, action=RepairAction.REMOVE, text="Tea"),
+        Repair(line=5, action=RepairAction.H2, text="Leaves"),
+    ]
+    assert sanitise(MARKDOWN, repairs, (1, 3, 5)) == ("\nText.\n\n## Leaves\n\nGreen.\n", (1, 2, 4))
+
+
+def test_a_heading_of_two_lines_becomes_one() -> None:
+    repair = Repair(line=1, action=RepairAction.NO_CHANGE, text="Tea")
+    assert sanitise("Tea\n===\n\nText.\n", [repair], ()) == ("# Tea\n\nText.\n", ())
+
+
+def test_sections_that_nobody_asks_about_are_skipped_with_what_is_in_them() -> None:
+    text = "# Tea\n\n## Leaves\n\n# 9 References\n\n## Books\n\n# Copyright\n"
+    found = select_by_rules(sections(read_markdown(text), title=""))
+    assert [(one.line, one.reason) for one in found] == [
+        (1, None),
+        (3, None),
+        (5, "a bibliography"),
+        (7, "a bibliography"),
+        (9, "a copyright page"),
+    ]
+
+
+def test_titles_agree_without_their_numbers_and_keep_letters_that_look_like_some() -> None:
+    titles = ["dpkg-dev", "GNU/Linux tutorials", "Special lists", "I drink tea", "1984"]
+    assert [without_number(title) for title in titles] == titles
+    numbered = ["1.1.1. Tea", "Chapter 3: Tea", "IV. Tea", "A. Tea", "Appendix B Tea"]
+    assert {without_number(title) for title in numbered} == {"Tea"}
+
+
+def test_boxes_that_the_table_of_contents_does_not_have_are_no_headings() -> None:
+    found = repair_by_rules([heading(1, 1, "Tea", 1), heading(3, 3, "Note"), heading(5, 2, "Caution", 2)])
+    assert [repair.action for repair in found] == [RepairAction.NO_CHANGE, RepairAction.REMOVE, RepairAction.NO_CHANGE]

@@ -1,0 +1,137 @@
+"""Lines of a PDF become markdown: headings, paragraphs, lists and code, without what every page repeats."""
+
+from collections.abc import Sequence
+
+from schemas.values.documents import TocEntry
+from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
+
+TOP = 800.0
+
+
+def line(text: str, bottom: float, *, size: float = 10, bold: bool = False, fixed: bool = False) -> PdfLine:
+    return PdfLine(text, size, 50, 500, bottom, bold, fixed)
+
+
+def page(*lines: PdfLine) -> PdfPage:
+    return PdfPage(TOP + 40, lines)
+
+
+def markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry] = ()) -> str:
+    return pdf_markdown(pages, toc).variants[0].markdown
+
+
+def test_larger_lines_are_headings_by_their_sizes() -> None:
+    found = markdown([page(line("Tea", 700, size=20), line("Leaves", 660, size=14), line("They are green.", 640))])
+    assert found == "# Tea\n\n## Leaves\n\nThey are green.\n"
+
+
+def test_a_bold_line_is_the_deepest_heading_unless_it_is_a_sentence() -> None:
+    lines = [line("Tea", 700, size=20), line("Leaves", 660, bold=True), line("They are green. " * 5, 640)]
+    assert markdown([page(*lines, line("Mind this.", 600, bold=True))]).count("#") == 3
+
+
+def test_the_outline_of_the_pdf_decides_where_it_is_found() -> None:
+    pages = [page(line("1 Tea", 700, size=20), line("Leaves", 660), line("They are green.", 640))]
+    toc = [TocEntry(level=1, title="Tea", page=1), TocEntry(level=2, title="Leaves", page=1)]
+
+    found = pdf_markdown(pages, toc)
+
+    assert found.variants[0].markdown == "# 1 Tea\n\n## Leaves\n\nThey are green.\n"
+    assert [variant.name for variant in found.variants] == ["outline", "style"]
+    assert found.reason == "2 of the 2 entries of the PDF's outline are found in its text"
+
+
+def test_the_fonts_decide_where_the_outline_is_not_found() -> None:
+    pages = [page(line("Tea", 700, size=20), line("They are green.", 640))]
+    toc = [TocEntry(level=1, title="Tea", page=1), TocEntry(level=1, title="Gone", page=1)]
+    assert [variant.name for variant in pdf_markdown(pages, toc).variants] == ["style", "outline"]
+
+
+def test_lines_become_paragraphs_and_divided_words_are_joined() -> None:
+    lines = [line("Green tea is bre-", 700), line("wed cool.", 688), line("Black tea is not.", 650)]
+    found = pdf_markdown([page(*lines)], [])
+    assert found.variants[0].markdown == "Green tea is brewed cool.\n\nBlack tea is not.\n"
+    assert found.cleaned.hyphenations == 1
+
+
+def test_a_paragraph_continues_on_the_next_page_and_pages_keep_their_lines() -> None:
+    found = pdf_markdown([page(line("Green tea", 100)), page(line("is brewed cool.", 700), line("Next.", 600))], [])
+    assert found.variants[0].markdown == "Green tea is brewed cool.\n\nNext.\n"
+    assert found.variants[0].page_lines == (1, 3)
+
+
+def test_headers_footers_and_page_numbers_are_left_out_and_counted() -> None:
+    pages = [
+        page(line(f"The Book {n}", TOP), line(f"Text of page {'abcd'[n]}.", 700), line(str(n), 20)) for n in range(4)
+    ]
+    found = pdf_markdown(pages, [])
+    assert "Book" not in found.variants[0].markdown
+    assert found.variants[0].markdown.count("Text of page") == 4
+    assert found.cleaned.running_lines == 8
+
+
+def test_headers_of_chapters_are_known_by_their_place() -> None:
+    titles = ["Tea", "Coffee", "Water", "Milk", "Juice", "Wine"]
+    pages = [page(line(title, TOP), line("A line of text.", 740), line("Another line.", 728)) for title in titles]
+    assert not any(title in markdown(pages) for title in titles)
+
+
+def test_a_printed_table_of_contents_is_left_out_where_the_pdf_has_an_outline() -> None:
+    pages = [
+        page(line("1 Tea . . . . . . . . 2", 700), line("2 Coffee . . . . . . . 3", 680)),
+        page(line("1 Tea", 700), line("Leaves.", 660)),
+    ]
+    assert "Coffee" not in markdown(pages, [TocEntry(level=1, title="Tea", page=2)])
+
+
+def test_lists_and_code_keep_their_form_and_markup_in_text_is_none() -> None:
+    code = [line("def a():", 600, fixed=True), line("    ```", 588, fixed=True)]
+    lines = [line("• one", 700), line("• two", 688), line("# no heading", 650), *code, line("After. " * 9, 500)]
+    assert markdown([page(*lines)]).startswith(
+        "- one\n\n- two\n\n\\# no heading\n\n````\ndef a():\n    ```\n````\n\nAfter."
+    )
+
+
+def test_pages_without_lines_are_an_empty_document() -> None:
+    assert pdf_markdown([page(), page()], []).variants[0].page_lines == (1, 1)
+
+
+def test_a_hyphen_of_its_own_stays_where_the_document_has_the_word_with_it() -> None:
+    lines = [line("A well-known leaf is a well-", 700), line("known one of pre- and post-", 688), line("War tea-", 676)]
+    found = pdf_markdown([page(*lines, line("houses. Two-", 664), line("and threefold.", 652))], [])
+    assert found.variants[0].markdown == (
+        "A well-known leaf is a well-known one of pre- and post-War teahouses. Two- and threefold.\n"
+    )
+    assert found.cleaned.hyphenations == 1
+
+
+def test_a_divided_heading_is_joined_and_ligatures_are_letters() -> None:
+    lines = [
+        line("How leaves are clas\x02", 700, size=20),
+        line("sified", 676, size=20),
+        line("By o\ufb03ces. " * 9, 640),
+    ]
+    assert markdown([page(*lines)]).startswith("# How leaves are classified\n\nBy offices. By")
+
+
+def test_the_number_of_a_chapter_is_a_part_of_its_heading() -> None:
+    lines = [line("Chapter 1", 760, size=14), line("Tea", 730, size=20), line("Text.", 700), line("Pots", 660, size=14)]
+    assert markdown([page(*lines, line("More text.", 640))]) == "# Chapter 1 Tea\n\nText.\n\n## Pots\n\nMore text.\n"
+
+
+def test_a_bold_line_that_occurs_often_is_a_label_and_no_heading() -> None:
+    pages = [page(line("Aims", 700, bold=True), line(f"Learn about tea {n * 'a'}.", 640)) for n in range(4)]
+    assert "#" not in markdown(pages)
+
+
+def test_a_paragraph_continues_after_a_footnote_on_the_next_page() -> None:
+    first = page(line("Green tea", 100), line("1 A note.", 60, size=7))
+    assert markdown([first, page(line("is brewed cool.", 700))]) == "Green tea is brewed cool.\n\n1 A note.\n"
+
+
+def test_code_has_the_indentation_that_its_places_show() -> None:
+    code = [
+        PdfLine("if tea:", 10, 50, 92, 600, False, True),
+        PdfLine("brew()", 10, 74, 110, 588, False, True),
+    ]
+    assert "if tea:\n    brew()" in markdown([page(line("Text. " * 20, 700), *code)])

@@ -1,0 +1,123 @@
+"""Stages `judge` and `consolidate` of an evaluation."""
+
+import json
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from schemas.errors import LLMResponseParseError, LLMTimeoutError
+from schemas.values.chat import ChatCall
+from schemas.values.evaluations import Check, JudgedAnswer, SplitAnswer, Tally
+from stages.evaluations.consolidate import score_answer
+from stages.evaluations.judge import judge_answer
+from stages.evaluations.split import most_judgements, split_answer
+from tests.fakes.chat import ScriptedChat
+
+PASSAGES = {"S1": "Tea is brown.", "S2": "Milk is white.", "S3": "Steel is grey."}
+
+
+def split(answer: str, reference: str | None = None) -> SplitAnswer:
+    return split_answer("Which colour?", answer, labels=list(PASSAGES), passages=PASSAGES, reference=reference)
+
+
+async def judge(found: SplitAnswer, chat: ScriptedChat) -> JudgedAnswer:
+    return await judge_answer(found, chat=chat, model="judge", timeout_s=9, max_chars=None, max_tokens=50, retries=1)
+
+
+def by_purpose(decisions: Mapping[str, str], otherwise: str = "accept") -> ScriptedChat:
+    """Decides by what is asked, such as `alone 1 S2`."""
+    return ScriptedChat(
+        lambda call: json.dumps({"decision": decisions.get(call.purpose.removeprefix("judge "), otherwise)})
+    )
+
+
+def asked(judged: JudgedAnswer) -> list[str]:
+    return [" ".join((one.check, str(one.sentence), *one.cited)) for one in judged.verdicts]
+
+
+async def test_one_source_is_asked_about_once_and_a_sentence_without_one_never() -> None:
+    found = split("Tea is brown [S1]. I like it.")
+    chat = by_purpose({})
+
+    judged = await judge(found, chat)
+
+    assert (asked(judged), judged.validator) == (["together 1 S1"], "judge")
+    (call,) = chat.calls
+    assert "Tea is brown." in call.messages[1].content and "Milk" not in call.messages[1].content
+    assert (call.temperature, call.json_mode) == (0.0, True)
+
+
+async def test_a_source_that_the_others_make_superfluous_is_no_support() -> None:
+    found = split("Tea is brown [S1][S2].")
+
+    judged = await judge(found, by_purpose({"alone 1 S2": "reject"}))
+
+    assert asked(judged) == ["together 1 S1 S2", "alone 1 S1", "alone 1 S2", "without 1 S2"]
+    scores = score_answer(found, judged)
+    assert scores.supported == Tally(yes=1, no=0, undecided=0)
+    assert scores.citations == Tally(yes=1, no=1, undecided=0)
+
+
+async def test_sources_that_support_a_sentence_only_together_are_both_support() -> None:
+    found = split("Tea is brown, milk white [S1][S2].")
+    says = {f"alone 1 {label}": "reject" for label in ("S1", "S2")} | {
+        f"without 1 {label}": "reject" for label in ("S1", "S2")
+    }
+
+    assert score_answer(found, await judge(found, by_purpose(says))).citations == Tally(yes=2, no=0, undecided=0)
+
+
+async def test_what_the_judge_is_unsure_about_is_undecided_and_never_a_no() -> None:
+    found = split("Tea is brown [S1]. Milk is white [S2][S3]. Nobody knows [S9].", reference="Brown. White.")
+
+    judged = await judge(
+        found, by_purpose({"together 1 S1": "unsure", "alone 2 S3": "unsure", "in_answer 2": "unsure"})
+    )
+    scores = score_answer(found, judged)
+
+    assert scores.supported == Tally(yes=1, no=0, undecided=1)
+    assert scores.citations == Tally(yes=1, no=0, undecided=2)
+    assert (scores.sentences, scores.uncited, scores.unknown_citations) == (3, 1, 1)
+    assert scores.complete == Tally(yes=1, no=0, undecided=1)
+    assert scores.correct == Tally(yes=3, no=0, undecided=0)
+
+
+async def test_without_a_reference_answer_there_is_no_correctness() -> None:
+    found = split("Tea is brown [S1].")
+
+    scores = score_answer(found, await judge(found, by_purpose({})))
+
+    assert (scores.correct, scores.complete) == (None, None)
+
+
+@pytest.mark.parametrize("otherwise", ["accept", "reject", "unsure"])
+async def test_no_answer_takes_more_verdicts_than_were_announced(otherwise: str) -> None:
+    found = split("One [S1]. Two [S1][S2]. Three [S1, S2, S3]. None.", reference="Short. Shorter.")
+
+    judged = await judge(found, by_purpose({}, otherwise))
+
+    assert len(judged.verdicts) <= most_judgements(found.sentences, len(found.reference or ()))
+    assert sum(one.check is Check.IN_ANSWER for one in judged.verdicts) == 2
+
+
+def replying(*replies: str) -> Callable[[ChatCall], str]:
+    remaining = iter(replies)
+    return lambda call: next(remaining)
+
+
+async def test_a_reply_that_is_no_verdict_is_asked_for_again_and_then_the_stage_fails() -> None:
+    found = split("Tea is brown [S1].")
+
+    judged = await judge(found, ScriptedChat(replying("Well, yes.", '{"decision": "accept"}')))
+    assert len(judged.reasks) == 1
+
+    with pytest.raises(LLMResponseParseError):
+        await judge(found, ScriptedChat(replying("Well, yes.", '{"decision": "maybe"}')))
+
+
+async def test_an_error_of_the_server_is_not_caught() -> None:
+    def late(call: ChatCall) -> str:
+        raise LLMTimeoutError(9)
+
+    with pytest.raises(LLMTimeoutError):
+        await judge(split("Tea is brown [S1]."), ScriptedChat(late))

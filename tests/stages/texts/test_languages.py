@@ -1,0 +1,76 @@
+"""The language of a text: found by its frequent words, the same for the same texts, in linear time."""
+
+import time
+
+import pytest
+
+from schemas.full_text import DICTIONARIES, LANGUAGES, OTHERS, configuration_of
+from stages.texts.function_words import FUNCTION_WORDS
+from stages.texts.languages import READ_CHARS, language_of
+
+SENTENCES = {
+    "catalan": "Les fulles del te es cullen a la primavera i després es deixen assecar amb molta cura.",
+    "czech": "Čajové lístky se sbírají na jaře a potom se nechají na slunci, aby byly suché.",
+    "danish": "Bladene bliver plukket om foråret, og derefter skal de tørre, før de kan sælges på markedet.",
+    "dutch": "De bladeren worden in het voorjaar geplukt en daarna te drogen gelegd voor de verkoop.",
+    "english": "The leaves are picked in spring, and after that they are left to dry before the sale.",
+    "finnish": "Lehdet poimitaan keväällä, ja sen jälkeen ne kuivataan, mutta osa on myyty jo ennen sitä.",
+    "french": "Les feuilles sont cueillies au printemps, puis elles sont séchées avant la vente sur le marché.",
+    "german": "Die Blätter werden im Frühjahr gepflückt und dann getrocknet, bevor sie auf den Markt kommen.",
+    "greek": "Τα φύλλα μαζεύονται την άνοιξη και μετά στεγνώνουν για να πουληθούν στην αγορά.",
+    "hungarian": "A leveleket tavasszal szedik, és azután megszárítják, hogy el lehessen adni a piacon.",
+    "italian": "Le foglie sono raccolte in primavera e poi lasciate ad asciugare prima della vendita.",
+    "norwegian": "Bladene blir plukket om våren, og etter det blir de tørket før de selges på markedet.",
+    "polish": "Liście zbiera się wiosną, a potem suszy się je na słońcu, zanim są sprzedawane na rynku.",
+    "portuguese": "As folhas são colhidas na primavera e depois são secas antes da venda no mercado.",
+    "romanian": "Frunzele sunt culese primăvara și apoi sunt uscate înainte de a fi vândute la piață.",
+    "russian": "Листья собирают весной, а потом сушат на солнце, и только после этого продают на рынке.",
+    "spanish": "Las hojas se recogen en primavera y después se dejan secar antes de la venta en el mercado.",
+    "swedish": "Bladen plockas på våren och sedan torkas de innan de säljs på marknaden till kunderna.",
+    "turkish": "Yapraklar ilkbaharda toplanır ve satılmadan önce güneşte bir süre kurutulur, bu çok önemlidir.",
+    "ukrainian": "Листя збирають навесні, а потім сушать на сонці, і тільки після цього його продають.",
+    "vietnamese": "Lá trà được hái vào mùa xuân và sau đó được phơi khô trước khi bán cho người dân.",
+    "chinese": "茶叶在春天采摘，然后晒干出售。",
+    "japanese": "茶葉は春に摘まれ、その後乾燥されて市場で売られます。",
+    "korean": "찻잎은 봄에 따서 말린 다음 시장에서 팝니다.",
+    "thai": "ใบชาเก็บในฤดูใบไม้ผลิแล้วตากแห้งก่อนขาย",
+}
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_a_sentence_is_enough_to_find_its_language(language: str) -> None:
+    assert language_of([f"# Tea 2019\n\n{SENTENCES[language]}"]) == language
+
+
+def test_the_language_of_several_texts_is_that_of_most_of_their_words() -> None:
+    german, french = SENTENCES["german"], SENTENCES["french"]
+
+    assert language_of([french, german, german]) == "german"
+    assert language_of([french, german, french]) == "french"
+
+
+@pytest.mark.parametrize("text", ["", "1 2 3", "Tea", "Green leaves.", "alpha beta gamma"])
+def test_too_few_words_to_know_are_english(text: str) -> None:
+    assert language_of([text]) == "english"
+
+
+@pytest.mark.parametrize("text", ["lorem ipsum dolor sit amet " * 10, "ჩაის ფოთლებს გაზაფხულზე კრეფენ"])
+def test_a_language_that_is_not_known_has_no_dictionary(text: str) -> None:
+    assert language_of([text]) == "simple"
+
+
+def test_every_language_that_is_found_is_one_that_a_corpus_can_have() -> None:
+    by_letters = {"chinese", "japanese", "korean", "thai"}
+
+    assert FUNCTION_WORDS.keys() | by_letters == DICTIONARIES.keys() | OTHERS.keys()
+    assert {language for language in LANGUAGES if configuration_of(language) == language} == {*DICTIONARIES, "simple"}
+
+
+def test_long_texts_are_read_in_part_and_in_linear_time() -> None:
+    long = "the leaves of tea " * 2_000_000
+
+    began = time.process_time()
+    found = language_of([long, SENTENCES["german"] * 10])
+
+    assert (found, READ_CHARS) == ("english", 200_000)
+    assert time.process_time() - began < 2

@@ -1,0 +1,80 @@
+"""Chunks and questions are read in the language of their corpus."""
+
+import asyncpg
+import numpy as np
+import pytest
+
+from store.corpora import corpora, works
+from store.corpora.chunk_search import PostgresChunkSearch
+from store.corpora.corpora import StoredCorpus
+from store.database import Connection, Database
+from tests.store.embedded import embed_and_publish
+from tests.store.kept_works import new_work
+
+TEXTS = {
+    "english": ("The leaves were drying for days.", "dry day", "leaves"),
+    "german": ("Die Häuser standen an den Straßen der alten Städte.", "Haus Straße", "Häuser"),
+    "french": ("Les chevaux couraient dans les prairies normandes.", "cheval prairie", "chevaux"),
+    "russian": ("Высокие горы были покрыты снегами.", "гора снег", "горы"),
+    "polish": ("Wysokie góry były pokryte śniegami.", "góry śniegami", "góry"),
+    "japanese": ("tea 緑茶 の葉", "緑茶 tea", "緑茶"),
+}
+
+
+async def made(connection: Connection, name: str, language: str | None) -> StoredCorpus:
+    return await corpora.make(
+        connection, name, backend="b", model="m", dimension=2, embeds_headings=True, language=language
+    )
+
+
+async def corpus_of(connection: Connection, language: str | None, text: str) -> int:
+    corpus = await made(connection, f"works in {language}", language)
+    kept = await works.keep(connection, corpus.id, new_work(f"# Title\n\n{text}\n", source_path=language))
+    ids = await connection.fetch("SELECT id FROM chunks WHERE work_id = $1 AND vector_status = 'to_vec'", kept.work_id)
+    vectors = np.ones((len(ids), 2), dtype=np.float32)
+    await embed_and_publish(connection, corpus.id, [row["id"] for row in ids], vectors)
+    return corpus.id
+
+
+@pytest.mark.parametrize("language", TEXTS)
+async def test_every_scorer_reads_texts_and_questions_by_the_dictionary_of_the_corpus(
+    database: Database, language: str
+) -> None:
+    text, other_forms, same_form = TEXTS[language]
+    async with database.connection() as connection:
+        corpus_id = await corpus_of(connection, language, text)
+    search = PostgresChunkSearch(database, k1=0.9, b=0.4)
+
+    for scorer in ("bm25", "websearch", "cover_density"):
+        for asked in (other_forms, same_form):
+            (hits,) = await search.lexical([corpus_id], [asked], limit=5, scorer=scorer)
+            assert len(hits) == 1, (scorer, asked)
+
+
+@pytest.mark.parametrize(("language", "asked"), [("polish", "góra"), ("simple", "leaf"), ("german", "leaf")])
+async def test_without_the_dictionary_other_forms_of_a_word_are_not_found(
+    database: Database, language: str, asked: str
+) -> None:
+    async with database.connection() as connection:
+        corpus_id = await corpus_of(connection, language, f"{TEXTS['polish'][0]} {TEXTS['english'][0]}")
+        corpus = await corpora.corpus(connection, corpus_id)
+    search = PostgresChunkSearch(database, k1=0.9, b=0.4)
+
+    assert (corpus.language, corpus.full_text) == (language, "german" if language == "german" else "simple")
+    assert await search.lexical([corpus_id], [asked], limit=5, scorer="bm25") == [[]]
+
+
+async def test_the_first_language_stays(database: Database) -> None:
+    async with database.connection() as connection:
+        corpus = await made(connection, "new", None)
+        taken = [await corpora.take_language(connection, corpus.id, name) for name in ("polish", "german")]
+
+    assert (corpus.language, corpus.full_text) == (None, None)
+    assert [(one.language, one.full_text) for one in taken] == [("polish", "simple")] * 2
+
+
+async def test_chunks_are_not_stored_without_a_language(database: Database) -> None:
+    async with database.connection() as connection:
+        with pytest.raises(asyncpg.RaiseError, match="has no language yet"):
+            await corpus_of(connection, None, "Tea.")
+        assert await connection.fetchval("SELECT count(*) FROM works") == 0

@@ -1,0 +1,249 @@
+"""The audit finds every change to stored attempts."""
+
+import json
+import random
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import pytest
+import rfc8785
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.values.failures import AttemptError
+from store.database import Connection, Database
+from store.runs import attempts, audit, heads, job_control, stages
+from store.runs.chain import content_hash, stored_hash
+from store.runs.links import Flaw
+from store.runs.runs import StoredRun
+from store.runs.stages import Claim
+
+StoreRun = Callable[..., Awaitable[StoredRun]]
+
+
+async def retried_run(connection: Connection, store_run: StoreRun) -> StoredRun:
+    """A run of one job: `extract` failed and was retried, `embed` stored two vectors."""
+    stored = await store_run()
+
+    async def claim(stage: str) -> Claim:
+        claim = await stages.claim(connection, stored.job_ids[0], stage, "worker", 60)
+        assert claim is not None
+        return claim
+
+    failure = AttemptError("builtins.RuntimeError", "it broke", "unknown", {})
+    await stages.fail(connection, await claim("extract"), failure, inputs={"transcript": "abc"})
+    await job_control.retry(connection, run_id=stored.run_id)
+    await stages.commit(connection, await claim("extract"), inputs={"transcript": "abc"}, output={"quotes": ["one"]})
+    vectors = np.array([[0.6, 0.8], [1, 0]], dtype=np.float32)
+    await stages.commit(connection, await claim("embed"), inputs={}, output={"items": ["Sleep"]}, vectors=vectors)
+    return stored
+
+
+async def test_an_unchanged_run_has_no_flaw(database: Database, store_run: StoreRun) -> None:
+    async with database.connection() as connection:
+        stored = await retried_run(connection, store_run)
+
+        assert await audit.audit(connection, stored.run_id) == audit.Audit(3, [])
+
+
+OUTPUT = "its output or its vectors changed"
+FACTS = "its outcome, inputs, settings or error changed"
+LINK = "the attempt before it changed, or is gone"
+GONE = "its attempt is gone"
+NO_HASH = "it is closed and carries no hash"
+
+CHANGES = [
+    ("UPDATE stage_attempt SET output = '{\"quotes\": [\"onE\"]}' WHERE stage = 'extract' AND number = 2",
+     [("extract", 2, OUTPUT)]),
+    ("UPDATE stage_vector SET vector = '[0.6,0.79999995]' WHERE ordinal = 0", [("embed", 1, OUTPUT)]),
+    ("DELETE FROM stage_vector WHERE ordinal = 1", [("embed", 1, OUTPUT)]),
+    ("UPDATE stage_vector SET ordinal = 1 - ordinal + 5", [("embed", 1, OUTPUT)]),
+    ("UPDATE stage_attempt SET error_message = 'it brokE' WHERE number = 1 AND stage = 'extract'",
+     [("extract", 1, FACTS)]),
+    ("UPDATE stage_attempt SET error_type = NULL WHERE number = 1 AND stage = 'extract'", [("extract", 1, FACTS)]),
+    ("UPDATE stage_attempt SET outcome = 'succeeded' WHERE number = 1 AND stage = 'extract'", [("extract", 1, FACTS)]),
+    ("UPDATE stage_attempt SET inputs = '{\"transcript\": \"abd\"}' WHERE number = 2", [("extract", 2, FACTS)]),
+    ("UPDATE run SET settings_hash = 'other'", [("extract", 1, FACTS), ("extract", 2, FACTS), ("embed", 1, FACTS)]),
+    ("UPDATE stage_attempt SET hash = 'forged' WHERE stage = 'extract' AND number = 2",
+     [("extract", 2, FACTS), ("embed", 1, LINK)]),
+    ("UPDATE stage_attempt SET hash = NULL WHERE stage = 'embed'", [("embed", 1, NO_HASH)]),
+    ("DELETE FROM stage_attempt WHERE stage = 'extract' AND number = 1", [("extract", 2, LINK)]),
+    ("DELETE FROM stage_attempt WHERE stage = 'embed'", [("embed", 1, GONE)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "found"), CHANGES, ids=[change for change, _ in CHANGES])
+async def test_changes_are_found(
+    database: Database, store_run: StoreRun, change: str, found: list[tuple[str, int, str]]
+) -> None:
+    async with database.connection() as connection:
+        stored = await retried_run(connection, store_run)
+
+        await connection.execute(change)
+
+        assert (await audit.audit(connection, stored.run_id)).flaws == [
+            Flaw(stored.job_ids[0], *flaw) for flaw in found
+        ]
+
+
+async def test_the_current_attempt_is_found_by_two_indexes(database: Database) -> None:
+    async with database.connection() as connection, connection.transaction():
+        await connection.execute("SET LOCAL enable_seqscan = off")
+        plan = [row[0] for row in await connection.fetch("EXPLAIN " + attempts.OUTPUT, 1, "embed")]
+
+    used = [index for index in ("stage_run_pkey", "stage_attempt_job_id_stage_number_key") if index in "\n".join(plan)]
+    assert (len(used), any("Subquery" in line for line in plan)) == (2, False)
+
+
+#: Of each row the columns that its hash covers.
+HASHED = ("stage", "number", "outcome", "inputs", "output", "output_hash", "previous_hash", "hash")
+
+
+async def test_each_of_100_random_single_byte_changes_of_stored_rows_is_found(
+    database: Database, store_run: StoreRun
+) -> None:
+    chosen = random.Random(17)
+    async with database.connection() as connection:
+        stored = await retried_run(connection, store_run)
+        missed = []
+        for _ in range(100):
+            transaction = connection.transaction()
+            await transaction.start()
+            changed = await change_a_byte(connection, chosen)
+            if not (await audit.audit(connection, stored.run_id)).flaws:
+                missed.append(changed)
+            await transaction.rollback()
+
+        assert missed == []
+        assert (await audit.audit(connection, stored.run_id)).flaws == []
+
+
+async def change_a_byte(connection: Connection, chosen: random.Random) -> str:
+    """Change a character of a column of a random row, or a byte of a vector; returns what was changed."""
+    if chosen.random() < 0.2:
+        vectors = await connection.fetch("SELECT attempt_id, ordinal, vector FROM stage_vector")
+        row = chosen.choice(vectors)
+        numbers = row["vector"].to_numpy().astype("<f4")
+        data = bytearray(numbers.tobytes())
+        data[chosen.randrange(len(data))] ^= 1 << chosen.randrange(6)
+        changed = np.frombuffer(bytes(data), dtype="<f4")
+        if not np.isfinite(changed).all():
+            changed = numbers + np.float32(1)
+        words = "[" + ",".join(repr(float(number)) for number in changed) + "]"
+        await connection.execute(
+            "UPDATE stage_vector SET vector = $3::text::vector WHERE attempt_id = $1 AND ordinal = $2",
+            row["attempt_id"],
+            row["ordinal"],
+            words,
+        )
+        return f"vector {row['attempt_id']}/{row['ordinal']}"
+    row = chosen.choice(await connection.fetch("SELECT * FROM stage_attempt"))
+    column = chosen.choice([name for name in HASHED if row[name] is not None])
+    value: Any = row[column]
+    if isinstance(value, int):
+        changed_value: Any = value + 8
+    elif isinstance(value, dict):
+        changed_value = json.dumps(with_a_changed_character(value, chosen))
+    else:
+        changed_value = with_a_changed_character(value, chosen)
+    await connection.execute(f"UPDATE stage_attempt SET {column} = $2 WHERE id = $1", row["id"], changed_value)
+    return f"{column} of attempt {row['id']}"
+
+
+def with_a_changed_character(value: Any, chosen: random.Random) -> Any:
+    """The value with another character in a key or a string."""
+    if isinstance(value, dict):
+        if not value:
+            return {"x": 1}
+        key = chosen.choice(list(value))
+        if chosen.random() < 0.3:
+            return {with_a_changed_character(key, chosen) if name == key else name: of for name, of in value.items()}
+        return {**value, key: with_a_changed_character(value[key], chosen)}
+    if isinstance(value, list):
+        return [*value[:-1], with_a_changed_character(value[-1], chosen)]
+    at = chosen.randrange(len(value))
+    return value[:at] + chr(ord(value[at]) ^ 1) + value[at + 1 :]
+
+
+async def test_the_settings_and_the_requests_of_a_run_are_audited(database: Database, store_run: StoreRun) -> None:
+    async with database.connection() as connection:
+        stored = await retried_run(connection, store_run)
+        settings = {"A": {"value": 1.5, "source": "default"}}
+        await connection.execute("UPDATE run SET settings = $1", json.dumps(settings))
+        served_by = {"backend": "b", "server": "s", "model": "m", "digest": "d"}
+        await connection.execute(
+            "INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, seconds, served_by) "
+            "VALUES ('forged', 'm', 'd', '{\"messages\": []}', 'yes', 'stop', 1, $1)",
+            json.dumps(served_by),
+        )
+        await connection.execute(
+            "INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused) "
+            "SELECT min(a.id), 0, min(c.id), 'p', false FROM stage_attempt AS a, llm_call AS c"
+        )
+
+        found = (await audit.audit(connection, stored.run_id)).flaws
+
+    assert found == [
+        Flaw(None, "", 0, "the settings of the run changed"),
+        Flaw(stored.job_ids[0], "extract", 1, "the request of a language model call changed"),
+    ]
+
+
+async def test_an_anchor_finds_a_chain_that_was_written_anew(database: Database, store_run: StoreRun) -> None:
+    async with database.connection() as connection:
+        stored = await retried_run(connection, store_run)
+        kept = await heads.head(connection, stored.run_id)
+        claim = await stages.claim(connection, stored.job_ids[0], "assemble", "worker", 60)
+        assert claim is not None
+        await stages.commit(connection, claim, inputs={}, output={"more": 1})
+        grown = await heads.head_flaws(connection, stored.run_id, kept)
+
+        # Somebody with access to everything computes every hash anew.
+        last = await connection.fetchrow("SELECT * FROM stage_attempt ORDER BY id DESC LIMIT 1")
+        await connection.execute("DELETE FROM stage_attempt WHERE id = $1", last["id"])
+        await connection.execute("UPDATE stage_run SET attempts = 0 WHERE stage = 'assemble'")
+        await connection.execute("UPDATE stage_attempt SET error_message = 'other' WHERE error_message IS NOT NULL")
+        await write_hashes_anew(connection)
+
+        assert (await audit.audit(connection, stored.run_id)).flaws == []
+        assert grown == []
+        assert [flaw.what for flaw in await heads.head_flaws(connection, stored.run_id, kept)] == [
+            f"r{stored.run_id}: attempts were rewritten after the anchor was written"
+        ]
+        await connection.execute("DELETE FROM stage_attempt WHERE stage = 'embed'")
+        assert [flaw.what for flaw in await heads.head_flaws(connection, stored.run_id, kept)] == [
+            f"r{stored.run_id}: the anchor has 3 attempts, and 2 of them are stored"
+        ]
+
+
+async def write_hashes_anew(connection: Connection) -> None:
+    from store.runs.chain import attempt_hash
+
+    previous = None
+    for row in await connection.fetch("SELECT * FROM stage_attempt ORDER BY id"):
+        names = ("job_id", "stage", "number", "outcome", "inputs", "output_hash", "error_type", "error_message")
+        link = attempt_hash(previous_hash=previous, settings_hash="s" * 64, **{name: row[name] for name in names})
+        await connection.execute(
+            "UPDATE stage_attempt SET previous_hash = $2, hash = $3 WHERE id = $1", row["id"], previous, link
+        )
+        previous = link
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(json_values)
+def test_the_fast_hash_of_stored_json_is_that_of_rfc_8785(value: Any) -> None:
+    expected = sha256(rfc8785.dumps(value)).hexdigest()
+    assert (stored_hash(json.dumps(value, ensure_ascii=False)), content_hash(value)) == (expected, expected)
+
+
+def test_a_number_that_no_json_of_ragq_has_is_no_hash() -> None:
+    assert stored_hash('{"n": 123456789012345678901234567890}') is None

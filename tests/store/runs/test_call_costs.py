@@ -1,0 +1,121 @@
+"""The cost of a run counts every attempt, and what was not computed again."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from schemas.errors import Refused
+from schemas.values.costs import ModelPrice, Prices
+from schemas.values.failures import AttemptError
+from services.costs import cost_of_run, read_prices
+from stages.reports.costs import cost_words
+from store.database import Connection, Database
+from store.runs import job_control, stages
+from store.runs.runs import StoredRun
+from store.runs.stages import Claim
+
+StoreRun = Callable[..., Awaitable[StoredRun]]
+BROKEN = AttemptError("builtins.RuntimeError", "it broke", "unknown", {})
+PRICES = Prices(currency="EUR", models={"big": ModelPrice(prompt=2, reply=10)})
+
+
+async def claimed(connection: Connection, job_id: int, stage: str) -> Claim:
+    claim = await stages.claim(connection, job_id, stage, "worker", 60)
+    assert claim is not None
+    return claim
+
+
+async def call(
+    connection: Connection, claim: Claim, *, model: str = "big", reused: bool = False, **tokens: Any
+) -> None:
+    values = {"prompt_tokens": 1000, "reply_tokens": 100} | tokens
+    call_id = await connection.fetchval(
+        "INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, seconds, prompt_tokens, reply_tokens) "
+        "VALUES (gen_random_uuid()::text, $1, '', '{}', 'r', 'stop', 2, $2, $3) RETURNING id",
+        model,
+        *values.values(),
+    )
+    await connection.execute(
+        "INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused) "
+        "SELECT $1, count(*), $2, 'p', $3 FROM llm_call_use WHERE attempt_id = $1",
+        claim.attempt_id,
+        call_id,
+        reused,
+    )
+
+
+async def test_a_retry_never_lowers_the_cost(database: Database, store_run: StoreRun) -> None:
+    async with database.connection() as connection:
+        stored = await store_run()
+        (job_id,) = stored.job_ids
+        await stages.commit(connection, await claimed(connection, job_id, "extract"), inputs={}, output={"a": 1})
+        failing = await claimed(connection, job_id, "embed")
+        await call(connection, failing)
+        await stages.fail(connection, failing, BROKEN, inputs={})
+        before = await cost_of_run(connection, stored.run_id, PRICES, by_job=True)
+        await job_control.retry(connection, run_id=stored.run_id)
+        again = await claimed(connection, job_id, "embed")
+        await call(connection, again, reused=True)
+        await call(connection, again)
+        await stages.commit(connection, again, inputs={}, output={"b": 1})
+        after = await cost_of_run(connection, stored.run_id, PRICES, by_job=True)
+
+    assert (before.total.attempts, before.total.calls_paid, before.total.prompt_tokens) == (2, 1, 1000)
+    assert before.total.money == pytest.approx(0.003)
+    assert (after.total.attempts, after.total.calls_paid, after.total.prompt_tokens) == (3, 2, 2000)
+    assert after.total.money == pytest.approx(0.006)
+    assert after.total.saved_money == pytest.approx(0.003)
+    assert (after.total.calls_reused, after.total.saved_prompt_tokens, after.total.saved_seconds) == (1, 1000, 2.0)
+    assert after.stages["embed"].reply_tokens == after.jobs[f"j{job_id}"].reply_tokens == 200
+    assert after.models["big"].calls_paid == 2
+    assert (before.retries.stages, after.retries.stages) == (0, 1), "the stored stage `extract` was kept"
+    words = list(cost_words(after))
+    assert words[0].endswith("2 calls paid and 1 reused, 2,000 + 200 tokens, 0.0060 EUR")
+    assert any(line.startswith("saved by the ledger: 1 call, 1,000 + 100 tokens") for line in words)
+    assert any(line.startswith("saved by retries: 1 stored stage") for line in words)
+
+
+async def test_what_a_fork_shares_is_saved_and_not_spent(database: Database, store_run: StoreRun) -> None:
+    async with database.connection() as connection:
+        parent, child = await store_run(), await store_run("317")
+        await stages.commit(
+            connection, await claimed(connection, parent.job_ids[0], "extract"), inputs={}, output={"a": 1}
+        )
+        await connection.execute("UPDATE stage_attempt SET started_at = ended_at - interval '7 s'")
+        await stages.commit(
+            connection, await claimed(connection, child.job_ids[0], "extract"), inputs={}, output={"a": 1}
+        )
+        await connection.execute("UPDATE stage_attempt SET worker_id = 'shared' WHERE job_id = $1", child.job_ids[0])
+        await connection.execute(
+            "INSERT INTO attempt_source (attempt_id, source_id) SELECT max(id), min(id) FROM stage_attempt"
+        )
+        cost = await cost_of_run(connection, child.run_id)
+        sums = await cost_of_run(connection, parent.run_id)
+
+    assert (cost.total.attempts, cost.forks.stages, cost.forks.seconds) == (0, 1, 7.0)
+    assert (sums.total.seconds, sums.jobs) == (7.0, {})
+    assert any(line.startswith("saved by the fork: 1 stored stage") for line in cost_words(cost))
+
+
+async def test_no_money_is_summed_that_lacks_a_price_or_a_count(database: Database, store_run: StoreRun) -> None:
+    async with database.connection() as connection:
+        stored = await store_run()
+        claim = await claimed(connection, stored.job_ids[0], "extract")
+        await call(connection, claim, model="small")
+        await call(connection, claim, prompt_tokens=None)
+        cost = await cost_of_run(connection, stored.run_id, PRICES, by_job=True)
+
+    assert (cost.total.money, cost.unpriced, cost.total.calls_uncounted) == (None, ("small",), 1)
+    assert cost.models["big"].money == pytest.approx(0.001)
+    assert "without a price: small" in list(cost_words(cost))
+
+
+def test_a_price_file_is_read_or_refused_with_what_is_wrong(tmp_path: Any) -> None:
+    good, bad = tmp_path / "good.toml", tmp_path / "bad.toml"
+    good.write_text('currency = "EUR"\n[models.big]\nprompt = 2\nreply = 10\n')
+    bad.write_text('currency = "EUR"\n[models.big]\nprompt = -2\n')
+
+    assert read_prices(good) == PRICES
+    with pytest.raises(Refused, match=r"models\.big\.prompt"):
+        read_prices(bad)

@@ -1,0 +1,87 @@
+"""Runs are stored in batches, and found again by what they are."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from schemas.repeatable import Each
+from store.database import Database
+from store.runs import runs, stage_runs
+from store.runs.chain import content_hash
+from store.runs.runs import NewJob, NewRun
+from tests.store.conftest import new_run
+
+STAGES = {"few_shot": ("extract", "embed", "score"), "zero_shot": ("extract", "score")}
+
+
+def job(number: int) -> NewJob:
+    mode = ("zero_shot", "few_shot")[number % 2]
+    return NewJob(mode=mode, subject=str(number), inputs={"n": number, "words": ["é", "\n"]}, stages=STAGES[mode])
+
+
+def run_of(jobs: int) -> NewRun:
+    return replace(new_run(), jobs=Each(range(jobs), job))
+
+
+def test_the_identity_is_the_hash_of_the_whole_run() -> None:
+    run = run_of(3)
+
+    assert run.identity == content_hash(
+        {
+            "kind": run.kind,
+            "settings": run.settings_hash,
+            "jobs": [[one.mode, one.subject, one.inputs, list(one.stages)] for one in run.jobs],
+        }
+    )
+    assert replace(run, jobs=[]).identity == content_hash({"kind": run.kind, "settings": run.settings_hash, "jobs": []})
+
+
+def test_the_identity_of_jobs_that_older_versions_stored_is_theirs() -> None:
+    assert run_of(2).identity == "24ef6d4505e83628200176f552b59035e9d5f5e83cba694577f507a3e2e6a36d"
+
+
+async def test_jobs_of_several_batches_have_their_places_stages_and_inputs(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "BATCH", 4)
+    reports: list[tuple[int, int]] = []
+    async with database.connection() as connection:
+        stored = await runs.store(connection, run_of(9), report=lambda *report: reports.append(report))
+
+        rows = await connection.fetch("SELECT * FROM job WHERE run_id = $1 ORDER BY ordinal", stored.run_id)
+        found = await stage_runs.of_jobs(connection, stored.job_ids)
+
+    assert reports == [(0, 9), (4, 9), (8, 9), (9, 9)]
+    assert [row["id"] for row in rows] == stored.job_ids == sorted(stored.job_ids)
+    assert [row["ordinal"] for row in rows] == list(range(9))
+    assert [(row["mode"], row["subject"], row["inputs"]) for row in rows] == [
+        (one.mode, one.subject, one.inputs) for one in map(job, range(9))
+    ]
+    assert [[(stage.stage, str(stage.status)) for stage in found[row["id"]]] for row in rows] == [
+        [(stage, "ready" if place == 0 else "waiting") for place, stage in enumerate(STAGES[row["mode"]])]
+        for row in rows
+    ]
+
+
+async def test_jobs_that_cannot_be_made_leave_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "BATCH", 2)
+
+    class Breaking:
+        readings = 0
+
+        def __len__(self) -> int:
+            return 5
+
+        def __iter__(self) -> Iterator[NewJob]:
+            self.readings += 1
+            yield from map(job, range(4))
+            if self.readings > 1:
+                raise ValueError("gone")
+
+    async with database.connection() as connection:
+        with pytest.raises(ValueError, match="gone"):
+            await runs.store(connection, replace(new_run(), jobs=Breaking()))
+
+        assert await connection.fetchval("SELECT count(*) FROM run") == 0
+        assert await connection.fetchval("SELECT count(*) FROM job") == 0

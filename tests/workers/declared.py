@@ -1,0 +1,128 @@
+"""Which settings the code of a stage reads, found in its source: in every branch, whatever a run of it would take.
+
+A small interpreter of the bindings. It follows `work.settings` and `work.preset` through assignments, attributes, the
+properties of RunSettings and Work, and calls of functions of the bindings, to the fields that are read.
+"""
+
+import ast
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from textwrap import dedent
+from types import ModuleType
+from typing import Final, NamedTuple, get_type_hints
+
+from schemas.settings.preset import PRESET_SETTINGS, Preset
+from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings
+from workers.work import Work
+
+_EMBEDDER: Final = frozenset({"EMBEDDING_BACKEND", "MODEL_EMBEDDING_MODEL"})
+WIRED: Final = {"embedder": _EMBEDDER, "token_embedder": _EMBEDDER, "chat": frozenset({"LLM_BACKEND"})}
+"""What the methods of Wiring read of the settings that they are given."""
+
+_RUN_NAMES: Final = {
+    (group, setting.field): name
+    for name, setting in RUN_SETTINGS.items()
+    for group, kind in RUN_GROUPS.items()
+    if setting.field in kind.model_fields and name.startswith(str(kind.model_config.get("env_prefix", "")))
+}
+_PRESET_NAMES: Final = {tuple(name.split(".")): name for name in PRESET_SETTINGS}
+_GROUP_TYPES: Final = {kind: ("settings", name) for name, kind in RUN_GROUPS.items()}
+
+Path = tuple[str, ...]
+"""Where a value lies: `("work",)`, `("settings", "embedding")`, `("preset", "retrieval")`."""
+
+
+class _Function(NamedTuple):
+    module: ModuleType
+    tree: ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def settings_read(module_name: str) -> frozenset[str]:
+    """The names of the settings that `run` of a module of the bindings reads."""
+    module = import_module(module_name)
+    return frozenset(_read(_function(module, "run"), {"work": ("work",)}, set()))
+
+
+def _function(module: ModuleType, name: str) -> _Function:
+    found = getattr(module, name)
+    owner = inspect.getmodule(found)
+    assert owner is not None
+    tree = ast.parse(inspect.getsource(found)).body[0]
+    assert isinstance(tree, ast.FunctionDef | ast.AsyncFunctionDef)
+    return _Function(owner, tree)
+
+
+def _read(function: _Function, paths: dict[str, Path], seen: set[str]) -> Iterator[str]:
+    known = dict(paths)
+    for node in ast.walk(function.tree):
+        if isinstance(node, ast.Assign):
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            for target in node.targets:
+                targets = target.elts if isinstance(target, ast.Tuple) else [target]
+                for name, value in zip(targets, values, strict=False):
+                    if isinstance(name, ast.Name) and (path := _path(value, known)) is not None:
+                        known[name.id] = path
+    for node in ast.walk(function.tree):
+        if isinstance(node, ast.Attribute) and (path := _path(node, known)) is not None:
+            yield from _of_path(path)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            yield from _of_call(function.module, node, known, seen)
+
+
+def _path(node: ast.expr, known: dict[str, Path]) -> Path | None:
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if not isinstance(node, ast.Attribute) or (base := _path(node.value, known)) is None:
+        return None
+    if base == ("work",):
+        return (node.attr,) if node.attr in ("settings", "preset") else ("work", node.attr)
+    return (*base, node.attr)
+
+
+def _of_path(path: Path) -> Iterator[str]:
+    match path:
+        case ("work", attribute):
+            yield from _of_work(attribute)
+        case ("settings", group, field) if group in RUN_GROUPS:
+            yield _RUN_NAMES[group, field]
+        case ("settings", attribute) if isinstance(of := vars(RunSettings).get(attribute), property):
+            found = of.fget
+            assert found is not None
+            tree = ast.parse(dedent(inspect.getsource(found)))
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Attribute) and (inner := _path(node, {"self": ("settings",)})) is not None:
+                    yield from _of_path(inner)
+        case ("preset", group, field) if group in Preset.model_fields:
+            yield _PRESET_NAMES[group, field]
+
+
+def _of_work(attribute: str) -> Iterator[str]:
+    found = vars(Work).get(attribute)
+    function = found.fget if isinstance(found, property) else found
+    if not inspect.isfunction(function):
+        return
+    tree = ast.parse(dedent(inspect.getsource(function)))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Attribute) and node.value.attr == "_wiring":
+            yield from WIRED.get(node.attr, ())
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self":
+            yield from _of_work(node.attr) if node.attr != attribute else ()
+
+
+def _of_call(module: ModuleType, call: ast.Call, known: dict[str, Path], seen: set[str]) -> Iterator[str]:
+    assert isinstance(call.func, ast.Name)
+    found = getattr(module, call.func.id, None)
+    owner = inspect.getmodule(found)
+    if not inspect.isfunction(found) or owner is None or not owner.__name__.startswith("workers.bindings."):
+        return
+    called = _function(owner, found.__name__)
+    given = dict(zip((argument.arg for argument in called.tree.args.args), call.args, strict=False))
+    paths = {name: path for name, value in given.items() if (path := _path(value, known)) is not None}
+    for name, hint in get_type_hints(found).items():
+        if hint in _GROUP_TYPES:
+            paths.setdefault(name, _GROUP_TYPES[hint])
+    key = f"{owner.__name__}.{found.__name__} {sorted(paths.items())}"
+    if key not in seen:
+        seen.add(key)
+        yield from _read(called, paths, seen)

@@ -1,0 +1,137 @@
+"""A stage reads the settings that the list of chains declares for it, all of them and no others."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from schemas.chains import CHAINS, READ_AT_SUBMISSION, Stage, first_reader, readers_of
+from schemas.errors import Refused, UndeclaredSettingError
+from schemas.settings.base import settings_of
+from schemas.settings.declared import declared_settings
+from schemas.settings.frozen import FrozenSettings
+from schemas.settings.preset import PRESET_SETTINGS, Preset
+from schemas.settings.process import ProcessSettings
+from schemas.settings.resolve import resolve
+from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings
+from store.database import Database
+from tests.workers.declared import WIRED, settings_read
+from tests.workers.test_settings_matrix import STAGES, Bench, Combination, bench
+from workers.functions import FOLDERS
+from workers.wiring import Wiring
+
+EVERY_STAGE = [(*chain, stage) for chain, stages in CHAINS.items() for stage in stages]
+DECLARED = [(kind, mode, stage.name, name) for kind, mode, stage in EVERY_STAGE for name in sorted(stage.reads)]
+
+THROUGH_INPUTS = {("query", "expand"): {"expansion.enabled"}}
+"""Settings that a submission reads for a stage, and stores in the inputs of its jobs."""
+
+FEW_SHOT = ("participant", "few_shot")
+
+__all__ = ["bench"]
+
+
+@pytest.mark.parametrize(("kind", "mode", "stage"), EVERY_STAGE)
+def test_a_stage_declares_what_its_code_reads(kind: str, mode: str, stage: Stage) -> None:
+    read = settings_read(f"workers.bindings.{FOLDERS[kind, mode]}.{stage.name}")
+
+    assert read | THROUGH_INPUTS.get((kind, stage.name), set()) == stage.reads
+
+
+@pytest.mark.parametrize(("kind", "mode", "stage", "name"), DECLARED)
+def test_a_declaration_that_is_removed_makes_the_read_fail(
+    kind: str, mode: str, stage: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frozen = FrozenSettings(RunSettings(), Preset())
+    assert read(declared_settings(frozen, kind, mode, stage), name) == read(frozen, name)
+
+    without(monkeypatch, kind, mode, stage, name)
+
+    with pytest.raises(UndeclaredSettingError, match=name):
+        read(declared_settings(frozen, kind, mode, stage), name)
+
+
+def without(monkeypatch: pytest.MonkeyPatch, kind: str, mode: str, stage: str, name: str) -> None:
+    """Remove a declaration until the end of the test."""
+    chain = tuple(of._replace(reads=of.reads - {name}) if of.name == stage else of for of in CHAINS[kind, mode])
+    monkeypatch.setitem(CHAINS, (kind, mode), chain)
+
+
+def read(settings: FrozenSettings, name: str) -> Any:
+    """A setting by its name, as code reads it."""
+    if name in PRESET_SETTINGS:
+        group, _, field = name.partition(".")
+        return getattr(getattr(settings.preset, group), field)
+    (found,) = (
+        getattr(getattr(settings.run, group), setting.field)
+        for group, kind in RUN_GROUPS.items()
+        for setting in settings_of(kind)
+        if setting.name == name
+    )
+    return found
+
+
+CHOSEN = Combination(
+    "every chunk has tags and scores", True, "participant", True, 0.5, budget=100, top_k=2, reranker="cross_encoder"
+)
+
+
+@pytest.mark.parametrize(
+    ("stage", "name"),
+    [
+        ("extract", "QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_MODE"),
+        ("embed", "EMBEDDING_MIN_EVIDENCE_CHARS"),
+        ("retrieve", "RAGQ_RETRIEVE_CANDIDATES"),
+        ("rerank", "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM"),
+        ("rerank", "RAGQ_RERANKER_BATCH_SIZE"),
+        ("validate", "MODEL_JUDGE_MODEL"),
+        ("assemble", "RAGQ_PROMPT_FORMAT"),
+    ],
+)
+async def test_a_worker_fails_a_stage_that_reads_what_it_does_not_declare(
+    bench: Bench, stage: str, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = await bench.plan(resolve(profile="paper", options=CHOSEN.options, environment={}))
+    for earlier in STAGES[: STAGES.index(stage)]:
+        await bench.runner.run(earlier, job_id, is_redelivered=False)
+    without(monkeypatch, *FEW_SHOT, stage, name)
+
+    with pytest.raises(UndeclaredSettingError) as failure:
+        await bench.runner.run(stage, job_id, is_redelivered=False)
+
+    assert (failure.value.stage, failure.value.setting) == (stage, name)
+
+
+@pytest.mark.parametrize(
+    ("method", "missing"), [(method, name) for method in WIRED for name in ("", *sorted(WIRED[method]))]
+)
+def test_the_wiring_reads_what_the_interpreter_takes_it_to_read(
+    method: str, missing: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wiring = Wiring(
+        ProcessSettings(), database, ollama_url="http://127.0.0.1:1", is_crowded=lambda: False, is_awaited=lambda: False
+    )
+    stage = CHAINS[FEW_SHOT][0]._replace(reads=WIRED[method] - {missing})
+    monkeypatch.setitem(CHAINS, FEW_SHOT, (stage,))
+    settings = resolve(profile="paper", options={"EMBEDDING_BACKEND": "ollama"}, environment={}).run
+    declared = declared_settings(FrozenSettings(settings, None), *FEW_SHOT, stage.name)
+
+    with pytest.raises(UndeclaredSettingError, match=missing) if missing else suppress(Refused):
+        getattr(wiring, method)(declared.run)
+
+
+@pytest.mark.parametrize("name", sorted({name for *_, name in DECLARED}.union(*READ_AT_SUBMISSION.values())))
+def test_every_declared_name_is_that_of_a_setting(name: str) -> None:
+    assert name in RUN_SETTINGS or name in PRESET_SETTINGS
+
+
+def test_a_chain_that_is_not_listed_sees_every_setting() -> None:
+    frozen = FrozenSettings(RunSettings(), None)
+
+    assert declared_settings(frozen, "benchmark", "noop", "embed") is frozen
+
+
+def test_readers_are_in_the_order_of_the_chain() -> None:
+    assert readers_of(*FEW_SHOT, "MODEL_QUANTITATIVE_MODEL") == ["extract", "score"]
+    assert first_reader("query", "answer", "validation.allow_empty") == "rerank"
+    assert readers_of(*FEW_SHOT, "PSQ_CONTEXT_WEIGHT") == []

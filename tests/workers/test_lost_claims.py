@@ -1,0 +1,140 @@
+"""A crash of Postgres takes claims back that it did not write yet: what was computed for them is not stored."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+import pytest
+
+from schemas.settings.process import ProcessSettings
+from schemas.statuses import StageStatus
+from schemas.values.base import Value
+from schemas.values.failures import AttemptError
+from stack.postgres import PostgresServer
+from store import migrate
+from store.database import Database
+from store.runs import attempts, stages
+from store.runs.runs import StoredRun
+from store.runs.stages import Claim, Committed
+from tests import run_folder
+from tests.conftest import administer
+from workers.leases import Leases
+from workers.runner import Outcome, StageRunner
+from workers.wiring import Wiring
+from workers.work import Result, Work
+
+StoreRun = Callable[..., Awaitable[StoredRun]]
+
+FAILURE = AttemptError("builtins.RuntimeError", "it broke", "unknown", {})
+
+
+class Nothing(Value):
+    """An output."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    """A Postgres that writes a commit which does not wait for the disk only seconds later, or with the next other."""
+    with PostgresServer(run_folder.new_folder()) as postgres:
+        migrate.upgrade(postgres.url)
+        administer(postgres, "ALTER SYSTEM SET wal_writer_delay = '10s'")
+        crash(postgres)
+        yield postgres
+
+
+@pytest.fixture
+async def database(server: PostgresServer) -> AsyncIterator[Database]:
+    """The database of that server."""
+    connected = Database(server.url, pool_size=4)
+    yield connected
+    await connected.close()
+
+
+def crash(server: PostgresServer) -> None:
+    server.kill()
+    server.start()
+
+
+async def claim(database: Database, job_id: int, stage: str = "embed", lease_s: float = 60) -> Claim:
+    taken = await database.with_retry(lambda connection: stages.claim(connection, job_id, stage, "worker", lease_s))
+    assert taken is not None
+    return taken
+
+
+async def test_a_lost_claim_changes_nothing_although_another_has_its_fence(
+    database: Database, server: PostgresServer, store_run: StoreRun
+) -> None:
+    job_id = (await store_run(stages=("embed", "assemble"))).job_ids[0]
+    lost = await claim(database, job_id)
+
+    crash(server)
+    held = await claim(database, job_id, lease_s=30)
+    assert (held.fence, held.attempt, held.attempt_id) == (lost.fence, lost.attempt, lost.attempt_id)
+
+    async with database.connection() as connection:
+        lease = await connection.fetchval(
+            "SELECT lease_until FROM stage_run WHERE job_id = $1 AND stage = 'embed'", job_id
+        )
+        assert await stages.commit(connection, lost, inputs={}, output={"by": "lost"}) is None
+        assert await stages.fail(connection, lost, FAILURE, inputs={}) is False
+        assert await stages.give_back(connection, lost) is False
+        await stages.renew(connection, "worker", [lost], 600)
+        assert lease == await connection.fetchval(
+            "SELECT lease_until FROM stage_run WHERE job_id = $1 AND stage = 'embed'", job_id
+        )
+        assert await stages.commit(connection, held, inputs={}, output={"by": "held"}) == Committed("assemble")
+        assert await stages.commit(connection, lost, inputs={}, output={"by": "lost"}) is None
+        assert await stages.commit(connection, held, inputs={}, output={"by": "held"}) == Committed("assemble")
+        output = await attempts.output(connection, job_id, "embed")
+    assert output is not None
+    assert output.value == {"by": "held"}
+
+
+async def test_the_claim_of_a_stage_that_asks_a_language_model_outlives_a_crash(
+    database: Database, server: PostgresServer, store_run: StoreRun
+) -> None:
+    job_id = (await store_run(stages=("validate",))).job_ids[0]
+    held = await claim(database, job_id, "validate")
+
+    crash(server)
+
+    committed = await database.with_retry(
+        lambda connection: stages.commit(connection, held, inputs={}, output={"by": "held"})
+    )
+    assert committed == Committed(None)
+
+
+async def test_a_stage_whose_claim_was_lost_is_done_again(
+    database: Database, server: PostgresServer, store_run: StoreRun
+) -> None:
+    job_id = (await store_run(stages=("embed", "assemble"))).job_ids[0]
+    tries: list[int] = []
+
+    async def stage(work: Work) -> Result[Nothing]:
+        tries.append(work.claim.token)
+        if len(tries) == 1:
+            await asyncio.to_thread(crash, server)
+        return Result(Nothing())
+
+    leases = Leases(server.url, "worker", lease_s=120, heartbeat_s=50)
+    wiring = Wiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
+    runner = StageRunner(
+        database,
+        leases,
+        wiring,
+        {("participant", "few_shot", "embed"): stage},
+        worker_id="worker",
+        lease_s=120,
+        grace_s=5,
+        max_interruptions=3,
+    )
+    outcomes = [await runner.run("embed", job_id, is_redelivered=False) for _ in range(3)]
+    leases.stop()
+
+    assert outcomes == [Outcome.NOTHING_TO_DO, Outcome.STORED, Outcome.NOTHING_TO_DO]
+    assert len(set(tries)) == 2
+    async with database.connection() as connection:
+        found = await stages.look(connection, job_id, "embed")
+        history = await attempts.history(connection, job_id)
+    assert found is not None
+    assert (found.status, found.fence) == (StageStatus.DONE, 1)
+    assert [(attempt.number, attempt.outcome) for attempt in history] == [(1, "succeeded")]

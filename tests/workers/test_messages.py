@@ -1,0 +1,103 @@
+"""Messages are built from rows, and carry ids."""
+
+import base64
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+import redis
+
+from services.broker import is_broker_available
+from stack.ports import free_port
+from stack.valkey import ValkeyServer
+from store.database import Database
+from store.runs import pending_chains, stages
+from store.runs.runs import StoredRun
+from workers.app import KEY_PREFIX, make_app
+from workers.broker import list_of
+from workers.messages import send
+from workers.priorities import FIRST, NORMAL
+
+StoreRun = Callable[..., Awaitable[StoredRun]]
+
+
+@pytest.fixture(autouse=True)
+def _empty(valkey: ValkeyServer) -> None:
+    """Empty the queues of messages from other tests."""
+    with redis.Redis.from_url(valkey.url) as client:
+        client.flushdb()
+
+
+def messages(valkey: ValkeyServer, queue: str, priority: int = NORMAL) -> list[dict[str, Any]]:
+    """The messages that wait in a queue, first one first."""
+    with redis.Redis.from_url(valkey.url) as client:
+        held = client.lrange(f"{KEY_PREFIX}{list_of(queue, priority)}", 0, -1)
+    found = [json.loads(message) for message in reversed(held)]
+    return [message | {"body": json.loads(base64.b64decode(message["body"]))} for message in found]
+
+
+async def chains(database: Database, stored: StoredRun) -> list[pending_chains.PendingChain]:
+    async with database.connection() as connection:
+        return await pending_chains.pending_chains(connection, stored.job_ids)
+
+
+async def test_a_message_names_its_run_job_and_subject_and_nothing_else(
+    database: Database, store_run: StoreRun, valkey: ValkeyServer
+) -> None:
+    stored = await store_run("316")
+    (job_id,) = stored.job_ids
+
+    assert send(make_app(valkey.url), await chains(database, stored)) == 1
+
+    (message,) = messages(valkey, "extract")
+    arguments, named, embedded = message["body"]
+    assert (arguments, named) == ([], {"run": stored.run_id, "job": job_id, "subject": "316"})
+    assert (message["headers"]["id"], message["headers"]["root_id"]) == (f"j{job_id}:extract:1", f"r{stored.run_id}")
+    assert [stage["options"]["task_id"] for stage in reversed(embedded["chain"])] == [
+        f"j{job_id}:embed:1",
+        f"j{job_id}:assemble:1",
+    ]
+    assert [stage["kwargs"] for stage in embedded["chain"]] == [named, named]
+
+
+async def test_every_stage_of_a_chain_has_the_priority_of_its_job(
+    database: Database, store_run: StoreRun, valkey: ValkeyServer
+) -> None:
+    stored = await store_run("316", "319")
+
+    send(make_app(valkey.url), await chains(database, stored), {stored.job_ids[1]: FIRST})
+
+    assert [message["body"][1]["subject"] for message in messages(valkey, "extract")] == ["316"]
+    (message,) = messages(valkey, "extract", FIRST)
+    assert [stage["options"]["priority"] for stage in message["body"][2]["chain"]] == [FIRST, FIRST]
+
+
+async def test_a_chain_starts_at_the_first_stage_that_is_not_done(
+    database: Database, store_run: StoreRun, valkey: ValkeyServer
+) -> None:
+    stored = await store_run()
+    async with database.connection() as connection:
+        claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
+        assert claim is not None
+        await stages.commit(connection, claim, inputs={}, output={})
+
+    send(make_app(valkey.url), await chains(database, stored))
+
+    (message,) = messages(valkey, "embed")
+    assert message["headers"]["id"] == f"j{stored.job_ids[0]}:embed:1"
+    assert [stage["task"] for stage in message["body"][2]["chain"]] == ["ragq.assemble"]
+
+
+async def test_nothing_is_sent_to_an_unavailable_broker(database: Database, store_run: StoreRun) -> None:
+    stored = await store_run("316", "319")
+    nowhere = make_app(f"redis://127.0.0.1:{free_port()}/0")
+
+    assert send(nowhere, await chains(database, stored)) == 0
+
+
+async def test_the_broker_is_available_when_it_accepts_a_connection(valkey: ValkeyServer) -> None:
+    nowhere = make_app(f"redis://127.0.0.1:{free_port()}/0")
+
+    assert await is_broker_available(make_app(valkey.url), timeout_s=5)
+    assert not await is_broker_available(nowhere, timeout_s=5)

@@ -1,0 +1,160 @@
+"""Who is next: fair turns, the oldest first, no more than there is room for, and nobody is left out."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.statuses import Priority
+from workers.priorities import BACKGROUND, FIRST, NORMAL, PRIORITIES
+from workers.turns import MOST_AHEAD, DueJob, Turns, WaitingFlow
+
+STAGES = ("extract", "embed", "validate")
+CHAINS = (STAGES, ("embed", "validate"), ("extract", "validate"), ("validate",))
+
+flows = st.lists(
+    st.builds(
+        lambda priority, is_background, chains: (priority, is_background, chains),
+        st.sampled_from(Priority),
+        st.booleans(),
+        st.lists(st.sampled_from(CHAINS), max_size=6),
+    ),
+    max_size=6,
+)
+rooms = st.fixed_dictionaries({(stage, priority): st.integers(-2, 8) for stage in STAGES for priority in PRIORITIES})
+
+
+def waiting_of(drawn: list[tuple[Priority, bool, list[tuple[str, ...]]]]) -> dict[int, WaitingFlow]:
+    """Flows of jobs that are numbered through, so that a lower number is older."""
+    return {
+        place: WaitingFlow(
+            priority, is_background, [DueJob(100 * place + at, chain) for at, chain in enumerate(chains)]
+        )
+        for place, (priority, is_background, chains) in enumerate(drawn)
+    }
+
+
+def endless(priority: Priority, start: int, taken: int, count: int = 64) -> WaitingFlow:
+    """The oldest jobs of a flow that never ends, of which some were taken."""
+    return WaitingFlow(priority, False, [DueJob(start + taken + at, STAGES) for at in range(count)])
+
+
+def open_room(count: int) -> dict[tuple[str, int], int]:
+    return {(stage, priority): count for stage in STAGES for priority in PRIORITIES}
+
+
+@given(flows, rooms)
+def test_no_queue_gets_more_than_it_has_room_for_and_nothing_stays_behind(
+    drawn: list[tuple[Priority, bool, list[tuple[str, ...]]]], room: dict[tuple[str, int], int]
+) -> None:
+    waiting = waiting_of(drawn)
+    stages = {job.job_id: job.stages for flow in waiting.values() for job in flow.jobs}
+
+    chosen = Turns[int]().choose(waiting, room)
+
+    assert len({job.job_id for job in chosen}) == len(chosen)
+    left = Counter(room)
+    for one in chosen:
+        for stage in stages[one.job_id]:
+            left[stage, one.priority] -= 1
+            assert left[stage, one.priority] >= 0
+    sent = {job.job_id for job in chosen}
+    for flow in waiting.values():
+        usual = BACKGROUND if flow.is_background else FIRST if flow.priority is Priority.INTERACTIVE else NORMAL
+        for job in flow.jobs:
+            assert job.job_id in sent or min(left[stage, usual] for stage in job.stages) <= 0
+
+
+@given(flows, rooms)
+def test_of_the_jobs_of_a_flow_with_the_same_stages_the_oldest_come_first(
+    drawn: list[tuple[Priority, bool, list[tuple[str, ...]]]], room: dict[tuple[str, int], int]
+) -> None:
+    waiting = waiting_of(drawn)
+    place = {job.job_id: at for at, job in enumerate(Turns[int]().choose(waiting, room))}
+    for flow in waiting.values():
+        for chain in CHAINS:
+            places = [place.get(job.job_id, len(place)) for job in flow.jobs if job.stages == chain]
+            assert places == sorted(places)
+
+
+def shares(priorities: Mapping[str, Priority], *, sizes: list[int]) -> Counter[str]:
+    """What each of several endless flows gets while there is room for so many jobs at a time."""
+    turns: Turns[str] = Turns()
+    taken: Counter[str] = Counter()
+    for size in sizes:
+        starts = {name: 1_000_000 * place for place, name in enumerate(priorities)}
+        waiting = {name: endless(priority, starts[name], taken[name]) for name, priority in priorities.items()}
+        for job in turns.choose(waiting, open_room(size) | {("extract", FIRST): 0}, is_held=True):
+            taken[list(priorities)[job.job_id // 1_000_000]] += 1
+    return taken
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=30))
+def test_two_runs_side_by_side_get_equal_shares(sizes: list[int]) -> None:
+    taken = shares({"first": Priority.NORMAL, "second": Priority.NORMAL}, sizes=sizes)
+
+    assert abs(taken["first"] - taken["second"]) <= 1
+    assert sum(taken.values()) == sum(sizes)
+
+
+@given(st.lists(st.integers(1, 40), min_size=20, max_size=40))
+def test_shares_are_by_weight(sizes: list[int]) -> None:
+    taken = shares({"normal": Priority.NORMAL, "bulk": Priority.BULK}, sizes=sizes)
+
+    assert abs(taken["normal"] - 4 * taken["bulk"]) <= 5
+
+
+@given(st.lists(st.sampled_from(Priority), min_size=1, max_size=8), st.integers(1, 12))
+def test_a_bulk_run_gets_a_share_whatever_else_waits(others: list[Priority], size: int) -> None:
+    turns: Turns[int] = Turns()
+    taken: Counter[int] = Counter()
+    priorities = [Priority.BULK, *others]
+    rounds = 0
+    while not taken[0]:
+        waiting = {
+            place: endless(priority, 1_000_000 * place, taken[place]) for place, priority in enumerate(priorities)
+        }
+        for job in turns.choose(waiting, open_room(size), is_held=True):
+            taken[job.job_id // 1_000_000] += 1
+        rounds += 1
+        # Everybody else has at most 16 turns for each of it, and interactive work is at most MOST_AHEAD jobs ahead.
+        assert sum(taken.values()) <= 16 * len(others) + MOST_AHEAD + 2 * size * len(PRIORITIES)
+
+
+def test_interactive_work_goes_ahead_of_everything_and_not_for_ever() -> None:
+    turns: Turns[str] = Turns()
+    room = open_room(1000)
+    questions = WaitingFlow(Priority.INTERACTIVE, False, [DueJob(at, STAGES) for at in range(MOST_AHEAD + 5)])
+    batch = WaitingFlow(Priority.NORMAL, False, [])
+
+    sent = turns.choose({"questions": questions, "batch": batch}, room, is_held=True)
+
+    assert [job.priority for job in sent] == [FIRST] * MOST_AHEAD + [NORMAL] * 5
+    # Each job of the others lets more of them pass, and so does a moment without others.
+    one = WaitingFlow(Priority.NORMAL, False, [DueJob(500, STAGES)])
+    turns.choose({"batch": one}, room, is_held=True)
+    again = turns.choose({"questions": questions}, room, is_held=True)
+    assert 0 < [job.priority for job in again].count(FIRST) < MOST_AHEAD
+    alone = turns.choose({"questions": questions}, room)
+    assert {job.priority for job in alone} == {FIRST}
+
+
+def test_a_run_that_waits_for_a_full_stage_holds_up_no_other() -> None:
+    turns: Turns[str] = Turns()
+    room = open_room(10) | {("validate", NORMAL): 0}
+    slow = WaitingFlow(Priority.NORMAL, False, [DueJob(at, STAGES) for at in range(5)])
+    quick = WaitingFlow(Priority.NORMAL, False, [DueJob(100 + at, ("embed",)) for at in range(5)])
+
+    assert [job.job_id for job in turns.choose({"slow": slow, "quick": quick}, room)] == [100, 101, 102, 103, 104]
+
+
+def test_a_new_run_starts_with_the_others_and_not_before_them() -> None:
+    turns: Turns[str] = Turns()
+    turns.choose({"old": endless(Priority.NORMAL, 0, 0)}, open_room(40))
+
+    sent = turns.choose(
+        {"old": endless(Priority.NORMAL, 0, 40), "new": endless(Priority.NORMAL, 1000, 0)}, open_room(10)
+    )
+
+    assert abs(2 * sum(job.job_id >= 1000 for job in sent) - 10) <= 2

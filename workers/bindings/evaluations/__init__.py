@@ -1,0 +1,1 @@
+"""Bindings of the stages that evaluate answers."""

@@ -1,0 +1,38 @@
+"""Stage `split` of an evaluation: the answer with its sources, read as it was submitted."""
+
+from schemas.errors import InputChangedError
+from schemas.values.evaluations import SplitAnswer
+from schemas.values.queries import Source
+from stages.evaluations.split import split_answer
+from stages.queries.prompt_sources import source_texts
+from store.questions import answer_prompts, evaluations
+from store.runs.chain import content_hash
+from workers.work import Result, Work
+
+
+async def run(work: Work) -> Result[SplitAnswer]:
+    """From the stored answer and its prompt. Raises InputChangedError when one of them is gone or another one."""
+    result_id: int = work.claim.inputs["result_id"]
+    found = await work.database.with_retry(lambda connection: evaluations.answer(connection, result_id))
+    if found is None or content_hash(found.text) != work.claim.inputs["answer_hash"]:
+        raise InputChangedError(
+            f"The answer of job j{work.claim.job_id} is not stored any more as it was; `ragq evaluate` evaluates the "
+            "answers that there are."
+        )
+    sources = [Source.model_validate(source) for source in found.sources]
+    prompt = await work.database.with_retry(
+        lambda connection: answer_prompts.prompt(connection, found.job_id, found.prompt_hash)
+    )
+    texts = {} if prompt is None else source_texts(prompt, sources)
+    if len(texts) < len(sources):
+        raise InputChangedError(f"The prompt of the answer of job j{work.claim.job_id} is not stored any more.")
+    work.read["answer"], work.read["prompt"] = work.claim.inputs["answer_hash"], found.prompt_hash
+    return Result(
+        split_answer(
+            found.question,
+            found.text,
+            labels=list(texts),
+            passages={label: f"{text.path}\n\n{text.text}" for label, text in texts.items()},
+            reference=found.reference_answer,
+        )
+    )

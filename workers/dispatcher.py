@@ -1,0 +1,260 @@
+"""Sends the jobs of the backlog, and sweeps: one process of a cluster at a time does both, every worker may.
+
+The backlog is in Postgres. The broker holds a window: a few messages for each stage that live workers can run. The
+dispatcher fills it in fair turns, when jobs are added or made ready (a notification) and as messages are taken. All
+its statements go through the session that holds the lock of the election, and nothing is sent but what that session
+has just marked as sent: a process that lost the lock sends nothing.
+"""
+
+import asyncio
+import random
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import structlog
+from celery import Celery
+
+from schemas.chains import INDEXING
+from schemas.statuses import Priority
+from store.database import DATABASE_ERRORS, Connection, Database
+from store.runs import backlog, workers
+from store.runs.backlog import CHANNEL, Flow, FlowKind
+from store.runs.pending_chains import PendingChain, pending_chains
+from workers.depths import Depths, QueueDepths
+from workers.election import LOOK_SECONDS, Election
+from workers.messages import BROKER_ERRORS, send
+from workers.priorities import BACKGROUND, FIRST, NORMAL
+from workers.reaper import Reaper
+from workers.turns import DueJob, Turns, WaitingFlow
+from workers.windows import room, windows
+from workers.yielding import AWAITED_SECONDS, Yielding
+
+log = structlog.get_logger(__name__)
+
+#: Between two looks at the broker, as long as the last one found something to send, and at most.
+_SOONEST_S: Final = 0.02
+_LATEST_S: Final = 0.25
+#: With an empty backlog. The session of the lock is ended when it is silent for a second more.
+_IDLE_S: Final = 0.4
+#: Between two readings of the backlog's flows because of notifications.
+_NOTICED_S: Final = 0.05
+#: How long another worker has for taking over when this one cannot reach the broker.
+_STANDS_BACK_S: Final = 3 * LOOK_SECONDS
+#: Jobs that are read ahead, of all flows together and of one, and flows that are read in one statement.
+_READ_AHEAD: Final = 256
+_OF_A_FLOW: Final = (4, 128)
+_FLOWS_AT_ONCE: Final = 64
+
+
+class BrokerLostError(Exception):
+    """The broker cannot be reached from here; a worker that can reach it shall dispatch."""
+
+
+@dataclass
+class _Queued:
+    """What was read of a flow."""
+
+    of: FlowKind
+    chains: dict[int, PendingChain] = field(default_factory=dict)
+    """By job, the oldest first."""
+    last: int = 0
+    """The newest job that was read."""
+    is_read: bool = False
+    """There is no more to read."""
+
+
+class Dispatcher:
+    """Dispatches whenever this process is elected."""
+
+    def __init__(self, app: Celery, database: Database, reaper: Reaper, *, cluster: str, every_s: float) -> None:
+        self._app = app
+        self._database = database
+        self._reaper = reaper
+        self._cluster = cluster
+        self._every_s = every_s
+        self._election = Election(database, cluster)
+        self._depths = QueueDepths(app)
+        self._woken = asyncio.Event()
+        self._forget()
+
+    async def run(self) -> None:
+        """Stand for election, and dispatch while elected, until cancelled."""
+        while True:
+            wait_s = LOOK_SECONDS * random.uniform(0.7, 1.0)
+            try:
+                async with self._election.won() as connection:
+                    if connection is not None:
+                        await self._lead(connection)
+            except BrokerLostError:
+                log.warning("broker_not_reached", remedy="another worker may dispatch")
+                wait_s = _STANDS_BACK_S
+            except DATABASE_ERRORS as error:
+                log.warning("dispatch_interrupted", error_type=type(error).__name__)
+            await asyncio.sleep(wait_s)
+
+    def close(self) -> None:
+        """Close the connection to the broker."""
+        self._depths.close()
+
+    async def _lead(self, connection: Connection) -> None:
+        log.info("dispatcher_elected")
+        self._forget()
+        await connection.add_listener(CHANNEL, self._hear)
+        swept_at = noticed_at = -self._every_s
+        wait_s = _SOONEST_S
+        while True:
+            is_noticed = self._woken.is_set()
+            self._woken.clear()
+            is_sweep = time.monotonic() >= swept_at + self._every_s
+            if is_sweep:
+                swept_at = time.monotonic()
+                await self._reaper.release(connection)
+            depths = await self._look()
+            if is_sweep:
+                await self._reaper.take_back(connection, depths)
+                self._windows = windows(await workers.capacities(connection, self._cluster))
+            if is_sweep or is_noticed:
+                noticed_at = time.monotonic()
+                self._take_in(await backlog.flows(connection))
+                self._set_aside.clear()
+                for stage, of, jobs in await backlog.set_aside(connection):
+                    self._set_aside[stage, _usual_priority(of)] += jobs
+            sent = await self._fill(connection, depths)
+            wait_s = _SOONEST_S if sent else min(2 * wait_s, _LATEST_S if self._queued else _IDLE_S)
+            if not (sent or is_sweep or is_noticed):
+                await connection.execute("SELECT 1")
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(wait_s, max(0.0, swept_at + self._every_s - time.monotonic()))):
+                    await self._woken.wait()
+            if self._woken.is_set():
+                await asyncio.sleep(max(0.0, noticed_at + _NOTICED_S - time.monotonic()))
+
+    async def _look(self) -> Depths:
+        try:
+            return await asyncio.to_thread(self._depths.read, tuple(self._windows))
+        except BROKER_ERRORS as error:
+            raise BrokerLostError from error
+
+    def _forget(self) -> None:
+        self._queued: dict[Flow, _Queued] = {}
+        self._turns: Turns[Flow] = Turns()
+        self._windows = windows([])
+        self._set_aside: Counter[tuple[str, int]] = Counter()
+        self._awaited: dict[int, float] = {}
+        self._yielding = Yielding()
+        self._woken.set()
+
+    def _hear(self, _connection: Any, _pid: int, _channel: str, payload: str) -> None:
+        """Jobs were added, or those of a run became due: what was read of it may be out of date."""
+        if payload:
+            for flow in [flow for flow in self._queued if flow.run_id == int(payload)]:
+                del self._queued[flow]
+        self._woken.set()
+
+    def _take_in(self, flows: dict[Flow, FlowKind]) -> None:
+        kept = {flow: queued for flow, queued in self._queued.items() if flow in flows}
+        self._queued = {}
+        for flow, of in flows.items():
+            queued = kept.get(flow)
+            if queued is None or (queued.is_read and not queued.chains):
+                queued = _Queued(of)
+            queued.of = of
+            self._queued[flow] = queued
+
+    async def _fill(self, connection: Connection, depths: Depths) -> int:
+        """Send what there is room for. How many jobs."""
+        is_awaited = await self._is_awaited(connection)
+        left = room(
+            self._windows,
+            depths,
+            set_aside=self._set_aside,
+            others=self._yielding.allowance(time.monotonic(), is_awaited=is_awaited),
+        )
+        if not self._queued or max(left.values()) <= 0:
+            return 0
+        await self._read_ahead(connection)
+        chosen = self._turns.choose(
+            {
+                flow: WaitingFlow(
+                    queued.of.priority,
+                    queued.of.kind in INDEXING,
+                    [DueJob(job_id, chain.stage_names) for job_id, chain in queued.chains.items()],
+                )
+                for flow, queued in self._queued.items()
+            },
+            left,
+            is_held=_others_wait(depths),
+        )
+        if not chosen:
+            return 0
+        # What cannot be marked has changed, or is changing now, and is read again when it is notified.
+        chains = {
+            job_id: queued.chains.pop(job_id)
+            for queued in self._queued.values()
+            for job_id in queued.chains.keys() & {job.job_id for job in chosen}
+        }
+        marked = await backlog.mark_sent(connection, {job.job_id: None for job in chosen})
+        due = [chains[job.job_id] for job in chosen if job.job_id in marked]
+        sent = await asyncio.to_thread(send, self._app, due, {job.job_id: job.priority for job in chosen})
+        if sent < len(due):
+            await backlog.mark_not_sent(connection, [chain.job_id for chain in due[sent:]])
+            raise BrokerLostError
+        self._awaited |= {job.job_id: time.monotonic() for job in chosen if job.priority == FIRST}
+        self._yielding.sent(sum(job.priority != FIRST for job in chosen), is_awaited=is_awaited)
+        return sent
+
+    async def _is_awaited(self, connection: Connection) -> bool:
+        """Whether interactive jobs that were sent lately are unfinished."""
+        if self._awaited:
+            since = time.monotonic() - AWAITED_SECONDS
+            lately = [job_id for job_id, sent_s in self._awaited.items() if sent_s > since]
+            unfinished = await backlog.unfinished(connection, lately)
+            self._awaited = {job_id: self._awaited[job_id] for job_id in unfinished}
+        return bool(self._awaited)
+
+    async def _read_ahead(self, connection: Connection) -> None:
+        """Read more of the flows of which little is left. Jobs that wait for a time or a worker leave the backlog."""
+        wanted = min(max(_OF_A_FLOW[0], _READ_AHEAD // len(self._queued)), _OF_A_FLOW[1])
+        lacking = {
+            flow: queued
+            for flow, queued in self._queued.items()
+            if not queued.is_read and len(queued.chains) <= wanted // 2
+        }
+        chosen = sorted(lacking, key=lambda flow: -lacking[flow].of.priority.weight)[:_FLOWS_AT_ONCE]
+        if not chosen:
+            return
+        found = await backlog.oldest(
+            connection, {flow: lacking[flow].last for flow in chosen}, dict.fromkeys(chosen, wanted)
+        )
+        job_ids = [job_id for read in found.values() for job_id in read]
+        chains = {chain.job_id: chain for chain in await pending_chains(connection, job_ids)}
+        aside: dict[int, datetime | None] = {}
+        for flow in chosen:
+            queued, read = lacking[flow], found.get(flow, [])
+            queued.is_read = len(read) < wanted
+            for job_id in read:
+                queued.last = job_id
+                chain = chains.get(job_id)
+                if chain is None or not chain.is_ready:
+                    aside[job_id] = None
+                elif chain.not_before is not None:
+                    aside[job_id] = chain.not_before
+                else:
+                    queued.chains[job_id] = chain
+        if aside:
+            await backlog.mark_sent(connection, aside)
+
+
+def _usual_priority(of: FlowKind) -> int:
+    """That of the messages of a flow, unless it is ahead of others already."""
+    if of.kind in INDEXING:
+        return BACKGROUND
+    return FIRST if of.priority is Priority.INTERACTIVE else NORMAL
+
+
+def _others_wait(depths: Depths) -> bool:
+    return any(count for (_, priority), count in depths.waiting.items() if priority == NORMAL)

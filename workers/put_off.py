@@ -1,0 +1,53 @@
+"""Why a stage is given back before it is done, and how: it waits for its server, or its run may pay for no more."""
+
+import structlog
+
+from schemas.values.run_limits import RunLimitState
+from store.database import Connection, Database
+from store.runs import put_off
+from store.runs.llm_permits import WaitReason
+from store.runs.stages import Claim
+
+log = structlog.get_logger(__name__)
+
+
+class PutOff(Exception):
+    """A stage cannot continue now; nothing is wrong with it."""
+
+
+class ServerBusy(PutOff):
+    """A server of language models takes no call of the stage for some time."""
+
+    def __init__(self, server: str, reason: WaitReason, wait_s: float, refusals: int) -> None:
+        self.server = server
+        self.reason = reason
+        self.wait_s = wait_s
+        self.refusals = refusals
+        super().__init__(f"{server} takes no call for {wait_s:.1f} s ({reason})")
+
+
+class BudgetSpent(PutOff):
+    """A run has used its calls or tokens, and the stage needs another call."""
+
+    def __init__(self, run_id: int, limits: RunLimitState) -> None:
+        spent, option, most = f"{limits.llm_calls} language model calls", "--max-llm-calls", limits.max_llm_calls
+        if limits.max_tokens is not None and limits.tokens >= limits.max_tokens:
+            spent, option, most = f"{limits.tokens} tokens", "--max-tokens", limits.max_tokens
+        super().__init__(
+            f"r{run_id} has used {spent}, and its limit is {most}. "
+            f"`ragq resume r{run_id} {option} {2 * (most or 1)}` continues it with a higher one."
+        )
+
+
+async def give_back(database: Database, claim: Claim, why: PutOff) -> None:
+    """Make a stage that is held due again after its time, or pause its job."""
+
+    async def store(connection: Connection) -> bool:
+        if isinstance(why, ServerBusy):
+            return await put_off.wait(
+                connection, claim, server=why.server, reason=why.reason, wait_s=why.wait_s, refusals=why.refusals
+            )
+        return await put_off.pause(connection, claim, str(why))
+
+    if await database.with_retry(store):
+        log.info("stage_put_off", run_id=claim.run_id, job_id=claim.job_id, stage=claim.stage, reason=str(why))

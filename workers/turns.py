@@ -1,0 +1,131 @@
+"""Who is next: which jobs of the backlog are sent, when the broker has room for a few and many wait. Pure.
+
+Flows take turns by weight, and within a flow the oldest job comes first. Flows compete where they start: those whose
+next stage is the same share its queue, and one that waits for a language model holds up no other. A job is sent only
+while each queue that its chain leads to has room, so that a slow stage stops what leads to it.
+
+Interactive work has a list of its own in every queue, which workers empty first. So that a flood of it cannot stop the
+rest, it joins the list of the others once it is MOST_AHEAD jobs ahead of them.
+"""
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
+
+from schemas.statuses import Priority
+from workers.priorities import BACKGROUND, FIRST, NORMAL
+
+Key = TypeVar("Key")
+
+Room: TypeAlias = Mapping[tuple[str, int], int]
+"""How many messages more each queue takes, by stage and priority."""
+
+#: Interactive jobs that are sent ahead of others.
+MOST_AHEAD: Final = 32
+#: Each job that is not interactive lets so many interactive ones pass again.
+_AHEAD_AGAIN: Final = Priority.INTERACTIVE.weight // Priority.NORMAL.weight
+#: Turns of a normal run that a flow may make up for, after a later stage of its chain held it up.
+_MOST_OWED: Final = 16
+
+
+class DueJob(NamedTuple):
+    """A job that may be sent."""
+
+    job_id: int
+    stages: tuple[str, ...]
+    """Those that it has left."""
+
+
+@dataclass(frozen=True)
+class WaitingFlow:
+    """A flow and its oldest jobs."""
+
+    priority: Priority
+    is_background: bool
+    jobs: Sequence[DueJob]
+
+
+class Chosen(NamedTuple):
+    """A job to send, and the priority of its messages."""
+
+    job_id: int
+    priority: int
+
+
+@dataclass
+class _Lane(Generic[Key]):
+    """The turns that were taken for one stage."""
+
+    passes: dict[Key, float] = field(default_factory=dict)
+    """The turns of each flow so far, divided by its weight: the lowest is next."""
+    turn: float = 0.0
+    """The pass of the flow that had the last turn; a new flow starts there."""
+
+
+@dataclass
+class Turns(Generic[Key]):
+    """The turns that were taken: what `choose` remembers from one call to the next."""
+
+    lanes: dict[tuple[str, bool], _Lane[Key]] = field(default_factory=dict)
+    """By stage, and whether it is for indexing."""
+    ahead: int = 0
+    """Interactive jobs sent since the others had their share."""
+    is_contested: bool = False
+    """Whether there are others."""
+
+    def choose(self, waiting: Mapping[Key, WaitingFlow], room: Room, *, is_held: bool = False) -> list[Chosen]:
+        """The jobs to send now, in order. Nothing stays behind for which there is room.
+
+        `waiting` has every flow, also those none of whose jobs may be sent now. A stage that is not in `room` has none.
+        `is_held` when messages wait in the broker that are not interactive.
+        """
+        others = [flow for flow in waiting.values() if flow.jobs and not flow.is_background]
+        self.is_contested = is_held or any(flow.priority is not Priority.INTERACTIVE for flow in others)
+        self.ahead = self.ahead if self.is_contested else 0
+        starting: dict[tuple[str, bool], dict[Key, list[DueJob]]] = {}
+        for key, flow in waiting.items():
+            for job in flow.jobs:
+                starting.setdefault((job.stages[0], flow.is_background), {}).setdefault(key, []).append(job)
+        left = dict(room)
+        chosen: list[Chosen] = []
+        for place, jobs in starting.items():
+            lane = self.lanes.setdefault(place, _Lane())
+            lane.passes = {key: turns for key, turns in lane.passes.items() if key in waiting}
+            chosen += self._take_turns(waiting, jobs, left, lane)
+        return chosen
+
+    def _take_turns(
+        self,
+        waiting: Mapping[Key, WaitingFlow],
+        jobs: Mapping[Key, Sequence[DueJob]],
+        left: dict[tuple[str, int], int],
+        lane: _Lane[Key],
+    ) -> list[Chosen]:
+        earliest = lane.turn - _MOST_OWED / Priority.NORMAL.weight
+        lane.passes |= {key: max(lane.passes.get(key, lane.turn), earliest) for key in jobs}
+        turns = [(lane.passes[key], place, key, 0) for place, key in enumerate(jobs)]
+        heapq.heapify(turns)
+        chosen: list[Chosen] = []
+        while turns:
+            turn, place, key, at = heapq.heappop(turns)
+            flow, job = waiting[key], jobs[key][at]
+            priority = self._priority(flow)
+            if all(left.get((stage, priority), 0) > 0 for stage in job.stages):
+                chosen.append(Chosen(job.job_id, priority))
+                for stage in job.stages:
+                    left[stage, priority] -= 1
+                lane.turn = turn
+                turn = lane.passes[key] = turn + 1 / flow.priority.weight
+                if priority == FIRST:
+                    self.ahead += self.is_contested
+                elif flow.priority is not Priority.INTERACTIVE and not flow.is_background:
+                    self.ahead = max(0, self.ahead - _AHEAD_AGAIN)
+            if at + 1 < len(jobs[key]):
+                heapq.heappush(turns, (turn, place, key, at + 1))
+        return chosen
+
+    def _priority(self, flow: WaitingFlow) -> int:
+        if flow.is_background:
+            return BACKGROUND
+        return FIRST if flow.priority is Priority.INTERACTIVE and self.ahead < MOST_AHEAD else NORMAL
