@@ -15,6 +15,8 @@ _FRAME: Final = re.compile(r'^  File "([^"\n]{1,500})", line (\d{1,7}) in ([^\n]
 #: The innermost functions of threads that wait, by the file that has them.
 _WAITING: Final = re.compile(r"(threading|selectors|queue|futures/_base|futures/thread|workers/loop)\.py$")
 _BINDINGS: Final = "workers/bindings/"
+#: What runs beside a stage, in threads that stand anywhere when another keeps the interpreter's lock.
+_UPKEEP: Final = re.compile("store/|workers/(leases|watchdog|reaper|dispatcher)")
 
 
 class _Frame(NamedTuple):
@@ -25,10 +27,14 @@ class _Frame(NamedTuple):
 def where_it_hangs(dump: str, root: Path) -> str | None:
     """`file:line` of the innermost frame of ragq's own, in a thread that computes; None when there is none.
 
-    A thread that runs a stage's function comes before the others.
+    A thread that runs a stage's function comes before the others, one that writes heartbeats after them.
     """
-    found = sorted(_computing(dump, root), key=lambda own: not any(one.path.startswith(_BINDINGS) for one in own))
-    return f"{found[0][0].path}:{found[0][0].line}" if found else None
+    found = min(_computing(dump, root), key=_rank, default=None)
+    return f"{found[0].path}:{found[0].line}" if found else None
+
+
+def _rank(own: list[_Frame]) -> tuple[bool, bool]:
+    return not any(one.path.startswith(_BINDINGS) for one in own), bool(_UPKEEP.match(own[0].path))
 
 
 def _computing(dump: str, root: Path) -> Iterator[list[_Frame]]:
