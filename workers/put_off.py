@@ -1,7 +1,13 @@
-"""Why a stage is given back before it is done, and how: it waits for its server, or its run may pay for no more."""
+"""Why a stage is given back before it is done, and how.
+
+It waits for its server or for a worker of another version, or its run may pay for no more.
+"""
+
+from typing import Final
 
 import structlog
 
+from schemas.errors import Refused
 from schemas.values.run_limits import RunLimitState
 from store.database import Connection, Database
 from store.runs import put_off
@@ -10,20 +16,37 @@ from store.runs.stages import Claim
 
 log = structlog.get_logger(__name__)
 
+#: How long a stage stays away from a worker that does not know its settings.
+_OTHER_VERSION_SECONDS: Final = 5.0
+
 
 class PutOff(Exception):
     """A stage cannot continue now; nothing is wrong with it."""
 
 
-class ServerBusy(PutOff):
-    """A server of language models takes no call of the stage for some time."""
+class Waits(PutOff):
+    """The stage is due again after some time."""
 
-    def __init__(self, server: str, reason: WaitReason, wait_s: float, refusals: int) -> None:
+    def __init__(self, words: str, server: str, reason: WaitReason, wait_s: float, refusals: int = 0) -> None:
         self.server = server
         self.reason = reason
         self.wait_s = wait_s
         self.refusals = refusals
-        super().__init__(f"{server} takes no call for {wait_s:.1f} s ({reason})")
+        super().__init__(words)
+
+
+class ServerBusy(Waits):
+    """A server of language models takes no call of the stage for some time."""
+
+    def __init__(self, server: str, reason: WaitReason, wait_s: float, refusals: int) -> None:
+        super().__init__(f"{server} takes no call for {wait_s:.1f} s ({reason})", server, reason, wait_s, refusals)
+
+
+class UnknownSettings(Waits):
+    """A run has settings that this version does not know, as one does that a newer version submitted."""
+
+    def __init__(self, worker_id: str, refused: Refused) -> None:
+        super().__init__(str(refused), f"worker {worker_id}", WaitReason.SETTINGS, _OTHER_VERSION_SECONDS)
 
 
 class BudgetSpent(PutOff):
@@ -43,7 +66,7 @@ async def give_back(database: Database, claim: Claim, why: PutOff) -> None:
     """Make a stage that is held due again after its time, or pause its job."""
 
     async def store(connection: Connection) -> bool:
-        if isinstance(why, ServerBusy):
+        if isinstance(why, Waits):
             return await put_off.wait(
                 connection, claim, server=why.server, reason=why.reason, wait_s=why.wait_s, refusals=why.refusals
             )

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import structlog
 from aiorwlock import RWLock
 
-from schemas.errors import RagqError, UnusableReply
+from schemas.errors import RagqError, Refused, UnusableReply
 from schemas.settings.declared import declared_settings
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.statuses import StageStatus
@@ -27,7 +27,7 @@ from store.runs.stages import Claim, Committed
 from workers import traces
 from workers.crashpoints import crash_point
 from workers.leases import Leases
-from workers.put_off import PutOff, give_back
+from workers.put_off import PutOff, UnknownSettings, give_back
 from workers.stage_failed import StageFailed
 from workers.wiring import Wiring
 from workers.work import Result, StageFunctions, Work
@@ -251,7 +251,10 @@ class StageRunner:
     async def _frozen(self, run_id: int) -> FrozenRun:
         if run_id not in self._runs:
             snapshot, draw = await self._database.with_retry(lambda connection: runs.frozen(connection, run_id))
-            self._runs[run_id] = FrozenRun(thaw(snapshot), draw)
+            try:
+                self._runs[run_id] = FrozenRun(thaw(snapshot), draw)
+            except Refused as error:
+                raise UnknownSettings(self._worker_id, error) from None
         return self._runs[run_id]
 
 

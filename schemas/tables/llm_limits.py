@@ -52,7 +52,7 @@ class LLMSecondTable(SQLModel, table=True):
 
 
 class LLMWaitTable(SQLModel, table=True):
-    """A stage that was given back because its server takes no call now."""
+    """A stage that was given back, mostly because its server takes no call now."""
 
     __tablename__ = "llm_wait"
     __table_args__ = (Index("ix_llm_wait_server", "server", "reason", "since"), {"prefixes": ["UNLOGGED"]})

@@ -14,7 +14,7 @@ from store.database import Connection
 
 
 class WaitReason(StrEnum):
-    """Why a server is not called now. The values are those of the function `take_llm_permit`."""
+    """Why a stage waits: mostly since a server is not called now. `take_llm_permit` returns the first four values."""
 
     #: As many calls as are permitted at a time are in progress.
     CALLS = "calls"
@@ -24,6 +24,8 @@ class WaitReason(StrEnum):
     TOKENS = "tokens"
     #: It answered 429, or 503 with Retry-After.
     REFUSED = "refused"
+    #: The worker that took it does not know the settings of its run.
+    SETTINGS = "settings"
 
 
 OPEN = """

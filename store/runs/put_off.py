@@ -1,4 +1,4 @@
-"""A stage that is given back because it may not call its language model now: until a time, or until it is resumed.
+"""A stage that is given back because it cannot continue here now: until a time, or until it is resumed.
 
 An attempt that has not asked anything leaves no row: waiting is neither an interruption nor a failure. One that used
 answers of the ledger is closed as interrupted, since it keeps what was paid.

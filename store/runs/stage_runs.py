@@ -24,6 +24,7 @@ _WORDS = {
     WaitReason.REQUESTS: "other calls to {}, of which RAGQ_LLM_RPM permits no more a minute",
     WaitReason.TOKENS: "other calls to {}, whose tokens are all that RAGQ_LLM_TPM permits a minute",
     WaitReason.REFUSED: "a refusal of {}, which takes no call until then (429 or 503)",
+    WaitReason.SETTINGS: "{} gave it back, as its version does not know the settings of the run; another may",
 }
 
 _RETRY = "a transport error, for its automatic retry"
