@@ -6,11 +6,12 @@ import click
 from rich.text import Text
 
 from cli.choices import Choice
-from cli.output import console, plain_table, print_json, print_result
+from cli.output import console, notices, plain_table, print_json, print_result
 from cli.session import with_database
+from cli.settings_options import effective_settings
 from cli.user_files import read_file
 from schemas.errors import Refused
-from stages.queries.templates import TemplateTag
+from stages.queries.templates import OF_ANSWERS, TemplateTag
 from store.database import Connection
 from store.questions import templates
 from store.questions.templates import StoredTemplate
@@ -117,6 +118,9 @@ def activate(tag: str, version: int, as_json: bool) -> None:
     """
     stored = with_database(lambda connection: templates.activate(connection, TemplateTag(tag), version))
     print_result(_without_text(stored), f"Version {version} of {tag} is active.", as_json=as_json)
+    used = effective_settings(None, ()).run.ragq.answer_template
+    if TemplateTag(tag) in OF_ANSWERS and tag != used:
+        notices().print(f"Answers are asked for with {used} here; RAGQ_ANSWER_TEMPLATE={tag} uses this one.")
 
 
 def _read(file: Path) -> str:

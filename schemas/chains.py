@@ -210,7 +210,12 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
             )
             | {"consolidation.enrich_from_md"},
         ),
-        Stage("augment", "model", queries.AugmentedPrompt, reads=_names("augmentation.top_n_contexts")),
+        Stage(
+            "augment",
+            "model",
+            queries.AugmentedPrompt,
+            reads=_names("RAGQ_ANSWER_TEMPLATE", "augmentation.top_n_contexts"),
+        ),
         Stage(
             "generate",
             "llm",

@@ -70,6 +70,8 @@ class RagqSettings(SettingsGroup):
     """Chunks of a corpus that are embedded by one job."""
     hnsw_from_chunks: int = Field(default=20_000, ge=1)
     """Searchable chunks from which a corpus gets an HNSW index; fewer are scanned exactly."""
+    answer_template: Literal["rag_augmentation", "short_answer"] = "rag_augmentation"
+    """Template of the prompt of an answer: with sections, or of two to four sentences, for small models."""
     query_max_tokens: int = Field(default=0, ge=0)
     """Maximum tokens of an expansion or answer unless the preset sets it; 0 uses the limit of the server."""
     repair_by: Literal["rules", "model"] = "rules"

@@ -247,6 +247,8 @@ class AugmentedPrompt(Value):
     """Stage `augment`: the prompt with its `[S#]` blocks."""
 
     prompt: str = Field(repr=False)
+    template_tag: str = "rag_augmentation"
+    """Which template; prompts of before there was a choice have the first."""
     template_version: int
     context_source: ContextSource
     available: int

@@ -16,6 +16,7 @@ from store.questions import presets, queries, query_jobs, templates
 from store.questions.answer_basis import answer_basis
 from store.questions.prompts import make_prompt
 from store.questions.queries import StoredQuery
+from store.questions.templates import StoredTemplate
 from store.runs import attempts, edits, jobs, runs
 
 
@@ -40,14 +41,14 @@ async def preview(
     consolidated = await attempts.output(connection, query.job_id, "consolidate")
     if expansion is None or validated is None:
         raise StepNotReadyError(query.id, "prompt", "retrieve")
-    asked_by, version = await _asked_by(connection, query, preset)
+    asked_by, template = await _asked_by(connection, query, preset)
     return await make_prompt(
         connection,
         query.original_query,
         Expansion.model_validate(expansion.value),
         None if consolidated is None else ConsolidatedContext.model_validate(consolidated.value),
         ValidatedChunks.model_validate(validated.value),
-        template=await templates.get(connection, TemplateTag.RAG_AUGMENTATION, version),
+        template=template,
         top_n=asked_by.augmentation.top_n_contexts if top_n is None else top_n,
     )
 
@@ -116,14 +117,15 @@ async def show_prompt(
     return augmented
 
 
-async def _asked_by(connection: Connection, query: StoredQuery, name: str | None) -> tuple[Preset, int | None]:
-    """The preset, and the version of the template: that of the question's job, or None for the active one."""
+async def _asked_by(connection: Connection, query: StoredQuery, name: str | None) -> tuple[Preset, StoredTemplate]:
+    """The preset, and the template: in the version of the question's job; for another preset the active one."""
     job = await jobs.job(connection, query.job_id)
-    own = thaw(await runs.settings(connection, query.run_id)).preset
-    assert job is not None and own is not None
-    version: int = job.inputs["templates"][TemplateTag.RAG_AUGMENTATION]
+    frozen = thaw(await runs.settings(connection, query.run_id))
+    assert job is not None and frozen.preset is not None
+    tag = TemplateTag(frozen.run.ragq.answer_template)
     if name is None:
-        return own, version
+        return frozen.preset, await templates.get(connection, tag, job.inputs["templates"].get(tag))
     chosen = await presets.get(connection, name)
-    stays = (chosen.name, chosen.preset) == (await queries.preset_name(connection, query.run_id), own)
-    return chosen.preset, version if stays else None
+    stays = (chosen.name, chosen.preset) == (await queries.preset_name(connection, query.run_id), frozen.preset)
+    version = job.inputs["templates"].get(tag) if stays else None
+    return chosen.preset, await templates.get(connection, tag, version)

@@ -31,6 +31,7 @@ def augment_prompt(
     names: Mapping[int, WorkName],
     parents: Mapping[int, CorpusChunk],
     template: str,
+    template_tag: str,
     template_version: int,
     top_n: int,
 ) -> AugmentedPrompt:
@@ -58,6 +59,7 @@ def augment_prompt(
     }
     return AugmentedPrompt(
         prompt=render(template, values),
+        template_tag=template_tag,
         template_version=template_version,
         context_source=source,
         available=len(passages),

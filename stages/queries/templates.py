@@ -17,6 +17,7 @@ class TemplateTag(StrEnum):
 
     QUERY_EXPANSION = "query_expansion"
     RAG_AUGMENTATION = "rag_augmentation"
+    SHORT_ANSWER = "short_answer"
     CHUNK_VALIDATION = "chunk_validation"
     TITLE_REPAIR = "title_repair"
     SECTION_SELECTION = "section_selection"
@@ -32,25 +33,28 @@ class TemplateRules(NamedTuple):
     """A template uses at least one of each of these sets, or the prompt would lack an input."""
 
 
+_ANSWER_RULES: Final = TemplateRules(
+    "Answer from sources",
+    {
+        "user_question": "The question",
+        "context_blocks": "The [S#] blocks, each fenced as data",
+        "intent": "One of the six intents, or GENERAL",
+        "entities_str": "The entities, separated by commas, or 'None specified'",
+        "query": "The same as user_question",
+        "contexts": "The same as context_blocks",
+        "entities": "The same as entities_str",
+    },
+    (frozenset({"user_question", "query"}), frozenset({"context_blocks", "contexts"})),
+)
+
 RULES: Final[Mapping[TemplateTag, TemplateRules]] = {
     TemplateTag.QUERY_EXPANSION: TemplateRules(
         "Query expansion",
         {"query": "The question, fenced as data", "n": "How many search phrases to ask for"},
         (frozenset({"query"}), frozenset({"n"})),
     ),
-    TemplateTag.RAG_AUGMENTATION: TemplateRules(
-        "Answer from sources",
-        {
-            "user_question": "The question",
-            "context_blocks": "The [S#] blocks, each fenced as data",
-            "intent": "One of the six intents, or GENERAL",
-            "entities_str": "The entities, separated by commas, or 'None specified'",
-            "query": "The same as user_question",
-            "contexts": "The same as context_blocks",
-            "entities": "The same as entities_str",
-        },
-        (frozenset({"user_question", "query"}), frozenset({"context_blocks", "contexts"})),
-    ),
+    TemplateTag.RAG_AUGMENTATION: _ANSWER_RULES,
+    TemplateTag.SHORT_ANSWER: _ANSWER_RULES._replace(title="Short answer from sources"),
     TemplateTag.CHUNK_VALIDATION: TemplateRules(
         "Relevance of a chunk",
         {"query": "The question, fenced as data", "chunk": "The passage with its headings, fenced as data"},
@@ -72,7 +76,9 @@ RULES: Final[Mapping[TemplateTag, TemplateRules]] = {
     ),
 }
 
-OF_QUESTIONS: Final = (TemplateTag.QUERY_EXPANSION, TemplateTag.RAG_AUGMENTATION, TemplateTag.CHUNK_VALIDATION)
+OF_ANSWERS: Final = (TemplateTag.RAG_AUGMENTATION, TemplateTag.SHORT_ANSWER)
+"""Those that RAGQ_ANSWER_TEMPLATE chooses from."""
+OF_QUESTIONS: Final = (TemplateTag.QUERY_EXPANSION, *OF_ANSWERS, TemplateTag.CHUNK_VALIDATION)
 """Those whose versions a question is submitted with."""
 OF_DOCUMENTS: Final = (TemplateTag.TITLE_REPAIR, TemplateTag.SECTION_SELECTION)
 """Those whose versions a document is submitted with."""

@@ -28,6 +28,7 @@ async def make_prompt(
         parents=await chunks.around(connection, [chunk.chunk_id for chunk in validated.chunks]),
         names=await works.names(connection, sorted(work_ids)),
         template=template.text,
+        template_tag=template.tag,
         template_version=template.version,
         top_n=top_n,
     )

@@ -105,6 +105,24 @@ def test_a_new_version_is_used_once_it_is_activated(ragq: Ragq, tmp_path: Path) 
     assert [(t["version"], t["is_active"]) for t in listed if t["tag"] == TAG] == [(1, False), (2, True)]
 
 
+@pytest.mark.parametrize(
+    ("used", "tag", "is_noted"),
+    [
+        ("short_answer", "rag_augmentation", True),
+        ("rag_augmentation", "short_answer", True),
+        ("short_answer", "short_answer", False),
+        ("short_answer", TAG, False),
+    ],
+)
+def test_activating_a_template_that_answers_are_not_asked_for_with_says_so(
+    ragq: Ragq, used: str, tag: str, is_noted: bool
+) -> None:
+    noted = ragq("template", "activate", tag, "1", env={"RAGQ_ANSWER_TEMPLATE": used}).stderr
+
+    note = f"Answers are asked for with {used} here; RAGQ_ANSWER_TEMPLATE={tag} uses this one."
+    assert " ".join(noted.split()) == (note if is_noted else "")
+
+
 def test_placeholders_are_checked_when_a_template_is_saved(ragq: Ragq, tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("Put {question} in {n} ways.", encoding="utf-8")

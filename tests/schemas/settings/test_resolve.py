@@ -102,6 +102,7 @@ def test_the_demo_profile_runs_on_the_packaged_models() -> None:
         "QUANTITATIVE_SIMILARITY_THRESHOLD": 0.68,
         "RAGQ_QUERY_MAX_TOKENS": 400,
         "RAGQ_QUERY_TEMPERATURE": 0.0,
+        "RAGQ_ANSWER_TEMPLATE": "short_answer",
         "RAGQ_SCORE_INPUT": "evidence",
         "RAGQ_SCORE_SCHEMA": True,
         "RAGQ_SCORE_TEXT_CHARS": 80,

@@ -83,6 +83,7 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_CHUNK_SCORE_MAX_TOKENS": 256,
     "RAGQ_REPLY_RETRIES": 2,
     "RAGQ_DEDUPLICATE_REFERENCES": False,
+    "RAGQ_ANSWER_TEMPLATE": "rag_augmentation",
     "RAGQ_SCORE_INPUT": "transcript",
     "RAGQ_SCORE_SCHEMA": False,
     "RAGQ_SCORE_TEXT_CHARS": 0,
@@ -219,7 +220,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "72c6d25edcac30e18dc8508cce2c42024c240c0c9a8c6631fa283b39ece1aa55"
+    assert settings_hash(RunSettings()) == "8c2960cda7c2a4be4f02ea4abf04ee88672a529895892625579381c4f14bf4e1"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 

@@ -54,9 +54,9 @@ async def test_another_preset_uses_its_number_of_sources_and_the_active_template
         query = await a_question(connection, *TO_CONSOLIDATE)
         few = Preset().changed({"augmentation.top_n_contexts": 1}, origin="test")
         await presets.create(connection, "Few", few)
-        text = f"Newer. {default_template(TemplateTag.RAG_AUGMENTATION)}"
-        added = await templates.add(connection, TemplateTag.RAG_AUGMENTATION, text, title="newer")
-        await templates.activate(connection, TemplateTag.RAG_AUGMENTATION, added.version)
+        text = f"Newer. {default_template(TemplateTag.SHORT_ANSWER)}"
+        added = await templates.add(connection, TemplateTag.SHORT_ANSWER, text, title="newer")
+        await templates.activate(connection, TemplateTag.SHORT_ANSWER, added.version)
 
         own = await preview(connection, query, preset="balanced")
         other = await preview(connection, query, preset="few")

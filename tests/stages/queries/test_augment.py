@@ -76,6 +76,7 @@ def augment(
         names={id_: WorkName(title, "library") for id_, title in (titles or {1: "Tea", 2: "Bridges"}).items()},
         parents=parents or {},
         template=template,
+        template_tag="rag_augmentation",
         template_version=4,
         top_n=top_n,
     )
@@ -90,6 +91,7 @@ def test_b5_blocks_carry_label_title_headings_and_lines_each_in_its_fence() -> N
     second = "[S2] Source: Bridges | (work_id=2, start-line=3, end-line=9)\nText:\nSteel."
     assert augmented == AugmentedPrompt(
         prompt=f"{fenced('S1', first)}\n\n{fenced('S2', second)}Why?",
+        template_tag="rag_augmentation",
         template_version=4,
         context_source=ContextSource.CONSOLIDATED,
         available=2,

@@ -32,6 +32,7 @@ def augmented(*contents: str, query: str = "How?", pages: tuple[int, int] | None
         names={7: WorkName("Tea", "library")},
         parents={},
         template="{user_question}\n\n{context_blocks}\n\nAnswer.",
+        template_tag="rag_augmentation",
         template_version=1,
     )
 

@@ -150,6 +150,7 @@ async def run(chat: ScriptedChat) -> Outputs:
             names={1: WorkName("On Tea", "library")},
             parents=all_chunks,
             template=templates[TemplateTag.RAG_AUGMENTATION],
+            template_tag="rag_augmentation",
             template_version=1,
         )
     )

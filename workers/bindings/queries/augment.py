@@ -12,7 +12,7 @@ async def run(work: Work) -> Result[AugmentedPrompt]:
     query = await question(work)
     validated = await work.output(ValidatedChunks)
     consolidated = await work.output_if_stored(ConsolidatedContext)
-    asked_by = await template(work, TemplateTag.RAG_AUGMENTATION)
+    asked_by = await template(work, TemplateTag(work.settings.ragq.answer_template))
     top_n = work.claim.inputs.get("top_n")
     if top_n is not None:
         work.read["top_n"] = top_n

@@ -51,10 +51,11 @@ def advising(query: StoredQuery) -> Iterator[None]:
 
 
 async def template(work: Work, tag: TemplateTag) -> StoredTemplate:
-    """The version of the template that was active at submission."""
-    version: int = work.claim.inputs["templates"][tag]
-    work.read[f"template {tag}"] = version
-    return await work.database.with_retry(lambda connection: templates.get(connection, tag, version))
+    """The version of the template that was active at submission; of a template that is newer, the active one."""
+    version: int | None = work.claim.inputs["templates"].get(tag)
+    found = await work.database.with_retry(lambda connection: templates.get(connection, tag, version))
+    work.read[f"template {tag}"] = found.version
+    return found
 
 
 def asked_model(work: Work) -> str:

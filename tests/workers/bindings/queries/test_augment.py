@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from schemas.settings.frozen import thaw
 from schemas.values.queries import AugmentedPrompt
 from services.questions.steps import Step, take_step
@@ -37,3 +39,19 @@ async def test_a_number_of_sources_wins_over_the_preset_until_none_is_given(data
         assert [len(prompt.sources) for prompt in (by_preset, chosen, again)] == [3, 1, 3]
         assert (read["top_n"], "top_n" in read_by_preset) == (1, False)
         assert chosen.sources[0].start_line == CONTEXT.groups[0].start_line
+
+
+@pytest.mark.parametrize(
+    ("environment", "tag"),
+    [({}, "short_answer"), ({"RAGQ_ANSWER_TEMPLATE": "rag_augmentation"}, "rag_augmentation")],
+)
+async def test_small_models_are_asked_for_a_few_sentences_at_the_end_of_the_prompt(
+    database: Database, environment: dict[str, str], tag: str
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE[:6], environment=environment)
+        asked, read = await make(connection, database, query.job_id)
+
+    assert (asked.template_tag, read[f"template {tag}"]) == (tag, 1)
+    last = asked.prompt.rstrip().splitlines()[-1]
+    assert (last == f"Question: {query.original_query}") is (tag == "short_answer")
