@@ -5,13 +5,13 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from schemas.errors import HeadingReplyError
-from schemas.values.chat import ChatCall, Message, ReaskReason
+from schemas.values.chat import ReaskReason
 from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, RepairedTitles, TocEntry
-from stages.documents.heading_reply import SYSTEM, heading_lines
+from stages.documents.heading_calls import Asking, ask_in_parts
+from stages.documents.heading_reply import heading_lines
 from stages.documents.repair import LONGEST_TITLE
 from stages.ports import ChatModel
 from stages.queries.templates import render
-from stages.replies.asking import ReplyReader, ask_until_usable
 from stages.texts.fence import fenced
 from stages.texts.listed import listed
 from stages.texts.storable import can_be_stored
@@ -47,45 +47,24 @@ def repair_prompt(
 
 
 async def repair_by_model(
-    headings: Sequence[Heading],
-    toc: Sequence[TocEntry],
-    *,
-    template: str,
-    chat: ChatModel,
-    model: str,
-    timeout_s: float,
-    max_tokens: int | None,
-    retries: int,
+    headings: Sequence[Heading], toc: Sequence[TocEntry], asking: Asking, *, chat: ChatModel
 ) -> RepairedTitles:
-    """Ask about 100 headings at a time, in order; a reply that cannot be used is asked for again.
-
-    Raises HeadingReplyError or another LLMResponseParseError after the last re-ask, and the errors of the model's
-    client unchanged.
-    """
+    """Ask about 100 headings at a time, as `ask_in_parts` does and raising what it raises."""
     repairs: list[Repair] = []
     reasks: list[ReaskReason] = []
-    for first in range(0, len(headings), HEADINGS_OF_A_CALL):
-        part = headings[first : first + HEADINGS_OF_A_CALL]
-        call = ChatCall(
-            model=model,
-            messages=(
-                Message(role="system", content=SYSTEM),
-                Message(role="user", content=repair_prompt(part, toc, template=template, before=repairs)),
-            ),
-            max_tokens=max_tokens,
-            timeout_s=timeout_s,
-            purpose=f"repair headings {first + 1} to {first + len(part)}",
-        )
-        reader = ReplyReader(
-            read=partial(repair_by_reply, headings=part),
-            form=f"one line for each heading, NUMBER : {'|'.join(RepairAction)} : TEXT, and nothing else",
-            retries=retries,
-            token_setting="RAGQ_DOCUMENT_MAX_TOKENS",
-        )
-        usable = await ask_until_usable(call, chat=chat, reader=reader)
-        repairs += usable.read
+    async for usable in ask_in_parts(
+        headings,
+        asking,
+        chat=chat,
+        most=HEADINGS_OF_A_CALL,
+        purpose="repair headings",
+        prompt=lambda part: repair_prompt(part, toc, template=asking.template, before=repairs),
+        read=lambda part: partial(repair_by_reply, headings=part),
+        form=f"one line for each heading, NUMBER : {'|'.join(RepairAction)} : TEXT, and nothing else",
+    ):
+        repairs.extend(usable.read)
         reasks += usable.reasks
-    return RepairedTitles(repairs=tuple(repairs), by=DecidedBy.MODEL, model=model, reasks=tuple(reasks))
+    return RepairedTitles(repairs=tuple(repairs), by=DecidedBy.MODEL, model=asking.model, reasks=tuple(reasks))
 
 
 def repair_by_reply(raw: str, headings: Sequence[Heading]) -> tuple[Repair, ...]:

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from schemas.values.chat import ChatCall, Message, ReaskReason
+from schemas.values.chat import ReaskReason
 from schemas.values.documents import DecidedBy, SelectedSections, Selection, SelectionAction
 from stages.corpora.sections import Section
-from stages.documents.heading_reply import SYSTEM, heading_lines
+from stages.documents.heading_calls import Asking, ask_in_parts
+from stages.documents.heading_reply import heading_lines
 from stages.ports import ChatModel
 from stages.queries.templates import render
-from stages.replies.asking import ReplyReader, ask_until_usable
 from stages.texts.fence import fenced
 
 HEADINGS_OF_A_CALL: Final = 200
@@ -35,44 +35,24 @@ def select_prompt(sections: Sequence[Section], *, template: str) -> str:
     return render(template, {"headings": fenced("headings", written)})
 
 
-async def select_by_model(
-    sections: Sequence[Section],
-    *,
-    template: str,
-    chat: ChatModel,
-    model: str,
-    timeout_s: float,
-    max_tokens: int | None,
-    retries: int,
-) -> SelectedSections:
-    """Ask about 200 headings at a time, in order; a reply that cannot be used is asked for again. Raises as
-    `repair_by_model` does."""
-    asked = with_headings(sections)
+async def select_by_model(sections: Sequence[Section], asking: Asking, *, chat: ChatModel) -> SelectedSections:
+    """Ask about 200 headings at a time, as `ask_in_parts` does and raising what it raises."""
     decisions: dict[int, bool] = {}
     reasks: list[ReaskReason] = []
-    for first in range(0, len(asked), HEADINGS_OF_A_CALL):
-        part = asked[first : first + HEADINGS_OF_A_CALL]
-        call = ChatCall(
-            model=model,
-            messages=(
-                Message(role="system", content=SYSTEM),
-                Message(role="user", content=select_prompt(part, template=template)),
-            ),
-            max_tokens=max_tokens,
-            timeout_s=timeout_s,
-            purpose=f"select sections {first + 1} to {first + len(part)}",
-        )
-        reader = ReplyReader(
-            read=partial(decisions_of, sections=part),
-            form=f"lines NUMBER : {'|'.join(SelectionAction)}, one for each heading, and nothing else",
-            retries=retries,
-            token_setting="RAGQ_DOCUMENT_MAX_TOKENS",
-        )
-        usable = await ask_until_usable(call, chat=chat, reader=reader)
+    async for usable in ask_in_parts(
+        with_headings(sections),
+        asking,
+        chat=chat,
+        most=HEADINGS_OF_A_CALL,
+        purpose="select sections",
+        prompt=lambda part: select_prompt(part, template=asking.template),
+        read=lambda part: partial(decisions_of, sections=part),
+        form=f"lines NUMBER : {'|'.join(SelectionAction)}, one for each heading, and nothing else",
+    ):
         decisions |= usable.read
         reasks += usable.reasks
     selections = propagated(sections, decisions, reason=REASONS[DecidedBy.MODEL])
-    return SelectedSections(selections=selections, by=DecidedBy.MODEL, model=model, reasks=tuple(reasks))
+    return SelectedSections(selections=selections, by=DecidedBy.MODEL, model=asking.model, reasks=tuple(reasks))
 
 
 def select_by_reply(raw: str, sections: Sequence[Section], *, by: DecidedBy) -> tuple[Selection, ...]:

@@ -1,13 +1,13 @@
 """Headings and sections decided by replies: what is read, what is refused, and what follows for other sections."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
 from schemas.errors import HeadingReplyError
 from schemas.values.chat import ChatCall, ReaskReason
 from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, Selection, SelectionAction, TocEntry
+from stages.documents.heading_calls import Asking
 from stages.documents.heading_reply import MOST_CHARS, heading_lines
 from stages.documents.outline import outline
 from stages.documents.repair_reply import (
@@ -47,7 +47,8 @@ SECTIONS = sections_of(BOOK)
 REPAIR_TEMPLATE = default_template(TemplateTag.TITLE_REPAIR)
 SELECT_TEMPLATE = default_template(TemplateTag.SECTION_SELECTION)
 WORDS = list(RepairAction)
-ASKED: dict[str, Any] = {"model": "m", "timeout_s": 1.0, "max_tokens": None, "retries": 1}
+REPAIR = Asking(REPAIR_TEMPLATE, model="m", timeout_s=1.0, max_tokens=None, retries=1)
+SELECT = REPAIR._replace(template=SELECT_TEMPLATE)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +105,7 @@ async def test_a_model_repairs_headings_and_is_asked_again_after_a_reply_that_ca
     replies = iter(["I cannot.", REPLY])
     chat = ScriptedChat(lambda call: next(replies))
 
-    repaired = await repair_by_model(HEADINGS, (), template=REPAIR_TEMPLATE, chat=chat, **ASKED)
+    repaired = await repair_by_model(HEADINGS, (), REPAIR, chat=chat)
 
     assert (repaired.repairs, repaired.by, repaired.model) == (REPAIRS, DecidedBy.MODEL, "m")
     assert repaired.reasks == (ReaskReason.SCHEMA_VALIDATION,)
@@ -115,7 +116,7 @@ async def test_a_model_that_never_answers_so_raises_the_error_of_its_last_reply(
     chat = ScriptedChat(lambda call: "1 : NO_CHANGE : Tea")
 
     with pytest.raises(HeadingReplyError, match=r"it has no line for the headings 3, 5 \(1 re-ask did not help\)"):
-        await repair_by_model(HEADINGS, (), template=REPAIR_TEMPLATE, chat=chat, **ASKED)
+        await repair_by_model(HEADINGS, (), REPAIR, chat=chat)
 
     assert len(chat.calls) == 2
 
@@ -129,7 +130,7 @@ async def test_many_headings_are_repaired_in_parts_that_show_the_end_of_the_part
         return "\n".join(f"{heading.line} : H2 : {heading.text}" for heading in asked)
 
     chat = ScriptedChat(answer)
-    repaired = await repair_by_model(headings, (), template=REPAIR_TEMPLATE, chat=chat, **ASKED)
+    repaired = await repair_by_model(headings, (), REPAIR, chat=chat)
 
     assert [repair.line for repair in repaired.repairs] == [heading.line for heading in headings]
     assert [call.purpose for call in chat.calls] == ["repair headings 1 to 100", "repair headings 101 to 101"]
@@ -139,8 +140,8 @@ async def test_many_headings_are_repaired_in_parts_that_show_the_end_of_the_part
 async def test_a_document_without_headings_asks_nobody() -> None:
     chat = ScriptedChat(lambda call: pytest.fail("asked"))
 
-    assert (await repair_by_model((), (), template=REPAIR_TEMPLATE, chat=chat, **ASKED)).repairs == ()
-    assert (await select_by_model((), template=SELECT_TEMPLATE, chat=chat, **ASKED)).selections == ()
+    assert (await repair_by_model((), (), REPAIR, chat=chat)).repairs == ()
+    assert (await select_by_model((), SELECT, chat=chat)).selections == ()
 
 
 def test_a_change_of_one_heading_leaves_the_others_and_keeps_its_words() -> None:
@@ -213,7 +214,7 @@ def test_what_stands_before_the_first_heading_is_embedded_and_not_asked_about() 
 async def test_a_model_selects_sections() -> None:
     chat = ScriptedChat(lambda call: "13 : SKIP")
 
-    selected = await select_by_model(SECTIONS, template=SELECT_TEMPLATE, chat=chat, **ASKED)
+    selected = await select_by_model(SECTIONS, SELECT, chat=chat)
 
     assert (embedded(selected.selections), selected.by) == ([True, True, True, False, False], DecidedBy.MODEL)
     assert {selection.reason for selection in selected.selections} == {None, "skipped by the model"}

@@ -1,20 +1,9 @@
 """What the stages of a document read that ask a language model."""
 
-from typing import NamedTuple
-
+from stages.documents.heading_calls import Asking
 from stages.queries.templates import TemplateTag
 from store.questions import templates
 from workers.work import Work
-
-
-class Asking(NamedTuple):
-    """The arguments of a stage that asks, but for its model server."""
-
-    template: str
-    model: str
-    timeout_s: float
-    max_tokens: int | None
-    retries: int
 
 
 async def asking(work: Work, tag: TemplateTag) -> Asking:

@@ -15,4 +15,4 @@ async def run(work: Work) -> Result[RepairedTitles]:
         return Result(RepairedTitles(repairs=repair_by_rules(headings), by=DecidedBy.RULES))
     toc = (await work.output(ConvertedDocument)).toc
     asked = await asking(work, TemplateTag.TITLE_REPAIR)
-    return Result(await repair_by_model(headings, toc, chat=work.chat, **asked._asdict()))
+    return Result(await repair_by_model(headings, toc, asked, chat=work.chat))

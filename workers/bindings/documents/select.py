@@ -17,4 +17,4 @@ async def run(work: Work) -> Result[SelectedSections]:
     if work.settings.ragq.select_by == "rules":
         return Result(SelectedSections(selections=select_by_rules(found), by=DecidedBy.RULES))
     asked = await asking(work, TemplateTag.SECTION_SELECTION)
-    return Result(await select_by_model(found, chat=work.chat, **asked._asdict()))
+    return Result(await select_by_model(found, asked, chat=work.chat))
