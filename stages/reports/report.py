@@ -5,7 +5,7 @@ from typing import Any
 
 from schemas.values.costs import Prices
 from schemas.values.phq8 import AssessmentMode
-from schemas.values.reports import Experiment, Measures, Provenance, Report, RunMetadata
+from schemas.values.reports import Experiment, Measures, Provenance, Report
 from schemas.values.scored_runs import ScoredRun
 from stages.metrics.confidence import variant_named
 from stages.reports.calibrated import calibrated_confidence
@@ -15,7 +15,7 @@ from stages.reports.failures import unresolved_counts
 from stages.reports.figures import draws_of
 from stages.reports.reference_counts import reference_counts
 from stages.reports.results import results_of
-from stages.reports.run_words import notices
+from stages.reports.run_metadata import run_metadata
 from stages.reports.selective_prediction import selective_prediction
 from stages.reports.telemetry import telemetry
 from stages.reports.timings import run_timings
@@ -30,17 +30,7 @@ def build_report(
     one that a run lacks the signals for.
     """
     return Report(
-        run_metadata=RunMetadata(
-            run_id=f"r{run.run_id}",
-            profile=run.profile,
-            profile_source=run.request.get("profile_source"),
-            ragq_version=run.version,
-            identity=run.identity,
-            settings_hash=run.settings_hash,
-            notices=tuple(notices("participant", run.profile, run.request)),
-            draw=run.request.get("draw", 0),
-            origin=run.origin,
-        ),
+        run_metadata=run_metadata("participant", run),
         settings=run.settings,
         measures=measures,
         experiments=tuple(_experiment(run, mode, measures, calibrate_on) for mode in modes_of(run)),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from schemas.statuses import JobStatus
 from schemas.values.costs import Prices
 from schemas.values.query_runs import QueryRun, RankedQuery
-from schemas.values.reports import RunMetadata, StageTimings
+from schemas.values.reports import StageTimings
 from schemas.values.retrieval_reports import (
     QueryCounts,
     QueryQuality,
@@ -21,7 +21,7 @@ from stages.metrics.query_means import mean_intervals
 from stages.metrics.retrieval import measure_names, measure_rankings
 from stages.reports.costs import run_cost, work_of
 from stages.reports.rankings import document_rankings
-from stages.reports.run_words import notices
+from stages.reports.run_metadata import run_metadata
 from stages.reports.telemetry import telemetry
 from stages.reports.validator_quality import validator_quality
 
@@ -55,17 +55,7 @@ def build_retrieval_report(
     judged = judged_queries(run)
     qualities = measured(judged, cutoff=measures.cutoff)
     return RetrievalReport(
-        run_metadata=RunMetadata(
-            run_id=f"r{run.run_id}",
-            profile=run.profile,
-            profile_source=run.request.get("profile_source"),
-            ragq_version=run.version,
-            identity=run.identity,
-            settings_hash=run.settings_hash,
-            notices=tuple(notices("query", run.profile, run.request)),
-            draw=run.request.get("draw", 0),
-            origin=run.origin,
-        ),
+        run_metadata=run_metadata("query", run),
         settings=run.settings,
         measures=measures,
         provenance=_provenance(run.queries),
