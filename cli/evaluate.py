@@ -7,7 +7,7 @@ import click
 from cli.estimate import dry_run_option, print_estimate
 from cli.ids import RUN
 from cli.output import print_result
-from cli.prices import prices_option
+from cli.prices import prices_option, refuse_prices
 from cli.session import with_open_database
 from cli.settings_options import Assignment
 from cli.watch import follow
@@ -63,8 +63,7 @@ def evaluate_command(
 
         print_estimate(plan, price_file=price_file, as_json=as_json)
         return
-    if price_file is not None:
-        raise click.UsageError("--prices goes with --dry-run; `ragq show RUN --prices FILE` has what a run cost.")
+    refuse_prices(price_file)
     submitted = with_open_database(
         lambda database: evaluate(database, run_id, values, name=name, always_new=always_new)
     )

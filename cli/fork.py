@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 from cli.estimate import dry_run_option, print_found
 from cli.ids import JOB, TARGET
 from cli.output import print_json, print_result
-from cli.prices import chosen_prices, prices_option
+from cli.prices import chosen_prices, prices_option, refuse_prices
 from cli.session import with_open_database
 from cli.settings_options import Assignment
 from cli.watch import follow
@@ -101,8 +101,7 @@ def fork_command(
             [with_open_database(lambda database: estimate_fork(database, request, prices=prices))], as_json=as_json
         )
         return
-    if price_file is not None:
-        raise click.UsageError("--prices goes with --dry-run; `ragq show RUN --prices FILE` has what a run cost.")
+    refuse_prices(price_file)
     forked = with_open_database(lambda database: fork(database, request, name=name, always_new=always_new))
     report_fork(forked, stage)
     if wait:

@@ -25,3 +25,9 @@ def chosen_prices(file: Path | None) -> "Prices | None":
     from services.costs import prices_of, read_prices
 
     return prices_of(ProcessSettings.from_environment(os.environ, ENV_FILE)) if file is None else read_prices(file)
+
+
+def refuse_prices(file: Path | None) -> None:
+    """Raise UsageError where a price file was named and nothing is estimated."""
+    if file is not None:
+        raise click.UsageError("--prices goes with --dry-run; `ragq show RUN --prices FILE` has what a run cost.")

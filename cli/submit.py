@@ -13,7 +13,7 @@ from cli.completed_names import CORPUS, PRESET, SPLIT, VOCABULARY
 from cli.estimate import dry_run_option, print_estimates
 from cli.limit_options import limit_options
 from cli.output import notices, print_result
-from cli.prices import prices_option
+from cli.prices import prices_option, refuse_prices
 from cli.query_answers import follow_question
 from cli.row_files import RowFile
 from cli.session import with_open_database
@@ -240,8 +240,7 @@ def submit(
     if dry_run:
         print_estimates(request, settings, draws=chosen, price_file=price_file, as_json=as_json)
         return
-    if price_file is not None:
-        raise click.UsageError("--prices goes with --dry-run; `ragq show RUN --prices FILE` has what a run cost.")
+    refuse_prices(price_file)
     limits = RunLimits(max_failures=max_failures, max_llm_calls=max_llm_calls, max_tokens=max_tokens)
     with writing_progress("jobs", shows=not as_json) as report:
         submitted, is_deterministic = with_open_database(

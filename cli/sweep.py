@@ -13,7 +13,7 @@ from cli.estimate import MISSING, dry_run_option
 from cli.fork import StageName
 from cli.ids import TARGET
 from cli.output import console, figure_table, notices, print_json
-from cli.prices import chosen_prices, prices_option
+from cli.prices import chosen_prices, prices_option, refuse_prices
 from cli.session import with_open_database
 from cli.several_table import metric_option, points_in_words, several_table
 from cli.user_files import read_file
@@ -128,8 +128,7 @@ def sweep(
             as_json=as_json,
         )
         return
-    if price_file is not None:
-        raise click.UsageError("--prices goes with --dry-run; `ragq show RUN --prices FILE` has what a run cost.")
+    refuse_prices(price_file)
     try:
         made = with_open_database(
             lambda database: run_sweep(
