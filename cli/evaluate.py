@@ -4,10 +4,11 @@ from pathlib import Path
 
 import click
 
-from cli.estimate import dry_run_option, print_estimate
+from cli.estimate import print_estimate
 from cli.ids import RUN
 from cli.output import print_result
-from cli.prices import prices_option, refuse_prices
+from cli.prices import refuse_prices
+from cli.run_options import run_options
 from cli.session import with_open_database
 from cli.settings_options import Assignment
 from cli.watch import follow
@@ -28,10 +29,7 @@ from store.runs.runs import NewRun
 )
 @click.option("--name", metavar="NAME", help="Name of the evaluation, which no other run has; commands take it.")
 @click.option("--new", "always_new", is_flag=True, help="Store another evaluation even if the same one is stored.")
-@dry_run_option
-@prices_option
-@click.option("--wait", is_flag=True, help="Follow the evaluation until it finishes.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@run_options("evaluation")
 def evaluate_command(
     run_id: int,
     assignments: tuple[tuple[str, str], ...],

@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from cli.estimate import dry_run_option, print_found
+from cli.estimate import print_found
 from cli.ids import JOB, TARGET
 from cli.output import print_json, print_result
-from cli.prices import chosen_prices, prices_option, refuse_prices
+from cli.prices import chosen_prices, refuse_prices
+from cli.run_options import run_options
 from cli.session import with_open_database
 from cli.settings_options import Assignment
 from cli.watch import follow
@@ -65,10 +66,7 @@ def from_option(command: Command) -> Command:
 )
 @click.option("--name", metavar="NAME", help="Name of the fork, which no other run has; commands take it for RUN.")
 @click.option("--new", "always_new", is_flag=True, help="Store another fork even if the same one is stored.")
-@dry_run_option
-@prices_option
-@click.option("--wait", is_flag=True, help="Follow the fork until it finishes.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@run_options("fork")
 def fork_command(
     target: Target,
     stage: str,

@@ -8,7 +8,7 @@ from cli.choices import Choice
 from cli.estimate import dry_run_option, print_estimate
 from cli.index_tags import tags_command
 from cli.output import plain_table, print_list, print_result
-from cli.prices import prices_option
+from cli.run_options import run_options
 from cli.session import with_database, with_open_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import print_submitted, report_submitted
@@ -132,10 +132,7 @@ def references_command(
 )
 @settings_options
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same chunks were scored before.")
-@dry_run_option
-@prices_option
-@click.option("--wait", is_flag=True, help="Follow the run until it finishes.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@run_options("run")
 def chunk_scores_command(
     name: str | None,
     scorer_model: str,

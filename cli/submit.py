@@ -10,12 +10,13 @@ from click.core import ParameterSource
 from cli.changed_settings import changed_line
 from cli.choices import Choice
 from cli.completed_names import CORPUS, PRESET, SPLIT, VOCABULARY
-from cli.estimate import dry_run_option, print_estimates
+from cli.estimate import print_estimates
 from cli.limit_options import limit_options
 from cli.output import notices, print_result
-from cli.prices import prices_option, refuse_prices
+from cli.prices import refuse_prices
 from cli.query_answers import follow_question
 from cli.row_files import RowFile
+from cli.run_options import run_options
 from cli.session import with_open_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submission_file import SubmissionFile, config_option
@@ -168,10 +169,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     show_default=True,
     help="Submit this many runs, each with answers of its own, to measure how much results vary.",
 )
-@dry_run_option
-@prices_option
-@click.option("--wait", is_flag=True, help="Follow the run until it finishes.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@run_options("run")
 def submit(
     config: SubmissionFile | None,
     profile: str | None,
