@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from cli.ids import RUN
-from cli.output import notices, print_json
+from cli.output import json_option, notices, print_json
 from cli.session import with_database
 from schemas.errors import Refused
 from services.anchors import AuditedRun, anchor_text, audit_runs, read_anchor
@@ -21,7 +21,7 @@ from store.runs.audit import PROVES
     type=click.Path(dir_okay=False, path_type=Path),
     help="Check against this file of heads; if there is none yet, write it, unless the audit finds a flaw.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def audit(run_ids: tuple[int, ...], anchor: Path | None, as_json: bool) -> None:
     """Recompute every hash of these runs, or of all: settings, outputs, vectors, requests, the chains of attempts.
 

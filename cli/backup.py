@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from cli.output import print_result
+from cli.output import json_option, print_result
 from cli.session import unavailable
 from schemas.settings.layers import ENV_FILE, merged
 from services import backups
@@ -13,12 +13,11 @@ from stages.reports.numbers_in_words import counted
 from store.database import UNAVAILABLE_ERRORS
 
 _FILE = click.argument("path", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path))
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @click.command()
 @_FILE
-@_JSON
+@json_option
 def backup(path: Path, as_json: bool) -> None:
     """Write everything that is stored to a new file, while workers go on.
 
@@ -40,7 +39,7 @@ def backup(path: Path, as_json: bool) -> None:
 @click.command()
 @_FILE
 @click.option("--replace", is_flag=True, help="Delete what is stored there.")
-@_JSON
+@json_option
 def restore(path: Path, replace: bool, as_json: bool) -> None:
     """Fill an empty database from a file that `ragq backup` wrote, also one of an older version.
 

@@ -6,12 +6,11 @@ from pathlib import Path
 import click
 
 from cli.ids import RUN
-from cli.output import notices, print_json, print_result
+from cli.output import json_option, notices, print_json, print_result
 from cli.session import with_database
 from stages.reports.numbers_in_words import counted
 
 _BUNDLE = click.argument("bundle", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @click.command(name="export")
@@ -33,7 +32,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON obj
     help="Sign by this SSH key: FILE.sig is written beside FILE.",
 )
 @click.option("--force", is_flag=True, help="Replace FILE.")
-@_JSON
+@json_option
 def export_command(
     run_id: int, output: Path | None, with_text: bool, parquet: bool, key: Path | None, force: bool, as_json: bool
 ) -> None:
@@ -81,7 +80,7 @@ def export_command(
     help="Keys by name, as ssh-keygen reads them; the signature has to be by --signer.",
 )
 @click.option("--signer", metavar="NAME", help="Who has to have signed it, by the name in --allowed-signers.")
-@_JSON
+@json_option
 def verify(bundle: Path, allowed_signers: Path | None, signer: str | None, as_json: bool) -> None:
     """Check a bundle without a database: every byte, every hash, the chain of attempts. Exit code 1 when one differs.
 
@@ -129,7 +128,7 @@ def verify(bundle: Path, allowed_signers: Path | None, signer: str | None, as_js
 
 @click.command()
 @_BUNDLE
-@_JSON
+@json_option
 def import_run(bundle: Path, as_json: bool) -> None:
     """Store the run of a bundle, to report it and to compare it with runs of this database.
 

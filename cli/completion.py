@@ -9,7 +9,7 @@ from click.shell_completion import get_completion_class
 
 from cli.choices import Choice
 from cli.completed_names import VARIABLE
-from cli.output import print_result
+from cli.output import json_option, print_result
 
 SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -31,7 +31,7 @@ def completion_group() -> None:
 
 @completion_group.command()
 @_SHELL
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 @click.pass_context
 def install(context: click.Context, shell: str | None, as_json: bool) -> None:
     """Install completion for the present user; new shells have it.

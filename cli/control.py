@@ -7,7 +7,7 @@ import click
 from cli.choices import Choice
 from cli.ids import TARGET
 from cli.limit_options import limit_options
-from cli.output import print_result
+from cli.output import json_option, print_result
 from cli.session import with_open_database
 from schemas.chains import STAGES
 from schemas.values.run_limits import RunLimits
@@ -17,14 +17,13 @@ from store.runs.job_control import Target
 
 _TARGET = click.argument("target", metavar="RUN|JOB", type=TARGET)
 _NOTE = click.option("--note", help="The reason; shown with the jobs.")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @click.command()
 @_TARGET
 @click.option("--stage", type=Choice(STAGES), help="Only jobs of the run that failed in this stage.")
 @click.option("--type", "error_type", metavar="TYPE", help="Only jobs of the run that failed with this exception.")
-@_JSON
+@json_option
 def retry(target: Target, stage: str | None, error_type: str | None, as_json: bool) -> None:
     """Continue failed and poisoned jobs with the stage that failed; stored outputs and paid calls are not repeated.
 
@@ -42,7 +41,7 @@ def retry(target: Target, stage: str | None, error_type: str | None, as_json: bo
 @click.command()
 @_TARGET
 @limit_options
-@_JSON
+@json_option
 def resume(target: Target, as_json: bool, **limits: Any) -> None:
     """Continue paused jobs. Limits that are given replace those of the run; failures are counted anew.
 
@@ -57,7 +56,7 @@ def resume(target: Target, as_json: bool, **limits: Any) -> None:
 @click.command()
 @_TARGET
 @_NOTE
-@_JSON
+@json_option
 def pause(target: Target, note: str | None, as_json: bool) -> None:
     """Pause unfinished jobs; what a worker computes at the moment is still stored.
 
@@ -71,7 +70,7 @@ def pause(target: Target, note: str | None, as_json: bool) -> None:
 @click.command()
 @_TARGET
 @_NOTE
-@_JSON
+@json_option
 def cancel(target: Target, note: str | None, as_json: bool) -> None:
     """End unfinished and paused jobs; what was stored is kept.
 

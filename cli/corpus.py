@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 
 from cli.completed_names import CORPUS
-from cli.output import console, plain_table, print_json, print_list, print_result
+from cli.output import console, json_option, plain_table, print_json, print_list, print_result
 from cli.session import with_database
 from schemas.full_text import language_words
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss
@@ -48,7 +48,7 @@ def list_command(as_json: bool) -> None:
 
 @corpus_group.command("show")
 @click.argument("name", type=CORPUS)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def show_command(name: str, as_json: bool) -> None:
     """Show a corpus and its works.
 
@@ -89,7 +89,7 @@ def show_command(name: str, as_json: bool) -> None:
 @corpus_group.command("delete")
 @click.argument("name", type=CORPUS)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def delete_command(name: str, yes: bool, as_json: bool) -> None:
     """Delete a corpus: its works, chunks and vectors, and the queries that were asked of it with their answers.
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from cli.choices import Choice
 from cli.ids import RUN
-from cli.output import console, notices, plain_table, print_json
+from cli.output import console, json_option, notices, plain_table, print_json
 from cli.session import with_database
 from schemas.chains import STAGES
 from schemas.errors import RunMissingError
@@ -31,7 +31,7 @@ _COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
 @click.option("--type", "error_type", metavar="TYPE", help="Only failures with this exception, with or without module.")
 @click.option("--clusters", is_flag=True, help="Of one run too: one line per type, stage and cause.")
 @click.option("--with-text", is_flag=True, help="Print prompts and replies of the failures too: sensitive text.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def failures(
     run_ids: tuple[int, ...],
     stage: str | None,

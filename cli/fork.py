@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 
 from cli.estimate import print_found
 from cli.ids import JOB, TARGET
-from cli.output import print_json, print_result
+from cli.output import json_option, print_json, print_result
 from cli.prices import chosen_prices, refuse_prices
 from cli.run_options import run_options
 from cli.session import with_open_database
@@ -113,7 +113,7 @@ def fork_command(
 @click.command("redo")
 @click.argument("job_id", metavar="JOB", type=JOB)
 @from_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def redo_command(job_id: int, stage: str, as_json: bool) -> None:
     """Compute a stage of a job and those after it again, in the same job and with the settings of its run.
 

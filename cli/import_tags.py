@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from cli.output import print_result
+from cli.output import json_option, print_result
 from cli.session import with_database
 from cli.user_files import read_file
 from services.vocabulary_content import keep_vocabulary, read_vocabulary
@@ -14,7 +14,7 @@ from stages.tags.vocabulary_files import FILES
 @click.command("tags")
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--name", help="What the vocabulary is called; the name of its folder unless given.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def tags_command(directory: Path, name: str | None, as_json: bool) -> None:
     """Import a vocabulary of tags: tags.csv, and what there is of cooccurrence.tsv, tag_lists.txt and ratings.csv.
 

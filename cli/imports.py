@@ -11,7 +11,7 @@ from cli.daic_woz_files import read_directory
 from cli.data_set_folders import announce_folders, default_directory, default_transcripts
 from cli.import_tags import tags_command
 from cli.import_works import works_command
-from cli.output import notices, print_json
+from cli.output import json_option, notices, print_json
 from cli.session import with_database
 from schemas.values.interviews import DataSet, Split, TranscriptVariant
 from services.splits import ImportedSplits, import_participants
@@ -71,7 +71,7 @@ import_group.add_command(tags_command)
     show_default=True,
     help="Without files of them: make the paper's splits when all of their participants are stored.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def participants(
     directory: Path,
     transcripts: str,

@@ -7,7 +7,7 @@ import click
 from cli.choices import Choice
 from cli.estimate import dry_run_option, print_estimate
 from cli.index_tags import tags_command
-from cli.output import plain_table, print_list, print_result
+from cli.output import json_option, plain_table, print_list, print_result
 from cli.run_options import run_options
 from cli.session import with_database, with_open_database
 from cli.settings_options import effective_settings, settings_options
@@ -59,7 +59,7 @@ index.add_command(tags_command)
 @click.option("--new", "always_new", is_flag=True, help="Build again even if the same index was built before.")
 @dry_run_option
 @click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def references_command(
     split: str,
     allow_partial: bool,

@@ -8,7 +8,7 @@ import click
 from cli.choices import Choice
 from cli.completed_names import VOCABULARY
 from cli.estimate import dry_run_option, print_estimate
-from cli.output import print_json
+from cli.output import json_option, print_json
 from cli.session import with_open_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import print_submitted, report_submitted
@@ -33,7 +33,7 @@ from store.runs.runs import NewRun
 @settings_options
 @dry_run_option
 @click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def tags_command(
     vocabulary: str,
     seed: int,

@@ -10,7 +10,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from cli.ids import JOB
-from cli.output import coloured, console, plain_table, print_json
+from cli.output import coloured, console, json_option, plain_table, print_json
 from cli.session import with_database
 from schemas.errors import JobMissingError, Refused
 from schemas.suggestions import did_you_mean
@@ -23,7 +23,7 @@ from store.views.lineage import AttemptTrace, attempt_traces
 @click.command()
 @click.argument("job_id", metavar="JOB", type=JOB)
 @click.argument("stage", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
     """Show the attempts of a job, or input, output, errors and model calls of one of its stages.
 

@@ -31,6 +31,8 @@ _COLOURS = {
     "cancelled": "dim",
 }
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
 
 def console() -> Console:
     """Where results go."""

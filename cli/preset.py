@@ -6,7 +6,7 @@ import click
 from rich.text import Text
 
 from cli.completed_names import PRESET
-from cli.output import console, plain_table, print_json, print_list, print_result
+from cli.output import console, json_option, plain_table, print_json, print_list, print_result
 from cli.session import with_database
 from cli.settings_options import Assignment
 from schemas.settings.preset import PRESET_SETTINGS
@@ -55,7 +55,7 @@ def list_command(as_json: bool) -> None:
 
 @preset.command()
 @click.argument("name", required=False, type=PRESET)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def show(name: str | None, as_json: bool) -> None:
     """Show every value of a preset and what it accepts; without NAME those of the default preset.
 
@@ -120,7 +120,7 @@ def diff(name: str, other: str, as_json: bool) -> None:
 @click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
 @click.option("--from", "origin", type=PRESET, help="Preset to copy; without it the default preset.")
 @click.option("--description", help="Its purpose, in a few words.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def create(
     name: str, values: tuple[tuple[str, str], ...], origin: str | None, description: str | None, as_json: bool
 ) -> None:
@@ -148,7 +148,7 @@ def create(
 @click.argument("name", type=PRESET)
 @click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
 @click.option("--description", help="Its purpose, in a few words.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def set_command(name: str, values: tuple[tuple[str, str], ...], description: str | None, as_json: bool) -> None:
     """Change values of a preset, all of them or none. Runs that were submitted keep the values they had.
 
@@ -166,7 +166,7 @@ def set_command(name: str, values: tuple[tuple[str, str], ...], description: str
 
 @preset.command()
 @click.argument("name", type=PRESET)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def default(name: str, as_json: bool) -> None:
     """Make a preset the default: the one of query runs that are submitted without --preset.
 
@@ -180,7 +180,7 @@ def default(name: str, as_json: bool) -> None:
 
 @preset.command()
 @click.argument("name", type=PRESET)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def delete(name: str, as_json: bool) -> None:
     """Delete a preset. The default preset cannot be deleted.
 

@@ -6,7 +6,7 @@ import click
 
 from cli.choices import Choice
 from cli.ids import RUN
-from cli.output import print_result
+from cli.output import json_option, print_result
 from cli.session import with_database
 from schemas.statuses import Priority
 from services.runs import change_run
@@ -20,7 +20,7 @@ LEVEL = Choice([level.value for level in Priority])
 @click.command()
 @click.argument("run_id", metavar="RUN", type=RUN)
 @click.argument("level", type=LEVEL)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def priority(run_id: int, level: str, as_json: bool) -> None:
     """Change how often the jobs of a run have a turn: interactive, normal or bulk.
 

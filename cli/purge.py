@@ -6,7 +6,7 @@ from typing import Any, Final
 import click
 
 from cli.ids import RUN
-from cli.output import print_json
+from cli.output import json_option, print_json
 from cli.session import with_database
 from schemas.ages import age
 from schemas.chains import CHAINS
@@ -51,7 +51,7 @@ class _Age(click.ParamType[timedelta]):
 @click.option("--keep-results", is_flag=True, help="Keep runs, jobs and results; delete what led to them.")
 @click.option("--dry-run", is_flag=True, help="Show what would be purged, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def purge_command(
     older_than: timedelta | None,
     run_id: int | None,

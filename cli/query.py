@@ -7,7 +7,7 @@ from typing import TypeVar
 import click
 
 from cli.completed_names import PRESET
-from cli.output import coloured, console, plain_table, print_json, print_result
+from cli.output import coloured, console, json_option, plain_table, print_json, print_result
 from cli.query_answers import line_json, print_answer, print_failure, query_json
 from cli.session import with_database
 from cli.settings_options import Assignment
@@ -29,7 +29,6 @@ from store.questions.queries import QueryLine, StoredQuery
 Given = TypeVar("Given")
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 _VALUE = Assignment("retrieval.dense_limit=25")
 _QUERY = click.argument("query_id", metavar="QUERY", type=click.IntRange(min=1))
 
@@ -47,7 +46,7 @@ def query() -> None:
 
 @query.command("list")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The newest N.")
-@_JSON
+@json_option
 def list_command(limit: int, as_json: bool) -> None:
     """List the newest questions, and what each needs next.
 
@@ -79,7 +78,7 @@ def list_command(limit: int, as_json: bool) -> None:
 
 @query.command("show")
 @_QUERY
-@_JSON
+@json_option
 def show_command(query_id: int, as_json: bool) -> None:
     """Show a question with everything that is stored for it: expansion, passages, prompt and answers.
 
@@ -99,7 +98,7 @@ def show_command(query_id: int, as_json: bool) -> None:
 
 @query.command("prompt")
 @_QUERY
-@_JSON
+@json_option
 def prompt_command(query_id: int, as_json: bool) -> None:
     """Print the prompt with its sources, to be pasted into an external model.
 
@@ -134,7 +133,7 @@ def prompt_command(query_id: int, as_json: bool) -> None:
     show_default=True,
     help="Run the stages that the change made stale; otherwise the chain ends with what was changed.",
 )
-@_JSON
+@json_option
 def edit_command(
     query_id: int,
     text: str | None,
@@ -184,7 +183,7 @@ def edit_command(
 @click.option("--preset", type=PRESET, help="Continue with the values of this preset.")
 @click.option("--set", "values", type=_VALUE, multiple=True, help="Continue with this value of the preset; repeatable.")
 @model_option
-@_JSON
+@json_option
 def run_command(
     query_id: int,
     start: str | None,
@@ -225,7 +224,7 @@ def run_command(
 @query.command("answer")
 @_QUERY
 @click.argument("file", type=_FILE)
-@_JSON
+@json_option
 def answer_command(query_id: int, file: Path, as_json: bool) -> None:
     """Store the answer of an external model to the question's prompt, beside the answers there are.
 
@@ -247,7 +246,7 @@ def answer_command(query_id: int, file: Path, as_json: bool) -> None:
 @query.command("delete")
 @_QUERY
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_JSON
+@json_option
 def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
     """Delete a question: its answers, its job with everything that was computed, and every text of them.
 

@@ -8,7 +8,7 @@ import click
 from cli.artifact_files import read_artifact_files, write_artifact_files
 from cli.choices import Choice
 from cli.data_directory import data_directory, environment
-from cli.output import print_result
+from cli.output import json_option, print_result
 from cli.session import with_database
 from cli.settings_options import effective_settings, settings_options
 from schemas.values.interviews import TranscriptVariant
@@ -59,7 +59,7 @@ def references_group() -> None:
     "is recorded, and shown with every run that uses them.",
 )
 @settings_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def import_command(
     file: Path | None,
     name: str | None,

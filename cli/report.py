@@ -9,7 +9,7 @@ from rich.console import RenderableType
 
 from cli.evaluation_table import evaluation_table
 from cli.ids import RUN
-from cli.output import console, notices, print_json
+from cli.output import console, json_option, notices, print_json
 from cli.paper.options import paper_format, paper_options, write
 from cli.paper.retrieval import retrieval_tables
 from cli.paper.scored import report_tables
@@ -56,7 +56,7 @@ Shown = TypeVar("Shown", Report, RetrievalReport)
 )
 @prices_option
 @paper_options
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def report(
     run_id: int,
     calibrate_on: int | None,

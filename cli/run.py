@@ -3,7 +3,7 @@
 import click
 
 from cli.ids import RUN
-from cli.output import print_json, print_result
+from cli.output import json_option, print_json, print_result
 from cli.session import with_database
 from schemas.errors import RunMissingError
 from services.runs import RunChanges, change_run, delete_run
@@ -15,7 +15,6 @@ from store.runs.deletions import DeletedRun
 from store.runs.overviews import RunOverview
 
 _RUN = click.argument("run_id", metavar="RUN", type=RUN)
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -35,7 +34,7 @@ def run_group() -> None:
 @_RUN
 @click.argument("name", required=False)
 @click.option("--remove", is_flag=True, help="Remove the name.")
-@_JSON
+@json_option
 def rename_command(run_id: int, name: str | None, remove: bool, as_json: bool) -> None:
     """Give a run a name, which no other run has.
 
@@ -51,7 +50,7 @@ def rename_command(run_id: int, name: str | None, remove: bool, as_json: bool) -
 @_RUN
 @click.argument("text", required=False)
 @click.option("--remove", is_flag=True, help="Remove the note.")
-@_JSON
+@json_option
 def note_command(run_id: int, text: str | None, remove: bool, as_json: bool) -> None:
     """Write a note about a run, in place of the one that it has; `ragq show` and the page of the run show it.
 
@@ -66,7 +65,7 @@ def note_command(run_id: int, text: str | None, remove: bool, as_json: bool) -> 
 @run_group.command("delete")
 @_RUN
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_JSON
+@json_option
 def delete_command(run_id: int, yes: bool, as_json: bool) -> None:
     """Delete a finished run: its jobs and all that they stored, its questions with their answers, and its phrases.
 

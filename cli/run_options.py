@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import click
 
 from cli.estimate import dry_run_option
+from cli.output import json_option
 from cli.prices import prices_option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -17,7 +18,7 @@ def run_options(what: str) -> Callable[[Command], Command]:
         dry_run_option,
         prices_option,
         click.option("--wait", is_flag=True, help=f"Follow the {what} until it finishes."),
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        json_option,
     )
 
     def with_options(command: Command) -> Command:

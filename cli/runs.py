@@ -7,7 +7,7 @@ import click
 from rich.text import Text
 
 from cli.ids import RUN
-from cli.output import plain_table, print_json, print_list
+from cli.output import json_option, plain_table, print_json, print_list
 from cli.prices import chosen_prices, prices_option
 from cli.session import with_database
 from stages.reports.run_words import asked_for
@@ -71,7 +71,7 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
 )
 @click.option("--with-text", is_flag=True, help="With --config: print its questions or phrases too.")
 @prices_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def show(run_id: int, as_config: bool, with_text: bool, price_file: Path | None, as_json: bool) -> None:
     """Show a run: the stages of every job, references kept and rejected, calls, seconds, errors and the cost.
 

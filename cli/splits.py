@@ -8,7 +8,7 @@ from rich.table import Column
 
 from cli.completed_names import SPLIT
 from cli.data_directory import data_directory
-from cli.output import plain_table, print_json, print_list
+from cli.output import json_option, plain_table, print_json, print_list
 from cli.session import with_database
 from cli.user_files import read_file
 from schemas.errors import Refused
@@ -57,7 +57,7 @@ def splits_group() -> None:
     "--allow-missing", is_flag=True, help="Leave out participants that are not stored, and record who is left out."
 )
 @click.option("--replace", is_flag=True, help="Replace splits of the same names that have other participants.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def make(
     paper: bool,
     seed: int | None,
@@ -142,7 +142,7 @@ def list_command(as_json: bool) -> None:
 
 @splits_group.command("show")
 @click.argument("name", type=SPLIT)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def show(name: str, as_json: bool) -> None:
     """Show the participants of a split, in its order.
 
@@ -161,7 +161,7 @@ def show(name: str, as_json: bool) -> None:
 
 
 @splits_group.command("verify")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def verify(as_json: bool) -> None:
     """Check every stored split: known participants, no overlap, the paper's ids, and labels that add up.
 

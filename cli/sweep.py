@@ -12,7 +12,7 @@ from cli.completed_names import SPLIT
 from cli.estimate import MISSING, dry_run_option
 from cli.fork import StageName
 from cli.ids import TARGET
-from cli.output import console, figure_table, notices, print_json
+from cli.output import console, figure_table, json_option, notices, print_json
 from cli.prices import chosen_prices, prices_option, refuse_prices
 from cli.session import with_open_database
 from cli.several_table import metric_option, points_in_words, several_table
@@ -77,7 +77,7 @@ class SweepFile(NamedTuple):
 )
 @dry_run_option
 @prices_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def sweep(
     target: Target,
     stage: str | None,

@@ -6,7 +6,7 @@ import click
 from rich.text import Text
 
 from cli.choices import Choice
-from cli.output import console, notices, plain_table, print_json, print_result
+from cli.output import console, json_option, notices, plain_table, print_json, print_result
 from cli.session import with_database
 from cli.settings_options import effective_settings
 from cli.user_files import read_file
@@ -85,7 +85,7 @@ def show(tag: str, version: int | None, as_json: bool) -> None:
 @click.argument("tag", type=_TAG)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--title", required=True, help="What is new about it, in a few words.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def new(tag: str, file: Path, title: str, as_json: bool) -> None:
     """Add the text of a file as the next version, which is used once it is activated.
 
@@ -108,7 +108,7 @@ def new(tag: str, file: Path, title: str, as_json: bool) -> None:
 @template.command()
 @click.argument("tag", type=_TAG)
 @click.argument("version", type=click.IntRange(min=1))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def activate(tag: str, version: int, as_json: bool) -> None:
     """Make a version the active one of its template. Stored prompts do not change.
 

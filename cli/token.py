@@ -6,7 +6,7 @@ from datetime import timedelta
 import click
 from rich.text import Text
 
-from cli.output import notices, plain_table, print_list, print_result
+from cli.output import json_option, notices, plain_table, print_list, print_result
 from cli.session import with_database
 from store.access import api_tokens
 from store.access.api_tokens import Scope
@@ -73,7 +73,7 @@ def list_command(as_json: bool) -> None:
 
 @token.command()
 @click.argument("token", metavar="ID|NAME")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def revoke(token: str, as_json: bool) -> None:
     """End a token at once, and every browser session that was opened with it.
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 
 from cli.completed_names import VOCABULARY
-from cli.output import console, plain_table, print_json, print_list, print_result
+from cli.output import console, json_option, plain_table, print_json, print_list, print_result
 from cli.session import with_database
 from services.tags import vocabulary_of_name
 from services.vocabulary_content import delete_vocabulary
@@ -45,7 +45,7 @@ def list_command(as_json: bool) -> None:
 
 @vocabulary.command("show")
 @click.argument("name", type=VOCABULARY)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def show_command(name: str, as_json: bool) -> None:
     """Show a vocabulary: what it holds, and which models were built from it.
 
@@ -68,7 +68,7 @@ def show_command(name: str, as_json: bool) -> None:
 @vocabulary.command("delete")
 @click.argument("name", type=VOCABULARY)
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def delete_command(name: str, yes: bool, as_json: bool) -> None:
     """Delete a vocabulary with its models. Results of runs stay, but cannot be computed again.
 

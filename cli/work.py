@@ -10,7 +10,7 @@ import click
 
 from cli.completed_names import CORPUS
 from cli.ids import JOB
-from cli.output import console, plain_table, print_json, print_list, print_result
+from cli.output import console, json_option, plain_table, print_json, print_list, print_result
 from cli.session import with_database, with_open_database
 from cli.settings_options import Assignment
 from cli.submit_queries import read_reply
@@ -50,7 +50,6 @@ class _Document(click.ParamType[DocumentTarget]):
         return DocumentTarget(job_id=number) if match[1] else DocumentTarget(work_id=number)
 
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 _TARGET = click.argument("target", metavar="WORK|JOB", type=_Document())
 _JOB = click.argument("job_id", metavar="JOB", type=JOB)
 _REPLY = click.option(
@@ -115,7 +114,7 @@ def list_command(corpus: str, search: str, as_json: bool) -> None:
 
 @work.command("show")
 @_TARGET
-@_JSON
+@json_option
 def show_command(target: DocumentTarget, as_json: bool) -> None:
     """Show a work and its document: how it was converted, who decided about its headings, and how far its job is.
 
@@ -135,7 +134,7 @@ def show_command(target: DocumentTarget, as_json: bool) -> None:
 
 @work.command("outline")
 @_TARGET
-@_JSON
+@json_option
 def outline_command(target: DocumentTarget, as_json: bool) -> None:
     """Show the headings of a document: what became of each, and what the document's own table of contents says.
 
@@ -163,7 +162,7 @@ def outline_command(target: DocumentTarget, as_json: bool) -> None:
 @work.command("export")
 @_TARGET
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file instead.")
-@_JSON
+@json_option
 def export_command(target: DocumentTarget, output: Path | None, as_json: bool) -> None:
     """Print the markdown of a work, or of a job: sanitised, or as it was converted if it is no further.
 
@@ -188,7 +187,7 @@ def export_command(target: DocumentTarget, output: Path | None, as_json: bool) -
 @work.command("prompt")
 @_JOB
 @click.argument("step", type=click.Choice([document_edits.REPAIR, document_edits.SELECT]))
-@_JSON
+@json_option
 def prompt_command(job_id: int, step: str, as_json: bool) -> None:
     """Print the prompt by which a model repairs the headings of a document or selects its sections.
 
@@ -215,7 +214,7 @@ def prompt_command(job_id: int, step: str, as_json: bool) -> None:
     help=f"What becomes of the heading at a line: {', '.join(RepairAction)}, with other words if they are given. "
     "May be repeated.",
 )
-@_JSON
+@json_option
 def repair_command(job_id: int, reply: Path | None, changes: tuple[str, ...], as_json: bool) -> None:
     """Decide what becomes of the headings of a document: all of them by a reply, or single ones.
 
@@ -246,7 +245,7 @@ def repair_command(job_id: int, reply: Path | None, changes: tuple[str, ...], as
     metavar="LINE=DECISION",
     help=f"Whether the section of the heading at a line is embedded: {' or '.join(SelectionAction)}. May be repeated.",
 )
-@_JSON
+@json_option
 def select_command(job_id: int, reply: Path | None, changes: tuple[str, ...], as_json: bool) -> None:
     """Decide which sections of a document are embedded: all of them by a reply, or single ones.
 
@@ -273,7 +272,7 @@ def select_command(job_id: int, reply: Path | None, changes: tuple[str, ...], as
 @work.command("convert")
 @_TARGET
 @_VALUES
-@_JSON
+@json_option
 def convert_command(target: DocumentTarget, assignments: tuple[tuple[str, str], ...], as_json: bool) -> None:
     """Convert a document again from its stored file, and make the work of it again.
 
@@ -291,7 +290,7 @@ def convert_command(target: DocumentTarget, assignments: tuple[tuple[str, str], 
 @work.command("cut")
 @_TARGET
 @_VALUES
-@_JSON
+@json_option
 def cut_command(target: DocumentTarget, assignments: tuple[tuple[str, str], ...], as_json: bool) -> None:
     """Cut a document into chunks again, and embed them.
 
