@@ -12,7 +12,7 @@ from rich.text import Text
 from cli.ids import JOB
 from cli.output import coloured, console, json_option, plain_table, print_json
 from cli.session import with_database
-from schemas.errors import JobMissingError, Refused
+from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
 from store.database import Connection
 from store.runs import jobs, stage_runs
@@ -54,9 +54,7 @@ class Inspected:
 
 
 async def _read(connection: Connection, job_id: int, stage: str | None) -> Inspected:
-    job = await jobs.job(connection, job_id)
-    if job is None:
-        raise JobMissingError(job_id)
+    job = await jobs.get(connection, job_id)
     stages = [run.stage for run in (await stage_runs.of_jobs(connection, [job_id]))[job_id]]
     tried = await attempt_traces(connection, job_id, stage)
     if stage is not None and stage not in stages and not tried:

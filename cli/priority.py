@@ -34,11 +34,10 @@ def priority(run_id: int, level: str, as_json: bool) -> None:
         ragq priority baseline interactive
     """
 
-    async def change(connection: Connection) -> RunOverview | None:
+    async def change(connection: Connection) -> RunOverview:
         await change_run(connection, run_id, {"priority": Priority(level)})
-        return await overviews.overview(connection, run_id)
+        return await overviews.get(connection, run_id)
 
     changed = with_database(change)
-    assert changed is not None
     shown = {"run": f"r{run_id}", "priority": level, "share": changed.share and asdict(changed.share)}
     print_result(shown, f"r{run_id}: {changed.turns or level}.", as_json=as_json)

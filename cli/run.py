@@ -5,7 +5,6 @@ import click
 from cli.ids import RUN
 from cli.output import json_option, print_json, print_result
 from cli.session import with_database
-from schemas.errors import RunMissingError
 from services.runs import RunChanges, change_run, delete_run
 from stages.reports.numbers_in_words import counted
 from stages.reports.run_words import asked_for
@@ -77,7 +76,7 @@ def delete_command(run_id: int, yes: bool, as_json: bool) -> None:
         ragq run delete r12
         ragq run delete r12 --yes
     """
-    found = with_database(lambda connection: _overview(connection, run_id))
+    found = with_database(lambda connection: overviews.get(connection, run_id))
     if not yes:
         asked = " ".join(part for part in (found.kind, asked_for(found.request)) if part)
         click.confirm(
@@ -113,7 +112,7 @@ def _given(words: str | None, remove: bool, metavar: str) -> str | None:
 def _change(run_id: int, changes: RunChanges, *, as_json: bool) -> None:
     async def changed(connection: Connection) -> RunOverview:
         await change_run(connection, run_id, changes)
-        return await _overview(connection, run_id)
+        return await overviews.get(connection, run_id)
 
     found = with_database(changed)
     if as_json:
@@ -121,10 +120,3 @@ def _change(run_id: int, changes: RunChanges, *, as_json: bool) -> None:
         return
     what = "name" if "name" in changes else "note"
     click.echo(f"{found.title}: {what} {'removed' if getattr(found, what) is None else 'stored'}.")
-
-
-async def _overview(connection: Connection, run_id: int) -> RunOverview:
-    found = await overviews.overview(connection, run_id)
-    if found is None:
-        raise RunMissingError(run_id)
-    return found

@@ -121,10 +121,7 @@ async def _run_id(connection: Connection, target: Target) -> int:
     if target.run_id is not None:
         return target.run_id
     assert target.job_id is not None
-    job = await jobs.job(connection, target.job_id)
-    if job is None:
-        raise JobMissingError(target.job_id)
-    return job.run_id
+    return (await jobs.get(connection, target.job_id)).run_id
 
 
 async def _refuse_unknown(connection: Connection, target: Target) -> None:

@@ -3,7 +3,7 @@
 from typing import NamedTuple, TypeVar
 
 from schemas.chains import stage_that_stores
-from schemas.errors import DocumentMissingError, JobMissingError
+from schemas.errors import DocumentMissingError
 from schemas.values.base import Value
 from store.corpora import document_jobs, work_view
 from store.database import Connection
@@ -25,9 +25,7 @@ class DocumentTarget(NamedTuple):
 
 async def document_job(connection: Connection, job_id: int) -> Job:
     """The job of a document. Raises JobMissingError, and DocumentMissingError for a job of another kind."""
-    job = await jobs.job(connection, job_id)
-    if job is None:
-        raise JobMissingError(job_id)
+    job = await jobs.get(connection, job_id)
     if job.kind != KIND:
         raise DocumentMissingError(
             f"Job j{job_id} is about no document; `ragq work list CORPUS` lists works with their jobs."

@@ -69,9 +69,7 @@ async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[s
     Its settings are those of the run, but for `values`. Raises RunMissingError, ImportedRunError, SettingsError for
     values that cannot be used, and Refused for a run without answers and for settings that no judge reads.
     """
-    overview = await overviews.overview(connection, run_id)
-    if overview is None:
-        raise RunMissingError(run_id)
+    overview = await overviews.get(connection, run_id)
     if await imported.imported_run(connection, run_id=run_id, job_id=None) is not None:
         raise ImportedRunError(run_id, "evaluated")
     if overview.kind != "query":

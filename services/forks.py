@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from schemas.chains import CHAINS, INDEXING, READ_AT_SUBMISSION, readers_of, stages_of
-from schemas.errors import ForkRefusedError, ImportedRunError, JobMissingError, RunMissingError, SettingsError
+from schemas.errors import ForkRefusedError, ImportedRunError, SettingsError
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.problems import unknown_name
@@ -196,14 +196,9 @@ def changed_snapshot(
 async def _parent(connection: Connection, target: Target, *, takes_documents: bool) -> RunOverview:
     run_id = target.run_id
     if target.job_id is not None:
-        job = await jobs.job(connection, target.job_id)
-        if job is None:
-            raise JobMissingError(target.job_id)
-        run_id = job.run_id
+        run_id = (await jobs.get(connection, target.job_id)).run_id
     assert run_id is not None
-    parent = await overviews.overview(connection, run_id)
-    if parent is None:
-        raise RunMissingError(run_id)
+    parent = await overviews.get(connection, run_id)
     if await imported.imported_run(connection, **target._asdict()) is not None:
         raise ImportedRunError(run_id, "forked")
     if parent.kind in INDEXING and not (takes_documents and parent.kind == "work"):

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from schemas.errors import ForkRefusedError, ImportedRunError, JobMissingError
+from schemas.errors import ForkRefusedError, ImportedRunError
 from store.database import Database
 from store.runs import edits, imported, jobs
 
@@ -21,9 +21,7 @@ async def redo(database: Database, job_id: int, stage: str) -> Redone:
     builds an index, StageRunningError, and Refused for a stage that the job does not have or that is not reached yet.
     """
     async with database.connection() as connection:
-        job = await jobs.job(connection, job_id)
-        if job is None:
-            raise JobMissingError(job_id)
+        job = await jobs.get(connection, job_id)
         if await imported.imported_run(connection, job_id=job_id, run_id=None) is not None:
             raise ImportedRunError(job.run_id, "computed again")
         if job.kind == "index":

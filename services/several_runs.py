@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import Refused
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.query_runs import QueryRun
 from schemas.values.reports import Measures
@@ -66,9 +66,7 @@ async def is_of_phrases(connection: Connection, run_id: int) -> bool:
 
 async def comparable_run(connection: Connection, run_id: int) -> Comparable:
     """A run of participants, queries or phrases. Raises RunMissingError, and Refused for any other."""
-    overview = await overviews.overview(connection, run_id)
-    if overview is None:
-        raise RunMissingError(run_id)
+    overview = await overviews.get(connection, run_id)
     if overview.kind != "tags":
         return await reported_run(connection, run_id)
     return TagsRun(

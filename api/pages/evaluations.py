@@ -102,10 +102,8 @@ async def _form(
     estimated: Estimate | None = None,
 ) -> Response:
     async with ctx.database.connection() as connection:
-        overview = await overviews.overview(connection, run_id)
+        overview = await overviews.get(connection, run_id)
         found = await evaluations.of_run(connection, run_id)
-    if overview is None:
-        raise RunMissingError(run_id)
     return page(
         request,
         "new_evaluation.html.j2",

@@ -119,9 +119,7 @@ async def _form(
     estimated: Estimate | None = None,
 ) -> Response:
     async with ctx.database.connection() as connection:
-        overview = await overviews.overview(connection, run_id)
-        if overview is None:
-            raise RunMissingError(run_id)
+        overview = await overviews.get(connection, run_id)
         found = await forks.stage_names(connection, run_id)
         job = None if form.job_id is None else await jobs.job(connection, form.job_id)
     stages = in_order(overview.kind, found.intersection(STAGES))

@@ -10,7 +10,6 @@ from api.context import Context
 from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.routes import PageRoute
-from schemas.errors import RunMissingError
 from schemas.settings.changes import changed_settings
 from schemas.settings.words import value_in_words
 from stages.reports.origin_words import origin_words
@@ -24,9 +23,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 async def settings_page(request: Request, ctx: Context, run_id: PathId, search: SearchWords = "") -> Response:
     """The settings with the words of a search in name, value or source; without a search, all."""
     async with ctx.database.connection() as connection:
-        overview = await overviews.overview(connection, run_id)
-        if overview is None:
-            raise RunMissingError(run_id)
+        overview = await overviews.get(connection, run_id)
         frozen = await runs.settings(connection, run_id)
         origin = await run_origin(connection, run_id)
     changed = changed_settings(overview.profile, frozen)

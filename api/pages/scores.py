@@ -8,7 +8,6 @@ from api.context import ApiContext, Context
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
-from schemas.errors import RunMissingError
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.score_tables import ScoreTable
 from services.score_tables import scores_of_run
@@ -25,9 +24,7 @@ async def scores_page(request: Request, ctx: Context, run_id: PathId) -> Respons
     """Every participant; those without scores with their state."""
     async with ctx.database.connection() as connection:
         table = await scores_of_run(connection, run_id)
-        overview = await overviews.overview(connection, run_id)
-    if overview is None:
-        raise RunMissingError(run_id)
+        overview = await overviews.get(connection, run_id)
     return page(
         request,
         "scores.html.j2",

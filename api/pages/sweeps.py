@@ -104,9 +104,7 @@ async def sweep_page(
 ) -> Response:
     """The forks from a stage that set these settings, compared with the run."""
     async with ctx.database.connection() as connection:
-        overview = await overviews.overview(connection, run_id)
-    if overview is None:
-        raise RunMissingError(run_id)
+        overview = await overviews.get(connection, run_id)
     found: Sweep | None = None
     wrong: str | None = None
     try:
@@ -190,9 +188,7 @@ async def _form(
     estimates: Sequence[PointEstimate] = (),
 ) -> Response:
     async with ctx.database.connection() as connection:
-        overview = await overviews.overview(connection, run_id)
-        if overview is None:
-            raise RunMissingError(run_id)
+        overview = await overviews.get(connection, run_id)
         found = await forks.stage_names(connection, run_id)
     return page(
         request,

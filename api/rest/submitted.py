@@ -8,7 +8,6 @@ from fastapi import Response
 from api.context import ApiContext
 from api.idempotency import REPLAYED
 from api.rest.bodies.submissions import ChangedSettingReply, Submission, SubmittedReply
-from schemas.errors import RunMissingError
 from schemas.settings.resolve import EffectiveSettings
 from services.new_runs import Submitted
 from services.submit import Request, submit
@@ -53,9 +52,7 @@ async def _reply(
     ctx: ApiContext, submitted: Submitted, settings: EffectiveSettings, response: Response
 ) -> SubmittedReply:
     async with ctx.database.connection() as connection:
-        overview = await overviews.overview(connection, submitted.run_id)
-    if overview is None:
-        raise RunMissingError(submitted.run_id)
+        overview = await overviews.get(connection, submitted.run_id)
     response.status_code = 201 if submitted.is_new else 200
     response.headers["Location"] = f"/runs/{submitted.run_id}"
     response.headers.update(REPLAYED if submitted.is_replay else {})

@@ -119,9 +119,9 @@ async def show_prompt(
 
 async def _asked_by(connection: Connection, query: StoredQuery, name: str | None) -> tuple[Preset, StoredTemplate]:
     """The preset, and the template: in the version of the question's job; for another preset the active one."""
-    job = await jobs.job(connection, query.job_id)
+    job = await jobs.get(connection, query.job_id)
     frozen = thaw(await runs.settings(connection, query.run_id))
-    assert job is not None and frozen.preset is not None
+    assert frozen.preset is not None
     tag = TemplateTag(frozen.run.ragq.answer_template)
     if name is None:
         return frozen.preset, await templates.get(connection, tag, job.inputs["templates"].get(tag))

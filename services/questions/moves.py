@@ -49,11 +49,11 @@ async def planned_move(
     Without either, a query that `searches` for the first time takes the default preset, unless its submission named
     a preset or values. Raises PresetMissingError and PresetValueError.
     """
-    run = await overviews.overview(connection, query.run_id)
-    job = await jobs.job(connection, query.job_id)
+    run = await overviews.get(connection, query.run_id)
+    job = await jobs.get(connection, query.job_id)
     settings = await runs.settings(connection, query.run_id)
     own = thaw(settings).preset
-    assert run is not None and job is not None and own is not None
+    assert own is not None
     takes_default = bool(job.inputs.get("takes_default"))
     options = frozenset(key for key in PRESET_SETTINGS if settings.get(key, {}).get("source") == "option")
     base_name, base = run.request["preset"], own
@@ -91,8 +91,7 @@ async def move(
 
     Raises QuerySetPresetError for a query whose run has others, and Refused for a preset that the corpus cannot serve.
     """
-    old = await overviews.overview(connection, query.run_id)
-    assert old is not None
+    old = await overviews.get(connection, query.run_id)
     if old.jobs > 1:
         raise QuerySetPresetError(query.id, old.id, old.jobs)
     for corpus_id in query.corpus_ids:
@@ -137,9 +136,9 @@ async def _is_given(connection: Connection, query: StoredQuery, own: Preset) -> 
 
 
 async def _job(connection: Connection, query: StoredQuery, chain: Sequence[str], to: Move) -> NewJob:
-    old = await jobs.job(connection, query.job_id)
+    old = await jobs.get(connection, query.job_id)
     own = thaw(await runs.settings(connection, query.run_id)).preset
-    assert old is not None and own is not None
+    assert own is not None
     inputs = {name: value for name, value in old.inputs.items() if name != "takes_default" or to.takes_default}
     origin = old.inputs["expansion"]["origin"]
     if origin == Origin.MODEL or (origin == Origin.NONE and not own.expansion.enabled):

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from schemas.errors import JobMissingError
 from schemas.statuses import JobStatus
 from store.database import Connection
 
@@ -63,6 +64,14 @@ async def job(connection: Connection, job_id: int) -> Job | None:
     """A job; None when there is none of that number."""
     row = await connection.fetchrow(JOB, job_id)
     return None if row is None else Job(**{**row, "status": JobStatus(row["status"])})
+
+
+async def get(connection: Connection, job_id: int) -> Job:
+    """A job. Raises JobMissingError."""
+    found = await job(connection, job_id)
+    if found is None:
+        raise JobMissingError(job_id)
+    return found
 
 
 async def most_urgent(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus, Priority
 from store.database import Connection
 from store.runs.shares import Share, shares
@@ -102,6 +103,14 @@ async def overview(connection: Connection, run_id: int) -> RunOverview | None:
     """One run; None when there is none of that number."""
     found = await overviews(connection, run_id=run_id, limit=1)
     return found[0] if found else None
+
+
+async def get(connection: Connection, run_id: int) -> RunOverview:
+    """One run. Raises RunMissingError."""
+    found = await overview(connection, run_id)
+    if found is None:
+        raise RunMissingError(run_id)
+    return found
 
 
 def _overview(row: Mapping[str, Any]) -> RunOverview:

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemas.errors import RunMissingError
 from store.database import Connection
 from store.runs import overviews, runs
 from store.runs.overviews import RunOverview
@@ -39,9 +38,7 @@ class Submission:
 async def submission(connection: Connection, run_id: int) -> Submission:
     """A run with the inputs of its jobs, in their order. Raises RunMissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        overview = await overviews.overview(connection, run_id)
-        if overview is None:
-            raise RunMissingError(run_id)
+        overview = await overviews.get(connection, run_id)
         return Submission(
             overview=overview,
             settings=await runs.settings(connection, run_id),
