@@ -2,11 +2,12 @@
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
 from pydantic import BaseModel, Field
 from starlette.responses import RedirectResponse, Response
 
@@ -36,12 +37,21 @@ from store.runs.job_control import Target
 pages = APIRouter(route_class=PageRoute, include_in_schema=False)
 images = APIRouter(include_in_schema=False)
 
-StageName = Annotated[Text, Query(pattern="^[a-z_]{1,40}$")]
-SettingNames = Annotated[list[Annotated[Text, Query(max_length=100)]], Query(min_length=1, max_length=20)]
 Name = Annotated[Text, Query(max_length=100)]
 
 # Matplotlib's styles are global: only one thread may draw.
 _DRAWING: Final = threading.Lock()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen:
+    """The parameters of a comparison and of its plot: which forks, and what of them is compared."""
+
+    stage: Annotated[Text, Query(pattern="^[a-z_]{1,40}$")]
+    setting: Annotated[list[Annotated[Text, Query(max_length=100)]], Query(min_length=1, max_length=20)]
+    measure: Name = ""
+    select_on: Name = ""
+    report_on: Name = ""
 
 
 class SweepForm(BaseModel):
@@ -88,7 +98,7 @@ async def new(
         raise
     except Refused as error:
         return await _form(request, ctx, run_id, form, wrong=str(error))
-    return RedirectResponse(_address(run_id, form.stage, list(grid)), 303)
+    return RedirectResponse(_address(run_id, Chosen(stage=form.stage, setting=list(grid))), 303)
 
 
 @pages.get("/runs/{run_id}/sweep")
@@ -96,11 +106,7 @@ async def sweep_page(
     request: Request,
     ctx: Context,
     run_id: PathId,
-    stage: StageName,
-    setting: SettingNames,
-    measure: Name = "",
-    select_on: Name = "",
-    report_on: Name = "",
+    chosen: Annotated[Chosen, Depends()],
 ) -> Response:
     """The forks from a stage that set these settings, compared with the run."""
     async with ctx.database.connection() as connection:
@@ -108,27 +114,25 @@ async def sweep_page(
     found: Sweep | None = None
     wrong: str | None = None
     try:
-        found = await _found(ctx, run_id, stage, setting, measure, select_on, report_on)
+        found = await _found(ctx, run_id, chosen)
     except Refused as error:
         wrong = str(error)
-    chosen = measure or (default_measure(found.results[0]) if found else "")
+    measure = chosen.measure or (default_measure(found.results[0]) if found else "")
     return page(
         request,
         "sweep.html.j2",
         status=422 if wrong else 200,
         overview=overview,
-        stage=stage,
-        names=setting,
-        measure=chosen,
+        stage=chosen.stage,
+        names=chosen.setting,
+        measure=measure,
         measures=list(found.results[0].compared[0].measures) if found else [],
-        select_on=select_on,
-        report_on=report_on,
+        select_on=chosen.select_on,
+        report_on=chosen.report_on,
         found=found,
         wrong=wrong,
         shown=[shown_measures(one) for one in found.results] if found else [],
-        plot=_address(
-            run_id, stage, setting, ".svg", {"measure": chosen, "select_on": select_on, "report_on": report_on}
-        ),
+        plot=_address(run_id, replace(chosen, measure=measure), ".svg"),
     )
 
 
@@ -136,29 +140,23 @@ async def sweep_page(
 async def sweep_image(
     ctx: Context,
     run_id: PathId,
-    stage: StageName,
-    setting: SettingNames,
-    measure: Name = "",
-    select_on: Name = "",
-    report_on: Name = "",
+    chosen: Annotated[Chosen, Depends()],
 ) -> Response:
     """The difference of each point in one measure, as an image."""
-    found = await _found(ctx, run_id, stage, setting, measure, select_on, report_on)
-    image = await asyncio.to_thread(_drawn, found, measure or None)
+    found = await _found(ctx, run_id, chosen)
+    image = await asyncio.to_thread(_drawn, found, chosen.measure or None)
     return Response(image, media_type="image/svg+xml", headers={"Content-Security-Policy": CONTENT_SECURITY_POLICY})
 
 
-async def _found(
-    ctx: ApiContext, run_id: int, stage: str, names: Sequence[str], measure: str, select_on: str, report_on: str
-) -> Sweep:
+async def _found(ctx: ApiContext, run_id: int, chosen: Chosen) -> Sweep:
     return await sweep_results(
         ctx.database,
         run_id,
-        stage,
-        await stored_points(ctx.database, run_id, stage, names),
-        measure=measure or None,
-        select_on=select_on.strip() or None,
-        report_on=report_on.strip() or None,
+        chosen.stage,
+        await stored_points(ctx.database, run_id, chosen.stage, chosen.setting),
+        measure=chosen.measure or None,
+        select_on=chosen.select_on.strip() or None,
+        report_on=chosen.report_on.strip() or None,
     )
 
 
@@ -170,12 +168,9 @@ def _drawn(found: Sweep, measure: str | None) -> str:
         return sweep_plot(found, measure)
 
 
-def _address(
-    run_id: int, stage: str, names: Sequence[str], ending: str = "", others: Mapping[str, str] | None = None
-) -> str:
-    chosen = [("stage", stage), *(("setting", name) for name in names)]
-    chosen += [(name, value) for name, value in (others or {}).items() if value]
-    return f"/runs/{run_id}/sweep{ending}?{urlencode(chosen)}"
+def _address(run_id: int, chosen: Chosen, ending: str = "") -> str:
+    given = {name: value for name, value in vars(chosen).items() if value}
+    return f"/runs/{run_id}/sweep{ending}?{urlencode(given, doseq=True)}"
 
 
 async def _form(
