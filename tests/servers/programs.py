@@ -105,11 +105,12 @@ class Program(ABC):
         self.kill()
 
 
-class Redis(Program):
-    """Redis, which Valkey was forked from; with TLS if it is given an authority."""
+class Broker(Program):
+    """A broker; with TLS if it is given an authority."""
 
-    package = "redis-server"
-    binary = "redis-server"
+    scheme: ClassVar[str]
+    login: ClassVar[str]
+    path: ClassVar[str]
 
     def __init__(self, authority: Authority | None = None) -> None:
         self._authority = authority
@@ -118,8 +119,21 @@ class Redis(Program):
     @property
     def url(self) -> str:
         if self._authority is None:
-            return f"redis://:{PASSWORD}@{LOOPBACK}:{self.port}/0"
-        return f"rediss://:{PASSWORD}@localhost:{self.port}/0?ssl_ca_certs={self._authority.certificate}"
+            return f"{self.scheme}://{self.login}@{LOOPBACK}:{self.port}{self.path}"
+        trusted = f"?ssl_ca_certs={self._authority.certificate}"
+        return f"{self.scheme}s://{self.login}@localhost:{self.port}{self.path}{trusted}"
+
+    def answers(self) -> bool:
+        return broker_answers(self.url)
+
+
+class Redis(Broker):
+    """Redis, which Valkey was forked from."""
+
+    package = "redis-server"
+    binary = "redis-server"
+
+    scheme, login, path = "redis", f":{PASSWORD}", "/0"
 
     def write_files(self) -> None:
         settings = {"bind": LOOPBACK, "port": self.port, "requirepass": PASSWORD, "dir": self.folder, "save": '""'}
@@ -134,25 +148,14 @@ class Redis(Program):
     def command(self) -> list[str]:
         return [self.binary, str(self.folder / "redis.conf")]
 
-    def answers(self) -> bool:
-        return broker_answers(self.url)
 
-
-class RabbitMQ(Program):
+class RabbitMQ(Broker):
     """RabbitMQ, a node of its own."""
 
     package = "rabbitmq-server"
     binary = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 
-    def __init__(self, authority: Authority | None = None) -> None:
-        self._authority = authority
-        super().__init__()
-
-    @property
-    def url(self) -> str:
-        if self._authority is None:
-            return f"amqp://{USER}:{PASSWORD}@{LOOPBACK}:{self.port}//"
-        return f"amqps://{USER}:{PASSWORD}@localhost:{self.port}//?ssl_ca_certs={self._authority.certificate}"
+    scheme, login, path = "amqp", f"{USER}:{PASSWORD}", "//"
 
     def write_files(self) -> None:
         settings = {"default_user": USER, "default_pass": PASSWORD, "listeners.tcp.default": f"{LOOPBACK}:{self.port}"}
@@ -183,9 +186,6 @@ class RabbitMQ(Program):
         }
         prefixed = {f"RABBITMQ_{name}": value for name, value in own.items()}
         return os.environ | prefixed | {"HOME": str(self.folder), "ERL_EPMD_PORT": str(free_port())}
-
-    def answers(self) -> bool:
-        return broker_answers(self.url)
 
 
 class PgBouncer(Program):
