@@ -67,21 +67,11 @@ async def test_the_same_work_again_retries_the_jobs_that_failed(database: Databa
     assert (other.run_id != first.run_id, other.is_new) == (True, True)
 
 
-async def test_a_run_that_is_stored_is_returned_although_the_database_is_gone_then(
-    database: Database, database_url: str
+@pytest.mark.parametrize("answers", [True, False], ids=["database gone then", "commit not answered"])
+async def test_a_run_that_is_stored_is_returned_although_the_connection_ends(
+    database: Database, database_url: str, answers: bool
 ) -> None:
-    with CommitProxy(database_url, answers=True) as proxy:
-        behind = Database(proxy.url, pool_size=1)
-        submitted = await submit_run(behind, PlannedRun(RUN))
-        await behind.close()
-
-    assert submitted.jobs == 2
-    async with database.connection() as connection:
-        assert [run.id for run in await overviews.overviews(connection)] == [submitted.run_id]
-
-
-async def test_a_run_whose_commit_was_not_answered_is_looked_for(database: Database, database_url: str) -> None:
-    with CommitProxy(database_url, answers=False) as proxy:
+    with CommitProxy(database_url, answers=answers) as proxy:
         behind = Database(proxy.url, pool_size=1)
         submitted = await submit_run(behind, PlannedRun(RUN))
         await behind.close()

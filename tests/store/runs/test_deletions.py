@@ -11,6 +11,7 @@ from services.runs import delete_run
 from store.database import Connection, Database
 from store.questions import deletions as question_deletions
 from store.questions import presets, queries
+from store.questions.queries import StoredQuery
 from store.references import references
 from store.runs import job_control, overviews, runs, stages
 from store.runs.deletions import DeletedRun
@@ -87,15 +88,21 @@ async def test_the_text_of_its_questions_is_left_nowhere(database: Database) -> 
         assert await counted(connection, "run", "queries", "results", "llm_call") == [0, 0, 0, 0]
 
 
+async def moved_twice(connection: Connection) -> tuple[list[int], StoredQuery]:
+    """A question that continued in two other runs, and the three runs in their order."""
+    query = await a_marked_question(connection)
+    run_ids = [query.run_id]
+    for name in ("Broad", "Broader"):
+        await presets.create(connection, name, Preset())
+        query = await take_step(connection, query, Step.EXPAND, preset=name)
+        await complete_stages(connection, query.job_id, "expand")
+        run_ids.append(query.run_id)
+    return run_ids, query
+
+
 async def test_a_question_that_continued_elsewhere_keeps_its_answers_and_its_history(database: Database) -> None:
     async with database.connection() as connection:
-        query = await a_marked_question(connection)
-        run_ids = [query.run_id]
-        for name in ("Broad", "Broader"):
-            await presets.create(connection, name, Preset())
-            query = await take_step(connection, query, Step.EXPAND, preset=name)
-            await complete_stages(connection, query.job_id, "expand")
-            run_ids.append(query.run_id)
+        run_ids, query = await moved_twice(connection)
         answers = [answer.id for answer in await queries.results(connection, query.id)]
 
         deleted = await delete_run(connection, run_ids[1])
@@ -110,13 +117,7 @@ async def test_a_question_that_continued_elsewhere_keeps_its_answers_and_its_his
 
 async def test_the_history_before_a_deleted_run_is_deleted_with_its_question(database: Database) -> None:
     async with database.connection() as connection:
-        query = await a_marked_question(connection)
-        run_ids = [query.run_id]
-        for name in ("Broad", "Broader"):
-            await presets.create(connection, name, Preset())
-            query = await take_step(connection, query, Step.EXPAND, preset=name)
-            await complete_stages(connection, query.job_id, "expand")
-            run_ids.append(query.run_id)
+        run_ids, query = await moved_twice(connection)
 
         await delete_run(connection, run_ids[1])
         await question_deletions.delete_query(connection, await get_query(connection, query.id))
