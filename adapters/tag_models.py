@@ -20,7 +20,7 @@ FASTTEXT = "fasttext"
 
 @dataclass(frozen=True, kw_only=True)
 class TagModelBuilder:
-    """The port ModelBuilder. `python -m benchmarks tags` measures the quality of the defaults."""
+    """Builds the models of a vocabulary. `python -m benchmarks tags` measures the quality of the defaults."""
 
     dimension: int = 100
     """Numbers per token vector."""
@@ -34,7 +34,11 @@ class TagModelBuilder:
     """Maximum numbers per context row."""
 
     def build(self, vocabulary: Vocabulary, *, seed: int, tokens: TokenModel | None = None) -> BuiltModels:
-        """See ModelBuilder."""
+        """The models. The same vocabulary and seed give the same bytes, in any process.
+
+        Every tag and alias has a vector. With `tokens` no token model is trained, and its vectors are used. Raises
+        VocabularyModelsError when there is nothing to train on.
+        """
         if not vocabulary.tags:
             raise VocabularyModelsError("A vocabulary without tags has no training data; import one with tags.")
         placed = self._tokens(vocabulary, seed) if tokens is None else tokens

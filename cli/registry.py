@@ -16,8 +16,6 @@ COLUMNS: Final = (
     *("output", "notices", "name", "note"),
 )
 
-_OF_RUN: Final = ("kind", "profile", "version", "git_commit", "identity", "name", "note")
-
 
 def registry_json(runs: Sequence[RegisteredRun]) -> list[dict[str, Any]]:
     """One object per run: its line of `ragq runs`, and its modes."""

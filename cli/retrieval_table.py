@@ -10,7 +10,6 @@ from cli.cost_lines import cost_lines
 from cli.origin_lines import origin_lines
 from cli.output import figure_table, spaced
 from cli.report_table import failure_table, telemetry_table
-from schemas.values.metrics import Interval
 from schemas.values.retrieval_reports import (
     RetrievalDifference,
     RetrievalReport,
@@ -133,7 +132,3 @@ def _shortened(keys: Iterable[str]) -> str:
     keys = list(keys)
     others = len(keys) - _SHOWN
     return ", ".join(keys[:_SHOWN]) + (f" and {others} more" if others > 0 else "")
-
-
-def _inline(interval: Interval) -> str:
-    return f"{number(interval.value)} {bounds(interval)}".rstrip()

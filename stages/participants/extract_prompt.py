@@ -4,7 +4,6 @@ from schemas.values.chat import Message
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.item_meanings import item_list, score_list
 from stages.texts.fence import DATA_RULE, fenced
-from stages.texts.hashes import short_hash
 
 _SYSTEM = (
     "You read interviews and copy out what the interviewed person says about eight symptoms of depression. "
@@ -32,9 +31,6 @@ bad it is.
 Answer with a JSON object of this form, with all eight keys:
 
 {_FORM}"""
-
-PROMPT_HASH = short_hash(_SYSTEM + _TASK)
-"""Changes with the prompt."""
 
 
 def extraction_messages(transcript: str) -> tuple[Message, ...]:

@@ -7,7 +7,6 @@ from functools import cache
 from importlib import resources
 
 from schemas.values.phq8 import PHQ8Item
-from stages.texts.hashes import short_hash
 
 _QUOTES = re.compile("['’‘`]")
 
@@ -29,12 +28,6 @@ def phrases() -> Mapping[PHQ8Item, tuple[str, ...]]:
     """The phrases of each item as written in the file."""
     lists = tomllib.loads(_file())
     return {item: tuple(lists[item.evidence_key]) for item in PHQ8Item}
-
-
-@cache
-def phrases_hash() -> str:
-    """Changes with every phrase, because tags depend on the phrases."""
-    return short_hash("\n".join(f"{item.evidence_key} {phrase}" for item in PHQ8Item for phrase in phrases()[item]))
 
 
 @cache

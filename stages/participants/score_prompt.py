@@ -6,7 +6,6 @@ from typing import Literal
 from schemas.values.chat import Message
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.item_meanings import item_list, score_list
-from stages.texts.hashes import short_hash
 
 SeverityMode = Literal["strict", "infer"]
 """Score only stated frequencies, or also implied ones (Spec 063)."""
@@ -83,11 +82,6 @@ def scoring_messages(transcript: str, block: str, *, severity_mode: SeverityMode
     user = f"<transcript>\n{data}\n</transcript>\n{references}\n{_task(severity_mode)}"
     system = f"{_ROLE}\n\n{_FREQUENCY[severity_mode]}"
     return Message(role="system", content=system), Message(role="user", content=user)
-
-
-def prompt_hash(severity_mode: SeverityMode) -> str:
-    """Changes with the prompt, and is the same for all participants."""
-    return short_hash("".join(message.content for message in scoring_messages("", "", severity_mode=severity_mode)))
 
 
 def _task(severity_mode: SeverityMode) -> str:

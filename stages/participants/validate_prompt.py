@@ -4,7 +4,6 @@ from schemas.values.chat import Message
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.item_meanings import MEANINGS, score_list
 from stages.texts.fence import DATA_RULE, fenced
-from stages.texts.hashes import short_hash
 
 _SYSTEM = f"""\
 You check examples before a rater of interviews gets to see them. You answer with one JSON object, \
@@ -22,9 +21,6 @@ Should the rater see the reference as an example for this symptom?
 accept: it speaks of what the evidence speaks of, and is a good example of the symptom.
 reject: it has nothing to do with the evidence or the symptom, or it contradicts the score.
 unsure: it cannot be told."""
-
-PROMPT_HASH = short_hash(_SYSTEM + _TASK + "".join(MEANINGS.values()))
-"""Changes with the prompt."""
 
 
 def verdict_messages(

@@ -1,10 +1,9 @@
-"""The models of a vocabulary, and the port that builds them."""
+"""The models of a vocabulary."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from schemas.values.tags import Vocabulary
 from stages.tags.ports import Vector
 
 
@@ -47,15 +46,3 @@ class BuiltModels:
     """Spelling and meaning of the tokens; None without a sentence embedder."""
     sentences: SentenceModel | None = None
     """What embedded the names for it."""
-
-
-class ModelBuilder(Protocol):
-    """Builds the models of a vocabulary."""
-
-    def build(self, vocabulary: Vocabulary, *, seed: int, tokens: TokenModel | None = None) -> BuiltModels:
-        """The models. The same vocabulary and seed give the same bytes, in any process.
-
-        Every tag and alias has a vector. With `tokens` no token model is trained, and its vectors are used. Raises
-        VocabularyModelsError when there is nothing to train on.
-        """
-        ...

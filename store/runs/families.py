@@ -14,11 +14,6 @@ FROM run AS r LEFT JOIN run_fork AS f ON f.run_id = r.id WHERE r.id = $1
 
 PARENT_JOB = "SELECT parent_id FROM job_fork WHERE job_id = $1"
 
-COUNTERPARTS = """
-SELECT b.id FROM job AS a JOIN job AS b ON b.run_id = $2 AND b.mode = a.mode AND b.subject = a.subject
-WHERE a.id = $1 ORDER BY b.ordinal LIMIT 1
-"""
-
 
 @dataclass(frozen=True)
 class Child:
@@ -60,10 +55,4 @@ async def family(connection: Connection, run_id: int) -> Family:
 async def parent_job(connection: Connection, job_id: int) -> int | None:
     """The job that a job was forked from; None when it is none, or that one is deleted."""
     found: int | None = await connection.fetchval(PARENT_JOB, job_id)
-    return found
-
-
-async def counterpart(connection: Connection, job_id: int, run_id: int) -> int | None:
-    """The job of the same subject and mode in another run; None when it has none."""
-    found: int | None = await connection.fetchval(COUNTERPARTS, job_id, run_id)
     return found

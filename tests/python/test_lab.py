@@ -1,9 +1,8 @@
 """The Python package over a real database."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,8 +16,6 @@ from tests.services.bundles.rows import marked_run
 from tests.stages.reports.builders import labels, scores
 from tests.store.forkable import finish, forkable_run
 from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
-
-Store = Callable[..., Any]
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from tests.servers.programs import DebianPostgres
 pytestmark = [pytest.mark.long, pytest.mark.servers, pytest.mark.timeout(600)]
 
 UNCHECKED = ("--set", "EMBEDDING_ENABLE_REFERENCE_VALIDATION=false")
-ENCRYPTED = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE datname = current_database()"
 
 
 @pytest.fixture(scope="module", params=[15, 16, 17])

@@ -19,8 +19,6 @@ from tests.fakes.chat import served
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
-LONG_AGO = "UPDATE stage_attempt SET ended_at = now() - interval '2 minutes' WHERE job_id = $1"
-
 Figures = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 
 

@@ -9,7 +9,7 @@ from schemas.values.participants import Reference, SimilarityStatistics
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.assemble import similarity_statistics
 from stages.participants.reference_block import PromptFormat
-from stages.participants.score_prompt import SeverityMode, prompt_hash
+from stages.participants.score_prompt import SeverityMode
 from tests.stages.at_defaults import assemble_prompt
 from tests.stages.participants.builders import reference
 
@@ -90,10 +90,6 @@ def test_only_infer_mode_asks_how_a_frequency_was_inferred() -> None:
 
     assert ["inference_type" in messages[1].content for messages in (strict, infer)] == [False, True]
     assert ["every day, all the time: 3" in messages[0].content for messages in (strict, infer)] == [False, True]
-
-
-def test_the_prompt_hash_differs_between_modes() -> None:
-    assert len({prompt_hash(mode) for mode in MODES}) == 2
 
 
 def test_statistics_are_over_the_references_that_have_a_score() -> None:

@@ -14,7 +14,6 @@ from schemas.errors import (
 from schemas.values.chat import ChatCall, Message
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.extract_prompt import PROMPT_HASH
 from stages.participants.grounding import GroundingCheck
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import GROUNDING, extract_evidence, extraction_call, given_evidence
@@ -211,7 +210,3 @@ def test_given_evidence_of_the_wrong_shape_is_refused() -> None:
 
 def test_evidence_shows_no_quote_when_printed() -> None:
     assert "sleep" not in repr(given_evidence({"PHQ8_Sleep": ["I can't sleep"]}, TRANSCRIPT))
-
-
-def test_the_prompt_hash_names_the_prompt() -> None:
-    assert len(PROMPT_HASH) == 12

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.item_tags import phrases, phrases_hash, tag_chunk
+from stages.participants.item_tags import phrases, tag_chunk
 
 EVERY_PHRASE = [(item, phrase) for item, of_item in phrases().items() for phrase in of_item]
 
@@ -67,7 +67,3 @@ def test_tags_are_alphabetical_and_unique() -> None:
     text = "Participant: i'm exhausted, so tired\nParticipant: i feel sad\nParticipant: no appetite either"
 
     assert tag_chunk(text) == ("PHQ8_Appetite", "PHQ8_Depressed", "PHQ8_Tired")
-
-
-def test_the_hash_names_the_phrases() -> None:
-    assert re.fullmatch("[0-9a-f]{12}", phrases_hash())

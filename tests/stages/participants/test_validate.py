@@ -20,7 +20,6 @@ from schemas.values.participants import (
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.verdicts import Decision
 from stages.participants.validate import keep_all
-from stages.participants.validate_prompt import PROMPT_HASH
 from stages.ports import OnText
 from stages.replies.verdict import VERDICT_JSON_SCHEMA
 from tests.fakes.chat import ScriptedChat
@@ -301,7 +300,3 @@ def test_the_schema_for_servers_allows_one_word_alone() -> None:
         False,
         False,
     ]
-
-
-def test_the_prompt_hash_names_the_prompt() -> None:
-    assert len(PROMPT_HASH) == 12

@@ -76,9 +76,6 @@ async def test_c4_without_context_the_combined_score_is_the_similarity() -> None
     assert [tag.score_combined for tag in found] == [tag.score_fasttext for tag in found]
 
 
-CONTEXT = {"near": at(0), "middle": at(60), "far": at(90)}
-
-
 @pytest.mark.parametrize(
     ("context_weight", "expected"),
     [
