@@ -52,11 +52,10 @@ async def exchanges(
     stage: str | None = None,
     error_type: str | None = None,
     cause: str | None = None,
-    limit: int = SHOWN_EXCHANGES,
 ) -> list[FailedExchange]:
     """Such failures with the prompts and replies of their attempts: those that ended a job first, then the newest."""
     places = await failure_clusters.places(
-        connection, run_ids, stage=stage, error_type=error_type, cause=cause, limit=limit
+        connection, run_ids, stage=stage, error_type=error_type, cause=cause, limit=SHOWN_EXCHANGES
     )
     found = []
     for place in places:

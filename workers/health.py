@@ -20,7 +20,7 @@ ANSWER_SECONDS: Final = 5.0
 _NAME: Final = re.compile(r"--hostname=([\w.-]+)@%h")
 
 
-def silent(timeout_s: float = ANSWER_SECONDS) -> list[str]:
+def silent() -> list[str]:
     """The names of the workers here on this broker that do not answer, and of what is suspended; or that none runs."""
     redis_url = connections(merged(os.environ, ENV_FILE)).redis_url
     names: set[str] = set()
@@ -37,7 +37,7 @@ def silent(timeout_s: float = ANSWER_SECONDS) -> list[str]:
         return ["no worker runs here"]
     nodes = [f"{name}@{socket.gethostname()}" for name in sorted(names)]
     with make_app(redis_url) as app:
-        replies = app.control.ping(nodes, timeout=timeout_s, limit=len(nodes)) or []
+        replies = app.control.ping(nodes, timeout=ANSWER_SECONDS, limit=len(nodes)) or []
     answered = {node for reply in replies for node in reply}
     return [*(node for node in nodes if node not in answered), *suspended]
 

@@ -7,9 +7,9 @@ from sqlalchemy import ARRAY, BigInteger, Column, DateTime, ForeignKey, Text, fu
 from sqlalchemy.dialects.postgresql import JSONB
 
 
-def now_column(nullable: bool = False) -> Column[datetime]:
+def now_column() -> Column[datetime]:
     """A time with zone that the database fills in when the row is made."""
-    return Column(DateTime(timezone=True), nullable=nullable, server_default=func.now())
+    return Column(DateTime(timezone=True), nullable=False, server_default=func.now())
 
 
 def time_column(nullable: bool = True) -> Column[datetime | None]:

@@ -202,11 +202,11 @@ def coarse_rows(vectors: NDArray[np.float32], axes: NDArray[np.float32]) -> NDAr
     return np.asarray(np.rint(_COARSE * along), dtype=np.int16)
 
 
-def main_axes(vectors: NDArray[np.float32], axes: int = AXES) -> NDArray[np.float32]:
-    """The directions of the largest sums of squares, at most `axes`."""
+def main_axes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The directions of the largest sums of squares, at most AXES."""
     exact = vectors.astype(np.float64)
     _, directions = np.linalg.eigh(exact.T @ exact)
-    return np.asarray(directions.T[::-1][:axes], dtype=np.float32)
+    return np.asarray(directions.T[::-1][:AXES], dtype=np.float32)
 
 
 def _products(queries: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float32]:
