@@ -65,7 +65,7 @@ def repair_command(job_id: int, reply: Path | None, changes: tuple[str, ...], as
         document_edits.paste_repair,
         document_edits.change_repairs,
     )
-    _tell(with_database(lambda connection: edit(connection, job_id)), "headings changed", as_json=as_json)
+    _report(with_database(lambda connection: edit(connection, job_id)), "headings changed", as_json=as_json)
 
 
 @click.command("select")
@@ -99,7 +99,7 @@ def select_command(job_id: int, reply: Path | None, changes: tuple[str, ...], as
         document_edits.paste_selection,
         document_edits.change_selection,
     )
-    _tell(with_database(lambda connection: edit(connection, job_id)), "headings skipped", as_json=as_json)
+    _report(with_database(lambda connection: edit(connection, job_id)), "headings skipped", as_json=as_json)
 
 
 @click.command("convert")
@@ -176,7 +176,7 @@ def _understood(
     return change
 
 
-def _tell(edited: Edited, words: str, *, as_json: bool) -> None:
+def _report(edited: Edited, words: str, *, as_json: bool) -> None:
     shown = {"job": f"j{edited.job_id}", "stage": edited.stage, "changed": edited.changed}
     text = f"j{edited.job_id} continues after stage '{edited.stage}': {edited.changed} {words}."
     print_result(shown, text, as_json=as_json)

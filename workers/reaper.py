@@ -1,6 +1,6 @@
 """Gives work back that its worker lost, and puts jobs back into the backlog whose messages seem lost.
 
-An index that may lack participants, and whose last job failed, is published at its word too.
+It also publishes an index that may lack participants and whose last job failed.
 
 How long a message may take before it is sent again doubles each time: a careless reaper would flood the queue with
 copies. When the broker holds at least as many messages for a stage as were sent and not claimed, nothing is missing.
