@@ -14,7 +14,6 @@ from schemas.values.evaluation_reports import (
 from schemas.values.evaluations import AnswerScores, EvaluatedRun, ScoredAnswer
 from schemas.values.retrieval_reports import RetrievalMeasures
 from stages.metrics.query_means import share_interval
-from stages.reports.numbers_in_words import bounds, number
 from stages.reports.retrieval_words import validator_in_words
 from stages.reports.run_words import notices
 
@@ -122,11 +121,6 @@ def evaluation_remarks(report: EvaluationReport) -> list[str]:
             + validator_in_words(report.validator.quality)
         )
     return found
-
-
-def measure_in_words(measure: EvaluationMeasure) -> str:
-    """A share with its interval and what it is over."""
-    return f"{number(measure.share.value)} {bounds(measure.share)}".rstrip()
 
 
 def _measure(parts: Sequence[Part], measures: RetrievalMeasures) -> EvaluationMeasure:
