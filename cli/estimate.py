@@ -55,12 +55,13 @@ def print_found(found: Sequence[Estimate], *, as_json: bool) -> None:
     if as_json:
         print_json(found[0] if len(found) == 1 else list(found))
     else:
-        console().print(spaced(map(_shown, found)))
+        console().print(spaced(map(estimate_shown, found)))
     if any(one.missing for one in found):
         raise SystemExit(MISSING)
 
 
-def _shown(found: Estimate) -> RenderableType:
+def estimate_shown(found: Estimate) -> RenderableType:
+    """An estimate in lines and a table of its stages."""
     lines: list[RenderableType] = [Text(f"missing: {one}", style="red") for one in found.missing]
     if not found.stages:
         return Group(*lines)
@@ -73,17 +74,17 @@ def _shown(found: Estimate) -> RenderableType:
         table.add_row(
             name,
             str(stage.jobs),
-            str(stage.calls_at_most or ""),
+            _number(stage.calls_at_most) if stage.calls_at_most != 0 else "",
             str(stage.calls_held or ""),
-            _number(stage.calls_expected) if stage.calls_at_most else "",
-            _tokens(stage.prompt_tokens, stage.reply_tokens) if stage.calls_at_most else "",
+            _number(stage.calls_expected) if stage.calls_at_most != 0 else "",
+            _tokens(stage.prompt_tokens, stage.reply_tokens) if stage.calls_at_most != 0 else "",
             NOT_AVAILABLE if stage.seconds is None else f"{stage.seconds:.1f}",
         )
     lines.append(table)
     lines.append(
         Text(
-            f"model calls: at most {found.calls_at_most}, {found.calls_held} of them in the ledger; to pay at most "
-            f"{found.calls_to_pay_at_most}, expected {_number(found.calls_expected)}"
+            f"model calls: at most {_number(found.calls_at_most)}, {found.calls_held} of them in the ledger; to pay at "
+            f"most {_number(found.calls_to_pay_at_most)}, expected {_number(found.calls_expected)}"
         )
     )
     lines.append(Text(f"tokens of the expected calls: {_tokens(found.prompt_tokens, found.reply_tokens)}"))

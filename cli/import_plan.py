@@ -5,8 +5,10 @@ from typing import Any
 
 import click
 
-from cli.output import print_result
+from cli.estimate import MISSING, estimate_shown
+from cli.output import console, print_json
 from schemas.errors import Refused
+from schemas.values.estimates import Estimate
 from services.import_plans import ImportPlan
 from stages.reports.numbers_in_words import counted
 
@@ -19,9 +21,19 @@ def is_gone(source_path: str) -> bool:
     return Path(source_path).is_absolute() and not Path(source_path).exists()
 
 
-def print_plan(plan: ImportPlan, corpus: str, *, as_json: bool) -> None:
-    """Print what an import would do, file by file."""
-    print_result(_as_json(plan, corpus), "\n".join(_lines(plan, corpus)), as_json=as_json)
+def print_plan(plan: ImportPlan, estimate: Estimate | None, corpus: str, *, as_json: bool) -> None:
+    """Print what an import would do, file by file, and the run of its documents.
+
+    Exit code 1 when something is missing for that run.
+    """
+    if as_json:
+        print_json(_as_json(plan, corpus) | {"estimate": estimate})
+    else:
+        click.echo("\n".join(_lines(plan, corpus)))
+        if estimate is not None:
+            console().print(estimate_shown(estimate))
+    if estimate is not None and estimate.missing:
+        raise SystemExit(MISSING)
 
 
 def confirm_removal(plan: ImportPlan, *, yes: bool, removes: int | None) -> None:

@@ -1,5 +1,6 @@
 """`ragq import works`: documents into a corpus."""
 
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -7,18 +8,22 @@ import click
 from cli.completed_names import CORPUS
 from cli.import_plan import confirm_removal, is_gone, print_plan
 from cli.output import print_json
+from cli.prices import chosen_prices, prices_option
 from cli.session import with_database, with_open_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import report_submitted
 from cli.watch import follow
 from cli.work_files import find_files, read_documents, read_works
 from cli.writing_progress import writing_progress
+from schemas.settings.resolve import EffectiveSettings
+from schemas.values.estimates import Estimate
 from services.chunk_sizes import DEFAULT_TOKENS
 from services.corpora import DEFAULT_CORPUS, CorpusOptions
 from services.documents import ImportedDocuments, require_readers
-from services.import_plans import plan_import
+from services.estimates import estimate_documents
+from services.import_plans import ImportPlan, plan_import
 from services.import_plans import prune as prune_works
-from services.imports import import_files
+from services.imports import divided, import_files
 from services.work_imports import ImportedWorks
 from store.corpora.works import ImportOutcome
 
@@ -80,8 +85,12 @@ SOME_REFUSED = 1
     help="With --prune: remove exactly N works, without asking; needed where a folder would lose all of its works.",
 )
 @click.option(
-    "--dry-run", is_flag=True, help="List what would be new, replaced, unchanged and removed; change nothing."
+    "--dry-run",
+    is_flag=True,
+    help="List what would be new, replaced, unchanged and removed, and the jobs, model calls, tokens, time and money "
+    "of documents, and what is missing; change nothing.",
 )
+@prices_option
 @settings_options
 @click.option("--wait", is_flag=True, help="Follow the embedding until it finishes.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -102,6 +111,7 @@ def works_command(
     yes: bool,
     removes: int | None,
     dry_run: bool,
+    price_file: Path | None,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     wait: bool,
@@ -132,6 +142,8 @@ def works_command(
     """
     if (yes or removes is not None) and not prune:
         raise click.UsageError("--yes and --removes go with --prune.")
+    if price_file is not None and not dry_run:
+        raise click.UsageError("--prices goes with --dry-run; `ragq show RUN --prices FILE` has what a run cost.")
     folders = [str(path.resolve()) for path in paths if path.is_dir()]
     files = find_files(paths, may_be_empty=prune)
     if prune and not folders:
@@ -147,34 +159,35 @@ def works_command(
     given = {name: value for name, value in named.items() if value is not None}
     new = read_works(files.markdown, given=given)
     settings = effective_settings(profile, assignments)
+    options = CorpusOptions(embed_headings, keep_token_vectors, chunk_tokens, language)
     plan = None
     if prune or dry_run:
         pruned = folders if prune else []
+        staged, plain = with_open_database(
+            lambda database: divided(database, corpus, new, settings, by_stages=by_stages)
+        )
+        documents = chain((work.file for work in staged), read_documents(files.documents, given=given))
         plan = with_database(
-            lambda connection: plan_import(
-                *(connection, corpus, new, read_documents(files.documents, given=given)),
-                folders=pruned,
-                is_gone=is_gone,
-            )
+            lambda connection: plan_import(connection, corpus, plain, documents, folders=pruned, is_gone=is_gone)
         )
     if dry_run and plan is not None:
-        print_plan(plan, corpus, as_json=as_json)
+        print_plan(plan, _estimate(plan, corpus, settings, options, price_file), corpus, as_json=as_json)
         return
     removed = 0
     if plan is not None:
         confirm_removal(plan, yes=yes, removes=removes)
         removed = with_database(lambda connection: prune_works(connection, plan))
         click.echo(f"Works without a file: {removed} removed, {len(plan.moved)} renamed.", err=True)
-    documents = read_documents(files.documents, given=given) if files.documents else None
+    others = read_documents(files.documents, given=given) if files.documents else None
     with writing_progress("works", shows=not as_json) as report:
         imported, converted = with_open_database(
             lambda database: import_files(
                 database,
                 corpus,
                 new,
-                documents,
+                others,
                 settings,
-                options=CorpusOptions(embed_headings, keep_token_vectors, chunk_tokens, language),
+                options=options,
                 embeds=not no_embed,
                 by_stages=by_stages,
                 report=report,
@@ -199,6 +212,17 @@ def works_command(
             click.echo(f"r{run_id}")
     if imported.refused:
         raise SystemExit(SOME_REFUSED)
+
+
+def _estimate(
+    plan: ImportPlan, corpus: str, settings: EffectiveSettings, options: CorpusOptions, price_file: Path | None
+) -> Estimate | None:
+    prices = chosen_prices(price_file)
+    if not plan.converted:
+        return None
+    return with_open_database(
+        lambda database: estimate_documents(database, corpus, plan.converted, settings, options=options, prices=prices)
+    )
 
 
 def _tell(imported: ImportedWorks, corpus: str) -> None:

@@ -11,13 +11,15 @@ from cli.choices import Choice
 from cli.ids import RUN
 from cli.output import console, print_json
 from cli.session import with_database
+from stages.reports.numbers_in_words import NOT_AVAILABLE
 
 if TYPE_CHECKING:
     from services.plots.of_run import RunPlot
     from store.database import Connection
 
 _KINDS: Final = ("risk", "items", "ranking", "time")
-_STYLES: Final = ("blue", "yellow", "dim")
+_STYLES: Final = ("dim", "yellow", "green", "blue", "magenta")
+"""Of the parts of a bar that has several."""
 _BLOCK: Final = "█"
 
 
@@ -27,8 +29,8 @@ _BLOCK: Final = "█"
     "--only",
     type=Choice(_KINDS),
     multiple=True,
-    help="risk: risk over coverage; items: error per item; ranking: nDCG per ranking; time: waiting, language model "
-    "and other work per stage. Repeatable.  [default: each that the run has data for]",
+    help="risk: risk over coverage; items: error per item; ranking: nDCG per ranking; time: waiting, language model, "
+    "database and other work per stage. Repeatable.  [default: each that the run has data for]",
 )
 @click.option(
     "--output",
@@ -89,9 +91,9 @@ def _write(one: "RunPlot", folder: Path, ending: str) -> Path:
 def _in_terminal(one: "RunPlot", columns: int) -> RenderableType:
     """A bar per line, its parts in colours, and their numbers."""
     names = max(len(bar.name) for bar in one.bars)
-    numbers = {bar: " + ".join(f"{part:.3g}" for part in bar.parts) + one.unit for bar in one.bars}
+    numbers = {bar: " + ".join(_number(part) for part in bar.parts) + one.unit for bar in one.bars}
     width = max(10, columns - names - max(map(len, numbers.values())) - 3)
-    longest = max(sum(bar.parts) for bar in one.bars) or 1.0
+    longest = max(sum(part or 0.0 for part in bar.parts) for bar in one.bars) or 1.0
     lines = [Text(one.title, style="bold")]
     if len(one.legend) > 1:
         legend = [Text.assemble((_BLOCK, _style(part, one)), f" {words}  ") for part, words in enumerate(one.legend)]
@@ -100,13 +102,16 @@ def _in_terminal(one: "RunPlot", columns: int) -> RenderableType:
         line = Text(f"{bar.name:<{names}} ")
         drawn = 0
         for part, length in enumerate(bar.parts):
-            until = round(width * sum(bar.parts[: part + 1]) / longest)
+            until = round(width * sum(before or 0.0 for before in bar.parts[: part + 1]) / longest)
             line.append(_BLOCK * (until - drawn), style=_style(part, one) if length else "")
             drawn = until
         lines.append(line.append(" " * (width - drawn + 1) + numbers[bar]))
     return Group(*lines, Text())
 
 
+def _number(part: float | None) -> str:
+    return NOT_AVAILABLE if part is None else f"{part:.3g}"
+
+
 def _style(part: int, one: "RunPlot") -> str:
-    """The last part is the one that a single bar has."""
-    return _STYLES[len(one.legend) - 1 - part]
+    return _STYLES[part] if len(one.legend) > 1 else "blue"

@@ -175,8 +175,8 @@ def _print_estimates(found: Sequence[PointEstimate], *, as_json: bool) -> None:
                 Text(points_in_words(one.values)),
                 str(of.jobs),
                 of.existing_run or "",
-                str(of.calls_at_most),
-                str(of.calls_to_pay_at_most),
+                number(of.calls_at_most, 0),
+                number(of.calls_to_pay_at_most, 0),
                 number(of.calls_expected, 0),
                 duration(None if of.seconds is None else of.seconds.value),
             )

@@ -90,6 +90,7 @@ No message holds text of a transcript, a quote, a prompt or a reply: messages ar
 Such text stays in attributes, which workers store in Postgres alone.
 """
 
+import shlex
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
@@ -230,7 +231,7 @@ class CorpusUnknownError(Refused):
         super().__init__(
             f"There is no corpus '{name}'.{did_you_mean(name, self.known)} There are: "
             f"{', '.join(self.known) or 'none yet'}. "
-            f"`ragq import works PATH --corpus {name}` makes one."
+            f"`ragq import works PATH --corpus {shlex.quote(name)}` makes one."
         )
 
 

@@ -62,34 +62,58 @@ async def corpus_for_import(
     unknown language, when vectors of tokens are to be kept that a server cannot give, and as `new_chunk_tokens` does.
     """
     run = settings.run
-    embeds_headings, keeps_token_vectors, chunk_tokens, language = options
-    wanted = language_named(language)
-    stored = await corpora.find(connection, name)
-    if not _NAME.fullmatch(name) and stored is None:
-        raise Refused(
-            "A corpus cannot have this name; a name has 1 to 100 characters: letters, digits, spaces, '.', '-' and "
-            "'_', and begins with a letter or a digit."
-        )
-    if keeps_token_vectors and run.embedding.backend != "huggingface":
-        raise Refused(
-            f"EMBEDDING_BACKEND={run.embedding.backend} gives one vector per text and none per token; keep vectors of "
-            "tokens with EMBEDDING_BACKEND=huggingface, or leave --keep-token-vectors out."
-        )
-    found = stored
+    wanted = language_named(options.language)
+    found = await known_corpus(connection, name, settings, options)
     if found is None:
-        tokens = new_chunk_tokens(run.embedding.backend, run.model.embedding_model, chunk_tokens)
+        tokens = new_chunk_tokens(run.embedding.backend, run.model.embedding_model, options.chunk_tokens)
         found = await corpora.make(
             connection,
             name,
             backend=run.embedding.backend,
             model=run.model.embedding_model,
             dimension=run.embedding.dimension,
-            embeds_headings=embeds_headings is not False,
-            keeps_token_vectors=keeps_token_vectors is True,
+            embeds_headings=options.embeds_headings is not False,
+            keeps_token_vectors=options.keeps_token_vectors is True,
             chunk_tokens=tokens.most,
             reads_tokens=tokens.reads,
             language=wanted,
         )
+        # Another import may have made it meanwhile.
+        _refuse_differences(found, settings, options)
+    if wanted is not None and found.language is None:
+        found = await corpora.take_language(connection, found.id, wanted)
+        _refuse_other_language(found, wanted)
+    return found
+
+
+async def known_corpus(
+    connection: Connection, name: str, settings: EffectiveSettings, options: CorpusOptions = AS_IT_IS
+) -> StoredCorpus | None:
+    """The corpus of a name that an import with these settings and options goes into; None for a new one.
+
+    Raises Refused as `corpus_for_import`, but for the size of the chunks of a new corpus.
+    """
+    run = settings.run
+    language_named(options.language)
+    found = await corpora.find(connection, name)
+    if not _NAME.fullmatch(name) and found is None:
+        raise Refused(
+            "A corpus cannot have this name; a name has 1 to 100 characters: letters, digits, spaces, '.', '-' and "
+            "'_', and begins with a letter or a digit."
+        )
+    if options.keeps_token_vectors and run.embedding.backend != "huggingface":
+        raise Refused(
+            f"EMBEDDING_BACKEND={run.embedding.backend} gives one vector per text and none per token; keep vectors of "
+            "tokens with EMBEDDING_BACKEND=huggingface, or leave --keep-token-vectors out."
+        )
+    if found is not None:
+        _refuse_differences(found, settings, options)
+    return found
+
+
+def _refuse_differences(found: StoredCorpus, settings: EffectiveSettings, options: CorpusOptions) -> None:
+    embeds_headings, keeps_token_vectors, chunk_tokens, language = options
+    name = found.name
     refuse_other_embedder(found, settings)
     if embeds_headings is not None and embeds_headings is not found.embeds_headings:
         has = "with" if found.embeds_headings else "without"
@@ -102,14 +126,16 @@ async def corpus_for_import(
     if chunk_tokens is not None and chunk_tokens != found.chunk_tokens:
         size = chunk_size_words(found.chunk_tokens)
         raise Refused(f"Corpus '{name}' has {size}; import into a new corpus for another size.")
-    if wanted is not None and found.language is None:
-        found = await corpora.take_language(connection, found.id, wanted)
+    if found.language is not None:
+        _refuse_other_language(found, language_named(language))
+
+
+def _refuse_other_language(found: StoredCorpus, wanted: str | None) -> None:
     if wanted not in (None, found.language):
         raise Refused(
-            f"Corpus '{name}' has the language {found.language}, by which its chunks were read; import into a new "
-            f"corpus for {wanted}, or leave the language out."
+            f"Corpus '{found.name}' has the language {found.language}, by which its chunks were read; import into a "
+            f"new corpus for {wanted}, or leave the language out."
         )
-    return found
 
 
 def language_named(text: str | None) -> str | None:

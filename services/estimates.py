@@ -1,7 +1,7 @@
 """Dry runs: what a submission would do and cost, from its plan, the ledger and past runs. Nothing is stored or sent."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from statistics import median
 from typing import Any, Final
 
@@ -12,6 +12,8 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.values.chat import ModelIdentity
 from schemas.values.costs import Prices
 from schemas.values.estimates import Estimate, Range, StageEstimate
+from services.corpora import AS_IT_IS, CorpusOptions
+from services.documents import MOST_HEADINGS, PlannedDocument, plan_documents
 from services.draws import in_draw
 from services.forks import ForkRequest, NewFork, plan_fork
 from services.model_roles import asked_models
@@ -57,6 +59,23 @@ async def estimate_fork(database: Database, request: ForkRequest, *, prices: Pri
     return await estimate(database, plan, prices=prices)
 
 
+async def estimate_documents(
+    database: Database,
+    corpus: str,
+    documents: Sequence[PlannedDocument],
+    settings: EffectiveSettings,
+    *,
+    options: CorpusOptions = AS_IT_IS,
+    prices: Prices | None = None,
+) -> Estimate:
+    """What the run of imported documents would do. See `estimate`."""
+
+    async def plan(connection: Connection) -> NewRun:
+        return await plan_documents(connection, corpus, documents, settings, options)
+
+    return await estimate(database, plan, settings, prices=prices)
+
+
 async def estimate(
     database: Database, plan: Plan, settings: EffectiveSettings | None = None, *, prices: Prices | None = None
 ) -> Estimate:
@@ -92,6 +111,7 @@ async def estimate(
         known = await past_work.past_stages(connection, alike, list(modes))
         paces = [pace for pace in await past_work.paces(connection, alike) if pace.jobs and pace.seconds]
     stages = _stages(run, frozen, held, known)
+    asking = [stage for stage in stages.values() if stage.calls_at_most != 0]
     money, currency = _money(run, stages, prices)
     return Estimate(
         kind=run.kind,
@@ -100,12 +120,12 @@ async def estimate(
         modes=dict(modes),
         existing_run=None if existing is None else f"r{existing}",
         stages=stages,
-        calls_at_most=sum(stage.calls_at_most for stage in stages.values()),
+        calls_at_most=_whole(_sum([stage.calls_at_most for stage in stages.values()])),
         calls_held=sum(stage.calls_held for stage in stages.values()),
-        calls_to_pay_at_most=sum(stage.calls_to_pay_at_most for stage in stages.values()),
-        calls_expected=_sum([stage.calls_expected for stage in stages.values() if stage.calls_at_most]),
-        prompt_tokens=_whole(_sum([stage.prompt_tokens for stage in stages.values() if stage.calls_at_most])),
-        reply_tokens=_whole(_sum([stage.reply_tokens for stage in stages.values() if stage.calls_at_most])),
+        calls_to_pay_at_most=_whole(_sum([stage.calls_to_pay_at_most for stage in stages.values()])),
+        calls_expected=_sum([stage.calls_expected for stage in asking]),
+        prompt_tokens=_whole(_sum([stage.prompt_tokens for stage in asking])),
+        reply_tokens=_whole(_sum([stage.reply_tokens for stage in asking])),
         seconds=_seconds(len(run.jobs), [pace.seconds / pace.jobs for pace in paces]),
         basis=tuple(f"r{pace.run_id}" for pace in paces),
         basis_words=_basis_words(run, paces),
@@ -113,8 +133,16 @@ async def estimate(
         money=money,
         models={name: "available" if name in found else "not found, or its server did not answer" for name in names},
         missing=tuple(missing),
-        notices=tuple(notices(run.kind, run.profile, run.request)),
+        notices=(*notices(run.kind, run.profile, run.request), *_notices_of_bounds(asking)),
     )
+
+
+def _notices_of_bounds(asking: Sequence[StageEstimate]) -> Iterator[str]:
+    if unbounded := max((stage.jobs_unbounded for stage in asking), default=0):
+        yield (
+            f"Model calls have no bound yet: a document has a known number of headings once it is converted, and "
+            f"{counted(unbounded, 'document')} {'is' if unbounded == 1 else 'are'} not."
+        )
 
 
 async def _missing_servers(connection: Connection, run: NewRun) -> list[str]:
@@ -185,9 +213,12 @@ async def _held(
     if not run_ids:
         return {}
     planned = list(run.jobs)
-    jobs: list[tuple[str, str, Any]] = [(job.mode, job.subject, dict(job.inputs)) for job in planned]
+    jobs: list[tuple[str, str, Any]] = [
+        (job.mode, job.subject, {name: value for name, value in job.inputs.items() if name != MOST_HEADINGS})
+        for job in planned
+    ]
     held: dict[tuple[int, str], int] = {}
-    for found in await past_work.held_calls(connection, run_ids, jobs):
+    for found in await past_work.held_calls(connection, run.kind, run_ids, jobs):
         if found.stage in equal.get((found.run_id, planned[found.place].mode), ()):
             place = found.place, found.stage
             held[place] = max(held.get(place, 0), found.calls)
@@ -210,7 +241,7 @@ def _stages(
     for name in names:
         places = [place for place, stages in enumerate(computed) if name in stages]
         bounds = {place: most_calls(run.kind, name, frozen, jobs[place].inputs) for place in places}
-        to_pay = [place for place in places if bounds[place] and not held.get((place, name))]
+        to_pay = [place for place in places if bounds[place] != 0 and not held.get((place, name))]
         past = known.get(name)
         expected = None
         if not to_pay:
@@ -219,9 +250,10 @@ def _stages(
             expected = len(to_pay) * past.paid / past.paid_jobs
         found[name] = StageEstimate(
             jobs=len(places),
-            calls_at_most=sum(bounds.values()),
+            calls_at_most=_whole(_sum(list(bounds.values()))),
+            jobs_unbounded=sum(bound is None for bound in bounds.values()),
             calls_held=sum(held.get((place, name), 0) for place in places),
-            calls_to_pay_at_most=sum(bounds[place] for place in to_pay),
+            calls_to_pay_at_most=_whole(_sum([bounds[place] for place in to_pay])),
             calls_expected=expected,
             prompt_tokens=_tokens(expected, past, "prompt_tokens"),
             reply_tokens=_tokens(expected, past, "reply_tokens"),

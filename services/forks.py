@@ -258,10 +258,11 @@ def _submit_instead(parent: RunOverview, name: str, value: object) -> str:
     submitted = f"`ragq submit --config {file} {assignment}` submits it with the other value"
     why = f"{name} is read when a run is submitted: it belongs to what the run searches."
     if parent.kind == "query":
-        other = f"{parent.request['corpus']}-2"
+        others = [f"--corpus {shlex.quote(f'{corpus}-2')}" for corpus in parent.request["corpus"].split(", ")]
+        imported = ", ".join(f"`ragq import works PATH {other} {assignment} --wait`" for other in others)
         return (
-            f"{why} {written} `ragq import works PATH --corpus {other} {assignment} --wait` imports the works into "
-            f"another corpus, and `ragq submit --config {file} --corpus {other} {assignment}` asks it."
+            f"{why} {written} {imported} imports the works into another corpus, and `ragq submit --config {file} "
+            f"{' '.join(others)} {assignment}` asks that."
         )
     index = (
         f" Where no index has it, `ragq index references {assignment}` builds one."

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
+from services.documents import PlannedDocument
 from services.work_files import ReadWork, WorkFile
 from store import originals
 from store.corpora import corpora, sources
@@ -26,6 +27,8 @@ class ImportPlan:
 
     corpus_id: int | None
     """None for a corpus that is not there yet."""
+    converted: list[PlannedDocument] = field(default_factory=list)
+    """Those of the new and the replaced that go through the stages of a document."""
     new: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
@@ -58,9 +61,10 @@ async def plan_import(
     inside = {folder: [work for work in stored if work.source_path.startswith(_prefix(folder))] for folder in folders}
     gone = {work.id: work for of_folder in inside.values() for work in of_folder if is_gone(work.source_path)}
     by_text = {work.content_hash: work for work in stored}
-    files = [(file.source_path, sha256(file.content).hexdigest(), bool(file.fields)) for file in documents]
     moved: dict[int, str] = {}
-    for source_path, original, is_described in files:
+    for file in documents:
+        source_path, original = file.source_path, sha256(file.content).hexdigest()
+        is_described = bool(file.fields)
         known = by_path.get(source_path)
         same = next((work for work in gone.values() if work.original_hash == original and work.id not in moved), None)
         if known is None and same is not None:
@@ -71,6 +75,7 @@ async def plan_import(
             continue
         else:
             (plan.new if known is None and same is None else plan.replaced).append(source_path)
+            plan.converted.append(PlannedDocument.of(file, original))
     read: set[str] = set()
     for work in works:
         content_hash = sha256(work.markdown.encode()).hexdigest()

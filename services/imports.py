@@ -49,7 +49,7 @@ async def import_files(
     """
     if documents is not None and not embeds:
         raise Refused("Only markdown is imported without embedding; import the other files with it.")
-    staged, plain = await _divided(database, corpus, works, all_staged=by_stages or asks_model(settings))
+    staged, plain = await divided(database, corpus, works, settings, by_stages=by_stages)
     if staged:
         if not embeds:
             raise Refused("Markdown that goes through the stages of a document is embedded; import it with the others.")
@@ -68,11 +68,11 @@ async def import_files(
     return ImportedFiles(imported, await import_documents(database, imported.corpus, documents, settings))
 
 
-async def _divided(
-    database: Database, name: str, works: Sequence[ReadWork], *, all_staged: bool
+async def divided(
+    database: Database, name: str, works: Sequence[ReadWork], settings: EffectiveSettings, *, by_stages: bool
 ) -> tuple[Sequence[ReadWork], Sequence[ReadWork]]:
     """The works that go through the stages of a document, and those that do not."""
-    if all_staged:
+    if by_stages or asks_model(settings):
         return works, ()
     async with database.connection() as connection:
         found = await corpora.find(connection, name)

@@ -1,5 +1,6 @@
 """Tags runs: which phrases ask which vocabulary for candidates, under which policy."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -114,7 +115,7 @@ async def vocabulary_of_name(connection: Connection, name: str) -> StoredVocabul
         known = [vocabulary.name for vocabulary in await vocabularies.current(connection)]
         raise VocabularyUnknownError(
             f"There is no vocabulary '{name}'.{did_you_mean(name, known)} There are: {', '.join(known) or 'none yet'}. "
-            "`ragq import tags DIR` makes one."
+            f"`ragq import tags DIR --name {shlex.quote(name)}` makes one."
         )
     return found
 

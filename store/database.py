@@ -18,6 +18,7 @@ import asyncpg
 from pgvector.asyncpg import register_vector
 
 from schemas.errors import RagqError
+from store.database_time import counted_call
 
 Connection: TypeAlias = asyncpg.Connection
 Result = TypeVar("Result")
@@ -229,9 +230,17 @@ class Database:
     ) -> Result:
         """Run an idempotent group of statements, again and again while the database cannot be used.
 
+        It counts as a call of the database from here to its end, with waits for a connection.
+
         Waits between tries grow from 50 ms to 1 s. After `retry_for_s` seconds DatabaseUnavailableError is raised. With
         `in_session` the connection is one of `session()`.
         """
+        with counted_call():
+            return await self._with_retry(work, retry_for_s, in_session)
+
+    async def _with_retry(
+        self, work: Callable[[Connection], Awaitable[Result]], retry_for_s: float, in_session: bool
+    ) -> Result:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + retry_for_s
         wait_s = 0.05

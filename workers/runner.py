@@ -22,6 +22,7 @@ from schemas.values.base import Value
 from schemas.values.failures import AttemptError
 from stages import failures
 from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnavailableError
+from store.database_time import DatabaseTime, measured
 from store.runs import ledger, run_limits, runs, stages
 from store.runs.stages import Claim, Committed
 from workers import traces
@@ -126,8 +127,9 @@ class StageRunner:
         assert task is not None
         self._running.add(task)
         try:
-            async with traces.stage(claim, self._database):
-                return await self._carry_out(claim)
+            with measured() as database_time:
+                async with traces.stage(claim, self._database):
+                    return await self._carry_out(claim, database_time)
         except asyncio.CancelledError:
             if not self._is_stopping:
                 raise
@@ -177,7 +179,7 @@ class StageRunner:
         )
         return Outcome.NOTHING_TO_DO if next_stage is None else Outcome.FORWARDED
 
-    async def _carry_out(self, claim: Claim) -> Outcome:
+    async def _carry_out(self, claim: Claim, database_time: DatabaseTime) -> Outcome:
         function = self._functions[claim.kind, claim.mode, claim.stage]
         bound = log.bind(run_id=claim.run_id, job_id=claim.job_id, stage=claim.stage, attempt=claim.attempt)
         bound.debug("stage_started")
@@ -188,14 +190,14 @@ class StageRunner:
             work = Work(claim, settings.run, self._database, self._wiring, read, settings.preset, draw)
             result = await function(work)
             crash_point("after_compute", claim.stage, claim.attempt)
-            committed = await self._commit(claim, read, result)
+            committed = await self._commit(claim, read, result, database_time.seconds)
         except DatabaseUnavailableError:
             raise
         except PutOff as why:
             await give_back(self._database, claim, why)
             return Outcome.NOTHING_TO_DO
         except Exception as error:  # noqa: BLE001  (whatever a stage raises is stored, and raised)
-            await self._fail(claim, read, error)
+            await self._fail(claim, read, error, database_time.seconds)
             bound.error("stage_failed", error_type=failures.type_name(error), error=failures.shown_message(error))
             raise _without_words(error) from None
         if committed is None:
@@ -205,7 +207,9 @@ class StageRunner:
         crash_point("after_commit", claim.stage, claim.attempt)
         return Outcome.STORED
 
-    async def _commit(self, claim: Claim, read: Mapping[str, Any], result: Result[Value]) -> Committed | None:
+    async def _commit(
+        self, claim: Claim, read: Mapping[str, Any], result: Result[Value], database_s: float
+    ) -> Committed | None:
         output = result.output.model_dump(mode="json")
         crash_point("before_commit", claim.stage, claim.attempt)
         return await self._database.with_retry(
@@ -217,11 +221,12 @@ class StageRunner:
                 vectors=result.vectors,
                 effect=result.effect,
                 texts=result.texts,
+                database_s=database_s,
             ),
             retry_for_s=RESULT_RETRY_SECONDS,
         )
 
-    async def _fail(self, claim: Claim, read: Mapping[str, Any], error: Exception) -> None:
+    async def _fail(self, claim: Claim, read: Mapping[str, Any], error: Exception, database_s: float) -> None:
         stored = AttemptError(
             failures.type_name(error),
             failures.shown_message(error),
@@ -232,7 +237,9 @@ class StageRunner:
         async def store(connection: Connection) -> None:
             async with connection.transaction():
                 retry_in_s = self._retry_wait(claim, error)
-                is_ours = await stages.fail(connection, claim, stored, inputs=read, retry_in_s=retry_in_s)
+                is_ours = await stages.fail(
+                    connection, claim, stored, inputs=read, retry_in_s=retry_in_s, database_s=database_s
+                )
                 if is_ours and isinstance(error, UnusableReply):
                     # No reply alone is at fault: together they could not be used.
                     await ledger.reject_last(connection, claim.attempt_id, error.calls)

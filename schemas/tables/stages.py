@@ -74,6 +74,10 @@ class StageAttemptTable(SQLModel, table=True):
     error_category: str | None = None
     error_details: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
     """What must not be logged: the raw reply, the exception's own words, the traceback."""
+    database_s: float | None = None
+    """Seconds of its database calls, without its claim and the statement that closes it: its own time cannot be in it.
+    Nor are the pieces of an answer, which are stored while the model writes. Empty for attempts of older versions, and
+    those that no worker closed itself."""
 
 
 class StageVectorTable(SQLModel, table=True):

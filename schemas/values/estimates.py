@@ -9,6 +9,7 @@ from schemas.values.base import Value
 _STAGE: Final[dict[str, Any]] = {
     "jobs": 41,
     "calls_at_most": 246,
+    "jobs_unbounded": 0,
     "calls_held": 0,
     "calls_to_pay_at_most": 246,
     "calls_expected": 43.0,
@@ -48,11 +49,14 @@ class StageEstimate(Value):
     """One stage of the jobs of a submission."""
 
     jobs: int
-    calls_at_most: int
-    """Language model calls if every reply has to be asked for again as often as the settings allow."""
+    calls_at_most: int | None
+    """Language model calls if every reply has to be asked for again as often as the settings allow; None with jobs of
+    which that is not known yet."""
+    jobs_unbounded: int
+    """Jobs whose calls an earlier stage decides: documents whose headings are known once they are converted."""
     calls_held: int
     """Calls that the ledger holds: equal jobs with equal settings up to this stage made them."""
-    calls_to_pay_at_most: int
+    calls_to_pay_at_most: int | None
     """`calls_at_most` of the jobs of which the ledger holds none."""
     calls_expected: float | None
     """To pay, by the mean of past runs; None without any."""
@@ -76,9 +80,10 @@ class Estimate(Value):
     existing_run: str | None
     """The run of the same work, which the submission would find; None where a new one would be stored."""
     stages: dict[str, StageEstimate]
-    calls_at_most: int
+    calls_at_most: int | None
+    """None where it is None for a stage."""
     calls_held: int
-    calls_to_pay_at_most: int
+    calls_to_pay_at_most: int | None
     calls_expected: float | None
     prompt_tokens: int | None
     reply_tokens: int | None

@@ -12,6 +12,13 @@ class StageShare(Value):
     """Due, and no worker had started it."""
     llm_s: float
     """Waited for language model calls that were paid, at most as long as the attempts took."""
+    database_s: float | None
+    """Waited for the database, of attempts that measured it; at most what language model calls left of them, because
+    both can be waited for at once. The claim and the commit of an attempt are in `other_s`. None without such attempts.
+    """
+    unmeasured_s: float
+    """What language model calls left of attempts that did not measure the database: those of older versions, and those
+    that a worker did not end."""
     attempt_s: float
     """From the start of an attempt to its end."""
     first_start_s: float
@@ -19,6 +26,8 @@ class StageShare(Value):
     last_end_s: float
 
     @property
-    def other_s(self) -> float:
-        """Everything else in the attempts: models in the worker, the database, Python."""
-        return self.attempt_s - self.llm_s
+    def other_s(self) -> float | None:
+        """Everything else in the attempts that measured the database: models in the worker, Python."""
+        if self.database_s is None:
+            return None
+        return self.attempt_s - self.llm_s - self.database_s - self.unmeasured_s

@@ -14,7 +14,7 @@ from schemas.values.retrieval_reports import RetrievalMeasures, RetrievalReport
 from schemas.values.stage_shares import StageShare
 from services.plots.retrieval import draw_measure
 from services.plots.scored import draw_error_per_item, draw_risk_over_coverage
-from services.plots.svg import FIRST, MUTED, SECOND
+from services.plots.svg import FIRST, GRID, INK, MUTED, SECOND
 from stages.metrics.retrieval import measure_names
 from stages.reports.measures import measures_of
 from stages.reports.report import build_report
@@ -31,8 +31,8 @@ class Bar(NamedTuple):
     """A line of a bar plot in a terminal."""
 
     name: str
-    parts: tuple[float, ...]
-    """Lengths, one after another."""
+    parts: tuple[float | None, ...]
+    """Lengths, one after another; None for one that is not known."""
 
 
 class RunPlot(NamedTuple):
@@ -116,11 +116,19 @@ def _of_report(report: Report | RetrievalReport) -> list[RunPlot]:
     ]
 
 
-_PARTS: Final[Mapping[str, str]] = {"waiting": MUTED, "language model": SECOND, "other work": FIRST}
+_PARTS: Final[Mapping[str, str]] = {
+    "waiting": MUTED,
+    "language model": SECOND,
+    "database": INK,
+    "other work": FIRST,
+    "not measured": GRID,
+}
 
 
 def _time(run: str, shares: Sequence[StageShare]) -> RunPlot:
-    bars = tuple(Bar(one.stage, (one.waiting_s, one.llm_s, one.other_s)) for one in shares)
+    bars = tuple(
+        Bar(one.stage, (one.waiting_s, one.llm_s, one.database_s, one.other_s, one.unmeasured_s)) for one in shares
+    )
     title = f"{run}: where the time went, summed over jobs"
     return RunPlot(run, "time", title, partial(_draw_time, bars=bars), bars, tuple(_PARTS), " s")
 
@@ -129,7 +137,7 @@ def _draw_time(axes: Axes, bars: Sequence[Bar]) -> None:
     names = [bar.name for bar in bars]
     begins = [0.0] * len(bars)
     for number, (part, colour) in enumerate(_PARTS.items()):
-        lengths = [bar.parts[number] for bar in bars]
+        lengths = [bar.parts[number] or 0.0 for bar in bars]
         axes.barh(names, lengths, left=begins, height=0.55, color=colour, label=part)
         begins = [begin + length for begin, length in zip(begins, lengths, strict=True)]
     axes.grid(visible=False, axis="y")

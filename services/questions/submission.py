@@ -1,5 +1,6 @@
 """Query runs: which queries are asked of which corpus, by which preset and which prompt templates."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -137,9 +138,10 @@ def _reference(query: SubmittedQuery) -> dict[str, str]:
 async def _searchable(connection: Connection, name: str) -> StoredCorpus:
     found = await corpus_of_name(connection, name)
     if not found.searchable_chunks:
+        quoted = shlex.quote(name)
         raise Refused(
-            f"Nothing in corpus '{name}' can be searched yet. `ragq import works PATH --corpus {name}` imports and "
-            f"embeds works; `ragq corpus show {name}` shows what waits for a vector."
+            f"Nothing in corpus '{name}' can be searched yet. `ragq import works PATH --corpus {quoted}` imports and "
+            f"embeds works; `ragq corpus show {quoted}` shows what waits for a vector."
         )
     return found
 
@@ -152,7 +154,11 @@ async def _refuse_empty(connection: Connection, corpora: Sequence[StoredCorpus],
     if left.searchable:
         return
     of = f"corpus '{corpora[0].name}'" if len(corpora) == 1 else "these corpora"
-    why = "those that do wait for their vectors" if left.works else f"`ragq corpus show {corpora[0].name}` lists them"
+    why = (
+        "those that do wait for their vectors"
+        if left.works
+        else f"`ragq corpus show {shlex.quote(corpora[0].name)}` lists them"
+    )
     raise Refused(f"No work of {of} that can be searched fits the conditions; nothing was submitted ({why}).")
 
 

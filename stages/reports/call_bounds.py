@@ -1,16 +1,19 @@
 """The most language model calls that a stage of a job can make, by its settings."""
 
 from collections.abc import Mapping
+from math import ceil
 from typing import Any
 
 from schemas.settings.frozen import FrozenSettings
 from schemas.values.phq8 import PHQ8Item
+from stages.documents import repair_reply, select_reply
 
 
-def most_calls(kind: str, stage: str, settings: FrozenSettings, inputs: Mapping[str, Any]) -> int:
+def most_calls(kind: str, stage: str, settings: FrozenSettings, inputs: Mapping[str, Any]) -> int | None:
     """Every call with all of its repetitions; 0 for a stage that asks no language model.
 
-    Transport errors are not counted: a call that got no reply is not paid.
+    None where it is not known before an earlier stage. Transport errors are not counted: a call that got no reply is
+    not paid.
     """
     run, preset = settings.run, settings.preset
     asked_again = 1 + run.ragq.reply_retries
@@ -31,8 +34,18 @@ def most_calls(kind: str, stage: str, settings: FrozenSettings, inputs: Mapping[
             return preset.retrieval.top_n_final * asked_again if preset.validation.enabled else 0
         case "query", "generate":
             return int(inputs["response"] is None)
+        case "work", "repair":
+            by_model = run.ragq.repair_by == "model"
+            return _calls(inputs.get("most_headings"), repair_reply.HEADINGS_OF_A_CALL, asked_again) if by_model else 0
+        case "work", "select":
+            by_model = run.ragq.select_by == "model"
+            return _calls(inputs.get("most_headings"), select_reply.HEADINGS_OF_A_CALL, asked_again) if by_model else 0
         case "evaluation", "judge":
             return int(inputs["verdicts_at_most"]) * asked_again
         case "index", "score":
             return asked_again
     return 0
+
+
+def _calls(headings: int | None, of_a_call: int, asked_again: int) -> int | None:
+    return None if headings is None else ceil(headings / of_a_call) * asked_again

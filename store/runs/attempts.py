@@ -30,7 +30,7 @@ SELECT a.id, a.job_id, a.stage, a.number, a.fence, a.worker_id, a.started_at, a.
        a.error_type, a.error_message, a.error_category, CASE WHEN $4 THEN a.error_details END AS error_details,
        w.host, w.pid, extract(epoch FROM coalesce(a.ended_at, now()) - a.started_at)::float8 AS seconds,
        (SELECT count(*) FROM stage_vector AS v WHERE v.attempt_id = coalesce(o.id, a.id)) AS vectors,
-       o.id AS source_id
+       o.id AS source_id, a.database_s
 FROM stage_attempt AS a LEFT JOIN worker AS w ON w.id = a.worker_id
 LEFT JOIN attempt_source AS f ON f.attempt_id = a.id LEFT JOIN stage_attempt AS o ON o.id = f.source_id
 WHERE a.job_id = $1 AND ($2::text IS NULL OR a.stage = $2) AND ($3::integer IS NULL OR a.number = $3)
@@ -77,6 +77,8 @@ class Attempt:
     """How many it stored."""
     source_id: int | None = None
     """The attempt of another run that stored its output and its vectors, for a stage that a fork shares."""
+    database_s: float | None = None
+    """Seconds of its database calls, without its claim and the statement that closed it; None if not measured."""
 
     @property
     def error(self) -> AttemptError | None:

@@ -16,15 +16,28 @@ WHERE r.kind = $1 AND coalesce((r.request ->> 'draw')::bigint, 0) = $2 AND NOT r
 ORDER BY r.id DESC LIMIT $3
 """
 
-# The calls behind the outputs that count, also of stages that a fork shares.
+_EQUAL = "j.subject = p.subject AND j.inputs = p.inputs"
+# The subject of a document is its number in an import, and neither its corpus nor its bibliography is in a prompt.
+_EQUAL_DOCUMENTS = "j.inputs @> p.inputs"
+
+# The calls behind the outputs that count, also of stages that a fork shares. None of a stage after one whose output
+# somebody set: an equal job asks about another output.
 HELD = """
 SELECT p.place - 1 AS place, j.run_id, c.stage, count(*) AS calls
 FROM unnest($2::text[], $3::text[], $4::jsonb[]) WITH ORDINALITY AS p (mode, subject, inputs, place)
-JOIN job AS j ON j.run_id = ANY($1::bigint[]) AND j.mode = p.mode AND j.subject = p.subject AND j.inputs = p.inputs
+JOIN job AS j ON j.run_id = ANY($1::bigint[]) AND j.mode = p.mode AND {equal}
 JOIN current_attempt AS c ON c.job_id = j.id AND c.status = 'done'
 LEFT JOIN attempt_source AS f ON f.attempt_id = c.attempt_id
 JOIN llm_call_use AS u ON u.attempt_id = coalesce(f.source_id, c.attempt_id)
 JOIN llm_call AS l ON l.id = u.call_id AND l.rejected_at IS NULL
+WHERE NOT EXISTS (
+    SELECT FROM stage_run AS own
+    JOIN stage_run AS s ON s.job_id = own.job_id AND s.position < own.position
+    JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
+    LEFT JOIN attempt_source AS f ON f.attempt_id = a.id
+    JOIN stage_attempt AS o ON o.id = coalesce(f.source_id, a.id)
+    WHERE own.job_id = j.id AND own.stage = c.stage AND o.worker_id = 'manual'
+)
 GROUP BY p.place, j.run_id, c.stage
 """
 
@@ -105,11 +118,14 @@ async def past_runs(connection: Connection, kind: str, *, draw: int, limit: int)
 
 
 async def held_calls(
-    connection: Connection, run_ids: Sequence[int], jobs: Sequence[tuple[str, str, Any]]
+    connection: Connection, kind: str, run_ids: Sequence[int], jobs: Sequence[tuple[str, str, Any]]
 ) -> list[HeldCalls]:
-    """The calls behind the outputs of equal jobs: those of the same mode, subject and inputs."""
+    """The calls behind the outputs of equal jobs: those of the same mode, subject and inputs.
+
+    A document is equal to one with its inputs, whatever else that one has.
+    """
     rows = await connection.fetch(
-        HELD,
+        HELD.format(equal=_EQUAL_DOCUMENTS if kind == "work" else _EQUAL),
         list(run_ids),
         [mode for mode, _, _ in jobs],
         [subject for _, subject, _ in jobs],

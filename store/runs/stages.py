@@ -77,7 +77,7 @@ WITH done AS (
 ), closed AS (
     UPDATE stage_attempt
     SET outcome = 'succeeded', ended_at = now(), inputs = $5, output = $6, output_hash = $7,
-        previous_hash = $8, hash = $9
+        previous_hash = $8, hash = $9, database_s = $14
     FROM done WHERE stage_attempt.id = $4
 ), vectors AS (
     INSERT INTO stage_vector (attempt_id, ordinal, vector, text_key, is_cut)
@@ -111,7 +111,7 @@ WITH failed AS (
 ), closed AS (
     UPDATE stage_attempt
     SET outcome = 'failed', ended_at = now(), inputs = $5, error_type = $6, error_message = $7, error_category = $8,
-        error_details = $9, previous_hash = $10, hash = $12
+        error_details = $9, previous_hash = $10, hash = $12, database_s = $14
     FROM failed WHERE stage_attempt.id = $4
 ), ended AS (
     UPDATE job
@@ -277,9 +277,11 @@ async def commit(
     vectors: NDArray[np.float32] | None = None,
     effect: Callable[[Connection], Awaitable[None]] | None = None,
     texts: Sequence[KeyedText] = (),
+    database_s: float | None = None,
 ) -> Committed | None:
     """Store an output under the fence, all or nothing; None when another claim has a higher fence.
 
+    `database_s` is how long the database took in the attempt until now, which the time of this commit cannot be in.
     `texts` are those of the vectors, in their order, for vectors that may be found again by their text.
     `effect` runs in the same transaction, after the output is stored. A commit that is repeated because its answer
     was lost finds its own token on a stage that is done, and counts as committed.
@@ -309,6 +311,7 @@ async def commit(
         [text.key for text in texts],
         [text.is_cut for text in texts],
         held.token,
+        database_s,
     )
     if effect is None:
         row = await connection.fetchrow(COMMIT, *arguments)
@@ -331,6 +334,7 @@ async def fail(
     *,
     inputs: Mapping[str, Any],
     retry_in_s: float | None = None,
+    database_s: float | None = None,
 ) -> bool:
     """Store an error under the fence and end the job; with `retry_in_s` the stage is due again after those seconds.
 
@@ -362,6 +366,7 @@ async def fail(
         retry_in_s,
         link,
         held.token,
+        database_s,
     )
     return stored is not None
 

@@ -38,9 +38,31 @@ def test_the_parts_of_a_stage_add_up_to_its_time(ragq: Ragq, stored: Callable[..
 
     (time,) = json.loads(ragq("plot", "r1", "--only", "time", "--json").stdout)
 
-    assert time["parts"] == ["waiting", "language model", "other work"]
-    parts = {bar["name"]: bar["parts"] for bar in time["bars"]}
-    assert parts["score"] == pytest.approx([5.0, 1.5, 4.5])
+    assert time["parts"] == ["waiting", "language model", "database", "other work", "not measured"]
+    # Of 6 s, a call took 1.5 s; the first attempt did not measure the database.
+    assert parts_of(time, "score") == pytest.approx([5.0, 1.5, 0.5, 2.0, 2.0])
+    stored(unmeasured)
+    (older,) = json.loads(ragq("plot", "r1", "--only", "time", "--json").stdout)
+    assert parts_of(older, "score") == [5.0, 1.5, None, None, 4.5]
+    shown = ragq("plot", "r1", "--only", "time").stdout
+    assert "5 + 1.5 + N/A + N/A + 4.5 s" in shown
+    assert ragq("plot", "r1", "--only", "time", "--output", "plots").exit_code == 0
+    # More than the language model left of the attempts: both were waited for at once.
+    stored(overlapping)
+    (full,) = json.loads(ragq("plot", "r1", "--only", "time", "--json").stdout)
+    assert parts_of(full, "score") == [5.0, 1.5, 4.5, 0.0, 0.0]
+
+
+def parts_of(plot: Any, stage: str) -> list[float | None]:
+    return next(bar["parts"] for bar in plot["bars"] if bar["name"] == stage)
+
+
+async def unmeasured(connection: Connection) -> None:
+    await connection.execute("UPDATE stage_attempt SET database_s = NULL")
+
+
+async def overlapping(connection: Connection) -> None:
+    await connection.execute("UPDATE stage_attempt SET database_s = 9")
 
 
 async def timed(connection: Connection) -> None:
@@ -51,7 +73,8 @@ async def timed(connection: Connection) -> None:
         f"UPDATE stage_attempt SET started_at = {start} + interval '3 s', ended_at = {start} + interval '5 s'"
         "  WHERE stage = 'score' AND number = 1;"
         f"UPDATE stage_attempt SET started_at = {start} + interval '7 s', ended_at = {start} + interval '11 s'"
-        "  WHERE stage = 'score' AND number = 2"
+        "  WHERE stage = 'score' AND number = 2;"
+        "UPDATE stage_attempt SET database_s = 0.5 WHERE stage = 'score' AND number = 2"
     )
 
 

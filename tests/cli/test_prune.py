@@ -199,3 +199,40 @@ def test_documents_of_other_formats_are_compared_by_their_bytes(
     # A document that fails to convert keeps the work that it had: its file is there.
     assert (documents["jobs"], documents["unchanged"]) == (1, 2)
     assert {"changed.pdf", "renamed.pdf", "same.pdf"} < set(paths_of(ragq))
+
+
+def test_a_dry_run_estimates_what_a_model_would_be_asked(ragq: Ragq, books: Path, stored: Callable[..., Any]) -> None:
+    (books / "page.html").write_text("<!doctype html><h1>Tea</h1><p>Leaves.</p>")
+    by_model = ("--set", "RAGQ_REPAIR_BY=model", "--set", "RAGQ_REPLY_RETRIES=1")
+
+    plain = planned(ragq, str(books / "tea.md"))
+    by_rules = planned(ragq, str(books))["estimate"]
+    markdown = planned(ragq, str(books / "tea.md"), str(books / "pot.md"), *by_model)["estimate"]
+    every = ragq("import", "works", str(books), "--dry-run", "--profile", "demo", *by_model)
+
+    assert plain["estimate"] is None
+    assert (by_rules["jobs"], by_rules["calls_at_most"]) == (1, 0)
+    assert (markdown["jobs"], markdown["calls_at_most"], markdown["stages"]["select"]["calls_at_most"]) == (2, 4, 0)
+    assert "model calls: at most N/A, 0 of them in the ledger" in every.stdout
+    assert "1 document is not." in every.stdout and "4 jobs (4 document)" in every.stdout
+    ragq("import", "works", str(books / "tea.md"), *PLAIN)
+    other = ragq("import", "works", str(books / "tea.md"), "--stages", "--dry-run", "--set", "EMBEDDING_DIMENSION=9")
+    assert other.exit_code == 1
+    assert "missing: Corpus 'default' does not fit the settings of this run" in other.stdout
+    assert "--prices goes with --dry-run" in ragq("import", "works", str(books), "--prices", __file__).stderr
+
+
+async def repaired(connection: Connection) -> None:
+    await connection.execute("UPDATE works SET original_hash = $1", "0" * 64)
+
+
+def test_markdown_that_went_through_the_stages_is_compared_by_its_file(
+    ragq: Ragq, books: Path, stored: Callable[..., Any]
+) -> None:
+    ragq("import", "works", str(books / "tea.md"), *PLAIN)
+    assert planned(ragq, str(books / "tea.md"), "--stages")["estimate"]["jobs"] == 1
+    stored(repaired)
+
+    plan = planned(ragq, str(books / "tea.md"))
+
+    assert (len(plan["replaced"]), plan["unchanged"], plan["estimate"]["jobs"]) == (1, [], 1)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import nullcontext
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,7 +13,7 @@ from schemas.settings.process import ProcessSettings
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.participants import EmbeddedEvidence
-from store.database import Database, DatabaseUnavailableError
+from store.database import Connection, Database, DatabaseUnavailableError
 from store.runs import attempts, job_control, overviews, stage_runs, stages
 from store.runs.attempts import Attempt
 from store.runs.runs import StoredRun
@@ -214,8 +215,10 @@ async def test_a_stopped_process_gives_back_what_it_holds_and_claims_no_more(
     async with database.connection() as connection:
         looks = [await stages.look(connection, job_id, "extract") for job_id in stored.job_ids]
         tried = [len(await attempts.history(connection, job_id)) for job_id in stored.job_ids]
+        (attempt,) = await attempts.history(connection, stored.job_ids[0])
     assert [(look.status, look.interruptions) for look in looks if look] == [(StageStatus.READY, 0)] * 2
     assert tried == [1, 0]
+    assert attempt.database_s is None
 
 
 async def test_a_stage_that_ends_by_itself_is_stored_although_its_process_stops(
@@ -253,6 +256,31 @@ async def only_attempt(database: Database, stored: StoredRun) -> Attempt:
 
 async def nothing(work: Work) -> Result[Nothing]:
     return Result(Nothing())
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_an_attempt_keeps_how_long_the_database_took_and_nothing_else(
+    database: Database, store_run: StoreRun, run_extract: RunStage, fails: bool
+) -> None:
+    stored = await store_run()
+
+    async def stage(work: Work) -> Result[Nothing]:
+        await asyncio.gather(*(work.database.with_retry(slow) for _ in range(2)))
+        await asyncio.sleep(0.2)
+        if fails:
+            raise EmptyTranscriptError("It has no text.")
+        return Result(Nothing())
+
+    with pytest.raises(EmptyTranscriptError) if fails else nullcontext():
+        await run_extract(stored.job_ids[0], stage)
+
+    attempt = await only_attempt(database, stored)
+    assert attempt.database_s is not None
+    assert 0.3 <= attempt.database_s <= attempt.seconds - 0.19
+
+
+async def slow(connection: Connection) -> None:
+    await connection.execute("SELECT pg_sleep(0.3)")
 
 
 async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(

@@ -155,6 +155,8 @@ class AttemptReply(Reply):
     ended_at: datetime | None
     seconds: float = Field(examples=[0.31])
     """Up to now while it runs."""
+    database_s: float | None = Field(examples=[0.04])
+    """Seconds of its database calls, without its claim and the statement that closed it; null if not measured."""
     inputs: dict[str, Any] | None = Field(examples=[{"expand": "5f0c2a91"}])
     """Its inputs, by ids and hashes."""
     output: dict[str, Any] | None = Field(repr=False, examples=[None])

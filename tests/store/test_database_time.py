@@ -1,0 +1,36 @@
+"""How long the database took in a piece of work."""
+
+import pytest
+
+from store.database_time import DatabaseTime, counted_call, measured
+
+
+def test_calls_at_the_same_time_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([1.0, 5.0, 10.0, 12.0])
+    monkeypatch.setattr("store.database_time.time.perf_counter", lambda: next(clock))
+    found = DatabaseTime()
+
+    first, second = found.call(), found.call()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert found.seconds == 0
+    second.__exit__(None, None, None)
+    with pytest.raises(OSError), found.call():
+        raise OSError
+
+    assert found.seconds == 4 + 2
+
+
+def test_a_call_counts_for_the_work_that_is_measured_alone() -> None:
+    with counted_call():
+        pass
+
+    with measured() as outer:
+        with counted_call():
+            pass
+        before = outer.seconds
+    with counted_call():
+        pass
+
+    assert outer.seconds == before > 0
