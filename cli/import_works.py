@@ -15,7 +15,7 @@ from cli.work_files import find_files, read_documents, read_works
 from cli.writing_progress import writing_progress
 from services.chunk_sizes import DEFAULT_TOKENS
 from services.corpora import DEFAULT_CORPUS, CorpusOptions
-from services.documents import ImportedDocuments, require_readers
+from services.documents import ImportedDocuments, asks_model, require_readers
 from services.import_plans import plan_import
 from services.import_plans import prune as prune_works
 from services.imports import import_files
@@ -155,6 +155,7 @@ def works_command(
                 *(connection, corpus, new, read_documents(files.documents, given=given)),
                 folders=pruned,
                 is_gone=is_gone,
+                all_staged=by_stages or asks_model(settings),
             )
         )
     if dry_run and plan is not None:
