@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from schemas.errors import WorksNotRemovableError
-from services.work_files import SAME_NAME, ReadWork, WorkFile
+from services.work_files import EMPTY, SAME_NAME, ReadWork, WorkFile
 from stages.documents.formats import SUFFIXES, is_markdown
 from store import originals
 from store.corpora import corpora, sources
@@ -197,7 +197,7 @@ def _unusable(file: ListedFile, most_bytes: int) -> str | None:
     if Path(file.source_path).suffix.lower() not in SUFFIXES:
         return f"its name ends in none of {', '.join(SUFFIXES)}."
     if not file.size:
-        return "is empty."
+        return EMPTY
     if file.size > most_bytes:
         return f"has more than the {most_bytes // 1024} KB of an upload (RAGQ_API_MAX_UPLOAD_KB); use `ragq import`."
     return None

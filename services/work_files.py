@@ -14,6 +14,8 @@ from stages.texts.storable import can_be_stored
 #: Why the second of two files of an import is refused.
 SAME_NAME: Final = "another file of this import has the same name, which identifies the work; rename one."
 
+EMPTY: Final = "is empty."
+
 
 class WorkFile(NamedTuple):
     """A file that is to become a work."""
@@ -56,8 +58,8 @@ class ReadFiles(NamedTuple):
 def read_files(files: Sequence[WorkFile]) -> ReadFiles:
     """The works in files of markdown, and the other files as they are.
 
-    Raises WorkFilesError with every file of no known format, every file of markdown that is not UTF-8, is empty, or
-    has front matter that cannot be used, and every file of the same source as one before it.
+    Raises WorkFilesError with every file that is empty, of no known format, or of the same source as one before it, and
+    every file of markdown that is not UTF-8, has no text, or has front matter that cannot be used.
     """
     problems: dict[int, WorkFileError] = {}
     read = ReadFiles([], [])
@@ -67,6 +69,8 @@ def read_files(files: Sequence[WorkFile]) -> ReadFiles:
             if file.source_path in named:
                 raise WorkFileError(file.name, SAME_NAME)
             named.add(file.source_path)
+            if not file.content:
+                raise WorkFileError(file.name, EMPTY)
             if is_markdown(file.name):
                 read.works.append(_read_work(file))
             else:
