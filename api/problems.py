@@ -65,6 +65,7 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.CorpusUnknownError: ProblemKind(404, "corpus-missing"),
     errors.CorpusMissingError: ProblemKind(404, "corpus-missing"),
     errors.WorkMissingError: ProblemKind(404, "work-missing"),
+    errors.WorksNotRemovableError: ProblemKind(404, "work-missing"),
     errors.DocumentMissingError: ProblemKind(404, "document-missing"),
     errors.DocumentReplacedError: ProblemKind(409, "document-replaced"),
     errors.HeadingMissingError: ProblemKind(422, "heading-missing"),

@@ -9,8 +9,9 @@ from cli.estimate import MISSING, estimate_shown
 from cli.output import console, print_json
 from schemas.errors import Refused
 from schemas.values.estimates import Estimate
-from services.import_plans import ImportPlan
+from services.import_plans import ImportPlan, is_uploaded
 from stages.reports.numbers_in_words import counted
+from store.corpora.works import ImportOutcome
 
 #: Works that are named before the others are only counted.
 _NAMED = 20
@@ -18,7 +19,7 @@ _NAMED = 20
 
 def is_gone(source_path: str) -> bool:
     """Whether the file of a work is not there any more; a work without a file on a machine has none to lose."""
-    return Path(source_path).is_absolute() and not Path(source_path).exists()
+    return not is_uploaded(source_path) and not Path(source_path).exists()
 
 
 def print_plan(plan: ImportPlan, estimate: Estimate | None, corpus: str, *, as_json: bool) -> None:
@@ -67,8 +68,9 @@ def confirm_removal(plan: ImportPlan, *, yes: bool, removes: int | None) -> None
 
 
 def _lines(plan: ImportPlan, corpus: str) -> list[str]:
-    parts = {"new": plan.new, "replaced": plan.replaced, "unchanged": plan.unchanged, "refused": plan.refused}
-    lines = [f"{word}: {path}" for word, paths in parts.items() if word != "unchanged" for path in paths]
+    parts = _by_word(plan)
+    lines = [f"{word}: {path}" for word in ("new", "replaced") for path in parts[word]]
+    lines += [f"refused: {file.source_path}: {file.reason}" for file in plan.files if file.outcome is None]
     lines += [f"moved: {one.work.source_path} to {one.source_path}" for one in plan.moved]
     lines += _removed_lines(plan)
     counts = {word: len(paths) for word, paths in parts.items()} | {
@@ -77,6 +79,10 @@ def _lines(plan: ImportPlan, corpus: str) -> list[str]:
     }
     told = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "nothing to do"
     return [*lines, f"An import into corpus '{corpus}' would have: {told}. Nothing was changed."]
+
+
+def _by_word(plan: ImportPlan) -> dict[str, list[str]]:
+    return {str(outcome): plan.paths(outcome) for outcome in ImportOutcome} | {"refused": plan.paths(None)}
 
 
 def _removed_lines(plan: ImportPlan) -> list[str]:
@@ -89,10 +95,7 @@ def _as_json(plan: ImportPlan, corpus: str) -> dict[str, Any]:
     return {
         "corpus": corpus,
         "dry_run": True,
-        "new": plan.new,
-        "replaced": plan.replaced,
-        "unchanged": plan.unchanged,
-        "refused": plan.refused,
+        **_by_word(plan),
         "moved": [{"work_id": one.work.id, "from": one.work.source_path, "to": one.source_path} for one in plan.moved],
         "removed": [
             {"work_id": work.id, "title": work.title, "source_path": work.source_path} for work in plan.removed

@@ -13,6 +13,7 @@ RagqError
         DocumentReaderMissingError
         WorkFilesError
         WorkMissingError
+        WorksNotRemovableError
         DocumentMissingError
         DocumentReplacedError
         HeadingMissingError
@@ -192,6 +193,19 @@ class WorkMissingError(Refused):
     def __init__(self, work_id: int) -> None:
         self.work_id = work_id
         super().__init__(f"There is no work {work_id}; `ragq corpus show NAME` lists the works of a corpus.")
+
+
+class WorksNotRemovableError(Refused):
+    """Of these numbers a corpus has no works that came from files; nothing was removed."""
+
+    def __init__(self, corpus_id: int, work_ids: Sequence[int]) -> None:
+        self.corpus_id = corpus_id
+        self.work_ids = tuple(work_ids)
+        listed = ", ".join(map(str, self.work_ids))
+        super().__init__(
+            f"Nothing was removed: corpus {corpus_id} has no work that came from a file with each of these numbers: "
+            f"{listed}. They may be removed already."
+        )
 
 
 class DocumentMissingError(Refused):

@@ -1,16 +1,58 @@
 """What an import of files would do, and the works whose files are gone, removed."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from schemas.errors import WorksNotRemovableError
 from services.documents import PlannedDocument
-from services.work_files import ReadWork, WorkFile
+from services.work_files import EMPTY, SAME_NAME, ReadWork, WorkFile
+from stages.documents.formats import SUFFIXES, is_markdown
 from store import originals
 from store.corpora import corpora, sources
 from store.corpora.sources import WorkSource
+from store.corpora.works import ImportOutcome
 from store.database import Connection
+
+
+class ListedFile(NamedTuple):
+    """A file that is not at hand."""
+
+    source_path: str
+    sha256: str
+    """Of its bytes; of markdown without a byte order mark."""
+    size: int
+    fields: Mapping[str, Any] = {}
+    """Fields of Bibliography that override those in the file."""
+
+
+class ComparedFile(NamedTuple):
+    """What is compared of a file."""
+
+    source_path: str
+    sha256: str
+    is_markdown: bool
+    fields: Mapping[str, Any]
+    """Fields of Bibliography that its work is to have, as far as they are known without its text."""
+    is_described: bool
+    """Fields are given that override those in the file."""
+    reason: str | None = None
+    """Why it would be refused, whatever is stored."""
+
+
+class PlannedFile(NamedTuple):
+    """What would become of a file."""
+
+    source_path: str
+    outcome: ImportOutcome | None
+    """None for a file that would be refused."""
+    work: WorkSource | None = None
+    """The work that it is, or that has its text."""
+    reason: str | None = None
+    """Why it would be refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,17 +69,18 @@ class ImportPlan:
 
     corpus_id: int | None
     """None for a corpus that is not there yet."""
+    files: list[PlannedFile] = field(default_factory=list)
+    """Without those that are only moved."""
     converted: list[PlannedDocument] = field(default_factory=list)
-    """Those of the new and the replaced that go through the stages of a document."""
-    new: list[str] = field(default_factory=list)
-    replaced: list[str] = field(default_factory=list)
-    unchanged: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-    """Markdown whose text another work has."""
+    """Those of the new and the replaced that go through the stages of a document; of files at hand alone."""
     moved: list[MovedWork] = field(default_factory=list)
     removed: list[WorkSource] = field(default_factory=list)
     emptied: list[str] = field(default_factory=list)
     """Folders of which every work is removed."""
+
+    def paths(self, outcome: ImportOutcome | None) -> list[str]:
+        """The files of an outcome."""
+        return [file.source_path for file in self.files if file.outcome is outcome]
 
 
 async def plan_import(
@@ -53,54 +96,54 @@ async def plan_import(
 
     A file whose content a work without a file has is that work under another name. Works of other sources than these
     folders are never removed; nor are those whose file is there and is not imported, such as one of another suffix.
+    `documents` are the files that go through the stages of a document, of markdown too.
     """
-    found = await corpora.find(connection, corpus)
-    plan = ImportPlan(corpus_id=None if found is None else found.id)
-    stored = [] if found is None else await sources.sources(connection, found.id)
-    by_path = {work.source_path: work for work in stored}
+    corpus_id, stored = await _stored(connection, corpus)
     inside = {folder: [work for work in stored if work.source_path.startswith(_prefix(folder))] for folder in folders}
     gone = {work.id: work for of_folder in inside.values() for work in of_folder if is_gone(work.source_path)}
-    by_text = {work.content_hash: work for work in stored}
-    moved: dict[int, str] = {}
-    for file in documents:
-        source_path, original = file.source_path, sha256(file.content).hexdigest()
-        is_described = bool(file.fields)
-        known = by_path.get(source_path)
-        same = next((work for work in gone.values() if work.original_hash == original and work.id not in moved), None)
-        if known is None and same is not None:
-            moved[same.id] = source_path
-        if (known is not None and known.original_hash == original) and not is_described:
-            plan.unchanged.append(source_path)
-        elif known is None and same is not None and not is_described:
-            continue
-        else:
-            (plan.new if known is None and same is None else plan.replaced).append(source_path)
-            plan.converted.append(PlannedDocument.of(file, original))
-    read: set[str] = set()
-    for work in works:
-        content_hash = sha256(work.markdown.encode()).hexdigest()
-        known, same = by_path.get(work.source_path), by_text.get(content_hash)
-        if known is None and same is not None and same.id in gone and same.id not in moved:
-            moved[same.id] = work.source_path
-            known = same
-            if known.fields == work.bibliography.model_dump():
-                continue
-        is_copy = same is None and content_hash in read
-        read.add(content_hash)
-        if is_copy or (same is not None and same is not known):
-            plan.refused.append(work.source_path)
-        elif known is None:
-            plan.new.append(work.source_path)
-        elif same is known and known.fields == work.bibliography.model_dump():
-            plan.unchanged.append(work.source_path)
-        else:
-            plan.replaced.append(work.source_path)
+    plan = ImportPlan(corpus_id=corpus_id)
+    staged: dict[str, PlannedDocument] = {}
+    moved = _compare(plan, stored, _compared(works, documents, staged), gone)
+    changed = (*plan.paths(ImportOutcome.NEW), *plan.paths(ImportOutcome.REPLACED))
+    plan.converted.extend(staged[path] for path in changed if path in staged)
     plan.moved.extend(MovedWork(work=gone[work_id], source_path=path) for work_id, path in moved.items())
     plan.removed.extend(work for work in gone.values() if work.id not in moved)
     removed = {work.id for work in plan.removed}
     plan.emptied.extend(
         folder for folder, of_folder in inside.items() if of_folder and removed.issuperset(w.id for w in of_folder)
     )
+    return plan
+
+
+async def plan_upload(
+    connection: Connection,
+    corpus: str,
+    files: Sequence[ListedFile],
+    *,
+    most_bytes: int,
+    all_staged: bool = False,
+) -> ImportPlan:
+    """What an upload of files would do, by a list of them; works that were uploaded and are not in it count as removed.
+
+    A file is refused that its name, its size or the text of another work excludes; what only its content shows is
+    found by the import.
+    """
+    corpus_id, stored = await _stored(connection, corpus)
+    plan = ImportPlan(corpus_id=corpus_id)
+    listed: dict[str, ListedFile] = {}
+    compared = [
+        ComparedFile(
+            file.source_path,
+            file.sha256,
+            is_markdown(file.source_path),
+            file.fields,
+            bool(file.fields),
+            SAME_NAME if listed.setdefault(file.source_path, file) is not file else _unusable(file, most_bytes),
+        )
+        for file in files
+    ]
+    _compare(plan, stored, compared, {}, all_staged=all_staged)
+    plan.removed.extend(work for work in stored if is_uploaded(work.source_path) and work.source_path not in listed)
     return plan
 
 
@@ -117,6 +160,109 @@ async def prune(connection: Connection, plan: ImportPlan) -> int:
     removed = sum([await sources.remove(connection, plan.corpus_id, work) for work in plan.removed])
     await originals.drop_unused(connection)
     return removed
+
+
+async def remove_works(connection: Connection, corpus_id: int, work_ids: Iterable[int]) -> list[WorkSource]:
+    """Remove works that came from files: all of them, or none. The works.
+
+    Raises WorksNotRemovableError with every number that is no such work of the corpus.
+    """
+    chosen = set(work_ids)
+    async with connection.transaction():
+        works = [work for work in await sources.sources(connection, corpus_id) if work.id in chosen]
+        missing = chosen.difference(work.id for work in works)
+        if not missing:
+            missing = {work.id for work in works if not await sources.remove(connection, corpus_id, work)}
+        if missing:
+            raise WorksNotRemovableError(corpus_id, sorted(missing))
+    await originals.drop_unused(connection)
+    return works
+
+
+def is_uploaded(source_path: str) -> bool:
+    """Whether the file of a work was uploaded; other works have the whole path of a file on a machine."""
+    return not Path(source_path).is_absolute()
+
+
+async def _stored(connection: Connection, corpus: str) -> tuple[int | None, list[WorkSource]]:
+    found = await corpora.find(connection, corpus)
+    return (None, []) if found is None else (found.id, await sources.sources(connection, found.id))
+
+
+def _compared(
+    works: Iterable[ReadWork], documents: Iterable[WorkFile], staged: dict[str, PlannedDocument]
+) -> Iterator[ComparedFile]:
+    """What is compared of files; documents are noted in `staged`, since their content is read once."""
+    for file in documents:
+        named = sha256(file.content).hexdigest()
+        staged[file.source_path] = PlannedDocument.of(file, named)
+        yield ComparedFile(file.source_path, named, False, file.fields, bool(file.fields))
+    for work in works:
+        named = sha256(work.markdown.encode()).hexdigest()
+        yield ComparedFile(work.source_path, named, True, work.bibliography.model_dump(), bool(work.given))
+
+
+def _unusable(file: ListedFile, most_bytes: int) -> str | None:
+    if Path(file.source_path).suffix.lower() not in SUFFIXES:
+        return f"its name ends in none of {', '.join(SUFFIXES)}."
+    if not file.size:
+        return EMPTY
+    if file.size > most_bytes:
+        return f"has more than the {most_bytes // 1024} KB of an upload (RAGQ_API_MAX_UPLOAD_KB); use `ragq import`."
+    return None
+
+
+def _compare(
+    plan: ImportPlan,
+    stored: Iterable[WorkSource],
+    files: Iterable[ComparedFile],
+    gone: Mapping[int, WorkSource],
+    *,
+    all_staged: bool = False,
+) -> dict[int, str]:
+    """Add to a plan what becomes of files. Which of the works that are `gone` they are, by another name each."""
+    by_path = {work.source_path: work for work in stored}
+    by_text = {work.content_hash: work for work in by_path.values()}
+    moved: dict[int, str] = {}
+    read: dict[str, str] = {}
+    for file in files:
+        if file.reason is not None:
+            plan.files.append(PlannedFile(file.source_path, None, reason=file.reason))
+            continue
+        known = by_path.get(file.source_path)
+        is_staged = all_staged or not file.is_markdown or (known is not None and known.original_hash is not None)
+        if is_staged:
+            same = next((w for w in gone.values() if w.original_hash == file.sha256 and w.id not in moved), None)
+        else:
+            same = by_text.get(file.sha256)
+        if known is None and same is not None and same.id in gone and same.id not in moved:
+            moved[same.id] = file.source_path
+            known = same
+            if _is_described(known, file, is_staged=is_staged):
+                continue
+        if not is_staged and same is not known and same is not None:
+            reason = f"the same text is work {same.id} already, '{same.title}'."
+            plan.files.append(PlannedFile(file.source_path, None, same, reason))
+        elif not is_staged and same is None and file.sha256 in read:
+            reason = f"{read[file.sha256]} has the same text."
+            plan.files.append(PlannedFile(file.source_path, None, None, reason))
+        elif known is None:
+            plan.files.append(PlannedFile(file.source_path, ImportOutcome.NEW))
+        else:
+            of_work = known.original_hash if is_staged else known.content_hash
+            is_same = of_work == file.sha256 and _is_described(known, file, is_staged=is_staged)
+            outcome = ImportOutcome.UNCHANGED if is_same else ImportOutcome.REPLACED
+            plan.files.append(PlannedFile(file.source_path, outcome, known))
+        if not is_staged:
+            read.setdefault(file.sha256, file.source_path)
+    return moved
+
+
+def _is_described(work: WorkSource, file: ComparedFile, *, is_staged: bool) -> bool:
+    """Whether an import of the same content would leave the bibliography of a work as it is."""
+    if is_staged:
+        return not file.is_described
+    return all(work.fields[name] == value for name, value in file.fields.items())
 
 
 def _prefix(folder: str) -> str:

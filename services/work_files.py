@@ -1,7 +1,7 @@
 """Works from files, wherever the files come from."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from schemas.errors import DocumentError, WorkFileError, WorkFilesError
 from schemas.values.corpora import Bibliography
@@ -10,6 +10,11 @@ from stages.corpora.blocks import MarkdownDocument, read_markdown
 from stages.corpora.lines import passage
 from stages.documents.formats import format_of, is_markdown
 from stages.texts.storable import can_be_stored
+
+#: Why the second of two files of an import is refused.
+SAME_NAME: Final = "another file of this import has the same name, which identifies the work; rename one."
+
+EMPTY: Final = "is empty."
 
 
 class WorkFile(NamedTuple):
@@ -53,13 +58,19 @@ class ReadFiles(NamedTuple):
 def read_files(files: Sequence[WorkFile]) -> ReadFiles:
     """The works in files of markdown, and the other files as they are.
 
-    Raises WorkFilesError with every file of no known format, and every file of markdown that is not UTF-8, is empty, or
-    has front matter that cannot be used.
+    Raises WorkFilesError with every file that is empty, of no known format, or of the same source as one before it, and
+    every file of markdown that is not UTF-8, has no text, or has front matter that cannot be used.
     """
     problems: dict[int, WorkFileError] = {}
     read = ReadFiles([], [])
+    named: set[str] = set()
     for place, file in enumerate(files):
         try:
+            if file.source_path in named:
+                raise WorkFileError(file.name, SAME_NAME)
+            named.add(file.source_path)
+            if not file.content:
+                raise WorkFileError(file.name, EMPTY)
             if is_markdown(file.name):
                 read.works.append(_read_work(file))
             else:

@@ -47,21 +47,21 @@ def _of_wrong_kinds() -> Iterator[Hostile]:
     for suffix in ("pdf", "epub", "docx", "odt", "html", "rst", "txt"):
         is_text = suffix in ("html", "rst", "txt")
         yield Hostile(f"empty.{suffix}", b"", "no text" if is_text else "named as")
-        yield Hostile(f"nul.{suffix}", b"tea\0tea", "no format that is read")
+        yield Hostile(f"nul.{suffix}", b"tea\0tea", "its format is none of those")
         if not is_text:
             yield Hostile(f"text.{suffix}", TEXT.encode(), "named as")
-    yield Hostile("picture.pdf", b"\x89PNG\r\n\x1a\n" + bytes(100), "no format that is read")
-    yield Hostile("program.txt", b"\x7fELF" + bytes(100), "no format that is read")
+    yield Hostile("picture.pdf", b"\x89PNG\r\n\x1a\n" + bytes(100), "its format is none of those")
+    yield Hostile("program.txt", b"\x7fELF" + bytes(100), "its format is none of those")
     yield Hostile("page as.txt", f"<html><p>{_text(1)}".encode(), None)
     yield Hostile("pdf as.txt", _pdf(_text(2)), None)
-    yield Hostile("old word.docx", bytes.fromhex("d0cf11e0a1b11ae1") + bytes(500), "no format that is read")
+    yield Hostile("old word.docx", bytes.fromhex("d0cf11e0a1b11ae1") + bytes(500), "its format is none of those")
     yield Hostile("pdf and archive.pdf", _pdf(_text(3)) + _archive({"mimetype": _MIMETYPES["epub"]}), "")
 
 
 def _texts() -> Iterator[Hostile]:
     yield Hostile("spaces.txt", b" \n\t " * 1000, "no text")
     yield Hostile("latin 1.txt", "Gr\xfcner Tee".encode("latin-1"), "not UTF-8")
-    yield Hostile("utf 16.txt", "Green tea".encode("utf-16"), "no format that is read")
+    yield Hostile("utf 16.txt", "Green tea".encode("utf-16"), "its format is none of those")
     yield Hostile("half a character.txt", TEXT.encode() + b"\xe4\xb8", "not UTF-8")
     yield Hostile("surrogate.txt", TEXT.encode() + b"\xed\xa0\x80", "not UTF-8")
     yield Hostile("one line.txt", b"Leaves of tea. " * 10_000, None)

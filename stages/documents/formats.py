@@ -75,7 +75,7 @@ def format_of(content: bytes, name: str) -> DocumentFormat:
         return DocumentFormat.HTML
     named = SUFFIXES.get(PurePath(name).suffix.lower())
     if b"\0" in content or named is None:
-        raise DocumentError(f"it has no format that is read: {', '.join(DocumentFormat)}")
+        raise DocumentError(f"its format is none of those that are imported: {', '.join(DocumentFormat)}")
     if named not in (*_TEXTS, DocumentFormat.HTML):
         raise DocumentError(f"it is named as {named} and is none; correct the name or the file")
     return named

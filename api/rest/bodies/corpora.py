@@ -209,19 +209,29 @@ class ChunksReply(Reply):
     """The `offset` of the next part; null in the last one."""
 
 
-class WorkBody(Body):
-    """A work of markdown."""
+class DescribedBody(Body):
+    """Fields of a work that override its front matter."""
 
-    file_name: FileName = Field(examples=["tea.md"])
-    """Ends in .md or .markdown and identifies the work: another text of this name replaces it."""
-    markdown: Text = Field(repr=False, examples=["# Tea\n\nTea is a drink.\n"])
-    """With or without front matter."""
     title: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
     """Overrides the front matter, as do the next ones."""
     authors: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
     year: Annotated[int, Field(ge=-9999, le=9999)] | None = None
     tags: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
     """With commas between."""
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The fields that have a value."""
+        return self.model_dump(include=set(DescribedBody.model_fields), exclude_none=True)
+
+
+class WorkBody(DescribedBody):
+    """A work of markdown."""
+
+    file_name: FileName = Field(examples=["tea.md"])
+    """Ends in .md or .markdown and identifies the work: another text of this name replaces it."""
+    markdown: Text = Field(repr=False, examples=["# Tea\n\nTea is a drink.\n"])
+    """With or without front matter."""
 
 
 class ImportBody(WithSettings):
@@ -256,7 +266,7 @@ class ImportBody(WithSettings):
     def files(self) -> list[WorkFile]:
         """The works as files."""
         return [
-            WorkFile(work.file_name, work.markdown.encode(), base_name(work.file_name), _given(work))
+            WorkFile(work.file_name, work.markdown.encode(), base_name(work.file_name), work.given)
             for work in self.works
         ]
 
@@ -341,7 +351,3 @@ def _documents(converted: ImportedDocuments) -> DocumentsReply:
         jobs=0 if submitted is None else submitted.jobs,
         unchanged=converted.unchanged,
     )
-
-
-def _given(work: WorkBody) -> dict[str, Any]:
-    return {name: value for name in ("title", "authors", "year", "tags") if (value := getattr(work, name)) is not None}

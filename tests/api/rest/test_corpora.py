@@ -128,6 +128,7 @@ async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported
         ("book.pdf", b"%PDF"),
         ("empty.md", b"\n"),
         ("matter.md", b"---\ntitle: Tea\nyear: [\n---\n# Tea\n"),
+        ("nothing.txt", b""),
     )
 
     assert slug(reply) == (422, "works-unusable")
@@ -136,6 +137,7 @@ async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported
         ("file 3", "it is named as pdf and is none"),
         ("file 4", "holds no text."),
         ("file 5", "Line 3: the front matter is not YAML without aliases"),
+        ("file 6", "is empty."),
     ]
     assert "secret" not in reply.text
     assert (await client.get("/corpora")).json()["corpora"] == []

@@ -44,8 +44,8 @@ def test_a_format_is_that_of_the_content(content: bytes, name: str, form: Docume
     ("content", "name", "problem"),
     [
         (b"text", "a.pdf", "named as pdf"),
-        (b"text", "a.exe", "no format that is read"),
-        (b"a\0b", "a.txt", "no format that is read"),
+        (b"text", "a.exe", "its format is none of those"),
+        (b"a\0b", "a.txt", "its format is none of those"),
         (b"PK\x03\x04 broken", "a.docx", "damaged archive"),
         (archive({"mimetype": "application/epub+zip"}, noise=True), "a.epub", "damaged archive"),
         (archive({"mimetype": "x" * 101, "a": ""}), "a.epub", "neither EPUB, DOCX nor ODT"),

@@ -1,0 +1,53 @@
+"""What an upload of files would do, and the removal of works without a file."""
+
+from fastapi import APIRouter
+
+from api.context import Context
+from api.parameters import PathId
+from api.problems import problem_responses
+from api.rest.bodies.import_plans import (
+    ImportPlanBody,
+    ImportPlanReply,
+    RemovedWorksReply,
+    RemoveWorksBody,
+    WorkSourceReply,
+)
+from api.rest.strict import StrictRoute
+from services import import_plans
+from services.corpora import values_for_import
+from services.documents import asks_model
+from store.corpora import corpora
+
+router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
+
+
+@router.post("/files/plan", summary="Plan an import of files", responses=problem_responses(409, 422))
+async def plan_files(body: ImportPlanBody, ctx: Context) -> ImportPlanReply:
+    """What an import of these files would do, by their names and hashes: no file is sent, and nothing is stored.
+
+    A file that its name, its size or another work with its text excludes is `refused`; what only the content shows,
+    such as a damaged archive, is found by the import.
+    """
+    async with ctx.database.connection() as connection:
+        settings = ctx.run_settings(values=await values_for_import(connection, body.corpus))
+        plan = await import_plans.plan_upload(
+            connection,
+            body.corpus,
+            [file.listed for file in body.files],
+            most_bytes=ctx.settings.ragq_api_max_upload_kb * 1024,
+            all_staged=body.by_stages or asks_model(settings),
+        )
+    return ImportPlanReply.of(plan, body.corpus)
+
+
+@router.post("/{corpus_id:int}/works/remove", summary="Remove works", responses=problem_responses(404, 422))
+async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -> RemovedWorksReply:
+    """Delete works that came from files, with their chunks and vectors: all that are named, or none.
+
+    404 lists numbers that are no such work of the corpus, as after a removal that is sent again; nothing is removed
+    then. Answers that cite a removed work keep their text.
+    """
+    async with ctx.database.connection() as connection:
+        await corpora.corpus(connection, corpus_id)
+        removed = await import_plans.remove_works(connection, corpus_id, body.work_ids)
+    return RemovedWorksReply(removed=[WorkSourceReply.of(work) for work in removed])

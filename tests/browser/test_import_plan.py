@@ -1,0 +1,182 @@
+"""What an import would do is shown before files are sent, and works without a file are removed on the page."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.async_api import FilePayload, Locator, Page, expect
+
+from api.rest.bodies.corpora import MAX_FILES
+from tests.browser.accessibility import findings
+from tests.browser.conftest import Visit
+from tests.browser.site import Site
+from tests.browser.test_every_page import LOOKS, OVERFLOW
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+FORM: Final = "/works/new?corpus=kept"
+FILES: Final = {
+    "tea.md": "# Tea\n\nIt is green.\n",
+    "pot.md": "# Pot\n\nIt is hot.\n",
+    "cup.md": "# Cup\n\nIt is small.\n",
+}
+TITLES: Final = """
+SELECT string_agg(title, ' ' ORDER BY title) FROM works
+WHERE corpus_id = (SELECT id FROM corpus WHERE name = 'kept')
+"""
+
+
+def payload(name: str, text: str) -> FilePayload:
+    return {"name": name, "mimeType": "text/markdown", "buffer": text.encode()}
+
+
+async def fill(page: Page) -> None:
+    """Make the corpus by the form."""
+    await page.goto("/works/new")
+    await page.get_by_label("Name of the corpus").fill("kept")
+    await page.get_by_label("Files", exact=True).set_input_files([payload(*file) for file in FILES.items()])
+    await expect(page.locator("[data-total]")).to_contain_text("3 files: 3 new. 3 files to send")
+    await page.get_by_role("button", name="Import").click()
+    await page.wait_for_url(re.compile(r"/corpora/\d+"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The folder of these works, later: one changed, one gone, one new, a copy, and a picture."""
+    made = tmp_path / "books"
+    (made / "deep").mkdir(parents=True)
+    (made / "tea.md").write_bytes(b"\xef\xbb\xbf" + FILES["tea.md"].encode())
+    (made / "pot.md").write_text("# Pot\n\nIt is cold.\n")
+    (made / "copy.md").write_text(FILES["tea.md"])
+    (made / "deep/mug.md").write_text("# Mug\n\nIt is large.\n")
+    (made / "deep/pot.md").write_text("# Another pot\n")
+    (made / "picture.png").write_bytes(b"\x89PNG")
+    return made
+
+
+async def choose_folder(page: Page, folder: Path) -> None:
+    """Choose it by its button, as a browser does once the user picked one."""
+    async with page.expect_file_chooser() as chooser:
+        await page.get_by_role("button", name="Choose a folder").click()
+    await (await chooser.value).set_files(folder)
+
+
+def row(page: Page, name: str) -> Locator:
+    return page.get_by_role("list", name="Chosen files").get_by_role("listitem").filter(has_text=name)
+
+
+async def test_a_folder_is_compared_and_only_what_changed_is_sent(
+    visit: Visit, editable_site: Site, folder: Path, tmp_path: Path
+) -> None:
+    async with visit(editable_site, reduced_motion="reduce") as page:
+        await fill(page)
+        await page.goto(FORM)
+        await choose_folder(page, folder)
+
+        total = page.locator("[data-total]")
+        await expect(total).to_contain_text("5 files: 1 new, 1 replaced, 1 unchanged, 2 refused. 2 files to send")
+        await expect(row(page, "books/tea.md")).to_contain_text("unchanged, not sent")
+        await expect(row(page, "books/deep/mug.md")).to_contain_text("new")
+        await expect(row(page, "books/copy.md")).to_contain_text("the same text is work")
+        await expect(page.get_by_text("has the same name")).to_have_count(1)
+        await expect(page.locator(".chosen").get_by_text("picture.png")).to_have_count(0)
+        await expect(page.get_by_role("link", name="1 work of the corpus without a file here")).to_be_visible()
+        gone = page.get_by_role("list", name="Works without a file").get_by_role("checkbox")
+        await expect(gone).to_have_count(1)
+        await expect(gone).not_to_be_checked()
+        await page.get_by_text("Remove the checked works").click()
+        await expect(page.get_by_role("button", name="Remove", exact=True)).to_be_disabled()
+        found = {}
+        for look, (scheme, (width, height)) in LOOKS.items():
+            await page.set_viewport_size({"width": width, "height": height})
+            await page.emulate_media(color_scheme=scheme)
+            await page.screenshot(path=tmp_path / f"plan-{look}.png", full_page=True)
+            found[look] = [*await findings(page, of_colours=look == "dark"), await page.evaluate(OVERFLOW)]
+        assert found == {look: [0] for look in LOOKS}
+
+        # Neither the unchanged file nor those that are refused were sent.
+        await page.get_by_role("button", name="Import").click()
+        await page.wait_for_url(re.compile(r"/corpora/\d+\?new=1&replaced=1&unchanged=0$"))
+
+        await page.goto(FORM)
+        await choose_folder(page, folder)
+        await expect(total).to_contain_text("No file is to be sent")
+        await page.get_by_role("button", name="Import").click()
+        await expect(page).to_have_url(re.compile(re.escape(FORM)))
+    assert await editable_site.value(TITLES) == "Cup Mug Pot Tea"
+
+
+async def test_only_checked_works_are_removed_after_a_confirmation_by_the_keyboard(
+    visit: Visit, editable_site: Site
+) -> None:
+    async with visit(editable_site) as page:
+        await fill(page)
+        await page.goto(FORM)
+        await page.get_by_label("Files", exact=True).set_input_files(payload("tea.md", FILES["tea.md"]))
+        works = page.get_by_role("list", name="Works without a file")
+        await expect(works.get_by_role("listitem")).to_have_text(["Pot pot.md", "Cup cup.md"])
+
+        await works.get_by_role("checkbox", name="Cup").focus()
+        await page.keyboard.press("Space")
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Enter")
+        await page.keyboard.press("Tab")
+        await expect(page.get_by_role("button", name="Remove 1 work")).to_be_focused()
+        assert await editable_site.value(TITLES) == "Cup Pot Tea"
+        await page.keyboard.press("Enter")
+
+        await expect(page.locator("[data-told]")).to_have_text("1 work was removed.")
+        await expect(works.get_by_role("listitem")).to_have_text(["Pot pot.md"])
+        await expect(page.get_by_role("button", name="Remove", exact=True)).to_be_hidden()
+        await expect(works.get_by_role("checkbox")).not_to_be_checked()
+    assert await editable_site.value(TITLES) == "Pot Tea"
+
+
+async def test_more_files_than_an_import_takes_are_cut_to_those_that_fit(visit: Visit, read_only_site: Site) -> None:
+    many = [payload(f"{n}.md", f"# Work {n}\n") for n in range(MAX_FILES + 5)]
+    async with visit(read_only_site) as page:
+        await page.goto("/works/new?corpus=default")
+        await page.get_by_label("Files", exact=True).set_input_files(many)
+        total = page.locator("[data-total]")
+        await expect(total).to_contain_text(f"One import takes {MAX_FILES} files, and {MAX_FILES + 5} would be sent.")
+        await page.get_by_role("button", name="Keep only as many as one import takes").click()
+        await expect(total).to_contain_text(f"{MAX_FILES} files to send")
+        await expect(total).not_to_contain_text("One import takes")
+
+
+async def test_what_cannot_be_imported_is_named_before_it_is_sent(visit: Visit, read_only_site: Site) -> None:
+    async with visit(read_only_site) as page:
+        await page.goto("/works/new?corpus=default")
+        files = [payload("empty.md", ""), payload("photo.jpg", "JFIF"), payload("new.md", "# A new one\n")]
+        await page.get_by_label("Files", exact=True).set_input_files(files)
+        await expect(row(page, "empty.md")).to_contain_text("refused, not sent: is empty.")
+        await expect(row(page, "photo.jpg")).to_contain_text("refused, not sent: its name ends in none of .md")
+        await expect(page.locator("[data-total]")).to_contain_text("1 file to send")
+
+
+async def test_without_a_plan_every_file_is_sent(visit: Visit, editable_site: Site) -> None:
+    async with visit(editable_site, forgiven=r"503 \S+/corpora/files/plan$") as page:
+        await fill(page)
+        await page.route(
+            "**/corpora/files/plan",
+            lambda route: route.fulfill(status=503, json={"detail": "The database is unavailable; try again."}),
+        )
+        await page.goto(FORM)
+        await page.get_by_label("Files", exact=True).set_input_files(payload("mug.md", "# Mug\n\nIt is large.\n"))
+        await expect(page.locator("[data-total]")).to_contain_text(
+            "could not be compared, so all of them are sent: The database is unavailable"
+        )
+        await page.get_by_role("button", name="Import").click()
+        await page.wait_for_url(re.compile(r"/corpora/\d+"))
+    assert await editable_site.value(TITLES) == "Cup Mug Pot Tea"
+
+
+async def test_a_browser_that_computes_no_hashes_is_told_that_every_file_is_sent(
+    visit: Visit, read_only_site: Site
+) -> None:
+    async with visit(read_only_site) as page:
+        await page.add_init_script("Object.defineProperty(Crypto.prototype, 'subtle', {get: () => undefined})")
+        await page.goto("/works/new?corpus=default")
+        await page.get_by_label("Files", exact=True).set_input_files(payload("mug.md", "# Mug\n"))
+        await expect(page.locator("[data-total]")).to_contain_text("only over HTTPS or on this machine")
