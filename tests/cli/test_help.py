@@ -148,6 +148,10 @@ def test_the_help_of_ragq_shows_every_command_in_a_line() -> None:
         (["runs"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
         (["show", "r1"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
         (["watch", "r1"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
+        (
+            ["report", "r1"],
+            (*MODELS, *DRAWING, "celery", "sqlalchemy", "markdown_it", "yaml", "httpx", "services.forks"),
+        ),
         (["submit", "--help"], MODELS),
     ],
     ids=" ".join,
