@@ -1,5 +1,6 @@
 """`ragq`: the commands, imported when they are called, so that help and enqueueing are quick."""
 
+import os
 import sys
 from importlib import import_module
 from typing import NamedTuple
@@ -78,6 +79,9 @@ COMMANDS = {
 
 REFUSED = 1
 
+#: Their matrix products are many and small: threads of OpenBLAS would take more processor time than they save.
+_ONE_THREAD = ("report", "diff")
+
 
 class LazyGroup(click.Group):
     """A group that imports the module of a command when that command is called."""
@@ -90,6 +94,8 @@ class LazyGroup(click.Group):
         """The command of a name; None when there is none."""
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in _ONE_THREAD:
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         entry = COMMANDS[cmd_name]
         command = getattr(import_module(entry.module), entry.attribute)
         assert isinstance(command, click.Command)

@@ -24,7 +24,7 @@ from schemas.values.query_runs import QueryRun
 from schemas.values.reports import Measures, Report
 from schemas.values.retrieval_reports import RetrievalReport
 from schemas.values.scored_runs import ScoredRun
-from services.evaluations import evaluation_report, is_evaluation
+from services.evaluation_reports import evaluation_report, is_evaluation
 from stages.reports import calibrated
 from stages.reports.calibrated import is_calibrated
 from stages.reports.measures import measures_of

@@ -21,7 +21,8 @@ from schemas.values.several_runs import Sweep
 from services.bundles.export import ExportedRun, export_run
 from services.control import Action, control
 from services.costs import cost_of_run
-from services.evaluations import evaluate, evaluation_report
+from services.evaluation_reports import evaluation_report
+from services.evaluations import evaluate
 from services.forks import ForkRequest, fork
 from services.score_tables import scores_of_run
 from services.sweeps import grid_points, run_sweep, sweep_results

@@ -20,7 +20,8 @@ from schemas.errors import Refused, RunMissingError
 from schemas.values.estimates import Estimate
 from schemas.values.retrieval_reports import RetrievalMeasures
 from services.estimates import estimate
-from services.evaluations import evaluate, evaluation_report, plan_evaluation
+from services.evaluation_reports import evaluation_report
+from services.evaluations import evaluate, plan_evaluation
 from stages.reports.evaluation import MEASURES, evaluation_remarks
 from store.database import Connection
 from store.questions import evaluations

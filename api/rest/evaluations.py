@@ -13,7 +13,8 @@ from schemas.values.estimates import Estimate
 from schemas.values.evaluation_reports import EvaluationReport
 from schemas.values.retrieval_reports import RetrievalMeasures
 from services.estimates import estimate
-from services.evaluations import evaluate, evaluation_report, plan_evaluation
+from services.evaluation_reports import evaluation_report
+from services.evaluations import evaluate, plan_evaluation
 from store.database import Connection
 from store.runs.runs import NewRun
 

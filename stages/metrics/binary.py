@@ -8,7 +8,6 @@ from schemas.values.metrics import BinaryMetrics, Confusion
 from schemas.values.scoring import Totals
 from stages.metrics.cohort import Cohort, Floats
 from stages.metrics.draws import Draws, everybody_once, known, ratio
-from stages.participants.totals import totals_of
 
 THRESHOLD = 10
 """The total from which a participant counts as depressed."""
@@ -113,8 +112,7 @@ class _Sides:
     """The predicted and the true side of each participant."""
 
     def __init__(self, cohort: Cohort, threshold: int) -> None:
-        totals = [totals_of(item.score for item in subject.items.values()) for subject in cohort.subjects]
-        answers = [is_depressed(of_participant, threshold=threshold) for of_participant in totals]
+        answers = [is_depressed(of_participant, threshold=threshold) for of_participant in cohort.bounds]
         self.total = cohort.totals
         self.positive = np.array([answer is True for answer in answers], dtype=np.bool_)
         self.negative = np.array([answer is False for answer in answers], dtype=np.bool_)

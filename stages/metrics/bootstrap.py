@@ -1,10 +1,13 @@
 """The bootstrap of metrics over participants (Efron 1979): participants are resampled together with their items."""
 
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
 import numpy as np
 
 from schemas.values.metrics import Interval, PairedDelta
 from stages.metrics.cohort import Cohort, Floats
-from stages.metrics.draws import Draws, Metric, known, value_of
+from stages.metrics.draws import Draws, Metrics, everybody_once, known
 
 RESAMPLES = 10_000
 SEED = 42
@@ -14,44 +17,56 @@ PERCENTILES = (2.5, 97.5)
 _ROUNDING = 1e-12
 
 
-def bootstrap(metric: Metric, cohort: Cohort, *, resamples: int = RESAMPLES, seed: int = SEED) -> Interval:
-    """The metric with its 95 % percentile interval.
+def bootstrap_all(
+    metrics: Metrics, cohort: Cohort, *, resamples: int = RESAMPLES, seed: int = SEED
+) -> dict[str, Interval]:
+    """The metrics with their 95 % percentile intervals.
 
     If fewer than two resamples have a value, the interval is the value itself. A value of one participant has no
     interval, because all resamples that have the value have the same.
     """
-    found = interval_of(value_of(metric, cohort), metric(cohort, draw(len(cohort), resamples=resamples, seed=seed)))
-    return without_bounds(found) if is_flat(found) and _of_one(metric(cohort, np.eye(len(cohort)))) else found
+    values = metrics(cohort, everybody_once(cohort))
+    resampled = metrics(cohort, draw(len(cohort), resamples=resamples, seed=seed))
+    found = {name: interval_of(known(float(value[0])), resampled[name]) for name, value in values.items()}
+    return _without_those_of_one(found, lambda: metrics(cohort, np.eye(len(cohort))))
 
 
-def paired_delta(
-    metric: Metric,
+def paired_deltas(
+    metrics: Metrics,
     left: Cohort,
     right: Cohort,
     *,
     resamples: int = RESAMPLES,
     seed: int = SEED,
     level: float = LEVEL,
-) -> PairedDelta:
+) -> dict[str, PairedDelta]:
     """right - left, over the participants of both; each resample draws the same participants for both."""
     ids = set(left.participant_ids) & set(right.participant_ids)
     left, right = (_only(cohort, ids) for cohort in (left, right))
-    draws = draw(len(ids), resamples=resamples, seed=seed)
-    values = value_of(metric, left), value_of(metric, right)
-    delta = None if values[0] is None or values[1] is None else values[1] - values[0]
-    found = interval_of(delta, metric(right, draws) - metric(left, draws), level=level)
-    each = np.eye(len(ids))
-    is_of_one = is_flat(found) and _of_one(metric(right, each) - metric(left, each))
-    return PairedDelta(
-        participants=len(ids),
-        left=values[0],
-        right=values[1],
-        delta=without_bounds(found) if is_of_one else found,
-    )
+
+    def differences(draws: Draws) -> dict[str, Floats]:
+        of_left, of_right = metrics(left, draws), metrics(right, draws)
+        return {name: of_right[name] - of_left[name] for name in of_left}
+
+    values = [metrics(cohort, everybody_once(cohort)) for cohort in (left, right)]
+    resampled = differences(draw(len(ids), resamples=resamples, seed=seed))
+    sides = {name: [known(float(of[name][0])) for of in values] for name in resampled}
+    deltas = {
+        name: interval_of(None if before is None or after is None else after - before, resampled[name], level=level)
+        for name, (before, after) in sides.items()
+    }
+    deltas = _without_those_of_one(deltas, lambda: differences(np.eye(len(ids))))
+    return {
+        name: PairedDelta(participants=len(ids), left=before, right=after, delta=deltas[name])
+        for name, (before, after) in sides.items()
+    }
 
 
+@lru_cache(maxsize=1)
 def draw(participants: int, *, resamples: int, seed: int) -> Draws:
-    """The number of times that each participant is drawn, with replacement, in each resample.
+    """The number of times that each participant is drawn, with replacement, in each resample; read-only.
+
+    The last draws are kept, for the next metric of the same participants.
 
     The generator is numpy's RandomState, whose sequence is frozen, and each resample takes one number per participant
     from it. So a seed gives the same resamples as a plain loop over `randint`, in every version.
@@ -63,7 +78,9 @@ def draw(participants: int, *, resamples: int, seed: int) -> Draws:
         return np.zeros((resamples, 0))
     drawn = np.random.RandomState(seed).randint(0, participants, size=(resamples, participants))
     cells = drawn + participants * np.arange(resamples)[:, None]
-    return np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape).astype(np.float64)
+    draws = np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape).astype(np.float64)
+    draws.flags.writeable = False
+    return draws
 
 
 def interval_of(value: float | None, resampled: Floats, *, level: float = LEVEL) -> Interval:
@@ -102,6 +119,15 @@ def is_flat(interval: Interval) -> bool:
 def without_bounds(interval: Interval) -> Interval:
     """The value alone."""
     return interval.model_copy(update={"low": None, "high": None, "std": None})
+
+
+def _without_those_of_one(
+    found: Mapping[str, Interval], of_each: Callable[[], Mapping[str, Floats]]
+) -> dict[str, Interval]:
+    """No bounds where all resamples have one value because only one participant has any."""
+    flat = [name for name, interval in found.items() if is_flat(interval)]
+    alone = of_each() if flat else {}
+    return {**found, **{name: without_bounds(found[name]) for name in flat if _of_one(alone[name])}}
 
 
 def _of_one(of_each: Floats) -> bool:

@@ -9,11 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.scoring import ItemScore, Subject
+from schemas.values.scoring import ItemScore, Subject, Totals
+from stages.participants.totals import totals_of
 
 Floats = NDArray[np.float64]
 
-ITEMS = len(PHQ8Item)
+ORDER = tuple(PHQ8Item)
+"""The items, in the order of the columns."""
+
+ITEMS = len(ORDER)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +36,7 @@ class Cohort:
     def of_items(self, value: Callable[[ItemScore], float]) -> Floats:
         """A number for every scored item; 0 without a score."""
         rows = [
-            [value(subject.items[item]) if subject.items[item].score is not None else 0.0 for item in PHQ8Item]
+            [value(subject.items[item]) if subject.items[item].score is not None else 0.0 for item in ORDER]
             for subject in self.subjects
         ]
         return np.array(rows, dtype=np.float64).reshape(len(self), ITEMS)
@@ -40,12 +44,12 @@ class Cohort:
     @cached_property
     def is_scored(self) -> NDArray[np.bool_]:
         """False where the item is N/A."""
-        rows = [[subject.items[item].score is not None for item in PHQ8Item] for subject in self.subjects]
+        rows = [[subject.items[item].score is not None for item in ORDER] for subject in self.subjects]
         return np.array(rows, dtype=np.bool_).reshape(len(self), ITEMS)
 
     @cached_property
     def truth(self) -> Floats:
-        rows = [[subject.truth[item] for item in PHQ8Item] for subject in self.subjects]
+        rows = [[subject.truth[item] for item in ORDER] for subject in self.subjects]
         return np.array(rows, dtype=np.float64).reshape(len(self), ITEMS)
 
     @cached_property
@@ -58,16 +62,21 @@ class Cohort:
         """|score - truth|; 0 without a score."""
         return np.where(self.is_scored, np.abs(self.scores - self.truth), 0.0)
 
-    @property
+    @cached_property
+    def bounds(self) -> tuple[Totals, ...]:
+        """The bounds of the total of each participant."""
+        return tuple(totals_of(item.score for item in subject.items.values()) for subject in self.subjects)
+
+    @cached_property
     def totals(self) -> Floats:
         """The sum of the scored items of each participant."""
         return np.asarray(self.scores.sum(axis=1))
 
-    @property
+    @cached_property
     def true_totals(self) -> Floats:
         return np.asarray(self.truth.sum(axis=1))
 
-    @property
+    @cached_property
     def scored_items(self) -> Floats:
         """How many items of each participant have a score."""
         return np.asarray(self.is_scored.sum(axis=1), dtype=np.float64)

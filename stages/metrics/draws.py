@@ -4,6 +4,7 @@ A formula takes a cohort and a matrix of draws, one row per resample and one col
 value per row. A row of ones is the cohort itself. So the point estimate and the bootstrap share each formula.
 """
 
+from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +21,19 @@ class Metric(Protocol):
     def __call__(self, cohort: Cohort, draws: Draws, /) -> Floats:
         """One value per row of the draws; NaN if there is none, which is used only inside stages.metrics."""
         ...
+
+
+class Metrics(Protocol):
+    """Several formulas by name, so that they can share what they are made of."""
+
+    def __call__(self, cohort: Cohort, draws: Draws, /) -> Mapping[str, Floats]:
+        """The values of each formula."""
+        ...
+
+
+def together(metrics: Mapping[str, Metric]) -> Metrics:
+    """Formulas that share nothing."""
+    return lambda cohort, draws: {name: metric(cohort, draws) for name, metric in metrics.items()}
 
 
 def value_of(metric: Metric, cohort: Cohort) -> float | None:
@@ -39,6 +53,4 @@ def known(value: float) -> float | None:
 
 def ratio(parts: Floats, wholes: Floats) -> Floats:
     """parts / wholes; NaN if the whole is 0."""
-    quotients = np.full(np.broadcast(parts, wholes).shape, np.nan)
-    np.divide(parts, wholes, out=quotients, where=wholes != 0)
-    return quotients
+    return np.asarray(parts / np.where(wholes == 0, np.nan, wholes))

@@ -6,9 +6,8 @@ The oracle takes items one by one, also those of equal loss.
 import numpy as np
 
 from stages.metrics.cohort import ITEMS, Cohort, Floats
-from stages.metrics.confidence import Confidence
 from stages.metrics.draws import Draws, ratio
-from stages.metrics.selective import Loss, area_under_generalized_risk, augrc, aurc, losses, steps
+from stages.metrics.selective import Loss, area_under_generalized_risk, losses, steps
 
 
 def aurc_optimal(cohort: Cohort, draws: Draws, *, loss: Loss = Loss.ABS_NORM) -> Floats:
@@ -36,13 +35,3 @@ def aurc_optimal(cohort: Cohort, draws: Draws, *, loss: Loss = Loss.ABS_NORM) ->
 def augrc_optimal(cohort: Cohort, draws: Draws, *, loss: Loss = Loss.ABS_NORM) -> Floats:
     """The AUGRC of the oracle. Among equal losses this risk grows linearly, so one step each gives the same area."""
     return area_under_generalized_risk(steps(cohort, draws, confidences=-losses(cohort, loss), loss=loss))
-
-
-def excess_aurc(cohort: Cohort, draws: Draws, *, confidence: Confidence, loss: Loss = Loss.ABS_NORM) -> Floats:
-    """AURC - optimal AURC. Ties can make it slightly negative, because trapezoids ignore the inside of a step."""
-    return aurc(cohort, draws, confidence=confidence, loss=loss) - aurc_optimal(cohort, draws, loss=loss)
-
-
-def excess_augrc(cohort: Cohort, draws: Draws, *, confidence: Confidence, loss: Loss = Loss.ABS_NORM) -> Floats:
-    """AUGRC - optimal AUGRC; not negative except for rounding."""
-    return augrc(cohort, draws, confidence=confidence, loss=loss) - augrc_optimal(cohort, draws, loss=loss)

@@ -3,19 +3,27 @@
 import numpy as np
 
 from schemas.values.metrics import ReliabilityBin
-from stages.metrics.cohort import Cohort
+from schemas.values.phq8 import PHQ8Item
+from stages.metrics.cohort import ORDER, Cohort
 from stages.metrics.confidence import Confidence
 from stages.metrics.selective import Loss, losses
 
 
 def reliability(
-    cohort: Cohort, *, confidence: Confidence, bins: int = 10, loss: Loss = Loss.ABS_NORM
+    cohort: Cohort,
+    *,
+    confidence: Confidence,
+    bins: int = 10,
+    loss: Loss = Loss.ABS_NORM,
+    only: PHQ8Item | None = None,
 ) -> tuple[ReliabilityBin, ...]:
-    """The scored items in bins of equal width over 0..1, lowest first; empty bins are included, with None.
+    """The scored items, or one of the eight only, in bins of equal width over 0..1, lowest first.
+
+    Empty bins are included, with None.
 
     Raises ValueError for a confidence outside 0..1, such as a count of quotes, which is not a probability.
     """
-    scored = cohort.is_scored
+    scored = cohort.is_scored if only is None else cohort.is_scored & [item is only for item in ORDER]
     confidences = cohort.of_items(confidence)[scored]
     if np.any((confidences < 0) | (confidences > 1)):
         raise ValueError("Reliability needs confidences in 0..1; choose one that is, such as verbalized.")

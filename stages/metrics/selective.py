@@ -6,6 +6,7 @@ a selective risk, sum of losses / k, and a generalised risk, sum of losses / N. 
 AURC: Geifman and El-Yaniv 2017. AUGRC: Traub et al. 2024 (arXiv 2407.01032).
 """
 
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -59,28 +60,18 @@ def steps(cohort: Cohort, draws: Draws, *, confidences: Floats, loss: Loss) -> S
     )
 
 
-def aurc(
-    cohort: Cohort, draws: Draws, *, confidence: Confidence, loss: Loss = Loss.ABS_NORM, up_to: float = 1.0
-) -> Floats:
-    """The area under selective risk over coverage, by trapezoids, the first risk extended to coverage 0.
+def areas(cohort: Cohort, draws: Draws, *, confidence: Confidence, loss: Loss = Loss.ABS_NORM) -> dict[str, Floats]:
+    """AURC and AUGRC, from one curve."""
+    curve = steps(cohort, draws, confidences=cohort.of_items(confidence), loss=loss)
+    return {"aurc": area_under_selective_risk(curve), "augrc": area_under_generalized_risk(curve)}
+
+
+def area_under_selective_risk(curve: Steps, *, up_to: float = 1.0) -> Floats:
+    """AURC: the area under selective risk over coverage, by trapezoids, the first risk extended to coverage 0.
 
     With `up_to` the area ends at that coverage, or at Cmax if lower, with the risk there interpolated linearly. Without
     scores the area is None, since 0 would be the best possible area.
     """
-    curve = steps(cohort, draws, confidences=cohort.of_items(confidence), loss=loss)
-    return area_under_selective_risk(curve, up_to=up_to)
-
-
-def augrc(
-    cohort: Cohort, draws: Draws, *, confidence: Confidence, loss: Loss = Loss.ABS_NORM, up_to: float = 1.0
-) -> Floats:
-    """The area under generalised risk over coverage, by trapezoids from risk 0 at coverage 0; `up_to` as in `aurc`."""
-    curve = steps(cohort, draws, confidences=cohort.of_items(confidence), loss=loss)
-    return area_under_generalized_risk(curve, up_to=up_to)
-
-
-def area_under_selective_risk(curve: Steps, *, up_to: float = 1.0) -> Floats:
-    """The area of `aurc`, from its curve."""
     if not curve.coverage.shape[1]:
         return np.full(len(curve.coverage), np.nan)
     first_step = np.argmax(curve.coverage > 0, axis=1)[:, None]
@@ -90,25 +81,27 @@ def area_under_selective_risk(curve: Steps, *, up_to: float = 1.0) -> Floats:
 
 
 def area_under_generalized_risk(curve: Steps, *, up_to: float = 1.0) -> Floats:
-    """The area of `augrc`, from its curve."""
+    """AUGRC: the area under generalised risk over coverage, by trapezoids from risk 0 at coverage 0.
+
+    `up_to` is that of `area_under_selective_risk`.
+    """
     if not curve.coverage.shape[1]:
         return np.full(len(curve.coverage), np.nan)
     area = _area(curve.coverage, curve.generalized_risk, start=np.zeros((len(curve.coverage), 1)), up_to=up_to)
     return np.where(curve.coverage[:, -1] > 0, area, np.nan)
 
 
-def risk_at_coverage(
-    cohort: Cohort, draws: Draws, *, coverage: float, confidence: Confidence, loss: Loss = Loss.ABS_NORM
-) -> Floats:
-    """The selective risk of the first step that reaches the coverage; None beyond Cmax."""
-    _refuse_outside(coverage, "coverage")
-    curve = steps(cohort, draws, confidences=cohort.of_items(confidence), loss=loss)
-    if not curve.coverage.shape[1]:
-        return np.full(len(draws), np.nan)
-    reaches = curve.coverage >= coverage
-    first = np.argmax(reaches, axis=1)[:, None]
-    risk = np.take_along_axis(curve.selective_risk, first, axis=1)[:, 0]
-    return np.where(reaches.any(axis=1), risk, np.nan)
+def risks_reaching(curve: Steps, coverages: Sequence[float]) -> Iterator[Floats]:
+    """The selective risk of the first step that reaches each of these ascending coverages; None beyond Cmax."""
+    rows, beyond = np.arange(len(curve.coverage)), ((0, 0), (0, 1))
+    reached = np.pad(curve.coverage, beyond, constant_values=np.inf)
+    risks = np.pad(curve.selective_risk, beyond, constant_values=np.nan)
+    first = np.zeros_like(rows)
+    for coverage in coverages:
+        _refuse_outside(coverage, "coverage")
+        while len(short := np.flatnonzero(reached[rows, first] < coverage)):
+            first[short] += 1
+        yield risks[rows, first]
 
 
 def risk_coverage_curve(
@@ -130,10 +123,14 @@ def _area(coverage: Floats, risk: Floats, *, start: Floats, up_to: float) -> Flo
     _refuse_outside(up_to, "up_to")
     x = np.concatenate([np.zeros_like(start), coverage], axis=1)
     y = np.concatenate([start, risk], axis=1)
-    width = np.minimum(x[:, 1:], up_to) - np.minimum(x[:, :-1], up_to)
-    share = np.nan_to_num(ratio(width, np.diff(x, axis=1)))
-    last = y[:, :-1] + share * np.diff(y, axis=1)
-    return np.asarray(np.sum(width * (y[:, :-1] + last) / 2, axis=1))
+    width, rise = np.diff(x, axis=1), np.diff(y, axis=1)
+    if up_to < 1:
+        whole, width = width, np.diff(np.minimum(x, up_to), axis=1)
+        rise *= np.nan_to_num(ratio(width, whole))
+    heights = y[:, :-1] + rise
+    heights += y[:, :-1]
+    heights *= width
+    return np.asarray(heights.sum(axis=1) / 2)
 
 
 def _refuse_outside(coverage: float, name: str) -> None:

@@ -6,6 +6,7 @@ from schemas.values.scoring import ITEM_SCORES, Severity, Totals
 
 _HIGHEST = ITEM_SCORES[-1]
 _BAND = 5
+_SEVERITIES = tuple(Severity)
 
 
 def severity_of(total: int) -> Severity:
@@ -16,7 +17,7 @@ def severity_of(total: int) -> Severity:
     """
     if total not in range(8 * _HIGHEST + 1):
         raise ValueError(f"A PHQ-8 total is 0..24, not {total}.")
-    return tuple(Severity)[min(total // _BAND, len(Severity) - 1)]
+    return _SEVERITIES[min(total // _BAND, len(_SEVERITIES) - 1)]
 
 
 def totals_of(scores: Iterable[int | None]) -> Totals:

@@ -40,18 +40,6 @@ def calibration(cohort: Cohort, *, variant: Variant, measures: Measures) -> Cali
         confidence=name,
         bins=reliability(cohort, confidence=confidence, loss=loss),
         per_item={
-            item: reliability(_only(cohort, item), confidence=confidence, bins=1, loss=loss)[0] for item in PHQ8Item
+            item: reliability(cohort, confidence=confidence, bins=1, loss=loss, only=item)[0] for item in PHQ8Item
         },
-    )
-
-
-def _only(cohort: Cohort, item: PHQ8Item) -> Cohort:
-    """The cohort as if every other item were N/A."""
-    return Cohort(
-        tuple(
-            subject.model_copy(
-                update={"items": {key: score if key is item else ItemScore() for key, score in subject.items.items()}}
-            )
-            for subject in cohort.subjects
-        )
     )

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import NamedTuple
 
 from schemas.statuses import JobStatus
@@ -10,10 +9,10 @@ from schemas.values.differences import Difference, Flip, FlipKind, SettingDiffer
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.reports import Measures
 from schemas.values.scored_runs import ScoredJob, ScoredRun, SettingValue
-from stages.metrics.bootstrap import paired_delta
+from stages.metrics.bootstrap import paired_deltas
 from stages.metrics.confidence import variant_named
-from stages.metrics.draws import Metric
-from stages.metrics.selective import Loss, augrc, aurc
+from stages.metrics.draws import Metrics, together
+from stages.metrics.selective import Loss, areas
 from stages.reports.cohorts import cohort_of_jobs, jobs_of
 from stages.reports.ground_truth import ground_truth
 from stages.reports.results import headline_metrics
@@ -42,16 +41,13 @@ def difference(left: RunInMode, right: RunInMode, *, measures: Measures) -> Diff
         right=_side(right, right_jobs),
         common_participants=len(scored),
         confidence=measures.confidence,
-        deltas={
-            name: paired_delta(
-                metric,
-                left_cohort,
-                right_cohort,
-                resamples=measures.bootstrap_resamples,
-                seed=measures.bootstrap_seed,
-            )
-            for name, metric in scored_metrics(measures).items()
-        },
+        deltas=paired_deltas(
+            scored_metrics(measures),
+            left_cohort,
+            right_cohort,
+            resamples=measures.bootstrap_resamples,
+            seed=measures.bootstrap_seed,
+        ),
         flips=flips,
         flip_counts={kind: counts[kind] for kind in FlipKind},
         settings=setting_differences(left.run.settings, right.run.settings),
@@ -62,12 +58,13 @@ def difference(left: RunInMode, right: RunInMode, *, measures: Measures) -> Diff
     )
 
 
-def scored_metrics(measures: Measures) -> dict[str, Metric]:
-    """The metrics that runs are compared in, by name."""
+def scored_metrics(measures: Measures) -> Metrics:
+    """The metrics that runs are compared in."""
     confidence, loss = variant_named(measures.confidence).confidence, Loss(measures.loss)
-    return headline_metrics(measures) | {
-        "aurc": partial(aurc, confidence=confidence, loss=loss),
-        "augrc": partial(augrc, confidence=confidence, loss=loss),
+    headlines = together(headline_metrics(measures))
+    return lambda cohort, draws: {
+        **headlines(cohort, draws),
+        **areas(cohort, draws, confidence=confidence, loss=loss),
     }
 
 

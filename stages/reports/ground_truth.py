@@ -23,7 +23,7 @@ def ground_truth(labels: Mapping[str, Any] | None) -> GroundTruth:
     """
     if labels is None:
         return GroundTruth(None, FailureCategory.GROUND_TRUTH_MISSING)
-    items = {item: labels.get(item.evidence_key) for item in PHQ8Item}
+    items: dict[PHQ8Item, Any] = {item: labels.get(item.evidence_key) for item in PHQ8Item}
     if any(type(score) is not int or score not in ITEM_SCORES for score in items.values()):
         return GroundTruth(None, FailureCategory.GROUND_TRUTH_INVALID)
-    return GroundTruth({item: int(labels[item.evidence_key]) for item in PHQ8Item})
+    return GroundTruth(items)

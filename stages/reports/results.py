@@ -4,15 +4,13 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from schemas.statuses import JobStatus
-from schemas.values.metrics import Interval
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.reports import ItemResult, Measures, Results
 from schemas.values.scored_runs import FailedAttempt, ScoredJob
 from stages.metrics.binary import accuracy, auroc, f1, precision, recall
-from stages.metrics.bootstrap import bootstrap
-from stages.metrics.cohort import Cohort
+from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.coverage import cmax, prediction_coverage
-from stages.metrics.draws import Metric
+from stages.metrics.draws import Metric, together
 from stages.metrics.evaluation import evaluate
 from stages.metrics.mae import item_mae_by_item, item_mae_by_subject, item_mae_weighted
 from stages.metrics.per_item import item_mae
@@ -31,6 +29,13 @@ def results_of(
     cohort = cohort_of_jobs(jobs)
     scored = [job for job in jobs if job.scores is not None]
     failures = sum(job.status in _FAILED for job in jobs)
+    headlines = headline_metrics(measures)
+    intervals = bootstrap_all(
+        together(headlines | {item: partial(item_mae, item=item) for item in PHQ8Item}),
+        cohort,
+        resamples=measures.bootstrap_resamples,
+        seed=measures.bootstrap_seed,
+    )
     evaluation = evaluate(cohort, min_coverage=measures.total_min_coverage, threshold=measures.binary_threshold)
     return Results(
         mode=mode,
@@ -46,12 +51,9 @@ def results_of(
         item_mae_by_item=evaluation.item_mae_by_item,
         item_mae_by_subject=evaluation.item_mae_by_subject,
         prediction_coverage=evaluation.prediction_coverage,
-        intervals={name: _interval(metric, cohort, measures) for name, metric in headline_metrics(measures).items()},
+        intervals={name: intervals[name] for name in headlines},
         per_item={
-            item: ItemResult(
-                **evaluation.per_item[item].model_dump(),
-                mae_interval=_interval(partial(item_mae, item=item), cohort, measures),
-            )
+            item: ItemResult(**evaluation.per_item[item].model_dump(), mae_interval=intervals[item])
             for item in PHQ8Item
         },
         total_metrics=evaluation.total_metrics,
@@ -79,7 +81,3 @@ def headline_metrics(measures: Measures) -> dict[str, Metric]:
         "binary_f1": partial(f1, threshold=threshold),
         "binary_auroc": partial(auroc, threshold=threshold),
     }
-
-
-def _interval(metric: Metric, cohort: Cohort, measures: Measures) -> Interval:
-    return bootstrap(metric, cohort, resamples=measures.bootstrap_resamples, seed=measures.bootstrap_seed)

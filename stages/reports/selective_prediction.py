@@ -15,15 +15,14 @@ from schemas.values.reports import (
     SelectivePrediction,
 )
 from schemas.values.scoring import ItemScore
-from stages.metrics.achievable import aurc_achievable
-from stages.metrics.bootstrap import bootstrap
+from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.cohort import ITEMS, Cohort
 from stages.metrics.confidence import VARIANTS, Confidence, Signal, Variant
 from stages.metrics.coverage import cmax
-from stages.metrics.draws import Metric
-from stages.metrics.oracle import augrc_optimal, aurc_optimal, excess_augrc, excess_aurc
+from stages.metrics.curve_metrics import curve_metrics
+from stages.metrics.draws import Metrics, together
 from stages.metrics.risk_band import risk_band
-from stages.metrics.selective import Loss, augrc, aurc, risk_at_coverage, risk_coverage_curve
+from stages.metrics.selective import Loss, areas, risk_coverage_curve
 
 _BAND_GRID = tuple(step / 100 for step in range(1, 101))
 
@@ -44,7 +43,7 @@ def selective_prediction(cohort: Cohort, *, variant: Variant, measures: Measures
     return SelectivePrediction(
         population=ITEMS * len(cohort),
         predicted=int(cohort.is_scored.sum()),
-        cmax=_interval(cmax, cohort, measures),
+        cmax=_intervals(together({"cmax": cmax}), cohort, measures)["cmax"],
         signals=signal_counts(cohort),
         chosen=_chosen(cohort, variant.confidence, measures),
         by_confidence=by_confidence,
@@ -73,26 +72,18 @@ def _has(item: ItemScore, signal: Signal) -> bool:
 
 
 def _areas(cohort: Cohort, confidence: Confidence, measures: Measures) -> ConfidenceMeasures:
-    loss = Loss(measures.loss)
-    return ConfidenceMeasures(
-        aurc=_interval(partial(aurc, confidence=confidence, loss=loss), cohort, measures),
-        augrc=_interval(partial(augrc, confidence=confidence, loss=loss), cohort, measures),
-    )
+    found = _intervals(partial(areas, confidence=confidence, loss=Loss(measures.loss)), cohort, measures)
+    return ConfidenceMeasures(**found)
 
 
 def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> ChosenConfidence:
     loss = Loss(measures.loss)
-    metrics: dict[str, Metric] = {
-        "aurc": partial(aurc, confidence=confidence, loss=loss),
-        "aurc_optimal": partial(aurc_optimal, loss=loss),
-        "aurc_achievable": partial(aurc_achievable, confidence=confidence, loss=loss),
-        "excess_aurc": partial(excess_aurc, confidence=confidence, loss=loss),
-        "aurc_truncated": partial(aurc, confidence=confidence, loss=loss, up_to=measures.area_coverage),
-        "augrc": partial(augrc, confidence=confidence, loss=loss),
-        "augrc_optimal": partial(augrc_optimal, loss=loss),
-        "excess_augrc": partial(excess_augrc, confidence=confidence, loss=loss),
-        "augrc_truncated": partial(augrc, confidence=confidence, loss=loss, up_to=measures.area_coverage),
-    }
+    grid = {f"{coverage:g}": coverage for coverage in sorted(measures.coverage_grid)}
+    metrics = partial(
+        curve_metrics, confidence=confidence, loss=loss, up_to=measures.area_coverage, coverages=tuple(grid.values())
+    )
+    intervals = _intervals(metrics, cohort, measures)
+    risks = {name: intervals.pop(name) for name in grid}
     curve = risk_coverage_curve(cohort, confidence=confidence, loss=loss)
     band = risk_band(
         cohort,
@@ -104,20 +95,17 @@ def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> Chose
     )
     return ChosenConfidence(
         confidence=measures.confidence,
-        **{name: _interval(metric, cohort, measures) for name, metric in metrics.items()},
+        **intervals,
         risk_at_coverage={
-            f"{coverage:g}": RiskAtCoverage(
-                reached=next((point.coverage for point in curve if point.coverage >= coverage), None),
-                risk=_interval(
-                    partial(risk_at_coverage, coverage=coverage, confidence=confidence, loss=loss), cohort, measures
-                ),
+            name: RiskAtCoverage(
+                reached=next((point.coverage for point in curve if point.coverage >= coverage), None), risk=risks[name]
             )
-            for coverage in measures.coverage_grid
+            for name, coverage in grid.items()
         },
         curve=curve,
         band=tuple(BandPoint(**point._asdict()) for point in band),
     )
 
 
-def _interval(metric: Metric, cohort: Cohort, measures: Measures) -> Interval:
-    return bootstrap(metric, cohort, resamples=measures.bootstrap_resamples, seed=measures.bootstrap_seed)
+def _intervals(metrics: Metrics, cohort: Cohort, measures: Measures) -> dict[str, Interval]:
+    return bootstrap_all(metrics, cohort, resamples=measures.bootstrap_resamples, seed=measures.bootstrap_seed)

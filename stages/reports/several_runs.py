@@ -15,7 +15,7 @@ from schemas.values.retrieval_reports import RankingStage, RetrievalMeasures
 from schemas.values.scored_runs import ScoredJob, ScoredRun, SettingValue
 from schemas.values.several_runs import BestRun, ComparedMeasure, ComparedRun, Movement, SeveralRuns
 from schemas.values.tags import ValidatedTags
-from stages.metrics.bootstrap import LEVEL, paired_delta
+from stages.metrics.bootstrap import LEVEL, paired_deltas
 from stages.metrics.query_means import mean_intervals
 from stages.metrics.retrieval import measure_names
 from stages.reports.cohorts import cohort_of_jobs, jobs_of
@@ -90,29 +90,29 @@ def several_scored(
     for run, found in zip(runs[1:], by_run[1:], strict=True):
         measures: Measures = common_measures(runs[0], run, chosen)
         cohort = cohort_of_jobs(found.values())
-        deltas = {}
-        for name, metric in scored_metrics(measures).items():
-            delta = partial(
-                paired_delta,
-                metric,
-                base,
-                cohort,
-                resamples=measures.bootstrap_resamples,
-                seed=measures.bootstrap_seed,
-            )
-            plain, corrected = delta(), delta(level=level)
-            deltas[name] = ComparedMeasure(
-                subjects=plain.participants,
-                baseline=plain.left,
-                value=plain.right,
-                delta=plain.delta,
-                corrected=corrected.delta,
-            )
+        deltas = partial(
+            paired_deltas,
+            scored_metrics(measures),
+            base,
+            cohort,
+            resamples=measures.bootstrap_resamples,
+            seed=measures.bootstrap_seed,
+        )
+        corrected = deltas(level=level)
         compared.append(
             ComparedRun(
                 run_id=f"r{run.run_id}",
                 settings=_own_settings(runs[0].settings, run.settings),
-                measures=deltas,
+                measures={
+                    name: ComparedMeasure(
+                        subjects=plain.participants,
+                        baseline=plain.left,
+                        value=plain.right,
+                        delta=plain.delta,
+                        corrected=corrected[name].delta,
+                    )
+                    for name, plain in deltas().items()
+                },
                 failed=sum(job.status in _UNSUCCESSFUL for job in found.values()),
                 notices=tuple(notices("participant", run.profile, run.request)),
             )

@@ -148,6 +148,10 @@ def test_the_help_of_ragq_shows_every_command_in_a_line() -> None:
         (["runs"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
         (["show", "r1"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
         (["watch", "r1"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
+        (
+            ["report", "r1"],
+            (*MODELS, *DRAWING, "celery", "sqlalchemy", "markdown_it", "yaml", "httpx", "services.forks"),
+        ),
         (["submit", "--help"], MODELS),
     ],
     ids=" ".join,
@@ -171,6 +175,22 @@ def test_a_command_imports_nothing_heavy_that_it_does_not_need(
     )
 
     assert done.stderr.splitlines()[-1] == "found []"
+
+
+@pytest.mark.parametrize(("given", "used"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
+def test_a_report_is_computed_by_one_thread_unless_another_number_is_given(given: dict[str, str], used: str) -> None:
+    program = "import os\nfrom cli.main import main\ntry: main()\nfinally: print(os.environ['OPENBLAS_NUM_THREADS'])"
+    kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+
+    done = subprocess.run(
+        [sys.executable, "-c", program, "report", "--help"],
+        env=kept | given,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.splitlines()[-1] == used
 
 
 def test_names_are_completed_without_importing_their_commands() -> None:

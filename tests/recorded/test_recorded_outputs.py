@@ -24,15 +24,13 @@ from schemas.values.participants import (
 )
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import Consistency, ItemScore, Subject
-from stages.metrics.achievable import aurc_achievable
-from stages.metrics.bootstrap import bootstrap, paired_delta
 from stages.metrics.cohort import Cohort, cohort_of
 from stages.metrics.confidence import variant_named
 from stages.metrics.coverage import cmax
 from stages.metrics.draws import Metric, value_of
 from stages.metrics.evaluation import evaluate
 from stages.metrics.oracle import augrc_optimal, aurc_optimal
-from stages.metrics.selective import Loss, augrc, aurc, risk_at_coverage, risk_coverage_curve
+from stages.metrics.selective import Loss, risk_coverage_curve
 from stages.participants.chunking import chunk_transcript
 from stages.participants.grounding import keep_grounded
 from stages.participants.score_reply import parse_scores
@@ -47,6 +45,7 @@ from tests.stages.at_defaults import (
     reference_filters,
     retrieve_references,
 )
+from tests.stages.metrics.formulas import augrc, aurc, aurc_achievable, bootstrap, paired_delta, risk_at_coverage
 
 NOBODY = 999_999
 

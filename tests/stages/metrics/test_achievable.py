@@ -3,15 +3,16 @@
 from functools import partial
 from itertools import combinations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.metrics.achievable import aurc_achievable, lower_hull
+from stages.metrics.achievable import lower_hulls
 from stages.metrics.confidence import evidence_count
 from stages.metrics.draws import value_of
-from stages.metrics.selective import aurc
 from tests.stages.metrics.builders import cohort
+from tests.stages.metrics.formulas import aurc, aurc_achievable
 
 
 def test_a_step_above_the_hull_is_passed_over() -> None:
@@ -32,4 +33,16 @@ def test_a_point_is_on_the_hull_unless_it_lies_on_or_above_a_line_between_two_ot
         around = [(a, b) for a, b in combinations(sorted(points), 2) if a[0] < point[0] < b[0]]
         return all((point[1] - a[1]) * (b[0] - a[0]) < (b[1] - a[1]) * (point[0] - a[0]) for a, b in around)
 
-    assert lower_hull([*points]) == [point for point in sorted(points) if is_below_every_line(point)]
+    x, y = np.array(sorted(points), dtype=np.float64).T[:, None]
+    hulls, (size,) = lower_hulls(x, y, np.ones(x.shape, dtype=np.bool_))
+
+    assert [tuple(point) for point in hulls[:, :size, 0].T] == [p for p in sorted(points) if is_below_every_line(p)]
+
+
+def test_each_row_has_a_hull_of_its_own_points() -> None:
+    x, y = np.array([[0, 1, 2, 3], [0, 1, 2, 3]], dtype=float), np.array([[0, 2, 1, 3], [9, 3, 2, 3]], dtype=float)
+
+    hulls, sizes = lower_hulls(x, y, np.array([[True] * 4, [False, True, True, True]]))
+
+    found = [hulls[:, :size, row].T.tolist() for row, size in enumerate(sizes)]
+    assert found == [[[0, 0], [2, 1], [3, 3]], [[1, 3], [2, 2], [3, 3]]]

@@ -9,19 +9,26 @@ import pytest
 from schemas.values.metrics import Interval, PairedDelta
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import Subject
-from stages.metrics.achievable import aurc_achievable
 from stages.metrics.binary import auroc, f1
-from stages.metrics.bootstrap import bootstrap, draw, paired_delta
+from stages.metrics.bootstrap import bootstrap_all, draw
 from stages.metrics.cohort import Cohort, cohort_of
 from stages.metrics.confidence import evidence_count
 from stages.metrics.coverage import cmax, prediction_coverage
-from stages.metrics.draws import Metric, value_of
+from stages.metrics.draws import Metric, together, value_of
 from stages.metrics.mae import item_mae_by_item, item_mae_by_subject, item_mae_weighted
-from stages.metrics.oracle import aurc_optimal, excess_augrc
+from stages.metrics.oracle import aurc_optimal
 from stages.metrics.per_item import item_mae
-from stages.metrics.selective import augrc, aurc, risk_at_coverage
 from stages.metrics.totals import severity_accuracy, total_mae, total_pearson_r, total_rmse
 from tests.stages.metrics.builders import cohort, random_subjects
+from tests.stages.metrics.formulas import (
+    augrc,
+    aurc,
+    aurc_achievable,
+    bootstrap,
+    excess_augrc,
+    paired_delta,
+    risk_at_coverage,
+)
 
 METRICS: tuple[Metric, ...] = (
     item_mae_weighted,
@@ -104,6 +111,23 @@ def test_without_two_values_the_interval_is_the_value(empty: Cohort, value: floa
     found = bootstrap(item_mae_weighted, empty, resamples=1)
 
     assert found == Interval(value=value, low=value, high=value, std=None, drop_rate=float(value is None), resamples=1)
+
+
+def test_metrics_together_have_the_intervals_that_each_has_alone() -> None:
+    subjects = cohort_of(random_subjects(6, seed=4, na_share=0.45))
+    item = partial(item_mae, item=PHQ8Item.DEPRESSED)
+
+    found = bootstrap_all(together({"f1": f1, "item": item}), subjects, resamples=60)
+
+    assert found == {name: bootstrap(metric, subjects, resamples=60) for name, metric in (("f1", f1), ("item", item))}
+
+
+def test_the_same_draws_are_made_once_and_cannot_be_changed() -> None:
+    draws = draw(6, resamples=60, seed=42)
+
+    assert draw(6, resamples=60, seed=42) is draws
+    with pytest.raises(ValueError, match="read-only"):
+        draws += 1
 
 
 @pytest.mark.parametrize("metric", METRICS)

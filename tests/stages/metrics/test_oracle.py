@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from stages.metrics.cohort import cohort_of
 from stages.metrics.confidence import evidence_count
 from stages.metrics.draws import value_of
-from stages.metrics.oracle import augrc_optimal, aurc_optimal, excess_augrc, excess_aurc
+from stages.metrics.oracle import augrc_optimal, aurc_optimal
 from tests.stages.metrics.builders import cohort, random_subjects
+from tests.stages.metrics.formulas import excess_augrc, excess_aurc
 from tests.stages.metrics.loops import areas_by_loops, curve_by_loops, pairs_of
 
 WORKED = cohort(("0101----", "0003", "3221"))

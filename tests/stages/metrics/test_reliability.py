@@ -3,6 +3,7 @@
 import pytest
 
 from schemas.values.metrics import ReliabilityBin
+from schemas.values.phq8 import PHQ8Item
 from stages.metrics.confidence import evidence_count, evidence_share
 from stages.metrics.reliability import reliability
 from tests.stages.metrics.builders import cohort
@@ -29,3 +30,11 @@ def test_an_empty_bin_has_no_means() -> None:
 def test_a_count_is_no_probability() -> None:
     with pytest.raises(ValueError, match=r"Reliability needs confidences in 0\.\.1"):
         reliability(cohort(("1", "1", "2")), confidence=evidence_count)
+
+
+def test_one_item_only_leaves_out_the_others() -> None:
+    two = cohort(("32", "00", "13"), ("1-", "00", "2"))
+
+    found = reliability(two, confidence=evidence_share, bins=1, only=PHQ8Item.NO_INTEREST)
+
+    assert found == reliability(cohort(("3", "0", "1"), ("1", "0", "2")), confidence=evidence_share, bins=1)

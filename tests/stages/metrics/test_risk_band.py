@@ -7,8 +7,8 @@ from stages.metrics.bootstrap import draw
 from stages.metrics.cohort import Cohort
 from stages.metrics.confidence import evidence_count
 from stages.metrics.risk_band import risk_band
-from stages.metrics.selective import risk_at_coverage
 from tests.stages.metrics.builders import cohort
+from tests.stages.metrics.formulas import risk_at_coverage
 
 COHORT = cohort(("12", "10", "31"), ("3", "0", "2"), ("22", "22", "31"))
 

@@ -7,22 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.metrics.achievable import aurc_achievable
 from stages.metrics.cohort import Cohort, cohort_of
 from stages.metrics.confidence import evidence_count
 from stages.metrics.draws import value_of
-from stages.metrics.oracle import excess_augrc, excess_aurc
 from stages.metrics.selective import (
     Loss,
     Steps,
     area_under_generalized_risk,
     area_under_selective_risk,
-    augrc,
-    aurc,
-    risk_at_coverage,
     risk_coverage_curve,
 )
 from tests.stages.metrics.builders import cohort, random_subjects
+from tests.stages.metrics.formulas import augrc, aurc, aurc_achievable, excess_augrc, excess_aurc, risk_at_coverage
 from tests.stages.metrics.loops import areas_by_loops, curve_by_loops, pairs_of
 
 WORKED = cohort(("0101----", "0003", "3221"))
