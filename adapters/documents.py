@@ -20,13 +20,14 @@ from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
 
 _OF_PANDOC: Final = {
     DocumentFormat.EPUB: "epub",
-    DocumentFormat.HTML: "html",
+    DocumentFormat.HTML: "html+tex_math_single_backslash",
     DocumentFormat.DOCX: "docx",
     DocumentFormat.ODT: "odt",
     DocumentFormat.RST: "rst",
 }
 _ARCHIVES: Final = (DocumentFormat.EPUB, DocumentFormat.DOCX, DocumentFormat.ODT)
 _WRITES: Final = "gfm-raw_html+tex_math_dollars+yaml_metadata_block"
+_TABLES: Final = Path(__file__).with_name("tables.lua")
 _PAGE: Final = re.compile(r"^page (\d{1,9})$", re.MULTILINE)
 _LARGEST_GROWTH: Final = 4
 """An archive may unpack to so many times the limit of output: pictures are most of it, and not read."""
@@ -100,6 +101,7 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
             f"-M{limits.memory_mb}M",
             "-RTS",
             "--sandbox",
+            f"--lua-filter={_TABLES}",
             f"--from={_OF_PANDOC[form]}",
             f"--to={_WRITES}",
             "--wrap=none",

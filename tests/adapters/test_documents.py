@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pypandoc
 import pytest
+from markdown_it import MarkdownIt
 
 from adapters.documents import convert
 from adapters.limited_process import LimitExceededError, ProcessLimits, run_limited
 from schemas.errors import DocumentError
+from stages.corpora.blocks import read_markdown
 from stages.documents.formats import DocumentFormat, format_of
 
 LIMITS = ProcessLimits(60, 1500, 20)
@@ -39,11 +41,11 @@ boil()
 """
 
 
-def written(form: str, tmp_path: Path, *more: str) -> bytes:
+def written(form: str, tmp_path: Path, *more: str, markdown: str = MARKDOWN) -> bytes:
     """The example in a format, by pandoc itself."""
     target = tmp_path / f"tea.{form}"
     pandoc = Path(pypandoc.__file__).parent / "files/pandoc"
-    subprocess.run([pandoc, "-f", "markdown", "-s", *more, "-o", target], input=MARKDOWN, text=True, check=True)
+    subprocess.run([pandoc, "-f", "markdown", "-s", *more, "-o", target], input=markdown, text=True, check=True)
     return target.read_bytes()
 
 
@@ -62,6 +64,62 @@ async def test_a_document_keeps_headings_tables_lists_and_code(form: str, tmp_pa
     if form not in ("rst", "odt"):
         assert (found.title, found.authors) == ("About tea", "A. Leaf")
     assert not found.chosen.markdown.startswith("---")
+
+
+RICH = r"""# Brewing
+
++---------+------------+
+| kind    | minutes    |
++=========+============+
+| green   | two        |
+|         |            |
+|         | - or three |
+|         | - or four  |
++---------+------------+
+| white\  | `a  b`     |
+| silver  |            |
++---------+------------+
+
+: How long tea is brewed
+
+The strength is $\frac{a}{b}$.
+
+$$\frac{x}{y} + 1$$
+
+```
+if a | b:  # $5 and $6
+
+    # no heading
+```
+
+![A kettle on a stove](FOLDER/kettle.gif)
+
+The end.
+"""
+
+
+@pytest.mark.parametrize("form", ["epub", "docx", "html"])
+async def test_cells_of_several_lines_formulas_code_and_descriptions_are_kept(form: str, tmp_path: Path) -> None:
+    (tmp_path / "kettle.gif").write_bytes(b"GIF89a\1\0\1\0\0\0\0;")
+    content = written(form, tmp_path, "--mathml", markdown=RICH.replace("FOLDER", str(tmp_path)))
+
+    found = (await convert(content, format_of(content, f"tea.{form}"), LIMITS)).chosen.markdown
+
+    assert [block.rows for block in read_markdown(found).blocks if block.rows] == [
+        (("kind", "minutes"), ("green", "two or three or four"), ("white silver", "a b")),
+        (("A kettle on a stove",),),
+    ]
+    tokens = MarkdownIt("commonmark").parse(found)
+    code = [one.content.strip() for one in tokens if one.type in ("fence", "code_block")]
+    assert code == [r"\frac{x}{y} + 1", "if a | b:  # $5 and $6\n\n    # no heading"]
+    assert r"The strength is $`\frac{a}{b}`$." in found
+    assert ": How long tea is brewed" in found.splitlines()
+
+
+async def test_formulas_of_a_page_that_a_script_shows_are_kept() -> None:
+    page = rb"<p>It is \(\frac{a_1}{b_1}\) or</p><p>\[x * y\]</p>"
+    found = await convert(page, DocumentFormat.HTML, LIMITS)
+    assert found.chosen.markdown == "It is $`\\frac{a_1}{b_1}`$ or\n\n``` math\nx * y\n```\n"
 
 
 async def test_the_contents_of_an_epub_are_read_with_their_levels(tmp_path: Path) -> None:
