@@ -62,6 +62,7 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_DOCUMENT_MODEL": "",
     "RAGQ_REPAIR_BY": "rules",
     "RAGQ_SELECT_BY": "rules",
+    "RAGQ_SEARCH_TABLES": True,
     "PYDANTIC_AI_TIMEOUT_SECONDS": 0.0,
     "RAGQ_PROMPT_FORMAT": "xml",
     "QUANTITATIVE_EVIDENCE_EXTRACTOR": "llm",
@@ -219,7 +220,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "72c6d25edcac30e18dc8508cce2c42024c240c0c9a8c6631fa283b39ece1aa55"
+    assert settings_hash(RunSettings()) == "865a33ebd0f8ac0c91062f81ce5ac9dce792a6a322bebeecd4ec749a3c93c6c9"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
