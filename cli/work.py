@@ -16,7 +16,7 @@ from cli.settings_options import Assignment
 from cli.submit_queries import read_reply
 from cli.user_files import read_stdin
 from schemas.errors import Refused
-from schemas.values.documents import RepairAction, SelectionAction
+from schemas.values.documents import Cleaned, RepairAction, SelectionAction
 from services import document_edits
 from services.corpora import corpus_of_name
 from services.document_edits import Again, Edited
@@ -394,7 +394,8 @@ def _facts(shown: DocumentView) -> list[tuple[str, str]]:
         ("converted", conversion),
         ("headings by", found),
         ("pages", "" if shown.pages is None else str(shown.pages)),
-        ("cleaned", "" if shown.cleaned is None else _cleaned(shown)),
+        ("cleaned", "" if shown.cleaned is None else _cleaned(shown.cleaned)),
+        ("without text", "" if shown.cleaned is None else _without_text(shown.cleaned)),
         (
             "headings",
             f"{len(shown.headings)}, {counted(shown.disagreements, 'disagreement')} with the table of contents",
@@ -406,9 +407,13 @@ def _facts(shown: DocumentView) -> list[tuple[str, str]]:
     return [(name, words) for name, words in facts if words]
 
 
-def _cleaned(shown: DocumentView) -> str:
-    assert shown.cleaned is not None
-    counts = shown.cleaned.model_dump()
+def _without_text(cleaned: Cleaned) -> str:
+    pages = cleaned.pages_without_text
+    return f"{counted(len(pages), 'page')}: {', '.join(map(str, pages))}" if pages else ""
+
+
+def _cleaned(cleaned: Cleaned) -> str:
+    counts = cleaned.model_dump(exclude={"pages_without_text"})
     return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())
 
 
