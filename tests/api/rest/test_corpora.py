@@ -37,6 +37,7 @@ async def test_corpora_are_listed_by_name_with_their_sizes(client: httpx.AsyncCl
 
     assert [(corpus["name"], corpus["works"]) for corpus in found] == [("empty", 0), ("small", 2)]
     assert (found[1]["searchable_chunks"], found[1]["model"]) == (0, "tiny")
+    assert (found[1]["language"], found[1]["full_text"]) == ("english", "english")
     assert (await client.get("/corpora", params={"name": "small"})).json()["corpora"] == found[1:]
 
 
