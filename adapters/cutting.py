@@ -20,12 +20,20 @@ class Cutting:
     size: ChunkSize
     measure: Measure
     language: str
+    searches_tables: bool
     tokens: TokenMeasure | None
     """Counts what is embedded; None where the tokenizer of the embedder is not on this machine."""
 
     def chunks(self, document: MarkdownDocument, *, title: str) -> list[CutChunk]:
         """The chunks of a work, with their tokens."""
-        cut = cut_work(document, title=title, size=self.size, measure=self.measure, language=self.language)
+        cut = cut_work(
+            document,
+            title=title,
+            size=self.size,
+            measure=self.measure,
+            language=self.language,
+            searches_tables=self.searches_tables,
+        )
         return [chunk.model_copy(update={"tokens": self._tokens(chunk)}) for chunk in cut]
 
     def _tokens(self, chunk: CutChunk) -> int | None:
@@ -34,14 +42,16 @@ class Cutting:
         return self.tokens.around(chunk.heading_breadcrumbs) + self.tokens.length(chunk.content)
 
 
-def cutting(backend: str, model: str, *, chunk_tokens: int, embeds_headings: bool, language: str) -> Cutting:
+def cutting(
+    backend: str, model: str, *, chunk_tokens: int, embeds_headings: bool, language: str, searches_tables: bool
+) -> Cutting:
     """How works are cut into chunks of so many tokens; 0 is by words. Raises Refused where tokens cannot be counted."""
     tokens = measure_of(backend, model, embeds_headings=embeds_headings)
     if not chunk_tokens:
-        return Cutting(ChunkSize(), Words(), language, tokens)
+        return Cutting(ChunkSize(), Words(), language, searches_tables, tokens)
     if tokens is None:
         raise uncountable(backend, model)
-    return Cutting(ChunkSize.of_tokens(chunk_tokens), tokens, language, tokens)
+    return Cutting(ChunkSize.of_tokens(chunk_tokens), tokens, language, searches_tables, tokens)
 
 
 def measure_of(backend: str, model: str, *, embeds_headings: bool) -> TokenMeasure | None:

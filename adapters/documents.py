@@ -20,13 +20,14 @@ from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
 
 _OF_PANDOC: Final = {
     DocumentFormat.EPUB: "epub",
-    DocumentFormat.HTML: "html",
+    DocumentFormat.HTML: "html+tex_math_single_backslash",
     DocumentFormat.DOCX: "docx",
     DocumentFormat.ODT: "odt",
     DocumentFormat.RST: "rst",
 }
 _ARCHIVES: Final = (DocumentFormat.EPUB, DocumentFormat.DOCX, DocumentFormat.ODT)
 _WRITES: Final = "gfm-raw_html+tex_math_dollars+yaml_metadata_block"
+_TABLES: Final = Path(__file__).with_name("tables.lua")
 _PAGE: Final = re.compile(r"^page (\d{1,9})$", re.MULTILINE)
 _LARGEST_GROWTH: Final = 4
 """An archive may unpack to so many times the limit of output: pictures are most of it, and not read."""
@@ -43,11 +44,11 @@ async def convert(content: bytes, form: DocumentFormat, limits: ProcessLimits) -
         if form in _OF_PANDOC:
             return await _convert_by_pandoc(content, form, limits)
     except LimitExceededError as error:
-        where = _page_in(error.said)
-        raise DocumentError(f"it takes {error.what}{where}; split it, or raise the limits of documents") from None
+        problem = f"it takes {error.what}; split it, or raise the limits of documents"
+        raise DocumentError(problem, page=_page_in(error.said)) from None
     except ProgramFailedError as error:
-        said = f"the reader ended with {error.code}{_page_in(error.said)}"
-        raise DocumentError(f"its {form} cannot be read; is the file damaged? ({said})") from None
+        problem = f"its {form} cannot be read; is the file damaged? (the reader ended with {error.code})"
+        raise DocumentError(problem, page=_page_in(error.said)) from None
     return _as_it_is(content, form)
 
 
@@ -57,10 +58,8 @@ async def _convert_pdf(content: bytes, limits: ProcessLimits) -> ConvertedDocume
     match found.get("error"):
         case "encrypted":
             raise DocumentError("it is encrypted; save it without a password first")
-        case "damaged" if "page" in found:
-            raise DocumentError(f"page {found['page']} of its PDF cannot be read; is the file damaged?")
         case "damaged":
-            raise DocumentError("its PDF cannot be read; is the file damaged?")
+            raise DocumentError("its PDF cannot be read; is the file damaged?", page=found.get("page"))
     pages = [PdfPage(page["height"], tuple(PdfLine(**line) for line in page["lines"])) for page in found["pages"]]
     letters = sum(char.isalnum() for page in pages for line in page.lines for char in line.text)
     if letters < _FEWEST_LETTERS * len(pages):
@@ -84,10 +83,10 @@ async def _convert_pdf(content: bytes, limits: ProcessLimits) -> ConvertedDocume
     )
 
 
-def _page_in(said: str) -> str:
+def _page_in(said: str) -> int | None:
     """The page that a program was at when it ended, where it wrote the numbers of pages."""
     pages = _PAGE.findall(said)
-    return f" at page {pages[-1]}" if pages else ""
+    return int(pages[-1]) if pages else None
 
 
 async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: ProcessLimits) -> ConvertedDocument:
@@ -100,6 +99,7 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
             f"-M{limits.memory_mb}M",
             "-RTS",
             "--sandbox",
+            f"--lua-filter={_TABLES}",
             f"--from={_OF_PANDOC[form]}",
             f"--to={_WRITES}",
             "--wrap=none",

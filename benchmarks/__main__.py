@@ -23,6 +23,7 @@ from benchmarks.retrieval import retrieval
 from benchmarks.search import search
 from benchmarks.soak import soak
 from benchmarks.startup import startup
+from benchmarks.table_search import table_search
 from benchmarks.tag_building import tags_build
 from benchmarks.tag_queue import tags_queue
 from benchmarks.tags import tags
@@ -48,6 +49,7 @@ BENCHMARKS: Final[dict[str, click.Command]] = {
     "search": search,
     "soak": soak,
     "startup": startup,
+    "table-search": table_search,
     "tags": tags,
     "tags-build": tags_build,
     "tags-queue": tags_queue,

@@ -31,17 +31,21 @@ def corpus_group() -> None:
 @corpus_group.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_command(as_json: bool) -> None:
-    """List the corpora, with how many of their chunks can be searched.
+    """List the corpora, with how many of their chunks can be searched, and the language of each.
+
+    Where full text has no dictionary for the language, the configuration that it uses stands in parentheses.
 
     \b
     Example:
         ragq corpus list
     """
     listed = with_database(_listed)
-    table = plain_table("name", "works", "searchable", "waiting", "failed", "model", "dimension")
+    table = plain_table("name", "works", "searchable", "waiting", "failed", "model", "dimension", "language")
     for corpus, content in listed:
         numbers = (content.works, content.searchable, content.waiting, content.failed)
-        table.add_row(corpus.name, *map(str, numbers), corpus.model, str(corpus.dimension))
+        read_by = "" if corpus.full_text == corpus.language else f" ({corpus.full_text})"
+        language = f"{corpus.language or 'not known yet'}{read_by}"
+        table.add_row(corpus.name, *map(str, numbers), corpus.model, str(corpus.dimension), language)
     none = "There is no corpus yet. `ragq import works PATH` makes one."
     print_list([asdict(corpus) | content._asdict() for corpus, content in listed], table, none=none, as_json=as_json)
 

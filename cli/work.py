@@ -13,6 +13,7 @@ from cli.output import console, json_option, plain_table, print_json, print_list
 from cli.session import with_database
 from cli.work_edits import convert_command, cut_command, repair_command, select_command
 from schemas.errors import Refused
+from schemas.values.documents import Cleaned
 from services import document_edits
 from services.corpora import corpus_of_name
 from services.document_jobs import DocumentTarget
@@ -207,7 +208,8 @@ def _facts(shown: DocumentView) -> list[tuple[str, str]]:
         ("converted", conversion),
         ("headings by", found),
         ("pages", "" if shown.pages is None else str(shown.pages)),
-        ("cleaned", "" if shown.cleaned is None else _cleaned(shown)),
+        ("cleaned", "" if shown.cleaned is None else _cleaned(shown.cleaned)),
+        ("without text", "" if shown.cleaned is None else _without_text(shown.cleaned)),
         (
             "headings",
             f"{len(shown.headings)}, {counted(shown.disagreements, 'disagreement')} with the table of contents",
@@ -219,9 +221,13 @@ def _facts(shown: DocumentView) -> list[tuple[str, str]]:
     return [(name, words) for name, words in facts if words]
 
 
-def _cleaned(shown: DocumentView) -> str:
-    assert shown.cleaned is not None
-    counts = shown.cleaned.model_dump()
+def _without_text(cleaned: Cleaned) -> str:
+    pages = cleaned.pages_without_text
+    return f"{counted(len(pages), 'page')}: {', '.join(map(str, pages))}" if pages else ""
+
+
+def _cleaned(cleaned: Cleaned) -> str:
+    counts = cleaned.model_dump(exclude={"pages_without_text"})
     return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items())
 
 

@@ -842,11 +842,14 @@ class CorpusMissingError(DomainError):
 
 
 class DocumentError(DomainError):
-    """A document that cannot become a work; `problem` never quotes it."""
+    """A document that cannot become a work; `problem` never quotes it. `page` is the page of a PDF, from 1, at which
+    its reader ended; None where there is none."""
 
-    def __init__(self, problem: str) -> None:
+    def __init__(self, problem: str, *, page: int | None = None) -> None:
         self.problem = problem
-        super().__init__(f"The document cannot be imported: {problem}{'' if problem.endswith('?') else '.'}")
+        self.page = page
+        where = "" if page is None else f"at page {page} "
+        super().__init__(f"The document cannot be imported: {where}{problem}{'' if problem.endswith('?') else '.'}")
 
 
 class TemplateError(DomainError, ValueError):

@@ -100,7 +100,7 @@ class VectorStatus(StrEnum):
     VEC = "vec"
     #: A question whose embedding failed.
     VEC_ERR = "vec_err"
-    #: A table: kept, never embedded.
+    #: A table as it is: kept, never embedded. Its words are in chunks of their own.
     TABLE = "tbl"
-    #: A figure: kept, never embedded.
+    #: A figure as it is: likewise.
     FIGURE = "fig"

@@ -46,7 +46,7 @@ def new_chunk_tokens(backend: str, model: str, wanted: int | None) -> ChunkToken
     return ChunkTokens(wanted, reads)
 
 
-def cutting_of(corpus: StoredCorpus) -> "Cutting":
+def cutting_of(corpus: StoredCorpus, *, searches_tables: bool) -> "Cutting":
     """How the works of a corpus that has a language are cut.
 
     Raises Refused where its tokens cannot be counted on this machine.
@@ -60,4 +60,5 @@ def cutting_of(corpus: StoredCorpus) -> "Cutting":
         chunk_tokens=corpus.chunk_tokens,
         embeds_headings=corpus.embeds_headings,
         language=corpus.language,
+        searches_tables=searches_tables,
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from schemas.chains import CHAINS, settings_read, stages_of
-from schemas.errors import ImportedRunError, Refused, RunMissingError
+from schemas.errors import ImportedRunError, Refused
 from schemas.settings.frozen import thaw
 from schemas.settings.preset import is_preset_name
 from schemas.settings.run import settings_hash

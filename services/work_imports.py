@@ -87,7 +87,7 @@ async def import_works(
             corpus = await corpora.take_language(connection, corpus.id, found)
     files: list[ImportedFile] = []
     if new:
-        cutting = cutting_of(corpus)
+        cutting = cutting_of(corpus, searches_tables=settings.run.ragq.search_tables)
         for work in new:
             files.append(await _import(database, corpus, work, cutting))
             report(len(files), len(new))

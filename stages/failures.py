@@ -218,7 +218,8 @@ def shown_message(error: BaseException) -> str:
 
 
 def private_details(error: BaseException) -> dict[str, Any]:
-    """What is stored and never logged: the message, the replies of a model or its server, and the traceback."""
+    """What is stored and never logged: the message, the replies of a model or its server, the page of a document, and
+    the traceback."""
     details: dict[str, Any] = {
         "message": storable(str(error)),
         "frames": [
@@ -229,6 +230,8 @@ def private_details(error: BaseException) -> dict[str, Any]:
         details["raw_response"] = storable(error.raw_response)
     if isinstance(error, errors.LLMError) and error.detail:
         details["server_reply"] = storable(error.detail)
+    if isinstance(error, errors.DocumentError) and error.page is not None:
+        details["page"] = error.page
     if error.__cause__ is not None:
         details["cause"] = f"{type_name(error.__cause__)}: {storable(str(error.__cause__))}"
     return details

@@ -84,6 +84,9 @@ class RagqSettings(SettingsGroup):
     """Maximum tokens of a reply about headings or sections; 0 uses the limit of the server."""
     document_chunk_tokens: int = Field(default=-1, ge=-1)
     """Most tokens of a chunk of an imported document; 0 sizes chunks by words, -1 as in the rest of its corpus."""
+    search_tables: bool = True
+    """Tables and figures of works that are imported can be found: rows with the names of their columns, descriptions of
+    images, both with their captions."""
     retries: int = Field(default=0, ge=0, le=10)
     """Automatic retries of a stage after a transport error; other errors are not retried."""
 

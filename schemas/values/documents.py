@@ -19,7 +19,7 @@ class TocEntry(Value):
 
 
 class Cleaned(Value):
-    """How much was removed or joined on the way to markdown."""
+    """What was removed, joined or not found on the way to markdown."""
 
     running_lines: int = 0
     """Headers, footers and page numbers that were left out."""
@@ -27,6 +27,8 @@ class Cleaned(Value):
     """Lines of a printed table of contents that were left out."""
     hyphenations: int = 0
     """Words that were divided at the end of a line and are joined."""
+    pages_without_text: tuple[int, ...] = ()
+    """Pages of a PDF that gave no text, from 1: blank, a picture alone, or damaged, which its reader does not tell."""
 
 
 class Variant(Value):

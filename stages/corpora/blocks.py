@@ -37,6 +37,9 @@ class Block(NamedTuple):
     marks; its lines correspond to those of the block if there are as many."""
     level: int = 0
     """1 to 5 for a heading, else 0."""
+    rows: tuple[tuple[str, ...], ...] = ()
+    """The words of the cells of a table by row, its header first; of a figure one row, with the descriptions of its
+    images."""
 
 
 class MarkdownDocument(NamedTuple):
@@ -92,11 +95,13 @@ def _top_level(tokens: Sequence[Token]) -> Iterator[tuple[Token, Sequence[Token]
 def _blocks(token: Token, inner: Sequence[Token], start: int, end: int, lines: Sequence[str]) -> list[Block]:
     match token.type:
         case "heading_open" if int(token.tag[1]) <= DEEPEST_HEADING:
-            return [Block(BlockKind.HEADING, start, end, _plain(inner[0]), int(token.tag[1]))]
+            # Paths of headings are joined by ` > `.
+            words = _plain(inner[0]).replace(" > ", " › ")
+            return [Block(BlockKind.HEADING, start, end, words, int(token.tag[1]))]
         case "table_open":
-            return [Block(BlockKind.TABLE, start, end, passage(lines, start, end))]
-        case "paragraph_open" if _is_figure(inner[0]):
-            return [Block(BlockKind.FIGURE, start, end, passage(lines, start, end))]
+            return [Block(BlockKind.TABLE, start, end, passage(lines, start, end), rows=_rows(inner))]
+        case "paragraph_open" if images := _images(inner[0]):
+            return [Block(BlockKind.FIGURE, start, end, passage(lines, start, end), rows=(images,))]
         case "bullet_list_open" | "ordered_list_open" | "blockquote_open":
             parts = [part for part in inner if part.content.strip()]
             if parts:
@@ -136,16 +141,27 @@ def _lines(token: Token, lines: Sequence[str]) -> tuple[int, int]:
     return start, end
 
 
-def _is_figure(inline: Token) -> bool:
+def _images(inline: Token) -> tuple[str, ...]:
+    """The descriptions of the images of a paragraph; none where it has more than images."""
     inside = [child for child in inline.children or () if child.content.strip() or child.type == "image"]
-    return bool(inside) and all(child.type == "image" for child in inside)
+    return tuple(child.content for child in inside) if all(child.type == "image" for child in inside) else ()
+
+
+def _rows(inner: Sequence[Token]) -> tuple[tuple[str, ...], ...]:
+    rows: list[list[str]] = []
+    for token in inner:
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "inline":
+            rows[-1].append(_plain(token))
+    return tuple(map(tuple, rows))
 
 
 def _plain(inline: Token) -> str:
-    """The words of a heading. Paths of headings are joined by ` > `, so that sequence is replaced."""
+    """The words of a line."""
     words = "".join(
         " " if child.type in ("softbreak", "hardbreak") else child.content
         for child in inline.children or ()
         if child.type in ("text", "code_inline", "image", "softbreak", "hardbreak", "html_inline")
     )
-    return " ".join(words.replace(" > ", " › ").split())
+    return " ".join(words.split())

@@ -216,7 +216,14 @@ def pdf_markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry]) -> PdfMarkdo
     body, words = _body_size(kept), _words(kept)
     by_style = _headings_by_style(kept, body)
     style, hyphenations = _variant("style", kept, by_style, body, words)
-    cleaned = Cleaned(running_lines=len(running), contents_lines=len(listed), hyphenations=hyphenations)
+    cleaned = Cleaned(
+        running_lines=len(running),
+        contents_lines=len(listed),
+        hyphenations=hyphenations,
+        pages_without_text=tuple(
+            number for number, page in enumerate(pages, start=1) if not any(line.text.strip() for line in page.lines)
+        ),
+    )
     by_outline = _headings_by_outline(kept, toc)
     if not by_outline:
         return PdfMarkdown((style,), "the PDF has no outline", cleaned)

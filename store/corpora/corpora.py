@@ -30,7 +30,8 @@ RETURNING {COLUMNS}
 """
 
 SIZES = """
-SELECT c.id, c.name, count(w.id) AS works, c.searchable_chunks, c.model, c.keeps_token_vectors
+SELECT c.id, c.name, count(w.id) AS works, c.searchable_chunks, c.model, c.keeps_token_vectors,
+       c.language, c.full_text
 FROM corpus AS c LEFT JOIN works AS w ON w.corpus_id = c.id
 GROUP BY c.id ORDER BY c.name
 """
@@ -139,6 +140,10 @@ class CorpusSize:
     """The model that embeds it."""
     keeps_token_vectors: bool
     """Late interaction can rank its chunks."""
+    language: str | None
+    """None until the first work is stored."""
+    full_text: str | None
+    """Postgres's text search configuration of the language."""
 
 
 class CorpusContent(NamedTuple):

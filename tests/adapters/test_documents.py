@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pypandoc
 import pytest
+from markdown_it import MarkdownIt
 
 from adapters.documents import convert
 from adapters.limited_process import LimitExceededError, ProcessLimits, run_limited
 from schemas.errors import DocumentError
+from stages.corpora.blocks import read_markdown
 from stages.documents.formats import DocumentFormat, format_of
+from stages.failures import private_details
 
 LIMITS = ProcessLimits(60, 1500, 20)
 MARKDOWN = """---
@@ -39,11 +42,11 @@ boil()
 """
 
 
-def written(form: str, tmp_path: Path, *more: str) -> bytes:
+def written(form: str, tmp_path: Path, *more: str, markdown: str = MARKDOWN) -> bytes:
     """The example in a format, by pandoc itself."""
     target = tmp_path / f"tea.{form}"
     pandoc = Path(pypandoc.__file__).parent / "files/pandoc"
-    subprocess.run([pandoc, "-f", "markdown", "-s", *more, "-o", target], input=MARKDOWN, text=True, check=True)
+    subprocess.run([pandoc, "-f", "markdown", "-s", *more, "-o", target], input=markdown, text=True, check=True)
     return target.read_bytes()
 
 
@@ -64,6 +67,62 @@ async def test_a_document_keeps_headings_tables_lists_and_code(form: str, tmp_pa
     assert not found.chosen.markdown.startswith("---")
 
 
+RICH = r"""# Brewing
+
++---------+------------+
+| kind    | minutes    |
++=========+============+
+| green   | two        |
+|         |            |
+|         | - or three |
+|         | - or four  |
++---------+------------+
+| white\  | `a  b`     |
+| silver  |            |
++---------+------------+
+
+: How long tea is brewed
+
+The strength is $\frac{a}{b}$.
+
+$$\frac{x}{y} + 1$$
+
+```
+if a | b:  # $5 and $6
+
+    # no heading
+```
+
+![A kettle on a stove](FOLDER/kettle.gif)
+
+The end.
+"""
+
+
+@pytest.mark.parametrize("form", ["epub", "docx", "html"])
+async def test_cells_of_several_lines_formulas_code_and_descriptions_are_kept(form: str, tmp_path: Path) -> None:
+    (tmp_path / "kettle.gif").write_bytes(b"GIF89a\1\0\1\0\0\0\0;")
+    content = written(form, tmp_path, "--mathml", markdown=RICH.replace("FOLDER", str(tmp_path)))
+
+    found = (await convert(content, format_of(content, f"tea.{form}"), LIMITS)).chosen.markdown
+
+    assert [block.rows for block in read_markdown(found).blocks if block.rows] == [
+        (("kind", "minutes"), ("green", "two or three or four"), ("white silver", "a b")),
+        (("A kettle on a stove",),),
+    ]
+    tokens = MarkdownIt("commonmark").parse(found)
+    code = [one.content.strip() for one in tokens if one.type in ("fence", "code_block")]
+    assert code == [r"\frac{x}{y} + 1", "if a | b:  # $5 and $6\n\n    # no heading"]
+    assert r"The strength is $`\frac{a}{b}`$." in found
+    assert ": How long tea is brewed" in found.splitlines()
+
+
+async def test_formulas_of_a_page_that_a_script_shows_are_kept() -> None:
+    page = rb"<p>It is \(\frac{a_1}{b_1}\) or</p><p>\[x * y\]</p>"
+    found = await convert(page, DocumentFormat.HTML, LIMITS)
+    assert found.chosen.markdown == "It is $`\\frac{a_1}{b_1}`$ or\n\n``` math\nx * y\n```\n"
+
+
 async def test_the_contents_of_an_epub_are_read_with_their_levels(tmp_path: Path) -> None:
     found = await convert(written("epub", tmp_path, "--toc-depth=3"), DocumentFormat.EPUB, LIMITS)
     levels = {entry.title: entry.level for entry in found.toc}
@@ -73,12 +132,6 @@ async def test_the_contents_of_an_epub_are_read_with_their_levels(tmp_path: Path
 async def test_an_epub_without_navigation_document_has_the_contents_of_its_ncx(tmp_path: Path) -> None:
     found = await convert(written("epub", tmp_path, "--to=epub2"), DocumentFormat.EPUB, LIMITS)
     assert {entry.title for entry in found.toc} >= {"Leaves", "Kinds"}
-
-
-async def test_a_page_that_cannot_be_read_is_named() -> None:
-    content = pdf(text="Tea").replace(b"/Kids [3 0 R] /Count 1", b"/Kids [3 0 R 9 0 R] /Count 2")
-    with pytest.raises(DocumentError, match="page 2 of its PDF cannot be read"):
-        await convert(content, DocumentFormat.PDF, LIMITS)
 
 
 async def test_a_program_that_is_ended_at_a_limit_has_said_where_it_was() -> None:
@@ -111,15 +164,28 @@ async def test_what_cannot_be_read_is_refused_with_the_reason(
 
 def pdf(*, text: str) -> bytes:
     """A PDF of one page with a line of text; without any, an empty page."""
-    stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET"
+    return pages_of(line(text))
+
+
+def line(text: str) -> str:
+    """The content of a page with a line of text."""
+    return f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET"
+
+
+def pages_of(*contents: str) -> bytes:
+    """A PDF of pages with these contents."""
+    kids = [f"{4 + 2 * number} 0 R" for number in range(len(contents))]
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
-        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 5 0 R "
-        "/Resources << /Font << /F1 4 0 R >> >> >>",
+        f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>",
         "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-        f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
     ]
+    for content in contents:
+        objects += [
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {len(objects) + 2} 0 R "
+            "/Resources << /Font << /F1 3 0 R >> >> >>",
+            f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
+        ]
     made, places = "%PDF-1.4\n", []
     for number, one in enumerate(objects, start=1):
         places.append(len(made))
@@ -128,6 +194,29 @@ def pdf(*, text: str) -> bytes:
     size = len(objects) + 1
     trailer = f"trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{len(made)}\n%%EOF\n"
     return (made + f"xref\n0 {size}\n0000000000 65535 f \n{table}" + trailer).encode()
+
+
+GREEN = line("Green tea is brewed cool in the morning.")
+
+
+async def test_the_error_of_a_page_that_cannot_be_read_has_its_number() -> None:
+    content = pages_of(GREEN, GREEN, GREEN).replace(b"8 0 R]", b"99 0 R]")
+    with pytest.raises(DocumentError, match="at page 3 its PDF cannot be read") as error:
+        await convert(content, DocumentFormat.PDF, LIMITS)
+    assert (error.value.page, private_details(error.value)["page"]) == (3, 3)
+
+
+async def test_the_error_of_a_page_that_takes_too_much_has_its_number() -> None:
+    content = pages_of(GREEN, GREEN, GREEN * 100_000, GREEN)
+    with pytest.raises(DocumentError, match="at page 3 it") as error:
+        await convert(content, DocumentFormat.PDF, LIMITS._replace(memory_mb=250))
+    assert error.value.page == 3
+
+
+@pytest.mark.parametrize("content", [")( >> BT /F9 Tf ] [ (((", GREEN[:40], ""], ids=["damaged", "cut off", "blank"])
+async def test_a_page_that_gives_no_text_is_listed(content: str) -> None:
+    found = await convert(pages_of(GREEN, GREEN, content, GREEN), DocumentFormat.PDF, LIMITS)
+    assert found.cleaned.pages_without_text == (3,)
 
 
 async def test_the_text_of_a_pdf_is_read_with_its_pages() -> None:

@@ -63,6 +63,18 @@ def test_an_unknown_language_is_refused_before_anything_is_stored(ragq: Ragq, tm
     assert json.loads(ragq("corpus", "list", "--json").stdout) == []
 
 
+def test_corpora_are_listed_with_their_languages(ragq: Ragq, tmp_path: Path) -> None:
+    for language in ("german", "polish"):
+        ragq("import", "works", work(tmp_path, "Tee."), "--corpus", language, "--language", language, *PLAIN)
+
+    assert [row.split()[7:] for row in ragq("corpus", "list").stdout.splitlines()[-2:]] == [
+        ["german"],
+        ["polish", "(simple)"],
+    ]
+    listed = json.loads(ragq("corpus", "list", "--json").stdout)
+    assert [(one["language"], one["full_text"]) for one in listed] == [("german", "german"), ("polish", "simple")]
+
+
 def test_a_corpus_without_a_language_yet_takes_the_next_one(ragq: Ragq, tmp_path: Path) -> None:
     (tmp_path / "book.pdf").write_bytes(b"%PDF")
     ragq("import", "works", str(tmp_path / "book.pdf"), "--corpus", "new", "--profile", "demo")

@@ -20,7 +20,7 @@ def new_work(
         bibliography=Bibliography(title=title, authors=authors),
         source_path=source_path,
         markdown=markdown,
-        chunks=cut_work(read_markdown(markdown), title=title),
+        chunks=cut_work(read_markdown(markdown), title=title, searches_tables=False),
     )
 
 

@@ -35,6 +35,10 @@ class CorpusLine(Reply):
     """The model that embeds it."""
     keeps_token_vectors: bool
     """Late interaction can rank its chunks."""
+    language: str | None = Field(examples=["english"])
+    """Null until the first work is stored."""
+    full_text: str | None = Field(examples=["english"])
+    """The text search configuration of Postgres; `simple` has no dictionary."""
 
 
 class CorporaReply(Reply):

@@ -53,11 +53,13 @@ class OutlineHeadingReply(Reply):
 
 
 class CleanedReply(Reply):
-    """How much was removed or joined on the way to markdown."""
+    """What was removed, joined or not found on the way to markdown."""
 
     running_lines: int = Field(examples=[120])
     contents_lines: int = Field(examples=[30])
     hyphenations: int = Field(examples=[44])
+    pages_without_text: tuple[int, ...] = Field(examples=[(3,)])
+    """Pages of a PDF that are blank, a picture alone, or damaged."""
 
 
 class DocumentReply(Reply):

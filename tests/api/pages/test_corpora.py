@@ -34,7 +34,8 @@ async def test_corpora_are_listed_with_their_numbers(client: httpx.AsyncClient) 
     shown = await see(client, "/corpora")
 
     assert f'href="/corpora/{made["corpus_id"]}">library</a>' in shown.text
-    assert "3 waiting" in words(shown)
+    assert "4 waiting" in words(shown)
+    assert "english" in words(shown)
 
 
 async def test_a_corpus_is_found_by_its_name(client: httpx.AsyncClient) -> None:
@@ -58,7 +59,7 @@ async def test_a_corpus_shows_its_embedder_its_runs_and_what_is_missing(
     assert "384 dimensions" in words(shown)
     assert "exact scan; an index is built from 20,000 chunks" in words(shown)
     assert f'Retry <a href="/runs/{made["run_id"]}">' in shown.text
-    assert "3 chunks could not be embedded" in words(shown)
+    assert "4 chunks could not be embedded" in words(shown)
     assert "1 failed" in words(shown)
 
 
@@ -80,10 +81,10 @@ async def test_a_work_shows_its_headings_and_the_chunks_of_one(client: httpx.Asy
     whole = words(await see(client, address))
     leaves = await see(client, address, heading=work["headings"][1]["id"])
 
-    assert "Tea 5–15 · 1 Leaves 9–15 · 2" in whole
+    assert "Tea 5–15 · 1 Leaves 9–15 · 3" in whole
     assert "line 7 H1-chunk 2 words ○ waits for its vector" in whole
     assert "table, not embedded" in whole
-    assert "Chunks of “Leaves” 2" in words(leaves)
+    assert "Chunks of “Leaves” 3" in words(leaves)
     assert "About tea." not in words(leaves)
 
 

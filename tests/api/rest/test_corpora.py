@@ -37,6 +37,7 @@ async def test_corpora_are_listed_by_name_with_their_sizes(client: httpx.AsyncCl
 
     assert [(corpus["name"], corpus["works"]) for corpus in found] == [("empty", 0), ("small", 2)]
     assert (found[1]["searchable_chunks"], found[1]["model"]) == (0, "tiny")
+    assert (found[1]["language"], found[1]["full_text"]) == ("english", "english")
     assert (await client.get("/corpora", params={"name": "small"})).json()["corpora"] == found[1:]
 
 
@@ -44,18 +45,18 @@ async def test_texts_are_imported_and_a_run_embeds_them(client: httpx.AsyncClien
     made = await imported(client)
 
     assert [(file["file_name"], file["outcome"]) for file in made["files"]] == [("tea.md", "new"), ("pot.md", "new")]
-    assert (made["waiting"], made["jobs"]) == (3, 1)
+    assert (made["waiting"], made["jobs"]) == (4, 1)
     async with ctx.database.connection() as connection:
         run = await overviews.overview(connection, made["run_id"])
     assert run is not None
-    assert (run.kind, run.request["corpus"], run.request["chunks"]) == ("index", "library", 3)
+    assert (run.kind, run.request["corpus"], run.request["chunks"]) == ("index", "library", 4)
     shown = (await client.get(f"/corpora/{made['corpus_id']}")).json()
     numbers = {name: shown[name] for name in ("works", "sections", "searchable", "waiting", "failed", "tables", "cut")}
     assert numbers == {
         "works": 2,
         "sections": 3,
         "searchable": 0,
-        "waiting": 3,
+        "waiting": 4,
         "failed": 0,
         "tables": 1,
         "cut": 0,
@@ -117,7 +118,7 @@ async def test_files_are_imported_by_upload(client: httpx.AsyncClient) -> None:
     made = reply.json()
     assert reply.status_code == 201
     assert [file["file_name"] for file in made["files"]] == ["tea.md", "pot.markdown"]
-    assert (made["waiting"], made["run_id"]) == (3, None)
+    assert (made["waiting"], made["run_id"]) == (4, None)
 
 
 async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported(client: httpx.AsyncClient) -> None:
@@ -214,7 +215,7 @@ async def test_works_are_listed_in_parts_and_searched(client: httpx.AsyncClient)
     rest = (await client.get(address, params={"limit": 2, "offset": first["next_offset"]})).json()
 
     assert [work["title"] for work in (*first["works"], *rest["works"])] == ["Cups_", "Tea", "The pot"]
-    assert (first["total"], rest["next_offset"], first["works"][1]["chunks"]) == (3, None, 2)
+    assert (first["total"], rest["next_offset"], first["works"][1]["chunks"]) == (3, None, 3)
     for search, titles in (("leaf", ["Tea"]), ("2019", ["Tea"]), ("POT", ["The pot"]), ("_", ["Cups_"]), ("%", [])):
         found = (await client.get(address, params={"search": search})).json()
         assert ([work["title"] for work in found["works"]], found["total"]) == (titles, len(titles))
@@ -274,6 +275,7 @@ async def test_a_chunk_shows_whether_it_has_a_vector(client: httpx.AsyncClient, 
         ("H1-chunk", 7, 2, "vec"),
         ("H2-chunk", 11, 2, "vec_err"),
         ("H2-chunk", 13, 7, "tbl"),
+        ("H2-chunk", 13, 2, "vec_err"),
     ]
 
 
@@ -292,7 +294,7 @@ async def test_chunks_that_the_embedder_cut_are_counted_and_marked(client: httpx
 
     chunks = (await client.get(f"/works/{work_id}/chunks")).json()["chunks"]
 
-    assert [chunk["is_cut"] for chunk in chunks] == [True, False, False]
+    assert [chunk["is_cut"] for chunk in chunks] == [True, False, False, False]
     assert (await client.get(f"/corpora/{made['corpus_id']}")).json()["cut"] == 1
 
 
@@ -305,13 +307,15 @@ async def test_a_work_has_headings_and_their_chunks(client: httpx.AsyncClient) -
     in_leaves = (await client.get(f"{address}/chunks", params={"heading": leaves["id"]})).json()
     second = (await client.get(f"{address}/chunks", params={"limit": 1, "offset": 1})).json()
 
-    assert (work["title"], work["corpus"], work["chunks"], work["lines"]) == ("Tea", "library", 3, 15)
+    assert (work["title"], work["corpus"], work["chunks"], work["lines"]) == ("Tea", "library", 4, 15)
     assert [(one["text"], one["level"], one["parent_id"], one["chunks"]) for one in work["headings"]] == [
         ("Tea", 1, None, 1),
-        ("Leaves", 2, tea["id"], 2),
+        ("Leaves", 2, tea["id"], 3),
     ]
-    assert [chunk["content"].split("\n")[0] for chunk in in_leaves["chunks"]] == ["Green leaves.", "| leaf |"]
-    assert (second["total"], second["next_offset"], second["chunks"][0]["parent_id"]) == (3, 2, leaves["id"])
+    assert [chunk["content"].split("\n")[0] for chunk in in_leaves["chunks"]] == [
+        *("Green leaves.", "| leaf |", "leaf: green.")
+    ]
+    assert (second["total"], second["next_offset"], second["chunks"][0]["parent_id"]) == (4, 2, leaves["id"])
     assert slug(await client.get("/works/99")) == (404, "work-missing")
 
 
@@ -325,7 +329,7 @@ async def test_the_original_client_reads_works_and_their_text(client: httpx.Asyn
     work = (await client.get(f"/corpus/work/{tea}")).json()
     content = (await client.get(f"/corpus/work/{tea}/content")).json()
 
-    assert stats == {"total_works": 3, "chunk_stats": {"no_vec": 4, "to_vec": 4, "vec": 0, "vec_err": 0}}
+    assert stats == {"total_works": 3, "chunk_stats": {"no_vec": 4, "to_vec": 5, "vec": 0, "vec_err": 0}}
     assert (works["total"], [one["title"] for one in works["works"]]) == (3, ["Cups", "The pot", "Tea"])
     assert set(works["works"][0]) >= {"id", "title", "authors", "sanitized_path"}
     assert (work["sanitized_path"], work["year"], len(work["sanitized_hash"])) == ("tea.md", 2019, 64)

@@ -62,6 +62,7 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_DOCUMENT_MODEL": "",
     "RAGQ_REPAIR_BY": "rules",
     "RAGQ_SELECT_BY": "rules",
+    "RAGQ_SEARCH_TABLES": True,
     "PYDANTIC_AI_TIMEOUT_SECONDS": 0.0,
     "RAGQ_PROMPT_FORMAT": "xml",
     "QUANTITATIVE_EVIDENCE_EXTRACTOR": "llm",
@@ -220,7 +221,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "8c2960cda7c2a4be4f02ea4abf04ee88672a529895892625579381c4f14bf4e1"
+    assert settings_hash(RunSettings()) == "6ff93188248d94cb94945ddcf812b615ab37fc51f5918631a53d91becc10604e"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 

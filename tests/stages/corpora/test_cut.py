@@ -61,9 +61,11 @@ def test_headings_and_content_are_chunks_with_parents_paths_and_lines() -> None:
         ("H3", 2, "Tea > Leaves", 10, 19, "no_vec"),
         ("H3-chunk", 4, "Tea > Leaves", 12, 12, "to_vec"),
         ("H3-chunk", 4, "Tea > Leaves", 14, 16, "tbl"),
+        ("H3-chunk", 4, "Tea > Leaves", 14, 16, "to_vec"),
         ("H3-chunk", 4, "Tea > Leaves", 18, 18, "fig"),
+        ("H3-chunk", 4, "Tea > Leaves", 18, 18, "to_vec"),
         ("H2", 2, "Tea > Water", 20, 22, "no_vec"),
-        ("H2-chunk", 8, "Tea > Water", 22, 22, "to_vec"),
+        ("H2-chunk", 10, "Tea > Water", 22, 22, "to_vec"),
     ]
 
 

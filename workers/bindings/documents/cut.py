@@ -45,6 +45,7 @@ async def run(work: Work) -> Result[CutDocument]:
         chunk_tokens=corpus.chunk_tokens if own < 0 else own,
         embeds_headings=corpus.embeds_headings,
         language=corpus.language,
+        searches_tables=work.settings.ragq.search_tables,
     )
     found: list[CutChunk] = await asyncio.to_thread(size.chunks, document, title=fields.title)
     kept = selected_chunks(found, selected.selections)
