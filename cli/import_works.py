@@ -7,8 +7,8 @@ import click
 
 from cli.completed_names import CORPUS
 from cli.import_plan import confirm_removal, is_gone, print_plan
-from cli.output import print_json
-from cli.prices import chosen_prices, prices_option
+from cli.output import json_option, print_json
+from cli.prices import chosen_prices, prices_option, refuse_prices
 from cli.session import with_database, with_open_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import report_submitted
@@ -93,7 +93,7 @@ SOME_REFUSED = 1
 @prices_option
 @settings_options
 @click.option("--wait", is_flag=True, help="Follow the embedding until it finishes.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def works_command(
     paths: tuple[Path, ...],
     corpus: str,
@@ -142,8 +142,8 @@ def works_command(
     """
     if (yes or removes is not None) and not prune:
         raise click.UsageError("--yes and --removes go with --prune.")
-    if price_file is not None and not dry_run:
-        raise click.UsageError("--prices goes with --dry-run; `ragq show RUN --prices FILE` has what a run cost.")
+    if not dry_run:
+        refuse_prices(price_file)
     folders = [str(path.resolve()) for path in paths if path.is_dir()]
     files = find_files(paths, may_be_empty=prune)
     if prune and not folders:

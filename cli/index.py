@@ -8,6 +8,7 @@ from cli.choices import Choice
 from cli.estimate import dry_run_option, print_estimate
 from cli.index_tags import tags_command
 from cli.output import json_option, plain_table, print_list, print_result
+from cli.prices import refuse_prices
 from cli.run_options import run_options
 from cli.session import with_database, with_open_database
 from cli.settings_options import effective_settings, settings_options
@@ -175,6 +176,7 @@ def chunk_scores_command(
 
         print_estimate(plan_scores, settings, price_file=price_file, as_json=as_json)
         return
+    refuse_prices(price_file)
     scoring = with_open_database(
         lambda database: score_chunks(
             database,

@@ -50,10 +50,11 @@ def test_what_is_missing_ends_with_exit_code_1(ragq: Ragq) -> None:
     assert "missing: There is no reference index" in missing.stdout
 
 
-def test_prices_go_with_a_dry_run(ragq: Ragq, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [ZERO_SHOT, ("index", "chunk-scores", "--scorer-model", "gemma3:12b")])
+def test_prices_go_with_a_dry_run(ragq: Ragq, tmp_path: Path, command: tuple[str, ...]) -> None:
     (tmp_path / "prices.toml").write_text('currency = "EUR"\n[models]\n')
 
-    assert "--prices goes with --dry-run" in ragq(*ZERO_SHOT, "--prices", "prices.toml").stderr
+    assert "--prices goes with --dry-run" in ragq(*command, "--prices", "prices.toml").stderr
 
 
 def test_indexes_chunk_scores_and_vocabularies_are_estimated(ragq: Ragq, stored: Stored) -> None:
