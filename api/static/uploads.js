@@ -9,6 +9,23 @@ const OUTCOMES = {
   new: "new", replaced: "replaces its work", unchanged: "unchanged, not sent", refused: "refused, not sent",
 };
 
+// What was dropped, folders with all that is in them. A browser has the entries only until the event has ended.
+async function dropped(transfer) {
+  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry());
+  if (!entries.every(Boolean)) return { files: [...transfer.files], hasFolder: false };
+  const promised = (ask) => new Promise(ask);
+  const files = [];
+  for (const entry of entries) {
+    if (entry.isFile) files.push(await promised((done, failed) => entry.file(done, failed)));
+    else {
+      const reader = entry.createReader();
+      let some;
+      while ((some = await promised((done, failed) => reader.readEntries(done, failed))).length) entries.push(...some);
+    }
+  }
+  return { files, hasFolder: entries.some((entry) => entry.isDirectory) };
+}
+
 function uploads(form, kept = []) {
   const part = (name) => form.querySelector(`[data-${name}]`);
   const field = form.querySelector("input[name=files]");
@@ -133,14 +150,15 @@ function uploads(form, kept = []) {
     if (!hasFiles(event)) return;
     event.preventDefault();
     over(-inside);
-    choose(event.dataTransfer.files);
+    dropped(event.dataTransfer).then(({ files, hasFolder }) => choose(hasFolder ? ofKnownKinds(files) : files));
   });
   field.addEventListener("change", () => choose(field.files));
   // Of a folder, files of other kinds are left out, as the command does it.
   const endings = field.accept.split(",").filter((ending) => ending.startsWith("."));
+  const ofKnownKinds = (files) => files.filter((file) => endings.some((ending) => file.name.toLowerCase().endsWith(ending)));
   part("folder-choice").addEventListener("click", () => folder.click());
   folder.addEventListener("change", () => {
-    const found = [...folder.files].filter((file) => endings.some((ending) => file.name.toLowerCase().endsWith(ending)));
+    const found = ofKnownKinds([...folder.files]);
     folder.value = "";
     choose(found);
   });

@@ -62,8 +62,31 @@ async def choose_folder(page: Page, folder: Path) -> None:
     await (await chooser.value).set_files(folder)
 
 
+async def drop_folder(page: Page, folder: Path) -> None:
+    """Drop it on the form, from another window."""
+    zone = await page.locator("[data-drop]").bounding_box()
+    assert zone is not None
+    at = {"x": zone["x"] + zone["width"] / 2, "y": zone["y"] + zone["height"] / 2}
+    session = await page.context.new_cdp_session(page)
+    for kind in ("dragEnter", "dragOver", "drop"):
+        dragged = {"items": [], "files": [str(folder)], "dragOperationsMask": 1}
+        await session.send("Input.dispatchDragEvent", {"type": kind, **at, "data": dragged})
+
+
 def row(page: Page, name: str) -> Locator:
     return page.get_by_role("list", name="Chosen files").get_by_role("listitem").filter(has_text=name)
+
+
+async def test_a_dropped_folder_is_read_with_what_is_in_its_folders(
+    visit: Visit, editable_site: Site, folder: Path
+) -> None:
+    async with visit(editable_site, reduced_motion="reduce") as page:
+        await page.goto("/works/new?corpus=dropped-folder")
+        await drop_folder(page, folder)
+
+        await expect(page.locator("[data-total]")).to_contain_text("5 files: 3 new, 2 refused. 3 files to send")
+        await expect(row(page, "mug.md")).to_contain_text("new")
+        await expect(row(page, "picture.png")).to_have_count(0)
 
 
 async def test_a_folder_is_compared_and_only_what_changed_is_sent(
