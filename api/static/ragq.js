@@ -193,5 +193,9 @@ function prepare(root) {
 }
 prepare(document);
 
-// On narrow screens the sections are one row that scrolls.
-document.querySelector(".top nav [aria-current]")?.scrollIntoView({ inline: "center", block: "nearest", behavior: "instant" });
+// On narrow screens the sections are one row that scrolls. scrollIntoView would move the start of the focus as well.
+const here = document.querySelector(".top nav [aria-current]");
+if (here) {
+  const row = here.closest("nav");
+  row.scrollTo({ left: here.offsetLeft - (row.clientWidth - here.offsetWidth) / 2, behavior: "instant" });
+}
