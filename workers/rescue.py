@@ -14,12 +14,14 @@ from store.database import Database, DatabaseUnavailableError
 from store.runs import hung_workers
 from store.runs.hung_workers import End
 from workers.stack_traces import where_it_hangs
-from workers.watchdog_orders import Orders
+from workers.watchdog_orders import ASK, Orders
 
 log = structlog.get_logger(__name__)
 
 #: Log lines of a worker that hangs come after 3, 6, 12 ... seconds.
 _GROWTH: Final = 2.0
+#: Heartbeats that a silent worker still has. One that was only suspended, or had no processor, sends a pulse by then.
+_PATIENCE: Final = 2
 _ROOT: Final = Path(__file__).parents[1]
 _END_RETRY_SECONDS: Final = 60.0
 
@@ -33,14 +35,25 @@ class Rescue:
         self._runner = asyncio.Runner()
         self._database = Database(orders.database_url, pool_size=1, application_name="ragq watchdog")
         self._log = log.bind(worker=orders.worker_id)
+        self._silences = 0
         self._next_line_s = 0.0
         self._busy_s = self._processor_s()
 
     def hold(self, hung_for_s: float, traceback: str) -> None:
-        """Renew the leases of a worker that hangs. Those of a suspended process run out: nothing computes there."""
-        process = psutil.Process(self._orders.pid)
-        if process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP):
-            self._report("worker_suspended", hung_for_s)
+        """Renew the leases of a worker that hangs. Those of a suspended process run out: nothing computes there.
+
+        After some silent heartbeats the worker is asked where it hangs, and reported at the next. One that has just
+        died is left to `report_death`.
+        """
+        try:
+            process = psutil.Process(self._orders.pid)
+            if process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP):
+                self._report("worker_suspended", hung_for_s)
+                return
+            self._silences += 1
+            if self._silences == _PATIENCE:
+                process.send_signal(ASK)
+        except psutil.NoSuchProcess:
             return
         place = where_it_hangs(traceback, _ROOT)
         try:
@@ -59,7 +72,8 @@ class Rescue:
         except DatabaseUnavailableError as error:
             self._log.warning("lease_not_renewed", error_type=type(error.__cause__).__name__)
             return
-        self._report("worker_hung", hung_for_s, place=place, stages=[f"j{one.job_id} {one.stage}" for one in held])
+        if self._silences > _PATIENCE:
+            self._report("worker_hung", hung_for_s, place=place, stages=[f"j{one.job_id} {one.stage}" for one in held])
 
     def report_recovery(self) -> None:
         """The worker computes again."""
@@ -93,7 +107,8 @@ class Rescue:
                 await self._database.close()
 
         try:
-            self._runner.run(write())
+            with self._runner:
+                self._runner.run(write())
         except DatabaseUnavailableError as error:
             self._log.warning("leases_left_to_run_out", error_type=type(error.__cause__).__name__)
 

@@ -2,7 +2,8 @@
 
 The heartbeat is a thread, and a computation that keeps Python's global interpreter lock stops every thread. Then the
 watchdog renews the leases, for RAGQ_HUNG_SECONDS at most. The event loop of the process sends it a pulse; when that
-stops, faulthandler, which needs no interpreter, sends it where the threads are.
+stops for good, the watchdog asks by a signal where the threads are, and faulthandler, which needs no interpreter,
+answers. It reads the frames of threads without the lock, so that it could crash a process whose threads run.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from contextlib import suppress
 import structlog
 
 from workers.loop import LoopThread
-from workers.watchdog_orders import FAREWELL, PULSE, Orders
+from workers.watchdog_orders import ASK, FAREWELL, PULSE, Orders
 
 log = structlog.get_logger(__name__)
 
@@ -34,7 +35,7 @@ class Watchdog:
     def stop(self) -> None:
         """End it: this process ends in order."""
         self._pulse.cancel()
-        faulthandler.cancel_dump_traceback_later()
+        faulthandler.unregister(ASK)
         with suppress(OSError):
             os.write(self._pipe, FAREWELL)
         self._forget()
@@ -49,7 +50,6 @@ class Watchdog:
                 log.warning("watchdog_ended")
                 self._forget()
                 self._process = await asyncio.to_thread(self._start)
-            faulthandler.dump_traceback_later(self._orders.silence_s, file=self._pipe)
             await asyncio.sleep(self._orders.heartbeat_s)
 
     @property
@@ -71,10 +71,11 @@ class Watchdog:
         assert process.stdin is not None
         process.stdin.write(json.dumps(self._orders._asdict()).encode() + b"\n")
         os.set_blocking(process.stdin.fileno(), False)
+        faulthandler.register(ASK, file=process.stdin.fileno())
         return process
 
     def _forget(self) -> None:
-        faulthandler.cancel_dump_traceback_later()
+        faulthandler.unregister(ASK)
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:

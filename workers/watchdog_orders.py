@@ -1,10 +1,13 @@
-"""What a worker writes to its watchdog."""
+"""What a worker and its watchdog send each other."""
 
+import signal
 from typing import Final, NamedTuple
 
 PULSE: Final = b"\0"
 #: The last word of a worker that ends in order. Without it, the end of the pipe is a death.
 FAREWELL: Final = b"\x04"
+#: Asks a worker where its threads are. A process that does not expect it ignores this one.
+ASK: Final = signal.SIGURG
 
 
 class Orders(NamedTuple):

@@ -47,7 +47,9 @@ def _watch(orders: Orders) -> None:
                 rescue.report_recovery()
                 rescue = None
             continue
-        traceback += read or b""
+        if read is not None:
+            traceback += read
+            continue
         hung_for_s = time.monotonic() - heard_at
         if hung_for_s < orders.silence_s:
             continue
