@@ -21,6 +21,7 @@ OTHER_NAMES = {
     "CUDA_VISIBLE_DEVICES": "of the library for models",
     "FLOWER_BASIC_AUTH": "of Flower",
     "GOMP_SPINCOUNT": "of OpenMP",
+    "OPENBLAS_NUM_THREADS": "of OpenBLAS",
     "HF_HOME": "of the library for models",
     "HF_TOKEN": "of the library for models",
     "NO_CHANGE": "what becomes of a heading",
