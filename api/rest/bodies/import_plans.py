@@ -4,7 +4,6 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from api.parameters import MAX_ID
 from api.rest.bodies.base import Body, Reply, with_example
 from api.rest.bodies.corpora import CorpusName, DescribedBody, FileName
 from api.work_uploads import base_name
@@ -17,6 +16,8 @@ MAX_LISTED: Final = 5000
 #: Works of one removal.
 MAX_REMOVED: Final = 1000
 
+#: Every reader of JSON keeps whole numbers exactly up to here.
+_MOST: Final = 2**53 - 1
 _TEA: Final = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 
@@ -27,7 +28,7 @@ class ListedFileBody(DescribedBody):
     """Without folders, it identifies the work."""
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", examples=[_TEA])]
     """Of the file, in hexadecimal; of markdown without a byte order mark."""
-    size: Annotated[int, Field(ge=0, le=MAX_ID, examples=[4096])]
+    size: Annotated[int, Field(ge=0, le=_MOST, examples=[4096])]
     """In bytes."""
 
     @property
@@ -112,7 +113,7 @@ class RemoveWorksBody(Body):
     model_config = with_example(work_ids=[9])
 
     work_ids: Annotated[
-        list[Annotated[int, Field(ge=1, le=MAX_ID)]], Field(min_length=1, max_length=MAX_REMOVED, examples=[[9]])
+        list[Annotated[int, Field(ge=1, le=_MOST)]], Field(min_length=1, max_length=MAX_REMOVED, examples=[[9]])
     ]
 
 
