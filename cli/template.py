@@ -116,9 +116,9 @@ def activate(tag: str, version: int, as_json: bool) -> None:
     Example:
         ragq template activate query_expansion 1
     """
+    used = effective_settings(None, ()).run.ragq.answer_template
     stored = with_database(lambda connection: templates.activate(connection, TemplateTag(tag), version))
     print_result(_without_text(stored), f"Version {version} of {tag} is active.", as_json=as_json)
-    used = effective_settings(None, ()).run.ragq.answer_template
     if TemplateTag(tag) in OF_ANSWERS and tag != used:
         notices().print(f"Answers are asked for with {used} here; RAGQ_ANSWER_TEMPLATE={tag} uses this one.")
 
