@@ -48,9 +48,13 @@ CROSS JOIN LATERAL (
 ) AS j
 """
 
+# By their keys alone, and looked at then: where a backlog has grown by a million since Postgres counted it, the index of
+# the backlog looks cheaper to search for a hundred keys, and takes a second.
 SENT = f"""
-WITH free AS (
-    SELECT id FROM job WHERE id = ANY($1::bigint[]) AND {BACKLOG} FOR NO KEY UPDATE SKIP LOCKED
+WITH held AS MATERIALIZED (
+    SELECT id, status, sent_at FROM job WHERE id = ANY($1::bigint[]) FOR NO KEY UPDATE SKIP LOCKED
+), free AS (
+    SELECT id FROM held WHERE {BACKLOG}
 )
 UPDATE job SET sent_at = coalesce(d.until, now())
 FROM free JOIN unnest($1::bigint[], $2::timestamptz[]) AS d (id, until) ON d.id = free.id

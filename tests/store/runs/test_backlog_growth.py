@@ -38,6 +38,7 @@ SELECT j.id, s.stage, s.position, CASE WHEN s.position = 0 THEN 'ready' ELSE 'wa
 FROM job AS j, (VALUES ('embed', 0), ('retrieve', 1)) AS s (stage, position)
 WHERE NOT EXISTS (SELECT FROM stage_run AS o WHERE o.job_id = j.id)
 """
+END, RETRY = "UPDATE job SET status = 'failed'", "UPDATE job SET status = 'waiting'"
 SEND = "UPDATE job SET sent_at = now() - interval '1 minute' WHERE id IN (SELECT id FROM job ORDER BY id LIMIT $1)"
 
 #: Statements of a dispatcher that has work to do, and of a sweep, with what they are given.
@@ -75,9 +76,9 @@ async def grow(connection: Connection, since: int, to: int) -> None:
     await connection.execute(STAGES)
 
 
-@pytest.mark.parametrize("is_analyzed", [True, False])
-async def test_ten_times_the_backlog_is_read_with_as_many_pages(database: Database, is_analyzed: bool) -> None:
-    """Also right after a large submission, when Postgres knows nothing of the new rows yet."""
+@pytest.mark.parametrize("analyzed", ["all", "before it grew", "while it was empty"])
+async def test_ten_times_the_backlog_is_read_with_as_many_pages(database: Database, analyzed: str) -> None:
+    """Also right after a large submission or retry, when Postgres knows nothing of the new backlog yet."""
     touched: dict[int, dict[str, int]] = {}
     async with database.connection() as connection:
         await connection.execute("ALTER TABLE job SET (autovacuum_enabled = false)")
@@ -91,8 +92,12 @@ async def test_ten_times_the_backlog_is_read_with_as_many_pages(database: Databa
         for size in (SMALL, LARGE):
             if size == LARGE:
                 await grow(connection, SMALL, LARGE)
-                if is_analyzed:
+                if analyzed == "while it was empty":
+                    await connection.execute(END)
+                if analyzed != "before it grew":
                     await connection.execute("VACUUM ANALYZE")
+                if analyzed == "while it was empty":
+                    await connection.execute(RETRY)
             await connection.execute(backlog.BY_INDEX)
             for name, (statement, arguments) in STATEMENTS.items():
                 await buffers(connection, statement, arguments)
