@@ -11,9 +11,9 @@ from cli.output import json_option, print_result
 from cli.session import with_open_database
 from schemas.chains import STAGES
 from schemas.values.run_limits import RunLimits
+from schemas.values.targets import Target
 from services.control import NO_LIMITS, Action, control
 from stages.reports.numbers_in_words import counted
-from store.runs.job_control import Target
 
 _TARGET = click.argument("target", metavar="RUN|JOB", type=TARGET)
 _NOTE = click.option("--note", help="The reason; shown with the jobs.")

@@ -16,11 +16,11 @@ from cli.session import with_open_database
 from cli.settings_options import Assignment
 from cli.watch import follow
 from schemas.chains import STAGES
+from schemas.values.targets import Target
 from services.estimates import estimate_fork
 from services.forks import Forked, ForkRequest, fork
 from services.redo import redo
 from stages.reports.numbers_in_words import counted
-from store.runs.job_control import Target
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

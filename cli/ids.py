@@ -11,8 +11,8 @@ from cli.completed_names import complete
 from cli.session import with_database
 from schemas.suggestions import did_you_mean
 from schemas.values.run_names import run_number
+from schemas.values.targets import Target
 from store.runs import run_names
-from store.runs.job_control import Target
 
 _JOB = re.compile(r"j?([1-9][0-9]{0,17})", re.IGNORECASE)
 _DIGITS = re.compile(r"[1-9][0-9]{0,17}")

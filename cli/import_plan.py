@@ -11,7 +11,7 @@ from schemas.errors import Refused
 from schemas.values.estimates import Estimate
 from services.import_plans import ImportPlan, is_uploaded
 from stages.reports.numbers_in_words import counted
-from store.corpora.works import ImportOutcome
+from store.corpora.keeping import ImportOutcome
 
 #: Works that are named before the others are only counted.
 _NAMED = 20

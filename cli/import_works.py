@@ -25,7 +25,7 @@ from services.import_plans import ImportPlan, plan_import
 from services.import_plans import prune as prune_works
 from services.imports import divided, import_files
 from services.work_imports import ImportedWorks
-from store.corpora.works import ImportOutcome
+from store.corpora.keeping import ImportOutcome
 
 #: Some works were refused; the others are imported.
 SOME_REFUSED = 1

@@ -13,7 +13,6 @@ from rich.text import Text
 
 from cli.fitting import FittingTable
 from schemas.statuses import JobStatus, StageStatus
-from schemas.values.base import Value
 
 #: Columns for a pipe or a file: the longest setting and its value fit on one line, so that grep finds them.
 _WIDTH_WITHOUT_TERMINAL = 160
@@ -100,8 +99,11 @@ def print_json(value: Any) -> None:
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
-    if isinstance(value, Value):
-        return value.model_dump(mode="json")
     if isinstance(value, datetime):
         return value.isoformat()
+    # Many lists hold no values, and print without pydantic.
+    from schemas.values.base import Value
+
+    if isinstance(value, Value):
+        return value.model_dump(mode="json")
     raise TypeError(f"{type(value).__name__} has no place in JSON output.")

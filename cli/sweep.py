@@ -19,9 +19,9 @@ from cli.several_table import metric_option, points_in_words, several_table
 from cli.user_files import read_file
 from schemas.errors import Refused
 from schemas.values.several_runs import Sweep
+from schemas.values.targets import Target
 from services.sweeps import PointEstimate, SweepPoint, estimate_sweep, grid_points, run_sweep, sweep_results
 from stages.reports.numbers_in_words import duration, number
-from store.runs.job_control import Target
 
 #: Ctrl-C ended the sweep: what a shell reports for SIGINT.
 INTERRUPTED = 130

@@ -14,7 +14,7 @@ from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.tags import Candidate, PhraseReport
-from store.runs.job_control import Target
+from schemas.values.targets import Target
 from store.vocabularies import tag_runs
 from store.vocabularies.tag_runs import TagsResult
 

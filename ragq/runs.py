@@ -18,6 +18,7 @@ from schemas.values.reports import Report
 from schemas.values.retrieval_reports import RetrievalMeasures, RetrievalReport
 from schemas.values.run_names import run_number
 from schemas.values.several_runs import Sweep
+from schemas.values.targets import Target
 from services.bundles.export import ExportedRun, export_run
 from services.control import Action, control
 from services.costs import cost_of_run
@@ -33,7 +34,6 @@ from stages.reports.retrieval import build_retrieval_report
 from stages.reports.run_words import asked_for, notices
 from store.database import Connection, Database
 from store.runs import run_names, runs
-from store.runs.job_control import Target
 from store.runs.overviews import RunOverview, overview
 from store.runs.run_view import RunView, run_view
 from store.views.lineage import attempt_traces

@@ -6,12 +6,14 @@ workers.
 
 from collections.abc import Collection
 from functools import cache
-from typing import Final, Literal, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values import corpora, documents, evaluations, participants, queries, references, scoring, tags
-from schemas.values.base import Value
+
+if TYPE_CHECKING:
+    from schemas.values.base import Value
 
 Group = Literal["model", "llm"]
 """Which workers take a stage: those that hold models in the process, or those that wait for a language model."""
@@ -26,12 +28,19 @@ class Stage(NamedTuple):
 
     name: str
     group: Group
-    output: type[Value]
-    """What it stores; no other stage of the chain stores the same."""
+    stores: str
+    """The value that is its output, by its module and name; no other stage of the chain stores the same."""
     asks_llm: bool = False
     """It asks a language model, unless the settings or the inputs of the run make that unnecessary."""
     reads: frozenset[str] = frozenset()
     """The settings that can change what it computes, and values of presets; a worker gives it no others."""
+
+    @property
+    def output(self) -> "type[Value]":
+        """What it stores. Its module is imported when it is asked for: who only needs names does without pydantic."""
+        module, _, name = self.stores.partition(".")
+        found: type[Value] = getattr(import_module(f"schemas.values.{module}"), name)
+        return found
 
 
 _EMBEDDER: Final = frozenset({"EMBEDDING_BACKEND", "MODEL_EMBEDDING_MODEL"})
@@ -58,7 +67,7 @@ _FEW_SHOT: Final = (
     Stage(
         "extract",
         "llm",
-        participants.ExtractedEvidence,
+        "participants.ExtractedEvidence",
         asks_llm=True,
         reads=_REPLIES
         | _EMBEDDING
@@ -76,7 +85,7 @@ _FEW_SHOT: Final = (
     Stage(
         "embed",
         "model",
-        participants.EmbeddedEvidence,
+        "participants.EmbeddedEvidence",
         reads=_TEXT_EMBEDDING
         | _names("EMBEDDING_MIN_EVIDENCE_CHARS", "EMBEDDING_ENABLE_BATCH_QUERY_EMBEDDING")
         | {"RAGQ_LONG_TEXTS"},
@@ -84,14 +93,14 @@ _FEW_SHOT: Final = (
     Stage(
         "retrieve",
         "model",
-        participants.RetrievedReferences,
+        "participants.RetrievedReferences",
         reads=_names("EMBEDDING_ENABLE_ITEM_TAG_FILTER", "EMBEDDING_REFERENCE_SCORE_SOURCE")
         | {"RAGQ_RETRIEVE_CANDIDATES"},
     ),
     Stage(
         "rerank",
         "model",
-        participants.RankedReferences,
+        "participants.RankedReferences",
         reads=_names(
             "EMBEDDING_CHUNK_SIZE",
             "EMBEDDING_CHUNK_STEP",
@@ -110,7 +119,7 @@ _FEW_SHOT: Final = (
     Stage(
         "validate",
         "llm",
-        participants.ValidatedReferences,
+        "participants.ValidatedReferences",
         asks_llm=True,
         reads=_VERDICTS
         | _names(
@@ -121,13 +130,13 @@ _FEW_SHOT: Final = (
     Stage(
         "assemble",
         "model",
-        participants.AssembledPrompt,
+        "participants.AssembledPrompt",
         reads=_names("RAGQ_SCORE_INPUT", "RAGQ_PROMPT_FORMAT") | {"QUANTITATIVE_SEVERITY_INFERENCE_MODE"},
     ),
     Stage(
         "score",
         "llm",
-        scoring.ParticipantScores,
+        "scoring.ParticipantScores",
         asks_llm=True,
         reads=_CHAT
         | {"MODEL_QUANTITATIVE_MODEL", "MODEL_TEMPERATURE"}
@@ -145,16 +154,16 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage(
             "expand",
             "llm",
-            queries.Expansion,
+            "queries.Expansion",
             asks_llm=True,
             # Whether it asks is found at submission, and stored in the inputs of the job.
             reads=_QUERY_CHAT | _names("expansion.enabled", "expansion.n", "expansion.max_tokens"),
         ),
-        Stage("embed", "model", queries.EmbeddedQuery, reads=_TEXT_EMBEDDING),
+        Stage("embed", "model", "queries.EmbeddedQuery", reads=_TEXT_EMBEDDING),
         Stage(
             "retrieve",
             "model",
-            queries.RetrievedChunks,
+            "queries.RetrievedChunks",
             reads=_TEXT_EMBEDDING
             | _names(
                 "retrieval.dense_limit",
@@ -169,7 +178,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage(
             "rerank",
             "model",
-            queries.RerankedChunks,
+            "queries.RerankedChunks",
             reads=_TEXT_EMBEDDING
             | _names(
                 "retrieval.lexical_limit",
@@ -193,7 +202,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage(
             "validate",
             "llm",
-            queries.ValidatedChunks,
+            "queries.ValidatedChunks",
             asks_llm=True,
             reads=_VERDICTS
             | _names("validation.enabled", "validation.model", "validation.max_chunks", "validation.allow_empty"),
@@ -201,7 +210,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage(
             "consolidate",
             "model",
-            queries.ConsolidatedContext,
+            "queries.ConsolidatedContext",
             reads=_names(
                 "consolidation.enabled",
                 "consolidation.coverage_threshold",
@@ -213,13 +222,13 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage(
             "augment",
             "model",
-            queries.AugmentedPrompt,
+            "queries.AugmentedPrompt",
             reads=_names("RAGQ_ANSWER_TEMPLATE", "augmentation.top_n_contexts"),
         ),
         Stage(
             "generate",
             "llm",
-            queries.Answer,
+            "queries.Answer",
             asks_llm=True,
             reads=_QUERY_CHAT | _names("augmentation.max_answer_tokens"),
         ),
@@ -228,64 +237,66 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage(
             "embed",
             "model",
-            tags.EmbeddedPhrases,
+            "tags.EmbeddedPhrases",
             reads=_names("PSQ_CONTEXT_TAG_WEIGHT", "EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS"),
         ),
         Stage(
             "retrieve",
             "model",
-            tags.RetrievedTags,
+            "tags.RetrievedTags",
             reads=_names("PSQ_RETRIEVAL_PER_PHRASE_K", "PSQ_MIN_TAG_COUNT", "PSQ_SKIP_FASTTEXT_FOR_EXACT_ALIAS"),
         ),
         Stage(
             "rerank",
             "model",
-            tags.RankedTags,
+            "tags.RankedTags",
             reads=_names("PSQ_CONTEXT_WEIGHT", "PSQ_RETRIEVAL_PER_PHRASE_FINAL_K", "PSQ_RETRIEVAL_GLOBAL_K"),
         ),
-        Stage("validate", "llm", tags.ValidatedTags, reads=_names("PSQ_MIN_TAG_COUNT", "PSQ_RETRIEVAL_GLOBAL_K")),
+        Stage("validate", "llm", "tags.ValidatedTags", reads=_names("PSQ_MIN_TAG_COUNT", "PSQ_RETRIEVAL_GLOBAL_K")),
     ),
     ("index", "references"): (
         Stage(
             "chunk",
             "model",
-            references.ChunkedTranscript,
+            "references.ChunkedTranscript",
             reads=_names("EMBEDDING_CHUNK_SIZE", "EMBEDDING_CHUNK_STEP", "EMBEDDING_MIN_EVIDENCE_CHARS"),
         ),
-        Stage("embed", "model", references.EmbeddedChunks, reads=_TEXT_EMBEDDING | {"RAGQ_LONG_TEXTS"}),
-        Stage("publish", "model", references.FinishedBatch),
+        Stage("embed", "model", "references.EmbeddedChunks", reads=_TEXT_EMBEDDING | {"RAGQ_LONG_TEXTS"}),
+        Stage("publish", "model", "references.FinishedBatch"),
     ),
     ("index", "chunk_scores"): (
         Stage(
             "score",
             "llm",
-            scoring.ChunkScores,
+            "scoring.ChunkScores",
             asks_llm=True,
             reads=_REPLIES | {"RAGQ_CHUNK_SCORE_MAX_TOKENS"},
         ),
-        Stage("publish", "model", references.FinishedBatch, reads=_names("LLM_BACKEND")),
+        Stage("publish", "model", "references.FinishedBatch", reads=_names("LLM_BACKEND")),
     ),
     ("index", "corpus"): (
-        Stage("embed", "model", corpora.EmbeddedBatch, reads=_EMBEDDING),
-        Stage("publish", "model", corpora.PublishedBatch, reads=_names("RAGQ_HNSW_FROM_CHUNKS")),
+        Stage("embed", "model", "corpora.EmbeddedBatch", reads=_EMBEDDING),
+        Stage("publish", "model", "corpora.PublishedBatch", reads=_names("RAGQ_HNSW_FROM_CHUNKS")),
     ),
     ("work", "document"): (
-        Stage("convert", "model", documents.ConvertedDocument),
-        Stage("outline", "model", documents.DocumentOutline),
-        Stage("repair", "llm", documents.RepairedTitles, asks_llm=True, reads=_HEADINGS | {"RAGQ_REPAIR_BY"}),
-        Stage("sanitise", "model", documents.SanitisedDocument),
-        Stage("select", "llm", documents.SelectedSections, asks_llm=True, reads=_HEADINGS | {"RAGQ_SELECT_BY"}),
-        Stage("cut", "model", documents.CutDocument, reads=_names("RAGQ_DOCUMENT_CHUNK_TOKENS", "RAGQ_SEARCH_TABLES")),
-        Stage("embed", "model", corpora.EmbeddedBatch, reads=_EMBEDDING),
-        Stage("publish", "model", corpora.PublishedBatch, reads=frozenset({"RAGQ_HNSW_FROM_CHUNKS"})),
+        Stage("convert", "model", "documents.ConvertedDocument"),
+        Stage("outline", "model", "documents.DocumentOutline"),
+        Stage("repair", "llm", "documents.RepairedTitles", asks_llm=True, reads=_HEADINGS | {"RAGQ_REPAIR_BY"}),
+        Stage("sanitise", "model", "documents.SanitisedDocument"),
+        Stage("select", "llm", "documents.SelectedSections", asks_llm=True, reads=_HEADINGS | {"RAGQ_SELECT_BY"}),
+        Stage(
+            "cut", "model", "documents.CutDocument", reads=_names("RAGQ_DOCUMENT_CHUNK_TOKENS", "RAGQ_SEARCH_TABLES")
+        ),
+        Stage("embed", "model", "corpora.EmbeddedBatch", reads=_EMBEDDING),
+        Stage("publish", "model", "corpora.PublishedBatch", reads=frozenset({"RAGQ_HNSW_FROM_CHUNKS"})),
     ),
     ("evaluation", "answers"): (
-        Stage("split", "model", evaluations.SplitAnswer),
-        Stage("judge", "llm", evaluations.JudgedAnswer, asks_llm=True, reads=_VERDICTS),
-        Stage("consolidate", "model", evaluations.AnswerScores),
+        Stage("split", "model", "evaluations.SplitAnswer"),
+        Stage("judge", "llm", "evaluations.JudgedAnswer", asks_llm=True, reads=_VERDICTS),
+        Stage("consolidate", "model", "evaluations.AnswerScores"),
     ),
     ("index", "tags"): (
-        Stage("embed", "model", tags.BuiltVocabulary, reads=_names("EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS")),
+        Stage("embed", "model", "tags.BuiltVocabulary", reads=_names("EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS")),
     ),
 }
 
@@ -345,12 +356,12 @@ def asking_chains(stage: str) -> tuple[str, ...]:
     )
 
 
-def stage_that_stores(kind: str, mode: str, output: type[Value]) -> str:
+def stage_that_stores(kind: str, mode: str, output: "type[Value]") -> str:
     """The stage of a chain that stores this type of output."""
     return {stage.output: stage.name for stage in CHAINS[kind, mode]}[output]
 
 
-def output_of(kind: str, mode: str, stage: str) -> type[Value] | None:
+def output_of(kind: str, mode: str, stage: str) -> "type[Value] | None":
     """What a stage of a chain stores; None for a chain or a stage that is not listed here, or no longer."""
     chain = CHAINS.get((kind, mode), ())
     return next((listed.output for listed in chain if listed.name == stage), None)

@@ -104,3 +104,18 @@ class VectorStatus(StrEnum):
     TABLE = "tbl"
     #: A figure as it is: likewise.
     FIGURE = "fig"
+
+
+class WaitReason(StrEnum):
+    """Why a stage waits: mostly since a server is not called now. `take_llm_permit` returns the first four values."""
+
+    #: As many calls as are permitted at a time are in progress.
+    CALLS = "calls"
+    #: As many calls as are permitted a minute have begun.
+    REQUESTS = "requests"
+    #: As many tokens as are permitted a minute are used.
+    TOKENS = "tokens"
+    #: It answered 429, or 503 with Retry-After.
+    REFUSED = "refused"
+    #: The worker that took it does not know the settings of its run.
+    SETTINGS = "settings"

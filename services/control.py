@@ -6,12 +6,12 @@ from typing import Final, NamedTuple
 from schemas.errors import ImportedRunError, JobMissingError, NoJobInStateError, RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.run_limits import RunLimits
+from schemas.values.targets import Target
 from services.failure_clusters import jobs_that_failed_with
 from stages.failures import FailureCategory
 from store.database import Connection, Database
 from store.questions import queries
 from store.runs import imported, job_control, jobs, run_limits, runs
-from store.runs.job_control import Target
 
 
 class Action(StrEnum):

@@ -20,6 +20,7 @@ from schemas.values.documents import (
     SelectedSections,
     SelectionAction,
 )
+from schemas.values.targets import Target
 from services.document_jobs import KIND, MODE, DocumentTarget, document_job, job_of, needed, output_of
 from services.forks import Forked, ForkRequest, fork
 from services.redo import redo
@@ -31,7 +32,6 @@ from store.corpora import document_jobs
 from store.database import Connection, Database
 from store.questions import templates
 from store.runs import edits, imported
-from store.runs.job_control import Target
 from store.runs.jobs import Job
 
 REPAIR = "repair"

@@ -13,6 +13,7 @@ from schemas.settings.problems import unknown_name
 from schemas.settings.run import RUN_SETTINGS, run_settings, settings_hash
 from schemas.suggestions import did_you_mean
 from schemas.values.queries import Origin
+from schemas.values.targets import Target
 from services.documents import document_templates
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.tags import minimum_count, tags_hash
@@ -21,7 +22,6 @@ from store.database import Connection, Database
 from store.runs import forks, imported, jobs, overviews, runs
 from store.runs.chain import content_hash
 from store.runs.forks import ParentJob, Source
-from store.runs.job_control import Target
 from store.runs.overviews import RunOverview
 from store.runs.runs import NewJob, NewRun
 

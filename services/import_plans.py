@@ -13,8 +13,8 @@ from services.work_files import EMPTY, SAME_NAME, ReadWork, WorkFile
 from stages.documents.formats import SUFFIXES, is_markdown
 from store import originals
 from store.corpora import corpora, sources
+from store.corpora.keeping import ImportOutcome
 from store.corpora.sources import WorkSource
-from store.corpora.works import ImportOutcome
 from store.database import Connection
 
 

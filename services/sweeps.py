@@ -10,6 +10,7 @@ from schemas.errors import Refused, RunMissingError
 from schemas.values.costs import Prices
 from schemas.values.estimates import Estimate
 from schemas.values.several_runs import BestRun, SeveralRuns, Sweep
+from schemas.values.targets import Target
 from services.estimates import estimate_fork
 from services.forks import Forked, ForkRequest, fork, plan_fork
 from services.several_runs import MOST, compare_several, have_common_members
@@ -17,7 +18,6 @@ from stages.reports.several_runs import best_of, default_measure
 from stages.texts.listed import listed
 from store.database import Database
 from store.runs import forks, runs
-from store.runs.job_control import Target
 
 Point = Mapping[str, str]
 

@@ -12,9 +12,9 @@ from services.corpora import AS_IT_IS, CorpusOptions, corpus_for_import, plan_co
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.work_files import ReadWork
 from stages.texts.languages import language_of
-from store.corpora import corpora, works
+from store.corpora import corpora
 from store.corpora.corpora import StoredCorpus
-from store.corpora.works import ImportOutcome, NewWork
+from store.corpora.keeping import ImportOutcome, NewWork, keep
 from store.database import Database
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ async def _import(database: Database, corpus: StoredCorpus, work: ReadWork, cutt
     new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.markdown, chunks=chunks)
     try:
         async with database.connection() as connection:
-            kept = await works.keep(connection, corpus.id, new)
+            kept = await keep(connection, corpus.id, new)
     except DuplicateWorkError as error:
         return ImportedFile(source, None, error.work_id, error.title)
     return ImportedFile(source, kept.outcome, kept.work_id, title)

@@ -18,11 +18,12 @@ import structlog
 
 from schemas.errors import LLMError
 from schemas.settings.process import LLMLimits
+from schemas.statuses import WaitReason
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.call_tokens import estimated_tokens, used_tokens
 from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnavailableError
 from store.runs import llm_permits, run_limits
-from store.runs.llm_permits import Caller, Returned, Turn, WaitReason
+from store.runs.llm_permits import Caller, Returned, Turn
 from workers.put_off import BudgetSpent, ServerBusy
 from workers.waiting_line import Place, WaitingLine
 

@@ -8,10 +8,10 @@ from typing import Final
 import structlog
 
 from schemas.errors import Refused
+from schemas.statuses import WaitReason
 from schemas.values.run_limits import RunLimitState
 from store.database import Connection, Database
 from store.runs import put_off
-from store.runs.llm_permits import WaitReason
 from store.runs.stages import Claim
 
 log = structlog.get_logger(__name__)

@@ -10,8 +10,8 @@ from starlette.responses import RedirectResponse, Response
 from api.context import ApiContext
 from schemas.statuses import JobStatus
 from schemas.values.run_limits import RunLimits
+from schemas.values.targets import Target
 from services.control import NO_LIMITS, Action, control
-from store.runs.job_control import Target
 
 Note = Annotated[str, Form(max_length=2000)]
 

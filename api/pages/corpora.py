@@ -16,8 +16,8 @@ from services.corpora import CorpusLoss, corpus_loss, delete_corpus, embedding_l
 from stages.reports.corpus_words import chunk_size_words
 from store.corpora import corpora, works
 from store.corpora.corpora import CorpusContent, StoredCorpus
+from store.corpora.keeping import ImportOutcome
 from store.corpora.vector_index import find_index
-from store.corpora.works import ImportOutcome
 from store.runs import overviews
 
 PAGE_WORKS: Final = 50

@@ -18,11 +18,11 @@ from api.security.csrf import CheckedForm
 from schemas.chains import STAGES, in_order, settings_read
 from schemas.errors import Refused, RunMissingError
 from schemas.values.estimates import Estimate
+from schemas.values.targets import Target
 from services.estimates import estimate_fork
 from services.forks import ForkRequest, LeftOut, fork
 from services.redo import redo
 from store.runs import forks, jobs, overviews
-from store.runs.job_control import Target
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

@@ -20,7 +20,7 @@ from services.corpora import CorpusOptions
 from services.work_imports import ImportedWorks
 from stages.documents.formats import SUFFIXES
 from store.corpora import corpora
-from store.corpora.works import ImportOutcome
+from store.corpora.keeping import ImportOutcome
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

@@ -20,12 +20,12 @@ from schemas.errors import JobMissingError
 from schemas.values.base import Value
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.queries import Answer, AugmentedPrompt
+from schemas.values.targets import Target
 from services.control import Action
 from stages.reports.run_words import notices
 from stages.reports.waterfall import waterfall
 from store.corpora import document_lines
 from store.runs import families, overviews
-from store.runs.job_control import Target
 from store.views.lineage import JobTrace, StageTrace, job_trace
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -20,6 +20,7 @@ from schemas.values.costs import Prices, RunCost
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import ReferenceCounts
 from schemas.values.score_tables import ScoreTable
+from schemas.values.targets import Target
 from services.control import Action
 from services.costs import cost_of_run
 from services.score_tables import run_scores
@@ -31,7 +32,6 @@ from store.corpora import document_lines
 from store.corpora.document_lines import DocumentLine
 from store.database import Connection
 from store.runs import jobs
-from store.runs.job_control import Target
 from store.runs.run_view import RunView, run_view, waits_in_words, with_origin
 from store.runs.scored_runs import reference_outputs
 from store.runs.stage_times import StageTimes, stage_times, timed_jobs

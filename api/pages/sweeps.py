@@ -22,6 +22,7 @@ from api.security.csrf import CheckedForm
 from schemas.chains import STAGES, in_order
 from schemas.errors import Refused, RunMissingError
 from schemas.values.several_runs import Sweep
+from schemas.values.targets import Target
 from services.sweeps import (
     PointEstimate,
     estimate_sweep,
@@ -32,7 +33,6 @@ from services.sweeps import (
 )
 from stages.reports.several_runs import default_measure, shown_measures
 from store.runs import forks, overviews
-from store.runs.job_control import Target
 
 pages = APIRouter(route_class=PageRoute, include_in_schema=False)
 images = APIRouter(include_in_schema=False)

@@ -10,11 +10,11 @@ from api.parameters import PathId
 from api.problems import problem_responses
 from api.rest.bodies.forks import FamilyReply, ForkBody, ForkedReply, LeftOutJob, RedoBody, RedoneReply
 from schemas.errors import RunMissingError
+from schemas.values.targets import Target
 from services.forks import ForkRequest, fork
 from services.redo import redo
 from store.access.idempotency import RequestKey
 from store.runs import families, runs
-from store.runs.job_control import Target
 
 router = APIRouter()
 

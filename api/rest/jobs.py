@@ -19,11 +19,11 @@ from api.rest.bodies.runs import (
 )
 from api.rest.runs import act
 from schemas.errors import AttemptMissingError, JobMissingError
+from schemas.values.targets import Target
 from services.control import Action
 from store.database import Connection
 from store.questions import queries
 from store.runs import attempts, families, jobs, ledger, runs
-from store.runs.job_control import Target
 from store.runs.ledger import CallUse
 from store.runs.run_view import job_view
 

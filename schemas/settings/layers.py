@@ -1,6 +1,6 @@
 """Sources of values: layers of names and texts, where a later layer overrides an earlier one."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
@@ -8,10 +8,6 @@ from typing import NamedTuple
 
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
-from pydantic_settings import EnvSettingsSource
-
-from schemas.settings.base import SettingsGroup, settings_of
-from schemas.settings.problems import unknown_name
 
 ENV_FILE = Path(".env")
 """Read from the working directory, if it exists."""
@@ -48,35 +44,6 @@ class Layer(NamedTuple):
     """The source as errors name it: `file .env`."""
     variables: Mapping[str, str]
     """Names in capitals: like pydantic-settings, ragq ignores the case of names."""
-
-
-class Given(NamedTuple):
-    """The effective text of a setting, and its layer."""
-
-    text: str
-    layer: Layer
-
-
-def given_in(layers: Sequence[Layer], group: type[SettingsGroup]) -> dict[str, Given]:
-    """The values of a group in the layers, lowest first, by environment name."""
-    given: dict[str, Given] = {}
-    for layer in layers:
-        reader = EnvSettingsSource(group)
-        reader.env_vars = {name.lower(): text for name, text in layer.variables.items()}
-        texts = reader()
-        given |= {
-            setting.name: Given(texts[setting.field], layer) for setting in settings_of(group) if setting.field in texts
-        }
-    return given
-
-
-def unknown_names(layer: Layer, *, prefixes: tuple[str, ...], known: Collection[str]) -> list[str]:
-    """One problem for every unknown name of the layer that starts with one of the prefixes."""
-    return [
-        unknown_name(name, layer.origin, known)
-        for name in layer.variables
-        if name.startswith(prefixes) and name not in known
-    ]
 
 
 def profile_layer(name: str, variables: Mapping[str, str]) -> Layer:

@@ -5,9 +5,10 @@ from typing import Final, NamedTuple
 
 from rapidfuzz.distance import OSA
 
-from schemas.settings.layers import Given, Layer, unknown_names
+from schemas.settings.given import Given
+from schemas.settings.layers import Layer
 from schemas.settings.original_names import ORIGINAL_NAMES, Treatment
-from schemas.settings.problems import misspelt_name, without_effect
+from schemas.settings.problems import misspelt_name, unknown_names, without_effect
 
 OWN_PREFIXES: Final = ("EMBEDDING_", "PSQ_", "QUANTITATIVE_", "RAGQ_")
 """Prefixes that only ragq uses. MODEL_*, OLLAMA_* and LLM_* may belong to other programs."""

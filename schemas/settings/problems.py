@@ -1,6 +1,6 @@
 """Messages for problems with settings: all at once, each with its name, its origin and the allowed values."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from difflib import get_close_matches
 from reprlib import Repr
 from typing import Any, TypeVar
@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from schemas.settings.base import Setting
+from schemas.settings.layers import Layer
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -26,6 +27,15 @@ def unknown_name(name: str, origin: str, known: Iterable[str]) -> str:
     """A name that no setting has. Its value is omitted: it may be a secret under a misspelt name."""
     nearest = get_close_matches(name.upper(), list(known), n=1)
     return misspelt_name(name, origin, nearest[0]) if nearest else f"{name} ({origin}) is not a setting; remove it."
+
+
+def unknown_names(layer: Layer, *, prefixes: tuple[str, ...], known: Collection[str]) -> list[str]:
+    """One problem for every unknown name of the layer that starts with one of the prefixes."""
+    return [
+        unknown_name(name, layer.origin, known)
+        for name in layer.variables
+        if name.startswith(prefixes) and name not in known
+    ]
 
 
 def misspelt_name(name: str, origin: str, meant: str) -> str:

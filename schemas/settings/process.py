@@ -11,10 +11,11 @@ from pydantic import BeforeValidator, Field, SecretStr, model_validator
 from schemas.ages import AGE_PATTERN, age
 from schemas.errors import SettingsError
 from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
-from schemas.settings.layers import SettingSource, given_in, outside_layers, unknown_names
+from schemas.settings.given import given_in
+from schemas.settings.layers import SettingSource, outside_layers
 from schemas.settings.name_checks import near_name
 from schemas.settings.original_names import ORIGINAL_NAMES
-from schemas.settings.problems import checked, misspelt_name
+from schemas.settings.problems import checked, misspelt_name, unknown_names
 from schemas.settings.run import RUN_SETTINGS
 
 #: As browsers send it: without a path or a wildcard.

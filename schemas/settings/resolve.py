@@ -8,12 +8,11 @@ from typing import Any
 
 from schemas.errors import SettingsError
 from schemas.settings.changes import ChangedSetting, changed_settings
+from schemas.settings.given import Given, given_in
 from schemas.settings.layers import (
     BELOW_CHOSEN,
-    Given,
     Layer,
     SettingSource,
-    given_in,
     option_layer,
     outside_layers,
     profile_layer,

@@ -1,10 +1,12 @@
 """The request of a run in words, and notices about its results, wherever it is shown."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from schemas.values.run_limits import RunLimitState
 from stages.texts.listed import listed
+
+if TYPE_CHECKING:
+    from schemas.values.run_limits import RunLimitState
 
 #: Shown with runs of the profile `demo`, by kind; other kinds do not use its language model.
 DEMO_NOTICES = {
@@ -59,9 +61,10 @@ def variants_in_words(request: Mapping[str, Any]) -> str:
     return ", ".join([*([f"transcripts {' '.join(counted)}"] if counted else []), *index])
 
 
-def limits_in_words(limits: RunLimitState) -> str:
+def limits_in_words(limits: "RunLimitState") -> str:
     """The limits of a run, and what counts towards them.
 
+    >>> from schemas.values.run_limits import RunLimitState
     >>> limits_in_words(RunLimitState(max_failures="10%", max_llm_calls=20, llm_calls=12))
     'stops at 10% failed jobs; 12 of 20 language model calls'
     """

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemas.values.corpora import Bibliography
+from store.corpora.keeping import ONE_BY_ONE
 from store.corpora.searchable import withdraw
-from store.corpora.works import ONE_BY_ONE
 from store.database import Connection
 
 _FIELDS = tuple(Bibliography.model_fields)

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 import structlog
 
-from store.database import DATABASE_ERRORS, Connection, asyncpg_url
+from store.database import DATABASE_ERRORS, asyncpg_url
 from store.runs import answer_pieces
 
 log = structlog.get_logger(__name__)
@@ -25,15 +25,6 @@ CHANNEL: Final = "ragq_changes"
 # The triggers notify for half a minute after this row was renewed.
 LISTEN_ON = """
 INSERT INTO change_listener (id) VALUES (1) ON CONFLICT (id) DO UPDATE SET listened_at = now()
-"""
-
-# The triggers notify nothing meanwhile; the notification of the run stands for all of its jobs.
-BEGIN_BULK = "SELECT set_config('ragq.bulk', 'on', true)"
-
-END_BULK = """
-SELECT set_config('ragq.bulk', 'off', true),
-       (SELECT pg_notify('ragq_changes', json_build_object('run', $1::bigint, 'job', NULL)::text)
-        WHERE EXISTS (SELECT FROM change_listener WHERE listened_at > now() - interval '30 seconds'))
 """
 
 _RENEWED_EVERY_SECONDS = 5.0
@@ -94,14 +85,6 @@ class Subscription:
         """Something may have been missed."""
         self._may_be_more = True
         self._woken.set()
-
-
-@asynccontextmanager
-async def bulk(connection: Connection, run_id: int) -> AsyncIterator[None]:
-    """Change many jobs of a run in the transaction that is open, with one notification for all of them."""
-    await connection.execute(BEGIN_BULK)
-    yield
-    await connection.execute(END_BULK, run_id)
 
 
 class Changes:

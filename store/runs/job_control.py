@@ -6,11 +6,12 @@ left as it is.
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from schemas.statuses import JobStatus
+from schemas.values.targets import Target
 from store.database import Connection, bulk_seconds
-from store.runs import changes
+from store.runs.bulk import bulk
 from store.runs.runs import BATCH
 
 OF_RUN = "SELECT id FROM job WHERE run_id = $1 AND status = ANY($2::text[])"
@@ -51,16 +52,6 @@ SELECT id FROM resumed
 
 _ENDED_BADLY: Final = (JobStatus.FAILED, JobStatus.POISONED)
 _OPEN: Final = (JobStatus.WAITING, JobStatus.RUNNING, JobStatus.INTERRUPTED)
-
-
-class Target(NamedTuple):
-    """A run or a job: exactly one of the two is set."""
-
-    run_id: int | None
-    job_id: int | None
-
-    def __str__(self) -> str:
-        return f"r{self.run_id}" if self.job_id is None else f"j{self.job_id}"
 
 
 async def retry(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> list[int]:
@@ -118,6 +109,6 @@ async def _change(
     if run_id is None:
         rows = await connection.fetch(statement, batch, list(states), *values, timeout=timeout)
     else:
-        async with connection.transaction(), changes.bulk(connection, run_id):
+        async with connection.transaction(), bulk(connection, run_id):
             rows = await connection.fetch(statement, batch, list(states), *values, timeout=timeout)
     return sorted(row["id"] for row in rows)

@@ -6,27 +6,11 @@ stage runs under the fence that took it, so that a worker that died or lost its 
 """
 
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import NamedTuple
 
 from schemas.settings.process import LLMLimits
+from schemas.statuses import WaitReason
 from store.database import Connection
-
-
-class WaitReason(StrEnum):
-    """Why a stage waits: mostly since a server is not called now. `take_llm_permit` returns the first four values."""
-
-    #: As many calls as are permitted at a time are in progress.
-    CALLS = "calls"
-    #: As many calls as are permitted a minute have begun.
-    REQUESTS = "requests"
-    #: As many tokens as are permitted a minute are used.
-    TOKENS = "tokens"
-    #: It answered 429, or 503 with Retry-After.
-    REFUSED = "refused"
-    #: The worker that took it does not know the settings of its run.
-    SETTINGS = "settings"
-
 
 OPEN = """
 SELECT NULL::bigint AS permit, CASE WHEN s.refused_until > now() THEN 'refused' END AS reason,

@@ -4,10 +4,9 @@ An attempt that has not asked anything leaves no row: waiting is neither an inte
 answers of the ledger is closed as interrupted, since it keeps what was paid.
 """
 
-from schemas.statuses import AttemptOutcome
+from schemas.statuses import AttemptOutcome, WaitReason
 from store.database import Connection
 from store.runs.chain import attempt_hash
-from store.runs.llm_permits import WaitReason
 from store.runs.stages import HELD, Claim
 
 ERROR_TYPE = "LLMLimit"

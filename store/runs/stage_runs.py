@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from schemas.statuses import StageStatus
+from schemas.statuses import StageStatus, WaitReason
 from store.database import Connection
-from store.runs.llm_permits import WaitReason
 
 OF_JOBS = """
 SELECT s.job_id, s.stage, s.status, s.attempts,

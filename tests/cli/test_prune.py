@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from store.corpora import works
+from store.corpora.keeping import keep
 from store.database import Connection
 from tests.cli.conftest import Ragq
 from tests.store.kept_works import new_work
@@ -119,7 +119,7 @@ def test_works_from_elsewhere_are_never_removed(
 
 async def uploaded(connection: Connection) -> None:
     work = new_work("# Uploaded\n\nBy a form.\n", title="Uploaded", source_path="uploaded.md")
-    await works.keep(connection, await connection.fetchval("SELECT id FROM corpus"), work)
+    await keep(connection, await connection.fetchval("SELECT id FROM corpus"), work)
 
 
 def test_a_folder_that_lost_everything_needs_the_number(ragq: Ragq, books: Path) -> None:

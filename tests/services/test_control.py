@@ -8,10 +8,10 @@ import pytest
 from schemas.errors import JobMissingError, NoJobInStateError, RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.failures import AttemptError
+from schemas.values.targets import Target
 from services.control import Action, ControlResult, control
 from store.database import Connection, Database
 from store.runs import job_control, jobs, overviews, stages
-from store.runs.job_control import Target
 from store.runs.runs import StoredRun
 from tests.services.questions.questions import a_question
 

@@ -16,13 +16,13 @@ from schemas.errors import (
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
 from schemas.values.failures import AttemptError
+from schemas.values.targets import Target
 from services.forks import ForkRequest, PlannedFork, fork, plan_fork
 from services.new_runs import store_run
 from services.runs import delete_run
 from store.database import Connection, Database
 from store.questions import queries
 from store.runs import attempts, audit, families, forks, runs, stages
-from store.runs.job_control import Target
 from store.runs.runs import NewJob, NewRun, StoredRun
 from store.runs.scored_runs import reference_outputs
 from store.views.lineage import job_trace

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from schemas.errors import ForkRefusedError, Refused
+from schemas.values.targets import Target
 from services.several_runs import compare_several
 from services.sweeps import SAME_SUBJECTS, SweepPoint, grid_points, run_sweep, sweep_results
 from stages.reports.several_csv import several_csv
@@ -13,7 +14,6 @@ from store.database import Database
 from store.references import interviews
 from store.references.interviews import NewSplit
 from store.runs import forks
-from store.runs.job_control import Target
 from tests.stages.reports.builders import labels, scores
 from tests.store.forkable import finish, forkable_run
 from tests.store.scored import import_labels

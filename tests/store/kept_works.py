@@ -6,7 +6,7 @@ from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
 from store.corpora import chunks, corpora
 from store.corpora.corpora import StoredCorpus
-from store.corpora.works import NewWork
+from store.corpora.keeping import NewWork
 from store.database import Connection
 
 TEA = "# Tea\n\nAbout tea.\n\n## Leaves\n\nGreen leaves.\n\n| leaf |\n|---|\n| green |\n"

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from schemas.errors import LLMError
 from schemas.settings.process import LLMLimits
+from schemas.statuses import WaitReason
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from schemas.values.run_limits import RunLimits
 from store.database import Database
 from store.runs import llm_permits, put_off, run_limits, stages
-from store.runs.llm_permits import Caller, WaitReason
+from store.runs.llm_permits import Caller
 from store.runs.runs import StoredRun
 from store.runs.stages import Claim
 from workers import call_limits

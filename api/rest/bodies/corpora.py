@@ -14,7 +14,7 @@ from schemas.statuses import VectorStatus
 from services.documents import ImportedDocuments
 from services.imports import ImportedFiles
 from services.work_files import WorkFile
-from store.corpora.works import ImportOutcome
+from store.corpora.keeping import ImportOutcome
 
 #: Files of one import; more take further imports.
 MAX_FILES: Final = 200

@@ -8,8 +8,8 @@ from api.rest.bodies.base import Body, Reply, with_example
 from api.rest.bodies.corpora import CorpusName, DescribedBody, FileName
 from api.work_uploads import base_name
 from services.import_plans import ImportPlan, ListedFile, PlannedFile
+from store.corpora.keeping import ImportOutcome
 from store.corpora.sources import WorkSource
-from store.corpora.works import ImportOutcome
 
 #: Files of one plan; they may go to several imports.
 MAX_LISTED: Final = 5000

@@ -7,11 +7,10 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from schemas.statuses import JobStatus
+from schemas.statuses import JobStatus, WaitReason
 from schemas.values.run_limits import RunLimits
 from stack.environment import this_environment
 from store.runs import environments, job_control, overviews, put_off, run_limits, run_models, stages
-from store.runs.llm_permits import WaitReason
 from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run, question_run
 from tests.api.pages.html import form, forms, see, send, words
 from tests.fakes.chat import served

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from store.corpora import works
+from store.corpora.keeping import keep
 from tests.api.rest.test_corpora import send_files, slug
 from tests.api.works import POT, TEA, imported
 from tests.store.kept_works import new_work
@@ -122,7 +122,7 @@ async def test_a_document_is_compared_by_its_bytes_and_markdown_that_went_throug
         for name, content in (("book.pdf", "%PDF-1.7"), ("staged.md", POT)):
             original = sha256(content.encode()).hexdigest()
             work = new_work(f"# {name}\n\nIts text.\n", title=name, source_path=name)
-            await works.keep(connection, made["corpus_id"], replace(work, original_hash=original))
+            await keep(connection, made["corpus_id"], replace(work, original_hash=original))
     files = [listed("tea.md", TEA), listed("book.pdf", "%PDF-1.7"), listed("staged.md", POT)]
 
     plan = await planned(client, *files)
@@ -154,7 +154,7 @@ async def test_an_unknown_work_one_of_another_corpus_and_one_without_a_file_remo
     other = await imported(client, corpus="other", pot=POT)
     tea, pot = made["files"][0]["work_id"], other["files"][0]["work_id"]
     async with ctx.database.connection() as connection:
-        kept = await works.keep(connection, made["corpus_id"], new_work("# Told\n\nBy heart.\n", source_path=None))
+        kept = await keep(connection, made["corpus_id"], new_work("# Told\n\nBy heart.\n", source_path=None))
     address = f"/corpora/{made['corpus_id']}/works/remove"
 
     for wrong in (pot, kept.work_id, 999):
@@ -173,7 +173,7 @@ async def test_works_of_folders_of_a_machine_are_not_without_a_file(client: http
     made = await imported(client, tea=TEA)
     async with ctx.database.connection() as connection:
         work = new_work("# Other\n\nFrom a folder.\n", title="Other", source_path="/books/other.md")
-        await works.keep(connection, made["corpus_id"], work)
+        await keep(connection, made["corpus_id"], work)
 
     plan = await planned(client)
 

@@ -1,6 +1,7 @@
 from pathlib import Path
 
-from schemas.settings.layers import Given, Layer, SettingSource, file_layer, given_in, outside_layers
+from schemas.settings.given import Given, given_in
+from schemas.settings.layers import Layer, SettingSource, file_layer, outside_layers
 from schemas.settings.model import ModelSettings
 
 

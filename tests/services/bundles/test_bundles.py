@@ -205,8 +205,8 @@ async def test_a_changed_output_of_an_imported_run_is_found(
 
 
 async def test_nothing_computes_on_an_imported_run(database: Database, other: Database, tmp_path: Path) -> None:
+    from schemas.values.targets import Target
     from services.control import Action, control
-    from store.runs.job_control import Target
 
     path, _ = await exported(database, tmp_path)
     async with other.connection() as connection:

@@ -1,6 +1,7 @@
 """Chunks by id, and the sections around them."""
 
-from store.corpora import chunks, works
+from store.corpora import chunks
+from store.corpora.keeping import keep
 from store.database import Database
 from tests.store.kept_works import chunks_of_work, new_work, small_corpus
 
@@ -10,7 +11,7 @@ DEEP = "# A\n\nOne.\n\n## B\n\nTwo.\n\n### C\n\nThree.\n\n# D\n\nFour.\n"
 async def test_the_sections_around_chunks_reach_up_to_the_outermost(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        kept = await works.keep(connection, corpus.id, new_work(DEEP))
+        kept = await keep(connection, corpus.id, new_work(DEEP))
         stored = [chunk for chunk, _ in await chunks_of_work(connection, kept.work_id)]
         three = next(chunk for chunk in stored if chunk.content == "Three.")
         found = await chunks.around(connection, [three.id])
@@ -25,7 +26,7 @@ async def test_the_sections_around_chunks_reach_up_to_the_outermost(database: Da
 async def test_deleted_chunks_are_absent(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        kept = await works.keep(connection, corpus.id, new_work(DEEP))
+        kept = await keep(connection, corpus.id, new_work(DEEP))
         first, *_ = [chunk for chunk, _ in await chunks_of_work(connection, kept.work_id)]
 
         assert await chunks.by_ids(connection, [first.id, 10**9]) == {first.id: first}

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
-from store.corpora import corpora, works
+from store.corpora import corpora
 from store.corpora.corpora import CorpusContent
+from store.corpora.keeping import keep
 from store.database import Connection, Database
 from store.runs import runs
 from store.runs.runs import NewJob, NewRun
@@ -38,7 +39,7 @@ async def test_a_corpus_is_made_once_and_found_by_its_name(database: Database) -
 async def test_what_is_in_a_corpus_is_counted(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        await works.keep(connection, corpus.id, new_work())
+        await keep(connection, corpus.id, new_work())
         first, second = await corpora.waiting(connection, corpus.id)
         await embed_and_publish(connection, corpus.id, [first], np.ones((1, 2), dtype=np.float32))
         await store_batch(connection, corpus.id, [first, second], "failed")
@@ -70,7 +71,7 @@ async def test_the_share_of_tokens_that_the_embedder_does_not_read_is_known_when
             embeds_headings=True,
             reads_tokens=10,
         )
-        await works.keep(connection, corpus.id, new_work())
+        await keep(connection, corpus.id, new_work())
         uncounted = await corpora.content(connection, corpus.id)
         await connection.execute("UPDATE chunks SET tokens = 15 WHERE vector_status = 'to_vec'")
         counted = await corpora.content(connection, corpus.id)
@@ -86,7 +87,7 @@ async def test_the_share_of_tokens_that_the_embedder_does_not_read_is_known_when
 async def test_chunks_that_a_job_covers_are_not_due(database: Database, status: str, is_due: bool) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        await works.keep(connection, corpus.id, new_work())
+        await keep(connection, corpus.id, new_work())
         first, second = await corpora.waiting(connection, corpus.id)
         await store_batch(connection, corpus.id, [first], status)
         due = await corpora.waiting(connection, corpus.id)
@@ -120,7 +121,7 @@ async def test_a_corpus_names_every_number_format_and_refuses_one_that_was_not_c
 async def test_a_deleted_corpus_leaves_nothing_behind(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        await works.keep(connection, corpus.id, new_work())
+        await keep(connection, corpus.id, new_work())
         waiting = await corpora.waiting(connection, corpus.id)
         await embed_and_publish(connection, corpus.id, waiting, np.ones((len(waiting), 2), dtype=np.float32))
         await corpora.delete(connection, corpus.id)

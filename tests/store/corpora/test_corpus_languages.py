@@ -4,9 +4,10 @@ import asyncpg
 import numpy as np
 import pytest
 
-from store.corpora import corpora, works
+from store.corpora import corpora
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.corpora import StoredCorpus
+from store.corpora.keeping import keep
 from store.database import Connection, Database
 from tests.store.embedded import embed_and_publish
 from tests.store.kept_works import new_work
@@ -29,7 +30,7 @@ async def made(connection: Connection, name: str, language: str | None) -> Store
 
 async def corpus_of(connection: Connection, language: str | None, text: str) -> int:
     corpus = await made(connection, f"works in {language}", language)
-    kept = await works.keep(connection, corpus.id, new_work(f"# Title\n\n{text}\n", source_path=language))
+    kept = await keep(connection, corpus.id, new_work(f"# Title\n\n{text}\n", source_path=language))
     ids = await connection.fetch("SELECT id FROM chunks WHERE work_id = $1 AND vector_status = 'to_vec'", kept.work_id)
     vectors = np.ones((len(ids), 2), dtype=np.float32)
     await embed_and_publish(connection, corpus.id, [row["id"] for row in ids], vectors)

@@ -8,8 +8,9 @@ import pytest
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
 from stages.corpora.lines import passage
-from store.corpora import chunks, corpora, works
+from store.corpora import chunks, corpora
 from store.corpora.chunk_search import PostgresChunkSearch
+from store.corpora.keeping import keep
 from store.database import Database
 from tests.store.embedded import embed_and_publish
 from tests.store.kept_works import new_work, small_corpus
@@ -33,7 +34,7 @@ async def test_tables_and_figures_are_found_and_their_lines_are_those_of_the_wor
     document = read_markdown(WORK)
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        await works.keep(connection, corpus.id, replace(new_work(WORK), chunks=cut_work(document, title="Tea")))
+        await keep(connection, corpus.id, replace(new_work(WORK), chunks=cut_work(document, title="Tea")))
         waiting = await corpora.waiting(connection, corpus.id)
         await embed_and_publish(connection, corpus.id, waiting, np.ones((len(waiting), 2), dtype=np.float32))
         ((first, *_),) = await PostgresChunkSearch(database, k1=1.2, b=0.75).lexical(

@@ -10,7 +10,7 @@ from schemas.errors import DuplicateWorkError, WorkChangedError
 from schemas.statuses import VectorStatus
 from stages.corpora.lines import passage
 from store.corpora import corpora, works
-from store.corpora.works import ImportOutcome
+from store.corpora.keeping import ImportOutcome, keep
 from store.database import Connection, Database
 from tests.store.embedded import embed_and_publish
 from tests.store.kept_works import TEA, chunks_of_work, new_work, small_corpus
@@ -34,7 +34,7 @@ async def counts(connection: Connection, corpus_id: int) -> tuple[int, ...]:
 async def test_a_work_is_stored_with_its_chunks_and_their_parents(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        kept = await works.keep(connection, corpus.id, new_work())
+        kept = await keep(connection, corpus.id, new_work())
         stored = await chunks_of_work(connection, kept.work_id)
 
     assert kept.outcome is ImportOutcome.NEW
@@ -52,10 +52,10 @@ async def test_a_work_is_stored_with_its_chunks_and_their_parents(database: Data
 async def test_importing_again_changes_nothing(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        first = await works.keep(connection, corpus.id, new_work())
+        first = await keep(connection, corpus.id, new_work())
         await embed_all(connection, corpus.id)
         before = await counts(connection, corpus.id)
-        again = await works.keep(connection, corpus.id, new_work())
+        again = await keep(connection, corpus.id, new_work())
 
         assert (again.work_id, again.outcome) == (first.work_id, ImportOutcome.UNCHANGED)
         assert await counts(connection, corpus.id) == before
@@ -68,10 +68,10 @@ async def test_another_text_of_the_same_source_replaces_the_work_and_every_chunk
 ) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        first = await works.keep(connection, corpus.id, new_work(source_path=source_path))
+        first = await keep(connection, corpus.id, new_work(source_path=source_path))
         old = {chunk.id for chunk, _ in await chunks_of_work(connection, first.work_id)}
         await embed_all(connection, corpus.id)
-        again = await works.keep(connection, corpus.id, new_work(OTHER, source_path=source_path))
+        again = await keep(connection, corpus.id, new_work(OTHER, source_path=source_path))
         new = {chunk.id for chunk, _ in await chunks_of_work(connection, again.work_id)}
 
         assert (again.work_id, again.outcome) == (first.work_id, ImportOutcome.REPLACED)
@@ -84,8 +84,8 @@ async def test_another_text_of_the_same_source_replaces_the_work_and_every_chunk
 async def test_a_work_with_changed_metadata_is_replaced(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        await works.keep(connection, corpus.id, new_work())
-        again = await works.keep(connection, corpus.id, new_work(authors="A. Leaf"))
+        await keep(connection, corpus.id, new_work())
+        again = await keep(connection, corpus.id, new_work(authors="A. Leaf"))
         (listed,) = await works.listed(connection, corpus.id)
 
     assert (again.outcome, listed.authors) == (ImportOutcome.REPLACED, "A. Leaf")
@@ -94,11 +94,11 @@ async def test_a_work_with_changed_metadata_is_replaced(database: Database) -> N
 async def test_the_same_text_from_elsewhere_is_refused_and_the_work_that_has_it_named(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        first = await works.keep(connection, corpus.id, new_work())
+        first = await keep(connection, corpus.id, new_work())
         with pytest.raises(DuplicateWorkError) as refused:
-            await works.keep(connection, corpus.id, new_work(title="Copy", source_path="/works/copy.md"))
+            await keep(connection, corpus.id, new_work(title="Copy", source_path="/works/copy.md"))
         other = await small_corpus(connection, "other")
-        kept = await works.keep(connection, other.id, new_work())
+        kept = await keep(connection, other.id, new_work())
 
     assert (refused.value.work_id, refused.value.title) == (first.work_id, "Tea")
     assert "Tea" not in str(refused.value)
@@ -111,7 +111,7 @@ async def test_a_work_that_cannot_be_stored_whole_is_not_stored(database: Databa
         work = new_work()
         broken = [*work.chunks[:-1], work.chunks[-1].model_copy(update={"content": None})]
         with pytest.raises(Exception, match="null value"):
-            await works.keep(connection, corpus.id, replace(work, chunks=broken))
+            await keep(connection, corpus.id, replace(work, chunks=broken))
 
         assert await works.listed(connection, corpus.id) == []
 
@@ -119,7 +119,7 @@ async def test_a_work_that_cannot_be_stored_whole_is_not_stored(database: Databa
 async def test_lines_are_read_while_the_work_is_what_it_was(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        kept = await works.keep(connection, corpus.id, new_work())
+        kept = await keep(connection, corpus.id, new_work())
         found = await works.unchanged_texts(connection, {kept.work_id: sha256(TEA.encode()).hexdigest()})
 
     assert passage(found[kept.work_id].lines, 5, 7) == "## Leaves\n\nGreen leaves."
@@ -129,13 +129,13 @@ async def test_a_changed_work_gives_no_lines(database: Database) -> None:
     """Row B 4 of what users check first: another text, an edited row, and a deleted work."""
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        kept = await works.keep(connection, corpus.id, new_work())
+        kept = await keep(connection, corpus.id, new_work())
         expected = {kept.work_id: new_work().content_hash}
 
         await connection.execute("UPDATE works SET markdown = markdown || 'x' WHERE id = $1", kept.work_id)
         with pytest.raises(WorkChangedError):
             await works.unchanged_texts(connection, expected)
-        await works.keep(connection, corpus.id, new_work(OTHER))
+        await keep(connection, corpus.id, new_work(OTHER))
         with pytest.raises(WorkChangedError) as changed:
             await works.unchanged_texts(connection, expected)
         await connection.execute("DELETE FROM works")
@@ -149,6 +149,6 @@ async def test_a_book_of_many_megabytes_is_stored(database: Database) -> None:
     words = " ".join(f"word{number:x}" for number in range(250_000))
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
-        kept = await works.keep(connection, corpus.id, new_work(f"# Long\n\n{words}\n"))
+        kept = await keep(connection, corpus.id, new_work(f"# Long\n\n{words}\n"))
 
         assert len(await chunks_of_work(connection, kept.work_id)) > 800

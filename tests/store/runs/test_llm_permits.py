@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from schemas.settings.process import LLMLimits
+from schemas.statuses import WaitReason
 from store.database import Database
 from store.runs import llm_permits, put_off, stages
-from store.runs.llm_permits import Caller, Returned, Turn, WaitReason
+from store.runs.llm_permits import Caller, Returned, Turn
 from store.runs.runs import StoredRun
 from store.runs.stages import Claim
 

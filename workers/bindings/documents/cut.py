@@ -11,8 +11,8 @@ from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import read_markdown
 from stages.documents.selected_chunks import selected_chunks
 from stages.texts.languages import language_of
-from store.corpora import chunks, corpora, works
-from store.corpora.works import NewWork
+from store.corpora import chunks, corpora
+from store.corpora.keeping import NewWork, keep
 from workers.work import Result, Work
 
 
@@ -58,7 +58,7 @@ async def run(work: Work) -> Result[CutDocument]:
         page_lines=sanitised.page_lines,
     )
     try:
-        stored = await work.database.with_retry(lambda connection: works.keep(connection, corpus.id, new))
+        stored = await work.database.with_retry(lambda connection: keep(connection, corpus.id, new))
     except DuplicateWorkError as error:
         raise DocumentError(f"work {error.work_id} of the corpus has the same text") from None
     waiting = await work.database.with_retry(lambda connection: chunks.waiting_of(connection, stored.work_id))
