@@ -1,9 +1,15 @@
 """The base class of groups of settings, and the description of a single setting."""
 
+import ast
 from functools import cache
+from inspect import cleandoc, getsource
+from itertools import pairwise
+from textwrap import dedent
 from typing import Any, NamedTuple
 
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 
@@ -14,7 +20,7 @@ class SettingsGroup(BaseSettings):
     environment of its machine must not affect them.
     """
 
-    model_config = SettingsConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @classmethod
     def settings_customise_sources(
@@ -26,6 +32,14 @@ class SettingsGroup(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return (init_settings,)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        described = handler(schema)
+        properties = handler.resolve_ref_schema(described)["properties"]
+        for field, text in descriptions(cls).items():
+            properties[field]["description"] = text
+        return described
 
 
 def disagreement(message: str, *names: str) -> PydanticCustomError:
@@ -40,29 +54,55 @@ class Setting(NamedTuple):
     """Its name in the environment, in .env and after --set."""
     field: str
     default: Any
-    allowed: str
-    """The accepted values in words: `a whole number from 1 to 10`."""
-    description: str
     is_secret: bool
     """Whether its value is never shown."""
+    group: type[SettingsGroup]
+
+    @property
+    def allowed(self) -> str:
+        """The accepted values in words: `a whole number from 1 to 10`."""
+        return allowed_values(_schemas(self.group)[self.field])
+
+    @property
+    def description(self) -> str:
+        """What is written below it."""
+        return descriptions(self.group).get(self.field, "")
 
 
 @cache
 def settings_of(group: type[SettingsGroup]) -> tuple[Setting, ...]:
     """Every setting of a group, in the order of its fields."""
     prefix = group.model_config.get("env_prefix", "")
-    schemas = group.model_json_schema()["properties"]
     return tuple(
-        Setting(
-            name=prefix + field.upper(),
-            field=field,
-            default=info.default,
-            allowed=allowed_values(schemas[field]),
-            description=info.description or "",
-            is_secret=not info.repr,
-        )
+        Setting(prefix + field.upper(), field, info.default, not info.repr, group)
         for field, info in group.model_fields.items()
     )
+
+
+@cache
+def descriptions(group: type[BaseModel]) -> dict[str, str]:
+    """The texts below the fields of a group, by field; none of a group that no file defines.
+
+    They are read from the source when they are shown, as few commands do.
+    """
+    try:
+        source = getsource(group)
+    except OSError:
+        return {}
+    definition = ast.parse(dedent(source)).body[0]
+    assert isinstance(definition, ast.ClassDef)
+    return {
+        field.id: cleandoc(text)
+        for above, below in pairwise(definition.body)
+        for field, text in [(getattr(above, "target", None), getattr(getattr(below, "value", None), "value", None))]
+        if isinstance(field, ast.Name) and isinstance(text, str)
+    }
+
+
+@cache
+def _schemas(group: type[SettingsGroup]) -> dict[str, Any]:
+    fields: dict[str, Any] = group.model_json_schema()["properties"]
+    return fields
 
 
 def allowed_values(schema: dict[str, Any]) -> str:

@@ -48,8 +48,8 @@ CROSS JOIN LATERAL (
 ) AS j
 """
 
-# By their keys alone, and looked at then: where a backlog has grown by a million since Postgres counted it, the index of
-# the backlog looks cheaper to search for a hundred keys, and takes a second.
+# By their keys alone, and looked at then: where a backlog has grown by a million since Postgres counted it, the index
+# of the backlog looks cheaper to search for a hundred keys, and takes a second.
 SENT = f"""
 WITH held AS MATERIALIZED (
     SELECT id, status, sent_at FROM job WHERE id = ANY($1::bigint[]) FOR NO KEY UPDATE SKIP LOCKED

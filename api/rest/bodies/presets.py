@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field, StringConstraints, create_model
 
 from api.parameters import Text
 from api.rest.bodies.base import Body, Reply, with_example
+from schemas.settings.base import descriptions
 from schemas.settings.preset import Preset
 
 Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9 _-]{1,100}$")]
@@ -20,6 +21,7 @@ Description = Annotated[Text, StringConstraints(max_length=1000)]
 def _partial(model: type[BaseModel]) -> type[Body]:
     """A body with the fields of a model, all of them optional."""
     fields: dict[str, Any] = {}
+    described = descriptions(model)
     for name, info in model.model_fields.items():
         accepted: Any = info.annotation
         if isinstance(accepted, type) and issubclass(accepted, BaseModel):
@@ -28,7 +30,7 @@ def _partial(model: type[BaseModel]) -> type[Body]:
             accepted = Text
         default = info.default
         # OpenAPI shows no default that comes from a factory: an absent value is not changed.
-        optional = Field(default_factory=lambda default=default: default, description=info.description)
+        optional = Field(default_factory=lambda default=default: default, description=described.get(name))
         fields[name] = Annotated[(accepted, *info.metadata, optional)]
     return create_model(f"Some{model.__name__}", __base__=Body, __doc__=model.__doc__, **fields)
 

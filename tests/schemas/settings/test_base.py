@@ -15,14 +15,17 @@ class TeaSettings(SettingsGroup):
     cups: int = Field(default=2, ge=1, le=10)
     """Cups per pot."""
     secret_herb: str | None = Field(default=None, repr=False)
-    """What nobody may read."""
+    """What nobody may read.
+    Not even you."""
 
 
 def test_a_setting_is_described_by_its_field() -> None:
-    assert settings_of(TeaSettings) == (
-        Setting("TEA_CUPS", "cups", 2, "a whole number from 1 to 10", "Cups per pot.", False),
-        Setting("TEA_SECRET_HERB", "secret_herb", None, "a text", "What nobody may read.", True),
-    )
+    cups, herb = settings_of(TeaSettings)
+
+    assert cups == Setting("TEA_CUPS", "cups", 2, is_secret=False, group=TeaSettings)
+    assert (cups.allowed, cups.description) == ("a whole number from 1 to 10", "Cups per pot.")
+    assert herb == Setting("TEA_SECRET_HERB", "secret_herb", None, is_secret=True, group=TeaSettings)
+    assert (herb.allowed, herb.description) == ("a text", "What nobody may read.\nNot even you.")
 
 
 def test_a_group_never_reads_the_environment_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
