@@ -28,7 +28,7 @@ class Cleaned(Value):
     hyphenations: int = 0
     """Words that were divided at the end of a line and are joined."""
     pages_without_text: tuple[int, ...] = ()
-    """Pages of a PDF that gave no text, from 1: blank, a picture alone, or damaged, which its reader does not tell."""
+    """Pages of a PDF that gave no text, from 1: blank, or a picture alone."""
 
 
 class Variant(Value):

@@ -16,6 +16,7 @@ from schemas.errors import DocumentError
 from stages.corpora.blocks import read_markdown
 from stages.documents.formats import DocumentFormat, format_of
 from stages.failures import private_details
+from tests.adapters.pdfs import GREEN, line, pages_of, pdf
 
 LIMITS = ProcessLimits(60, 1500, 20)
 MARKDOWN = """---
@@ -162,43 +163,6 @@ async def test_what_cannot_be_read_is_refused_with_the_reason(
         await convert(content, form, LIMITS)
 
 
-def pdf(*, text: str) -> bytes:
-    """A PDF of one page with a line of text; without any, an empty page."""
-    return pages_of(line(text))
-
-
-def line(text: str) -> str:
-    """The content of a page with a line of text."""
-    return f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET"
-
-
-def pages_of(*contents: str) -> bytes:
-    """A PDF of pages with these contents."""
-    kids = [f"{4 + 2 * number} 0 R" for number in range(len(contents))]
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    for content in contents:
-        objects += [
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {len(objects) + 2} 0 R "
-            "/Resources << /Font << /F1 3 0 R >> >> >>",
-            f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
-        ]
-    made, places = "%PDF-1.4\n", []
-    for number, one in enumerate(objects, start=1):
-        places.append(len(made))
-        made += f"{number} 0 obj\n{one}\nendobj\n"
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
-    size = len(objects) + 1
-    trailer = f"trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{len(made)}\n%%EOF\n"
-    return (made + f"xref\n0 {size}\n0000000000 65535 f \n{table}" + trailer).encode()
-
-
-GREEN = line("Green tea is brewed cool in the morning.")
-
-
 async def test_the_error_of_a_page_that_cannot_be_read_has_its_number() -> None:
     content = pages_of(GREEN, GREEN, GREEN).replace(b"8 0 R]", b"99 0 R]")
     with pytest.raises(DocumentError, match="at page 3 its PDF cannot be read") as error:
@@ -211,12 +175,6 @@ async def test_the_error_of_a_page_that_takes_too_much_has_its_number() -> None:
     with pytest.raises(DocumentError, match="at page 3 it") as error:
         await convert(content, DocumentFormat.PDF, LIMITS._replace(memory_mb=250))
     assert error.value.page == 3
-
-
-@pytest.mark.parametrize("content", [")( >> BT /F9 Tf ] [ (((", GREEN[:40], ""], ids=["damaged", "cut off", "blank"])
-async def test_a_page_that_gives_no_text_is_listed(content: str) -> None:
-    found = await convert(pages_of(GREEN, GREEN, content, GREEN), DocumentFormat.PDF, LIMITS)
-    assert found.cleaned.pages_without_text == (3,)
 
 
 async def test_the_text_of_a_pdf_is_read_with_its_pages() -> None:

@@ -59,7 +59,7 @@ class CleanedReply(Reply):
     contents_lines: int = Field(examples=[30])
     hyphenations: int = Field(examples=[44])
     pages_without_text: tuple[int, ...] = Field(examples=[(3,)])
-    """Pages of a PDF that are blank, a picture alone, or damaged."""
+    """Pages of a PDF that are blank or a picture alone."""
 
 
 class DocumentReply(Reply):
