@@ -16,7 +16,7 @@ from schemas.errors import DocumentError
 from stages.corpora.blocks import read_markdown
 from stages.documents.formats import DocumentFormat, format_of
 from stages.failures import private_details
-from tests.adapters.pdfs import GREEN, line, pages_of, pdf
+from tests.adapters.pdfs import GREEN, pages_of, pdf
 
 LIMITS = ProcessLimits(60, 1500, 20)
 MARKDOWN = """---
