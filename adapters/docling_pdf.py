@@ -39,6 +39,7 @@ def _read(models: str, content: bytes) -> dict[str, Any]:
     options = PdfPipelineOptions(
         artifacts_path=models,
         do_ocr=False,
+        generate_parsed_pages=True,
         heading_hierarchy_options=HeadingHierarchyOptions(enabled=True),
         accelerator_options=AcceleratorOptions(device=AcceleratorDevice.CPU, num_threads=len(os.sched_getaffinity(0))),
     )

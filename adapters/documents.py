@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 from adapters.limited_process import LimitExceededError, ProcessLimits, ProgramFailedError, run_limited
 from adapters.pdfium import convert_by_pdfium
 from schemas.errors import DocumentError, DocumentReaderMissingError
-from schemas.values.documents import ConvertedDocument, TocEntry, Variant
+from schemas.values.documents import Cleaned, ConvertedDocument, TocEntry, Variant
 from stages.documents.formats import DocumentFormat
 from stages.documents.metadata import without_metadata
 
@@ -28,6 +28,7 @@ _OF_PANDOC: Final = {
 _ARCHIVES: Final = (DocumentFormat.EPUB, DocumentFormat.DOCX, DocumentFormat.ODT)
 _WRITES: Final = "gfm-raw_html+tex_math_dollars+yaml_metadata_block"
 _TABLES: Final = Path(__file__).with_name("tables.lua")
+_ODT: Final = Path(__file__).with_name("odt.lua")
 _PAGE: Final = re.compile(r"^page (\d{1,9})$", re.MULTILINE)
 _LARGEST_GROWTH: Final = 4
 """An archive may unpack to so many times the limit of output: pictures are most of it, and not read."""
@@ -65,6 +66,11 @@ def _page_in(said: str) -> int | None:
 async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: ProcessLimits) -> ConvertedDocument:
     if form in _ARCHIVES:
         _refuse_bomb(content, limits)
+    objects = 0
+    if form is DocumentFormat.ODT:
+        read = await run_limited([sys.executable, "-m", "adapters.odt_for_pandoc"], content, limits)
+        counted, _, content = read.partition(b"\n")
+        objects = int(counted)
     written = await run_limited(
         [
             _pandoc(),
@@ -72,6 +78,7 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
             f"-M{limits.memory_mb}M",
             "-RTS",
             "--sandbox",
+            *([f"--lua-filter={_ODT}"] if form is DocumentFormat.ODT else ()),
             f"--lua-filter={_TABLES}",
             f"--from={_OF_PANDOC[form]}",
             f"--to={_WRITES}",
@@ -84,6 +91,9 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
         limits,
     )
     markdown, described = without_metadata(written.decode("utf-8", "replace").replace("\0", ""))
+    if form is DocumentFormat.ODT:
+        formulas, _, markdown = markdown.partition("\n\n")
+        objects -= int(formulas)
     if not any(map(str.isalnum, markdown)):
         raise DocumentError("it holds no text")
     toc = await _toc(content, limits) if form is DocumentFormat.EPUB else ()
@@ -93,6 +103,7 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
         variants=(Variant(name="document", markdown=markdown),),
         reason="the document has its own headings",
         toc=toc,
+        cleaned=Cleaned(objects=objects),
         title=described.title,
         authors=described.authors,
     )

@@ -29,6 +29,8 @@ class Cleaned(Value):
     """Words that were divided at the end of a line and are joined."""
     pages_without_text: tuple[int, ...] = ()
     """Pages of a PDF that gave no text, from 1: blank, or a picture alone."""
+    objects: int = 0
+    """Embedded objects of an ODT, such as charts, that were left out; formulas are read."""
 
 
 class Variant(Value):

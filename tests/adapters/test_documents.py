@@ -118,6 +118,63 @@ async def test_cells_of_several_lines_formulas_code_and_descriptions_are_kept(fo
     assert ": How long tea is brewed" in found.splitlines()
 
 
+def with_objects(odt: bytes, **contents: bytes) -> bytes:
+    """An ODT whose embedded objects have other contents, by the beginnings of their names."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(odt)) as archive, zipfile.ZipFile(made, "w") as copy:
+        for entry in archive.namelist():
+            folder, _, name = entry.partition("/")
+            other = contents.get(folder.replace("-", "_")) if name == "content.xml" else None
+            copy.writestr(entry, archive.read(entry) if other is None else other)
+    return made.getvalue()
+
+
+async def test_code_and_formulas_of_an_odt_are_kept(tmp_path: Path) -> None:
+    markdown = RICH.split("![A kettle")[0] + "The end[^1], with `a b`.\n\n[^1]: Of tea."
+    content = written("odt", tmp_path, markdown=markdown)
+
+    found = await convert(content, DocumentFormat.ODT, LIMITS)
+
+    tokens = MarkdownIt("commonmark").parse(found.chosen.markdown)
+    code = [one.content.strip() for one in tokens if one.type in ("fence", "code_block")]
+    assert code == [r"\frac{x}{y} + 1", "if a | b:  # $5 and $6\n\n    # no heading"]
+    assert r"The strength is $`\frac{a}{b}`$." in found.chosen.markdown
+    assert found.chosen.markdown.startswith("# Brewing\n")
+    assert found.chosen.markdown.endswith("The end[^1], with `a b`.\n\n[^1]: Of tea.\n")
+    assert found.cleaned.objects == 0
+
+
+async def test_objects_of_an_odt_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    content = written("odt", tmp_path, markdown=r"Tea $\frac{a}{b}$ $a$ $c$ is a drink.")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        first, second, third = sorted(
+            name.split("/")[0] for name in archive.namelist() if name.endswith("/content.xml")
+        )
+    chart = b'<office:chart xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"/>'
+    wrong = b'<math xmlns="http://www.w3.org/1998/Math/MathML"><mfrac><mi>a</mi></mfrac></math>'
+    others = {first.replace("-", "_"): chart, second.replace("-", "_"): wrong}
+
+    found = await convert(with_objects(content, **others), DocumentFormat.ODT, LIMITS)
+
+    assert found.cleaned.objects == 2
+    assert "$`c`$ is a drink." in found.chosen.markdown
+
+
+async def test_a_style_that_follows_one_of_code_is_code(tmp_path: Path) -> None:
+    content = written("odt", tmp_path, markdown="Tea.\n\n    boil()\n")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        document = archive.read("content.xml")
+    named = document.replace(b'parent-style-name="Preformatted_20_Text"', b'parent-style-name="Program_20_Code"')
+    plain = document.replace(b'parent-style-name="Preformatted_20_Text"', b'parent-style-name="Barcode"')
+    for text, expected in ((named, "    boil()"), (plain, "boil()")):
+        made = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(made, "w") as copy:
+            for entry in archive.namelist():
+                copy.writestr(entry, text if entry == "content.xml" else archive.read(entry))
+        found = (await convert(made.getvalue(), DocumentFormat.ODT, LIMITS)).chosen.markdown
+        assert found == f"Tea.\n\n{expected}\n"
+
+
 async def test_formulas_of_a_page_that_a_script_shows_are_kept() -> None:
     page = rb"<p>It is \(\frac{a_1}{b_1}\) or</p><p>\[x * y\]</p>"
     found = await convert(page, DocumentFormat.HTML, LIMITS)

@@ -60,6 +60,8 @@ class CleanedReply(Reply):
     hyphenations: int = Field(examples=[44])
     pages_without_text: tuple[int, ...] = Field(examples=[(3,)])
     """Pages of a PDF that are blank or a picture alone."""
+    objects: int = Field(examples=[0])
+    """Embedded objects of an ODT, such as charts, that were left out."""
 
 
 class DocumentReply(Reply):
