@@ -62,12 +62,10 @@ def _rewritten(content: bytes) -> tuple[int, bytes]:
 
 def _parsed(text: bytes) -> ElementTree.Element:
     """The root, whose prefixes stay those of the file when it is written again."""
-    events = ElementTree.iterparse(io.BytesIO(text), events=("start-ns",))
-    for _, (prefix, address) in events:
+    for _, (prefix, address) in ElementTree.iterparse(io.BytesIO(text), events=("start-ns",)):
         if not re.fullmatch(r"ns\d+", prefix):
             ElementTree.register_namespace(prefix, address)
-    root: ElementTree.Element = events.root
-    return root
+    return ElementTree.fromstring(text)
 
 
 def _parents(roots: list[ElementTree.Element]) -> dict[str, str]:

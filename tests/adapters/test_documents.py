@@ -147,9 +147,7 @@ async def test_code_and_formulas_of_an_odt_are_kept(tmp_path: Path) -> None:
 async def test_objects_of_an_odt_that_are_left_out_are_counted(tmp_path: Path) -> None:
     content = written("odt", tmp_path, markdown=r"Tea $\frac{a}{b}$ $a$ $c$ is a drink.")
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        first, second, third = sorted(
-            name.split("/")[0] for name in archive.namelist() if name.endswith("/content.xml")
-        )
+        first, second, _ = sorted(name.split("/")[0] for name in archive.namelist() if name.endswith("/content.xml"))
     chart = b'<office:chart xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"/>'
     wrong = b'<math xmlns="http://www.w3.org/1998/Math/MathML"><mfrac><mi>a</mi></mfrac></math>'
     others = {first.replace("-", "_"): chart, second.replace("-", "_"): wrong}
