@@ -5,18 +5,18 @@ import json
 import re
 import sys
 import zipfile
+from collections.abc import Awaitable, Callable
 from functools import cache
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from adapters.limited_process import LimitExceededError, ProcessLimits, ProgramFailedError, run_limited
+from adapters.pdfium import convert_by_pdfium
 from schemas.errors import DocumentError, DocumentReaderMissingError
-from schemas.values.documents import ConvertedDocument, TocEntry, Variant
+from schemas.values.documents import Cleaned, ConvertedDocument, TocEntry, Variant
 from stages.documents.formats import DocumentFormat
-from stages.documents.metadata import described_by, without_metadata
-from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
+from stages.documents.metadata import without_metadata
 
 _OF_PANDOC: Final = {
     DocumentFormat.EPUB: "epub",
@@ -28,19 +28,24 @@ _OF_PANDOC: Final = {
 _ARCHIVES: Final = (DocumentFormat.EPUB, DocumentFormat.DOCX, DocumentFormat.ODT)
 _WRITES: Final = "gfm-raw_html+tex_math_dollars+yaml_metadata_block"
 _TABLES: Final = Path(__file__).with_name("tables.lua")
+_ODT: Final = Path(__file__).with_name("odt.lua")
 _PAGE: Final = re.compile(r"^page (\d{1,9})$", re.MULTILINE)
 _LARGEST_GROWTH: Final = 4
 """An archive may unpack to so many times the limit of output: pictures are most of it, and not read."""
-_FEWEST_LETTERS: Final = 20
-"""Of a page of text, on average. A scan has the letters of its page numbers at most."""
+
+PdfConverter: TypeAlias = Callable[[bytes, ProcessLimits], Awaitable[ConvertedDocument]]
+"""A PDF as markdown: headings, the lines at which its pages begin, its own outline, and what was left out. Raises as
+`convert` does, LimitExceededError and ProgramFailedError."""
 
 
-async def convert(content: bytes, form: DocumentFormat, limits: ProcessLimits) -> ConvertedDocument:
+async def convert(
+    content: bytes, form: DocumentFormat, limits: ProcessLimits, *, of_pdf: PdfConverter = convert_by_pdfium
+) -> ConvertedDocument:
     """A document as markdown. Raises DocumentError for one that cannot be read, and DocumentReaderMissingError where
     the packages that read it are not installed."""
     try:
         if form is DocumentFormat.PDF:
-            return await _convert_pdf(content, limits)
+            return await of_pdf(content, limits)
         if form in _OF_PANDOC:
             return await _convert_by_pandoc(content, form, limits)
     except LimitExceededError as error:
@@ -52,37 +57,6 @@ async def convert(content: bytes, form: DocumentFormat, limits: ProcessLimits) -
     return _as_it_is(content, form)
 
 
-async def _convert_pdf(content: bytes, limits: ProcessLimits) -> ConvertedDocument:
-    _require("pypdfium2")
-    found = json.loads(await run_limited([sys.executable, "-m", "adapters.pdf_lines"], content, limits))
-    match found.get("error"):
-        case "encrypted":
-            raise DocumentError("it is encrypted; save it without a password first")
-        case "damaged":
-            raise DocumentError("its PDF cannot be read; is the file damaged?", page=found.get("page"))
-    pages = [PdfPage(page["height"], tuple(PdfLine(**line) for line in page["lines"])) for page in found["pages"]]
-    letters = sum(char.isalnum() for page in pages for line in page.lines for char in line.text)
-    if letters < _FEWEST_LETTERS * len(pages):
-        raise DocumentError(
-            f"its {len(pages)} pages have {letters} letters: a scan, or fonts without text; recognise its text first "
-            "(ocrmypdf in.pdf out.pdf)"
-        )
-    described = described_by({"title": found["title"], "author": found["authors"]})
-    toc = tuple(TocEntry(**entry) for entry in found["toc"])
-    converted = pdf_markdown(pages, toc)
-    return ConvertedDocument(
-        format=DocumentFormat.PDF,
-        converter=f"pypdfium2 {metadata.version('pypdfium2')}",
-        variants=converted.variants,
-        reason=converted.reason,
-        toc=toc,
-        pages=len(pages),
-        cleaned=converted.cleaned,
-        title=described.title,
-        authors=described.authors,
-    )
-
-
 def _page_in(said: str) -> int | None:
     """The page that a program was at when it ended, where it wrote the numbers of pages."""
     pages = _PAGE.findall(said)
@@ -92,6 +66,11 @@ def _page_in(said: str) -> int | None:
 async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: ProcessLimits) -> ConvertedDocument:
     if form in _ARCHIVES:
         _refuse_bomb(content, limits)
+    objects = 0
+    if form is DocumentFormat.ODT:
+        read = await run_limited([sys.executable, "-m", "adapters.odt_for_pandoc"], content, limits)
+        counted, _, content = read.partition(b"\n")
+        objects = int(counted)
     written = await run_limited(
         [
             _pandoc(),
@@ -99,6 +78,7 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
             f"-M{limits.memory_mb}M",
             "-RTS",
             "--sandbox",
+            *([f"--lua-filter={_ODT}"] if form is DocumentFormat.ODT else ()),
             f"--lua-filter={_TABLES}",
             f"--from={_OF_PANDOC[form]}",
             f"--to={_WRITES}",
@@ -111,6 +91,9 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
         limits,
     )
     markdown, described = without_metadata(written.decode("utf-8", "replace").replace("\0", ""))
+    if form is DocumentFormat.ODT:
+        formulas, _, markdown = markdown.partition("\n\n")
+        objects -= int(formulas)
     if not any(map(str.isalnum, markdown)):
         raise DocumentError("it holds no text")
     toc = await _toc(content, limits) if form is DocumentFormat.EPUB else ()
@@ -120,6 +103,7 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
         variants=(Variant(name="document", markdown=markdown),),
         reason="the document has its own headings",
         toc=toc,
+        cleaned=Cleaned(objects=objects),
         title=described.title,
         authors=described.authors,
     )
@@ -155,7 +139,8 @@ def _refuse_bomb(content: bytes, limits: ProcessLimits) -> None:
 
 @cache
 def _pandoc() -> str:
-    _require("pypandoc")
+    if find_spec("pypandoc") is None:
+        raise DocumentReaderMissingError
     import pypandoc
 
     return str(Path(pypandoc.__file__).parent / "files/pandoc")
@@ -166,8 +151,3 @@ def _pandoc_version() -> str:
     import pypandoc
 
     return str(pypandoc.get_pandoc_version())
-
-
-def _require(module: str) -> None:
-    if find_spec(module) is None:
-        raise DocumentReaderMissingError

@@ -127,7 +127,9 @@ def main() -> None:
     # pandoc reserves a terabyte of addresses, which are no memory: its own option limits it.
     if not program[0].endswith("pandoc"):
         resource.setrlimit(resource.RLIMIT_AS, (int(memory), int(memory)))
-    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 1))
+    # Who waits for it ends it first: this limit is for a process that nobody waits for any more.
+    of_all_cores = int(seconds) * len(os.sched_getaffinity(0))
+    resource.setrlimit(resource.RLIMIT_CPU, (of_all_cores, of_all_cores + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.execv(program[0], program)

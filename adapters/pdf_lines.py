@@ -1,7 +1,8 @@
 """The lines of a PDF, read by PDFium in a process of its own: `python -m adapters.pdf_lines < book.pdf`.
 
-Writes one JSON object: `pages` (height and lines), `toc`, `title` and `authors`; or `error`, `encrypted` or `damaged`,
-with the `page` that is. Before each page its number is written to stderr.
+Writes one JSON object: `pages` (height and lines), `toc`, `title`, `authors` and `damaged`, the numbers of pages that
+have contents of which nothing is read; or `error`, `encrypted` or `damaged`, with the `page` that is. Before each page
+its number is written to stderr.
 """
 
 import ctypes
@@ -15,6 +16,8 @@ from typing import Any
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
+from adapters.pdf_contents import is_damaged, is_empty
+
 _BOLD_WEIGHT = 600
 _FIXED_FLAG = 1
 _CONTROL = {"\r", "\n", "\0"}
@@ -22,21 +25,28 @@ _CONTROL = {"\r", "\n", "\0"}
 _ENDS = {*_CONTROL, "\x02"}
 _KEPT = {"\t", "\x02"}
 _MOST_ENTRIES = 20_000
+_LONGEST_END = 2048
+"""Bytes at the end of a file that have its mark."""
 
 
 def main() -> None:
     """Read a PDF on stdin."""
+    content = sys.stdin.buffer.read()
+    is_cut = b"%%EOF" not in content[-_LONGEST_END:]
     try:
-        document = pdfium.PdfDocument(sys.stdin.buffer.read())
+        document = pdfium.PdfDocument(content)
     except pdfium.PdfiumError:
         is_encrypted = raw.FPDF_GetLastError() == raw.FPDF_ERR_PASSWORD
         json.dump({"error": "encrypted" if is_encrypted else "damaged"}, sys.stdout)
         return
     pages = []
+    damaged = []
     for number in range(len(document)):
         print(f"page {number + 1}", file=sys.stderr, flush=True)
         try:
             pages.append(_page(document, number))
+            if not pages[-1]["lines"] and is_empty(document[number]) and is_damaged(document, number, is_cut=is_cut):
+                damaged.append(number + 1)
         except pdfium.PdfiumError:
             json.dump({"error": "damaged", "page": number + 1}, sys.stdout)
             return
@@ -47,6 +57,7 @@ def main() -> None:
             "toc": [*_toc(document)],
             "title": _plain(metadata.get("Title", "")),
             "authors": _plain(metadata.get("Author", "")),
+            "damaged": damaged,
         },
         sys.stdout,
     )

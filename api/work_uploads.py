@@ -22,9 +22,21 @@ def base_name(name: str) -> str:
     return PurePosixPath(name.replace("\\", "/")).name
 
 
+def relative_name(name: str) -> str:
+    """The name by which a file identifies its work: with the folders that were sent, and without those of a machine.
+
+    >>> relative_name("teas\\\\green\\\\tea.md"), relative_name("/home/me/tea.md"), relative_name("../teas/tea.md")
+    ('teas/green/tea.md', 'tea.md', 'teas/tea.md')
+    """
+    path = name.replace("\\", "/")
+    if path.startswith("/") or path[1:3] == ":/":
+        return base_name(path)
+    return "/".join(part for part in path.split("/") if part not in ("", ".", ".."))
+
+
 async def uploaded(files: Sequence[UploadFile], given: dict[str, Any] | None = None) -> list[WorkFile]:
     """Files of a form. `given` are fields of Bibliography that override their front matter."""
-    names = [base_name(file.filename or "") for file in files]
+    names = [relative_name(file.filename or "") for file in files]
     return [WorkFile(name, await file.read(), name, given or {}) for name, file in zip(names, files, strict=True)]
 
 

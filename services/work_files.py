@@ -12,7 +12,10 @@ from stages.documents.formats import format_of, is_markdown
 from stages.texts.storable import can_be_stored
 
 #: Why the second of two files of an import is refused.
-SAME_NAME: Final = "another file of this import has the same name, which identifies the work; rename one."
+SAME_NAME: Final = (
+    "another file of this import has the same name, which identifies the work; rename one, or send both with their "
+    "folders (teas/tea.md)."
+)
 
 EMPTY: Final = "is empty."
 

@@ -2,8 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from typing import Literal
 
+from adapters.docling_converter import DoclingConverter
+from adapters.documents import PdfConverter
 from adapters.limited_process import ProcessLimits
+from adapters.pdfium import convert_by_pdfium
 from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
 from schemas.settings.run import RunSettings
@@ -94,6 +98,12 @@ class Wiring:
         return ProcessLimits(
             process.ragq_document_seconds, process.ragq_document_memory_mb, process.ragq_document_output_mb
         )
+
+    def pdf_converter(self, name: Literal["pdfium", "docling"]) -> PdfConverter:
+        """What converts PDFs."""
+        if name == "pdfium":
+            return convert_by_pdfium
+        return DoclingConverter(self._process.ragq_docling_models, memory_mb=self._process.ragq_docling_memory_mb)
 
     async def close(self) -> None:
         """End the batchers' threads and close the connections to servers."""

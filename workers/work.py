@@ -7,6 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from adapters.documents import PdfConverter
 from adapters.limited_process import ProcessLimits
 from schemas.chains import stage_that_stores
 from schemas.errors import InputChangedError
@@ -109,6 +110,11 @@ class Work:
     def document_limits(self) -> ProcessLimits:
         """The limits of a process that converts a document."""
         return self._wiring.document_limits
+
+    @property
+    def pdf_converter(self) -> PdfConverter:
+        """What the run's settings convert PDFs by."""
+        return self._wiring.pdf_converter(self.settings.ragq.pdf_converter)
 
     @property
     def references(self) -> ReferenceSearch:

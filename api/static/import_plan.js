@@ -27,11 +27,11 @@ async function asked(address, body) {
 }
 
 // The plan of an import, its files in the order of these. One that is too large to be sent is not read.
-async function planOf(corpus, files, given, mostBytes) {
+async function planOf(corpus, files, given, mostBytes, nameOf) {
   const listed = [];
   for (const file of files) {
     const sha256 = file.size > mostBytes ? "0".repeat(64) : await hashOf(file);
-    listed.push({ file_name: file.name, size: file.size, sha256, ...given });
+    listed.push({ file_name: nameOf(file), size: file.size, sha256, ...given });
   }
   return asked("/corpora/files/plan", { corpus, files: listed });
 }

@@ -9,6 +9,10 @@ const OUTCOMES = {
   new: "new", replaced: "replaces its work", unchanged: "unchanged, not sent", refused: "refused, not sent",
 };
 
+// Where a file was in what was chosen or dropped: a file that is dropped does not know it.
+const dropPaths = new WeakMap();
+const pathOf = (file) => file.webkitRelativePath || dropPaths.get(file) || file.name;
+
 // What was dropped, folders with all that is in them. A browser has the entries only until the event has ended.
 async function dropped(transfer) {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry());
@@ -16,8 +20,11 @@ async function dropped(transfer) {
   const promised = (ask) => new Promise(ask);
   const files = [];
   for (const entry of entries) {
-    if (entry.isFile) files.push(await promised((done, failed) => entry.file(done, failed)));
-    else {
+    if (entry.isFile) {
+      const file = await promised((done, failed) => entry.file(done, failed));
+      dropPaths.set(file, entry.fullPath.replace(/^\//, ""));
+      files.push(file);
+    } else {
       const reader = entry.createReader();
       let some;
       while ((some = await promised((done, failed) => reader.readEntries(done, failed))).length) entries.push(...some);
@@ -48,9 +55,20 @@ function uploads(form, kept = []) {
 
   // A file that is chosen twice is sent once.
   const choose = (files) => {
-    const names = new Set([...files].map((file) => file.name));
-    chosen = [...chosen.filter((file) => !names.has(file.name)), ...files];
+    const paths = new Set([...files].map(pathOf));
+    chosen = [...chosen.filter((file) => !paths.has(pathOf(file))), ...files];
     compare();
+  };
+  // Of files of one name, all but that in the fewest folders have these before it, which keeps their works apart.
+  const named = () => {
+    const depth = (file) => pathOf(file).split("/").length;
+    const first = new Map();
+    for (const file of chosen) {
+      const other = first.get(file.name);
+      const isFirst = !other || depth(file) < depth(other) || (depth(file) === depth(other) && pathOf(file) < pathOf(other));
+      if (isFirst) first.set(file.name, file);
+    }
+    return (file) => first.get(file.name) === file ? file.name : pathOf(file);
   };
   const given = () => {
     const texts = ["title", "authors", "tags", "year"].map((name) => [name, form.elements[name].value.trim()]);
@@ -78,7 +96,7 @@ function uploads(form, kept = []) {
       known(undefined, "Files are compared with the works only over HTTPS or on this machine, so all of them are sent.");
     } else {
       note = "The files are being compared with the works.";
-      planning = planOf(corpus, files, given(), mostBytes).then(known, (error) =>
+      planning = planOf(corpus, files, given(), mostBytes, named()).then(known, (error) =>
         known(undefined, `The files could not be compared, so all of them are sent: ${error.message}`));
     }
     show();
@@ -114,7 +132,7 @@ function uploads(form, kept = []) {
   const line = (file, place) => {
     const item = document.createElement("li");
     const name = document.createElement("span");
-    name.textContent = file.webkitRelativePath || file.name;
+    name.textContent = pathOf(file);
     const { outcome, reason } = planned.get(file) ?? {};
     const becomes = document.createElement("span");
     becomes.className = outcome === "refused" ? "wrong" : "muted";
@@ -203,7 +221,8 @@ function uploads(form, kept = []) {
     }
     const filled = new FormData(form);
     filled.delete("files");
-    for (const file of chosen.filter(isSent)) filled.append("files", file, file.name);
+    const nameOf = named();
+    for (const file of chosen.filter(isSent)) filled.append("files", file, nameOf(file));
     request = new XMLHttpRequest();
     request.open("POST", form.action);
     request.setRequestHeader("Accept", "text/html");

@@ -74,6 +74,8 @@ class RagqSettings(SettingsGroup):
     """Template of the prompt of an answer: with sections, or of two to four sentences, for small models."""
     query_max_tokens: int = Field(default=0, ge=0)
     """Maximum tokens of an expansion or answer unless the preset sets it; 0 uses the limit of the server."""
+    pdf_converter: Literal["pdfium", "docling"] = "pdfium"
+    """What converts PDFs: PDFium and rules, or the models of docling."""
     repair_by: Literal["rules", "model"] = "rules"
     """Who repairs the headings of an imported document: rules, or a language model."""
     select_by: Literal["rules", "model"] = "rules"

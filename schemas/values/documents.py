@@ -28,15 +28,17 @@ class Cleaned(Value):
     hyphenations: int = 0
     """Words that were divided at the end of a line and are joined."""
     pages_without_text: tuple[int, ...] = ()
-    """Pages of a PDF that gave no text, from 1: blank, a picture alone, or damaged, which its reader does not tell."""
+    """Pages of a PDF that gave no text, from 1: blank, or a picture alone."""
+    objects: int = 0
+    """Embedded objects of an ODT, such as charts, that were left out; formulas are read."""
 
 
 class Variant(Value):
     """The markdown of a document, by one way of finding its headings."""
 
     name: str
-    """`outline` for the document's own table of contents, `style` for sizes and weights of its fonts; `document` where
-    the format has headings."""
+    """`outline` for the document's own table of contents, `style` for sizes and weights of its fonts; `docling` for
+    its models; `document` where the format has headings."""
     markdown: str = Field(repr=False)
     page_lines: tuple[int, ...] = ()
     """The line, from 1, at which each page begins; empty in formats without pages."""

@@ -454,6 +454,13 @@ def _item(text: str) -> str:
     """A first line of a block, without what would be markup; the mark of a list as markdown has it."""
     if bullet := _BULLET.match(text):
         return f"- {text[bullet.end() :]}"
-    if _MARKUP.match(text):
-        return f"\\{text}"
-    return text
+    return without_markup(text)
+
+
+def without_markup(text: str) -> str:
+    """A paragraph whose beginning is not read as markup.
+
+    >>> without_markup("# no heading"), without_markup("Tea")
+    ('\\\\# no heading', 'Tea')
+    """
+    return f"\\{text}" if _MARKUP.match(text) else text

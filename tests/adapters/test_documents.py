@@ -16,6 +16,7 @@ from schemas.errors import DocumentError
 from stages.corpora.blocks import read_markdown
 from stages.documents.formats import DocumentFormat, format_of
 from stages.failures import private_details
+from tests.adapters.pdfs import GREEN, pages_of, pdf
 
 LIMITS = ProcessLimits(60, 1500, 20)
 MARKDOWN = """---
@@ -117,6 +118,61 @@ async def test_cells_of_several_lines_formulas_code_and_descriptions_are_kept(fo
     assert ": How long tea is brewed" in found.splitlines()
 
 
+def with_objects(odt: bytes, **contents: bytes) -> bytes:
+    """An ODT whose embedded objects have other contents, by the beginnings of their names."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(odt)) as archive, zipfile.ZipFile(made, "w") as copy:
+        for entry in archive.namelist():
+            folder, _, name = entry.partition("/")
+            other = contents.get(folder.replace("-", "_")) if name == "content.xml" else None
+            copy.writestr(entry, archive.read(entry) if other is None else other)
+    return made.getvalue()
+
+
+async def test_code_and_formulas_of_an_odt_are_kept(tmp_path: Path) -> None:
+    markdown = RICH.split("![A kettle")[0] + "The end[^1], with `a b`.\n\n[^1]: Of tea."
+    content = written("odt", tmp_path, markdown=markdown)
+
+    found = await convert(content, DocumentFormat.ODT, LIMITS)
+
+    tokens = MarkdownIt("commonmark").parse(found.chosen.markdown)
+    code = [one.content.strip() for one in tokens if one.type in ("fence", "code_block")]
+    assert code == [r"\frac{x}{y} + 1", "if a | b:  # $5 and $6\n\n    # no heading"]
+    assert r"The strength is $`\frac{a}{b}`$." in found.chosen.markdown
+    assert found.chosen.markdown.startswith("# Brewing\n")
+    assert found.chosen.markdown.endswith("The end[^1], with `a b`.\n\n[^1]: Of tea.\n")
+    assert found.cleaned.objects == 0
+
+
+async def test_objects_of_an_odt_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    content = written("odt", tmp_path, markdown=r"Tea $\frac{a}{b}$ $a$ $c$ is a drink.")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        first, second, _ = sorted(name.split("/")[0] for name in archive.namelist() if name.endswith("/content.xml"))
+    chart = b'<office:chart xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"/>'
+    wrong = b'<math xmlns="http://www.w3.org/1998/Math/MathML"><mfrac><mi>a</mi></mfrac></math>'
+    others = {first.replace("-", "_"): chart, second.replace("-", "_"): wrong}
+
+    found = await convert(with_objects(content, **others), DocumentFormat.ODT, LIMITS)
+
+    assert found.cleaned.objects == 2
+    assert "$`c`$ is a drink." in found.chosen.markdown
+
+
+async def test_a_style_that_follows_one_of_code_is_code(tmp_path: Path) -> None:
+    content = written("odt", tmp_path, markdown="Tea.\n\n    boil()\n")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        document = archive.read("content.xml")
+    named = document.replace(b'parent-style-name="Preformatted_20_Text"', b'parent-style-name="Program_20_Code"')
+    plain = document.replace(b'parent-style-name="Preformatted_20_Text"', b'parent-style-name="Barcode"')
+    for text, expected in ((named, "    boil()"), (plain, "boil()")):
+        made = io.BytesIO()
+        with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(made, "w") as copy:
+            for entry in archive.namelist():
+                copy.writestr(entry, text if entry == "content.xml" else archive.read(entry))
+        found = (await convert(made.getvalue(), DocumentFormat.ODT, LIMITS)).chosen.markdown
+        assert found == f"Tea.\n\n{expected}\n"
+
+
 async def test_formulas_of_a_page_that_a_script_shows_are_kept() -> None:
     page = rb"<p>It is \(\frac{a_1}{b_1}\) or</p><p>\[x * y\]</p>"
     found = await convert(page, DocumentFormat.HTML, LIMITS)
@@ -162,43 +218,6 @@ async def test_what_cannot_be_read_is_refused_with_the_reason(
         await convert(content, form, LIMITS)
 
 
-def pdf(*, text: str) -> bytes:
-    """A PDF of one page with a line of text; without any, an empty page."""
-    return pages_of(line(text))
-
-
-def line(text: str) -> str:
-    """The content of a page with a line of text."""
-    return f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET"
-
-
-def pages_of(*contents: str) -> bytes:
-    """A PDF of pages with these contents."""
-    kids = [f"{4 + 2 * number} 0 R" for number in range(len(contents))]
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    for content in contents:
-        objects += [
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {len(objects) + 2} 0 R "
-            "/Resources << /Font << /F1 3 0 R >> >> >>",
-            f"<< /Length {len(content)} >>\nstream\n{content}\nendstream",
-        ]
-    made, places = "%PDF-1.4\n", []
-    for number, one in enumerate(objects, start=1):
-        places.append(len(made))
-        made += f"{number} 0 obj\n{one}\nendobj\n"
-    table = "".join(f"{place:010} 00000 n \n" for place in places)
-    size = len(objects) + 1
-    trailer = f"trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{len(made)}\n%%EOF\n"
-    return (made + f"xref\n0 {size}\n0000000000 65535 f \n{table}" + trailer).encode()
-
-
-GREEN = line("Green tea is brewed cool in the morning.")
-
-
 async def test_the_error_of_a_page_that_cannot_be_read_has_its_number() -> None:
     content = pages_of(GREEN, GREEN, GREEN).replace(b"8 0 R]", b"99 0 R]")
     with pytest.raises(DocumentError, match="at page 3 its PDF cannot be read") as error:
@@ -211,12 +230,6 @@ async def test_the_error_of_a_page_that_takes_too_much_has_its_number() -> None:
     with pytest.raises(DocumentError, match="at page 3 it") as error:
         await convert(content, DocumentFormat.PDF, LIMITS._replace(memory_mb=250))
     assert error.value.page == 3
-
-
-@pytest.mark.parametrize("content", [")( >> BT /F9 Tf ] [ (((", GREEN[:40], ""], ids=["damaged", "cut off", "blank"])
-async def test_a_page_that_gives_no_text_is_listed(content: str) -> None:
-    found = await convert(pages_of(GREEN, GREEN, content, GREEN), DocumentFormat.PDF, LIMITS)
-    assert found.cleaned.pages_without_text == (3,)
 
 
 async def test_the_text_of_a_pdf_is_read_with_its_pages() -> None:

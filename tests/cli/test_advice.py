@@ -47,8 +47,8 @@ _ADVICE = re.compile(r"\b(?:raise|lower|increase|reduce|set|unset) `?([a-z]+(?:_
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 _COMMAND = re.compile(r"`(ragq [^`]*)`")
 _TEMPLATE_CODE = re.compile(r"\{[{%].*?[%}]\}|<style>.*?</style>", re.DOTALL)
-_OF_OTHERS = re.compile(r"pip install .*|text-embeddings-inference: .*|\{ --.* \}")
-"""Options of pip, and variables of a style sheet."""
+_OF_OTHERS = re.compile(r"pip install .*|qpdf [^)]*|text-embeddings-inference: .*|\{ --.* \}")
+"""Options of pip and qpdf, and variables of a style sheet."""
 
 
 class Text(NamedTuple):

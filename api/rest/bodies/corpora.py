@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from api.parameters import Text
 from api.rest.bodies.base import Body, Reply, with_example
 from api.rest.bodies.with_settings import SettingsByName, WithSettings
-from api.work_uploads import base_name
+from api.work_uploads import relative_name
 from schemas.statuses import VectorStatus
 from services.documents import ImportedDocuments
 from services.imports import ImportedFiles
@@ -233,7 +233,8 @@ class WorkBody(DescribedBody):
     """A work of markdown."""
 
     file_name: FileName = Field(examples=["tea.md"])
-    """Ends in .md or .markdown and identifies the work: another text of this name replaces it."""
+    """Ends in .md or .markdown and identifies the work, with folders where it has some: another text of this name
+    replaces it."""
     markdown: Text = Field(repr=False, examples=["# Tea\n\nTea is a drink.\n"])
     """With or without front matter."""
 
@@ -270,7 +271,7 @@ class ImportBody(WithSettings):
     def files(self) -> list[WorkFile]:
         """The works as files."""
         return [
-            WorkFile(work.file_name, work.markdown.encode(), base_name(work.file_name), work.given)
+            WorkFile(work.file_name, work.markdown.encode(), relative_name(work.file_name), work.given)
             for work in self.works
         ]
 

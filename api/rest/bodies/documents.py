@@ -59,7 +59,9 @@ class CleanedReply(Reply):
     contents_lines: int = Field(examples=[30])
     hyphenations: int = Field(examples=[44])
     pages_without_text: tuple[int, ...] = Field(examples=[(3,)])
-    """Pages of a PDF that are blank, a picture alone, or damaged."""
+    """Pages of a PDF that are blank or a picture alone."""
+    objects: int = Field(examples=[0])
+    """Embedded objects of an ODT, such as charts, that were left out."""
 
 
 class DocumentReply(Reply):
@@ -80,7 +82,8 @@ class DocumentReply(Reply):
     format: str | None = Field(examples=["pdf"])
     converter: str | None = Field(examples=["pypdfium2 5.1.0"])
     variant: str | None = Field(examples=["outline"])
-    """How its headings were found: by the document's `outline`, by the `style` of its fonts, or in the `document`."""
+    """How its headings were found: by the document's `outline`, by the `style` of its fonts, by `docling`, or in the
+    `document`."""
     reason: str | None = Field(examples=["the document has its own headings"])
     """Why they were found so."""
     pages: int | None = Field(examples=[310])

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from api.rest.bodies.base import Body, Reply, with_example
 from api.rest.bodies.corpora import CorpusName, DescribedBody, FileName
-from api.work_uploads import base_name
+from api.work_uploads import relative_name
 from services.import_plans import ImportPlan, ListedFile, PlannedFile
 from store.corpora.keeping import ImportOutcome
 from store.corpora.sources import WorkSource
@@ -25,7 +25,7 @@ class ListedFileBody(DescribedBody):
     """A file, without its content."""
 
     file_name: FileName = Field(examples=["tea.md"])
-    """Without folders, it identifies the work."""
+    """Identifies the work, with folders where it has some."""
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$", examples=[_TEA])]
     """Of the file, in hexadecimal; of markdown without a byte order mark."""
     size: Annotated[int, Field(ge=0, le=_MOST, examples=[4096])]
@@ -34,7 +34,7 @@ class ListedFileBody(DescribedBody):
     @property
     def listed(self) -> ListedFile:
         """The file as the plan takes it."""
-        return ListedFile(base_name(self.file_name), self.sha256, self.size, self.given)
+        return ListedFile(relative_name(self.file_name), self.sha256, self.size, self.given)
 
 
 class ImportPlanBody(Body):

@@ -72,7 +72,7 @@ async def test_an_import_states_what_became_of_each_file(client: httpx.AsyncClie
         json={
             "corpus": "library",
             "works": [
-                {"file_name": "folder/tea.md", "markdown": TEA},
+                {"file_name": "/folder/tea.md", "markdown": TEA},
                 {"file_name": "copy.md", "markdown": POT},
             ],
         },
@@ -87,6 +87,21 @@ async def test_an_import_states_what_became_of_each_file(client: httpx.AsyncClie
     ]
     assert (again.json()["run_id"], again.json()["jobs"]) == (None, 0)
     assert [(file["outcome"], file["work_id"]) for file in replaced["files"]] == [("replaced", tea)]
+
+
+async def test_files_of_one_name_in_several_folders_are_works_of_their_own(client: httpx.AsyncClient) -> None:
+    files = [("files", (f"{name}/tea.md", f"# {name}\n\nIt is {name}.\n")) for name in ("green", "black")]
+
+    made = await client.post("/corpora/files", data={"corpus": "library", "embed": "false"}, files=files)
+    again = await client.post("/corpora/files", data={"corpus": "library", "embed": "false"}, files=files)
+    same = await client.post("/corpora/files", data={"corpus": "library"}, files=[files[0], files[0]])
+
+    assert [(one["file_name"], one["outcome"]) for one in made.json()["files"]] == [
+        ("green/tea.md", "new"),
+        ("black/tea.md", "new"),
+    ]
+    assert [one["outcome"] for one in again.json()["files"]] == ["unchanged", "unchanged"]
+    assert (same.status_code, "send both with their folders" in same.text) == (422, True)
 
 
 async def test_the_size_of_chunks_and_what_the_embedder_does_not_read_are_shown(client: httpx.AsyncClient) -> None:

@@ -43,7 +43,7 @@ async def test_a_plan_names_what_is_new_replaced_unchanged_refused_and_without_a
 
     plan = await planned(
         client,
-        listed("books/tea.md", TEA),
+        listed("/books/tea.md", TEA),
         listed("pot.md", "# Another pot\n"),
         listed("copy.md", TEA),
         listed("new.md", "# New\n"),
@@ -106,8 +106,8 @@ async def test_a_file_that_cannot_be_imported_is_refused_with_the_reason(
 
 
 async def test_two_files_of_a_name_are_one_work_so_the_second_is_refused(client: httpx.AsyncClient) -> None:
-    plan = await planned(client, listed("a/tea.md", TEA), listed("b/tea.md", POT))
-    sent = await send_files(client, ("a/tea.md", TEA.encode()), ("b/tea.md", POT.encode()))
+    plan = await planned(client, listed("/a/tea.md", TEA), listed("/b/tea.md", POT))
+    sent = await send_files(client, ("/a/tea.md", TEA.encode()), ("/b/tea.md", POT.encode()))
 
     assert [file["outcome"] for file in plan["files"]] == ["new", "refused"]
     assert slug(sent) == (422, "works-unusable")

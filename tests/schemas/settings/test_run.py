@@ -60,6 +60,7 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_DOCUMENT_CHUNK_TOKENS": -1,
     "RAGQ_DOCUMENT_MAX_TOKENS": 0,
     "RAGQ_DOCUMENT_MODEL": "",
+    "RAGQ_PDF_CONVERTER": "pdfium",
     "RAGQ_REPAIR_BY": "rules",
     "RAGQ_SELECT_BY": "rules",
     "RAGQ_SEARCH_TABLES": True,
@@ -221,7 +222,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "6ff93188248d94cb94945ddcf812b615ab37fc51f5918631a53d91becc10604e"
+    assert settings_hash(RunSettings()) == "5ca0e82f51aa5b0992a59ac9dfe87a9acbd2f54e0e685253ddf04d9c289ae765"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
