@@ -12,13 +12,13 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.values.chat import ModelIdentity
 from schemas.values.costs import Prices
 from schemas.values.estimates import Estimate, Range, StageEstimate
-from services.corpora import AS_IT_IS, CorpusOptions
-from services.documents import MOST_HEADINGS, PlannedDocument, plan_documents
+from services.documents import MOST_HEADINGS
 from services.draws import in_draw
 from services.forks import ForkRequest, NewFork, plan_fork
 from services.model_roles import asked_models
 from services.served_models import with_models
 from services.submit import Request, plan_request
+from services.vocabularies import SEED, GivenVectors, plan_vocabulary
 from services.worker_servers import check_servers
 from stages.reports.call_bounds import most_calls
 from stages.reports.numbers_in_words import counted
@@ -59,19 +59,19 @@ async def estimate_fork(database: Database, request: ForkRequest, *, prices: Pri
     return await estimate(database, plan, prices=prices)
 
 
-async def estimate_documents(
+async def estimate_vocabulary(
     database: Database,
-    corpus: str,
-    documents: Sequence[PlannedDocument],
+    name: str,
     settings: EffectiveSettings,
     *,
-    options: CorpusOptions = AS_IT_IS,
+    seed: int = SEED,
+    vectors: GivenVectors | None = None,
     prices: Prices | None = None,
 ) -> Estimate:
-    """What the run of imported documents would do. See `estimate`."""
+    """What building the models of a vocabulary would do. See `estimate`."""
 
     async def plan(connection: Connection) -> NewRun:
-        return await plan_documents(connection, corpus, documents, settings, options)
+        return (await plan_vocabulary(connection, name, settings, seed=seed, vectors=vectors))[0]
 
     return await estimate(database, plan, settings, prices=prices)
 
@@ -95,7 +95,8 @@ async def estimate(
         live = await workers.live(connection)
         missing = await _missing_servers(connection, run)
         existing = await runs.find(connection, run)
-        past = await past_work.past_runs(connection, run.kind, draw=run.draw, limit=LOOKED_AT)
+        modes = Counter(job.mode for job in run.jobs)
+        past = await past_work.past_runs(connection, run.kind, list(modes), draw=run.draw, limit=LOOKED_AT)
     try:
         served = (await with_models(run, live)).models
     except ModelUnavailableError as error:
@@ -107,9 +108,8 @@ async def estimate(
     async with database.connection() as connection:
         held = await _held(connection, run, _equal_stages(run, past, served))
         alike = [one.id for one in past if _has_same_models(one, run)][:COMPARED]
-        modes = Counter(job.mode for job in run.jobs)
         known = await past_work.past_stages(connection, alike, list(modes))
-        paces = [pace for pace in await past_work.paces(connection, alike) if pace.jobs and pace.seconds]
+        paces = [pace for pace in await past_work.paces(connection, alike, list(modes)) if pace.jobs and pace.seconds]
     stages = _stages(run, frozen, held, known)
     asking = [stage for stage in stages.values() if stage.calls_at_most != 0]
     money, currency = _money(run, stages, prices)
@@ -140,8 +140,8 @@ async def estimate(
 def _notices_of_bounds(asking: Sequence[StageEstimate]) -> Iterator[str]:
     if unbounded := max((stage.jobs_unbounded for stage in asking), default=0):
         yield (
-            f"Model calls have no bound yet: a document has a known number of headings once it is converted, and "
-            f"{counted(unbounded, 'document')} {'is' if unbounded == 1 else 'are'} not."
+            f"Model calls have no bound yet: it follows from the headings of a document, and "
+            f"{counted(unbounded, 'document')} {'is' if unbounded == 1 else 'are'} not converted yet, or not sent."
         )
 
 

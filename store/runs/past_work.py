@@ -13,7 +13,8 @@ SELECT r.id, r.settings,
        ) AS models
 FROM run AS r
 WHERE r.kind = $1 AND coalesce((r.request ->> 'draw')::bigint, 0) = $2 AND NOT r.request ? 'imported'
-ORDER BY r.id DESC LIMIT $3
+  AND EXISTS (SELECT FROM job AS j WHERE j.run_id = r.id AND j.mode = ANY($3::text[]))
+ORDER BY r.id DESC LIMIT $4
 """
 
 _EQUAL = "j.subject = p.subject AND j.inputs = p.inputs"
@@ -65,7 +66,7 @@ PACES = """
 SELECT j.run_id, count(DISTINCT j.id) AS jobs,
        extract(epoch FROM max(a.ended_at) - min(a.started_at))::float8 AS seconds
 FROM job AS j JOIN stage_attempt AS a ON a.job_id = j.id AND a.worker_id NOT IN ('shared', 'manual')
-WHERE j.run_id = ANY($1::bigint[]) AND j.status = 'succeeded' AND a.ended_at IS NOT NULL
+WHERE j.run_id = ANY($1::bigint[]) AND j.mode = ANY($2::text[]) AND j.status = 'succeeded' AND a.ended_at IS NOT NULL
 GROUP BY j.run_id ORDER BY j.run_id
 """
 
@@ -112,9 +113,9 @@ class Pace(NamedTuple):
     seconds: float
 
 
-async def past_runs(connection: Connection, kind: str, *, draw: int, limit: int) -> list[PastRun]:
-    """The newest runs of a kind in a draw, newest first."""
-    return [PastRun(**dict(row)) for row in await connection.fetch(RUNS, kind, draw, limit)]
+async def past_runs(connection: Connection, kind: str, modes: Sequence[str], *, draw: int, limit: int) -> list[PastRun]:
+    """The newest runs of a kind in a draw with jobs in one of these modes, newest first."""
+    return [PastRun(**dict(row)) for row in await connection.fetch(RUNS, kind, draw, list(modes), limit)]
 
 
 async def held_calls(
@@ -140,6 +141,6 @@ async def past_stages(connection: Connection, run_ids: Sequence[int], modes: Seq
     return {row["stage"]: PastStage(**dict(row)) for row in rows}
 
 
-async def paces(connection: Connection, run_ids: Sequence[int]) -> list[Pace]:
-    """How long each of these runs took, of those with jobs that succeeded."""
-    return [Pace(**dict(row)) for row in await connection.fetch(PACES, list(run_ids))]
+async def paces(connection: Connection, run_ids: Sequence[int], modes: Sequence[str]) -> list[Pace]:
+    """How long each of these runs took for its jobs in these modes, of those with jobs that succeeded."""
+    return [Pace(**dict(row)) for row in await connection.fetch(PACES, list(run_ids), list(modes))]

@@ -7,7 +7,7 @@ from schemas.values.documents import DecidedBy, RepairAction, RepairedTitles
 from schemas.values.estimates import Estimate
 from services import document_edits
 from services.documents import PlannedDocument
-from services.estimates import estimate_documents
+from services.import_estimates import estimate_documents
 from services.work_files import WorkFile
 from stages.documents.heading_bounds import most_headings
 from stages.documents.outline import outline
@@ -40,7 +40,9 @@ async def estimated(library: Library, *texts: str, name: str = "tea.md", **value
         file = WorkFile(name, text.encode(), name)
         async with library.database.connection() as connection:
             planned.append(PlannedDocument.of(file, await originals.keep(connection, file.content)))
-    return await estimate_documents(library.database, "library", planned, library.settings(**values))
+    found = await estimate_documents(library.database, "library", planned, library.settings(**values))
+    assert found is not None
+    return found
 
 
 async def paid(library: Library) -> int:
@@ -131,7 +133,7 @@ async def test_a_document_that_is_not_converted_has_no_bound(library: Library) -
     repair = found.stages["repair"]
     assert (repair.calls_at_most, repair.calls_to_pay_at_most, repair.jobs_unbounded) == (None, None, 2)
     assert (found.calls_at_most, found.calls_expected, found.prompt_tokens) == (None, None, None)
-    assert found.notices[-1].endswith("2 documents are not.")
+    assert found.notices[-1].endswith("2 documents are not converted yet, or not sent.")
     assert (by_rules.calls_at_most, by_rules.notices) == (0, ())
 
 

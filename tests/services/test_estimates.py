@@ -109,3 +109,15 @@ def test_an_interval_of_several_runs_goes_from_the_fastest_to_the_slowest() -> N
     found = estimates._seconds(10, [1.0, 4.0, 2.0])
 
     assert found is not None and (found.low, found.value, found.high) == (10.0, 20.0, 40.0)
+
+
+async def test_time_is_estimated_from_runs_in_the_planned_modes_alone(bench: Bench) -> None:
+    settings = resolve(profile="paper", options=CHOSEN.options, environment={})
+    job_id = await bench.plan(settings)
+    for stage in STAGES:
+        assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
+    other = ParticipantRequest(participants=[TESTED], modes=[AssessmentMode.ZERO_SHOT])
+
+    found = await estimate_request(bench.database, other, settings)
+
+    assert (found.seconds, found.basis) == (None, ())
