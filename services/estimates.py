@@ -25,7 +25,7 @@ from stages.reports.numbers_in_words import counted
 from stages.reports.run_words import notices
 from store.database import Connection, Database
 from store.runs import past_work, runs, workers
-from store.runs.past_work import PastRun, PastStage
+from store.runs.past_work import Pace, PastRun, PastStage
 from store.runs.runs import NewJob, NewRun
 
 Plan = Callable[[Connection], Awaitable[NewRun]]
@@ -34,8 +34,20 @@ Plan = Callable[[Connection], Awaitable[NewRun]]
 LOOKED_AT: Final = 100
 #: Of these with equal models, the newest that seconds and tokens are estimated from.
 COMPARED: Final = 10
-#: The interval of a single past run: its pace may have been half or double.
+#: The interval of a single past run: it may take half or double the time.
 _ONE_RUN: Final = 2.0
+#: Settings that decide which stages ask a language model, and how often, beside the models themselves.
+_WHO_IS_ASKED: Final = (
+    "LLM_BACKEND",
+    "EMBEDDING_BACKEND",
+    "QUANTITATIVE_EVIDENCE_EXTRACTOR",
+    "EMBEDDING_ENABLE_REFERENCE_VALIDATION",
+    "CONSISTENCY_ENABLED",
+    "CONSISTENCY_N_SAMPLES",
+    "RAGQ_REPAIR_BY",
+    "RAGQ_SELECT_BY",
+    "validation.enabled",
+)
 _MILLION: Final = 1_000_000
 
 
@@ -107,10 +119,11 @@ async def estimate(
     frozen = thaw(run.settings)
     async with database.connection() as connection:
         held = await _held(connection, run, _equal_stages(run, past, served))
-        alike = [one.id for one in past if _has_same_models(one, run)][:COMPARED]
-        known = await past_work.past_stages(connection, alike, list(modes))
-        paces = [pace for pace in await past_work.paces(connection, alike, list(modes)) if pace.jobs and pace.seconds]
-    stages = _stages(run, frozen, held, known)
+        alike = [one.id for one in past if _is_alike(one, run)]
+        known = await past_work.past_stages(connection, alike[:COMPARED], list(modes))
+        paces = await past_work.paces(connection, alike)
+    stages, paying = _stages(run, frozen, held, known)
+    paces = [one for one in paces if _is_comparable(one, set(modes), set(stages), pays=paying > 0)][:COMPARED]
     asking = [stage for stage in stages.values() if stage.calls_at_most != 0]
     money, currency = _money(run, stages, prices)
     return Estimate(
@@ -126,8 +139,10 @@ async def estimate(
         calls_expected=_sum([stage.calls_expected for stage in asking]),
         prompt_tokens=_whole(_sum([stage.prompt_tokens for stage in asking])),
         reply_tokens=_whole(_sum([stage.reply_tokens for stage in asking])),
-        seconds=_seconds(len(run.jobs), [pace.seconds / pace.jobs for pace in paces]),
-        basis=tuple(f"r{pace.run_id}" for pace in paces),
+        seconds=_seconds(
+            [(pace.seconds, paying / pace.paid_jobs if paying else len(run.jobs) / pace.jobs) for pace in paces]
+        ),
+        basis=tuple(f"r{pace.run_id}" for pace in reversed(paces)),
         basis_words=_basis_words(run, paces),
         currency=currency,
         money=money,
@@ -225,23 +240,34 @@ async def _held(
     return held
 
 
-def _has_same_models(past: PastRun, run: NewRun) -> bool:
+def _is_alike(past: PastRun, run: NewRun) -> bool:
+    """Whether a past run asked the same models in the same stages."""
     names = [name for name in run.settings if name.startswith("MODEL_") or name.endswith("_MODEL")]
-    names += ["LLM_BACKEND", "EMBEDDING_BACKEND"]
-    return all(past.settings.get(name, {}).get("value") == run.settings.get(name, {}).get("value") for name in names)
+    return all(
+        past.settings.get(name, {}).get("value") == run.settings.get(name, {}).get("value")
+        for name in (*names, *_WHO_IS_ASKED)
+    )
+
+
+def _is_comparable(pace: Pace, modes: set[str], stages: set[str], *, pays: bool) -> bool:
+    """Whether the time of a past run says something about jobs in these modes and stages, that pay for calls or not."""
+    return set(pace.modes) == modes and set(pace.stages) == stages and (pace.paid_jobs > 0) is pays and pace.seconds > 0
 
 
 def _stages(
     run: NewRun, frozen: FrozenSettings, held: dict[tuple[int, str], int], known: dict[str, PastStage]
-) -> dict[str, StageEstimate]:
+) -> tuple[dict[str, StageEstimate], int]:
+    """The stages by name, and how many jobs may have to pay for a call."""
     jobs = list(run.jobs)
     computed = [_computed(run, job) for job in jobs]
     names = list(dict.fromkeys(stage for stages in computed for stage in stages))
     found = {}
+    paying: set[int] = set()
     for name in names:
         places = [place for place, stages in enumerate(computed) if name in stages]
         bounds = {place: most_calls(run.kind, name, frozen, jobs[place].inputs) for place in places}
         to_pay = [place for place in places if bounds[place] != 0 and not held.get((place, name))]
+        paying.update(to_pay)
         past = known.get(name)
         expected = None
         if not to_pay:
@@ -259,7 +285,7 @@ def _stages(
             reply_tokens=_tokens(expected, past, "reply_tokens"),
             seconds=None if past is None or not past.jobs else len(places) * past.seconds / past.jobs,
         )
-    return found
+    return found, len(paying)
 
 
 def _computed(run: NewRun, job: NewJob) -> Sequence[str]:
@@ -288,21 +314,30 @@ def _money(run: NewRun, stages: dict[str, StageEstimate], prices: Prices | None)
     return money, prices.currency
 
 
-def _seconds(jobs: int, per_job: Sequence[float]) -> Range | None:
-    if not per_job:
-        return None
-    if len(per_job) == 1:
-        (only,) = per_job
-        return Range(low=jobs * only / _ONE_RUN, value=jobs * only, high=jobs * only * _ONE_RUN)
-    return Range(low=jobs * min(per_job), value=jobs * median(per_job), high=jobs * max(per_job))
+def _seconds(paces: Sequence[tuple[float, float]]) -> Range | None:
+    """From the seconds of past runs, and how many times as many jobs there are now.
 
-
-def _basis_words(run: NewRun, paces: Sequence[past_work.Pace]) -> str:
+    The ends are a run whose jobs are worked on one after the other, and one that works on all of them at once.
+    """
     if not paces:
-        return f"no past run of kind {run.kind} with these models"
+        return None
+    spread = _ONE_RUN if len(paces) == 1 else 1.0
+    return Range(
+        low=min(took * min(1.0, times) for took, times in paces) / spread,
+        value=median(took * times for took, times in paces),
+        high=max(took * max(1.0, times) for took, times in paces) * spread,
+    )
+
+
+def _basis_words(run: NewRun, paces: Sequence[Pace]) -> str:
+    if not paces:
+        return f"no past run of kind {run.kind} with these models, modes and stages"
     jobs = counted(sum(pace.jobs for pace in paces), "job")
-    interval = "half to double its pace" if len(paces) == 1 else "slowest to fastest pace of them"
-    return f"{counted(len(paces), 'past run')} with these models ({jobs}); interval: {interval}"
+    ends = "half to double its time" if len(paces) == 1 else "fastest to slowest of them"
+    return (
+        f"{counted(len(paces), 'past run')} with these models, modes and stages ({jobs}); interval: {ends}, with jobs "
+        "at once or one after the other"
+    )
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

@@ -63,11 +63,15 @@ GROUP BY a.stage
 
 # From the first stage that began to the last that ended: waiting for people and for a stopped stack counts too.
 PACES = """
-SELECT j.run_id, count(DISTINCT j.id) AS jobs,
-       extract(epoch FROM max(a.ended_at) - min(a.started_at))::float8 AS seconds
+SELECT j.run_id, count(DISTINCT j.id) AS jobs, count(DISTINCT j.id) FILTER (WHERE p.pays) AS paid_jobs,
+       extract(epoch FROM max(a.ended_at) - min(a.started_at))::float8 AS seconds,
+       array_agg(DISTINCT j.mode) AS modes, array_agg(DISTINCT a.stage) AS stages
 FROM job AS j JOIN stage_attempt AS a ON a.job_id = j.id AND a.worker_id NOT IN ('shared', 'manual')
-WHERE j.run_id = ANY($1::bigint[]) AND j.mode = ANY($2::text[]) AND j.status = 'succeeded' AND a.ended_at IS NOT NULL
-GROUP BY j.run_id ORDER BY j.run_id
+CROSS JOIN LATERAL (
+    SELECT EXISTS (SELECT FROM llm_call_use AS u WHERE u.attempt_id = a.id AND NOT u.is_reused) AS pays
+) AS p
+WHERE j.run_id = ANY($1::bigint[]) AND j.status = 'succeeded' AND a.ended_at IS NOT NULL
+GROUP BY j.run_id ORDER BY j.run_id DESC
 """
 
 
@@ -110,7 +114,12 @@ class Pace(NamedTuple):
 
     run_id: int
     jobs: int
+    paid_jobs: int
+    """Those that paid for a call of a language model."""
     seconds: float
+    modes: list[str]
+    stages: list[str]
+    """Those that were computed."""
 
 
 async def past_runs(connection: Connection, kind: str, modes: Sequence[str], *, draw: int, limit: int) -> list[PastRun]:
@@ -141,6 +150,6 @@ async def past_stages(connection: Connection, run_ids: Sequence[int], modes: Seq
     return {row["stage"]: PastStage(**dict(row)) for row in rows}
 
 
-async def paces(connection: Connection, run_ids: Sequence[int], modes: Sequence[str]) -> list[Pace]:
-    """How long each of these runs took for its jobs in these modes, of those with jobs that succeeded."""
-    return [Pace(**dict(row)) for row in await connection.fetch(PACES, list(run_ids), list(modes))]
+async def paces(connection: Connection, run_ids: Sequence[int]) -> list[Pace]:
+    """How long each of these runs took, of those with jobs that succeeded; newest first."""
+    return [Pace(**dict(row)) for row in await connection.fetch(PACES, list(run_ids))]

@@ -208,7 +208,11 @@ async def test_a_browser_that_computes_no_hashes_is_told_that_every_file_is_sent
 async def test_an_import_is_estimated_before_its_button_and_the_files_stay_chosen(
     visit: Visit, editable_site: Site, tmp_path: Path
 ) -> None:
-    html = {"name": "page.html", "mimeType": "text/html", "buffer": b"<!doctype html><h1>Tea</h1><p>Leaves.</p>"}
+    html: FilePayload = {
+        "name": "page.html",
+        "mimeType": "text/html",
+        "buffer": b"<!doctype html><h1>Tea</h1><p>Leaves.</p>",
+    }
     async with visit(editable_site) as page:
         await page.goto("/works/new")
         await page.get_by_label("Name of the corpus").fill("estimated")
