@@ -80,9 +80,13 @@ def estimates(participants: int, json_file: Path | None) -> None:
         python -m benchmarks estimates
     """
     machine = this_machine(PACKAGES)
-    with stack() as running:
-        found = [_compare(running, case) for case in _cases(running, participants)]
     console = Console(width=180)
+    found = []
+    with stack() as running:
+        for case in _cases(running, participants):
+            found.append(_compare(running, case))
+            # On a busy machine the whole takes long: what is known so far is shown.
+            click.echo(f"{case.name}: {found[-1].seconds:.1f} s", err=True)
     console.print(machine.sentence(), highlight=False)
     console.print(_table(found))
     if json_file is not None:

@@ -122,8 +122,10 @@ async def estimate(
         alike = [one.id for one in past if _is_alike(one, run)]
         known = await past_work.past_stages(connection, alike[:COMPARED], list(modes))
         paces = await past_work.paces(connection, alike)
-    stages, paying = _stages(run, frozen, held, known)
-    paces = [one for one in paces if _is_comparable(one, set(modes), set(stages), pays=paying > 0)][:COMPARED]
+    stages = _stages(run, frozen, held, known)
+    to_pay = _sum([stage.calls_expected for stage in stages.values() if stage.calls_at_most != 0])
+    paces = [one for one in paces if _is_comparable(one, set(modes), set(stages), pays=to_pay != 0)][:COMPARED]
+    paces = [] if to_pay is None else paces
     asking = [stage for stage in stages.values() if stage.calls_at_most != 0]
     money, currency = _money(run, stages, prices)
     return Estimate(
@@ -140,7 +142,7 @@ async def estimate(
         prompt_tokens=_whole(_sum([stage.prompt_tokens for stage in asking])),
         reply_tokens=_whole(_sum([stage.reply_tokens for stage in asking])),
         seconds=_seconds(
-            [(pace.seconds, paying / pace.paid_jobs if paying else len(run.jobs) / pace.jobs) for pace in paces]
+            [(pace.seconds, to_pay / pace.paid if to_pay else len(run.jobs) / pace.jobs) for pace in paces]
         ),
         basis=tuple(f"r{pace.run_id}" for pace in reversed(paces)),
         basis_words=_basis_words(run, paces),
@@ -251,23 +253,20 @@ def _is_alike(past: PastRun, run: NewRun) -> bool:
 
 def _is_comparable(pace: Pace, modes: set[str], stages: set[str], *, pays: bool) -> bool:
     """Whether the time of a past run says something about jobs in these modes and stages, that pay for calls or not."""
-    return set(pace.modes) == modes and set(pace.stages) == stages and (pace.paid_jobs > 0) is pays and pace.seconds > 0
+    return set(pace.modes) == modes and set(pace.stages) == stages and (pace.paid > 0) is pays and pace.seconds > 0
 
 
 def _stages(
     run: NewRun, frozen: FrozenSettings, held: dict[tuple[int, str], int], known: dict[str, PastStage]
-) -> tuple[dict[str, StageEstimate], int]:
-    """The stages by name, and how many jobs may have to pay for a call."""
+) -> dict[str, StageEstimate]:
     jobs = list(run.jobs)
     computed = [_computed(run, job) for job in jobs]
     names = list(dict.fromkeys(stage for stages in computed for stage in stages))
     found = {}
-    paying: set[int] = set()
     for name in names:
         places = [place for place, stages in enumerate(computed) if name in stages]
         bounds = {place: most_calls(run.kind, name, frozen, jobs[place].inputs) for place in places}
         to_pay = [place for place in places if bounds[place] != 0 and not held.get((place, name))]
-        paying.update(to_pay)
         past = known.get(name)
         expected = None
         if not to_pay:
@@ -285,7 +284,7 @@ def _stages(
             reply_tokens=_tokens(expected, past, "reply_tokens"),
             seconds=None if past is None or not past.jobs else len(places) * past.seconds / past.jobs,
         )
-    return found, len(paying)
+    return found
 
 
 def _computed(run: NewRun, job: NewJob) -> Sequence[str]:
@@ -315,7 +314,7 @@ def _money(run: NewRun, stages: dict[str, StageEstimate], prices: Prices | None)
 
 
 def _seconds(paces: Sequence[tuple[float, float]]) -> Range | None:
-    """From the seconds of past runs, and how many times as many jobs there are now.
+    """From the seconds of past runs, and how many times as many calls, or jobs without any, there are now.
 
     The ends are a run whose jobs are worked on one after the other, and one that works on all of them at once.
     """

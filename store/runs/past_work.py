@@ -63,12 +63,12 @@ GROUP BY a.stage
 
 # From the first stage that began to the last that ended: waiting for people and for a stopped stack counts too.
 PACES = """
-SELECT j.run_id, count(DISTINCT j.id) AS jobs, count(DISTINCT j.id) FILTER (WHERE p.pays) AS paid_jobs,
+SELECT j.run_id, count(DISTINCT j.id) AS jobs, sum(p.paid)::bigint AS paid,
        extract(epoch FROM max(a.ended_at) - min(a.started_at))::float8 AS seconds,
        array_agg(DISTINCT j.mode) AS modes, array_agg(DISTINCT a.stage) AS stages
 FROM job AS j JOIN stage_attempt AS a ON a.job_id = j.id AND a.worker_id NOT IN ('shared', 'manual')
 CROSS JOIN LATERAL (
-    SELECT EXISTS (SELECT FROM llm_call_use AS u WHERE u.attempt_id = a.id AND NOT u.is_reused) AS pays
+    SELECT count(*) AS paid FROM llm_call_use AS u WHERE u.attempt_id = a.id AND NOT u.is_reused
 ) AS p
 WHERE j.run_id = ANY($1::bigint[]) AND j.status = 'succeeded' AND a.ended_at IS NOT NULL
 GROUP BY j.run_id ORDER BY j.run_id DESC
@@ -114,8 +114,8 @@ class Pace(NamedTuple):
 
     run_id: int
     jobs: int
-    paid_jobs: int
-    """Those that paid for a call of a language model."""
+    paid: int
+    """Calls of a language model."""
     seconds: float
     modes: list[str]
     stages: list[str]
