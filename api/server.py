@@ -9,7 +9,6 @@ from typing import Final
 import asyncpg
 import uvicorn
 
-from api.main import app
 from schemas.errors import RagqError, Refused, StackError
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
@@ -33,8 +32,11 @@ def main() -> None:
         logs.configure(settings.log_level, settings.log_format)
         # Uvicorn would log the message of an exception, which may hold text of a subject.
         logging.getLogger("uvicorn.error").addFilter(_without_message)
+        # Before the application loads numpy. The matrix products of reports are many and small: threads of OpenBLAS
+        # would take more processor time than they save.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         uvicorn.run(
-            app,
+            "api.main:app",
             factory=True,
             host=settings.ragq_api_host,
             port=settings.ragq_api_port,

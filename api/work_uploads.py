@@ -8,7 +8,9 @@ from typing import Any
 from fastapi import UploadFile
 
 from api.context import ApiContext
+from schemas.settings.resolve import EffectiveSettings
 from services.corpora import AS_IT_IS, CorpusOptions, values_for_import
+from services.import_estimates import ImportEstimates, estimate_import, plan_files
 from services.imports import ImportedFiles, import_files
 from services.work_files import WorkFile, read_files
 
@@ -53,16 +55,41 @@ async def import_files_into(
 ) -> ImportedFiles:
     """Import files with the settings of the request, over the embedder of the corpus, over those of this machine."""
     read = await asyncio.to_thread(read_files, files)
-    async with ctx.database.connection() as connection:
-        made_with = await values_for_import(connection, corpus)
-    settings = ctx.run_settings(profile=profile, values={**made_with, **(values or {})})
     return await import_files(
         ctx.database,
         corpus,
         read.works,
         read.documents or None,
-        settings,
+        await _settings(ctx, corpus, profile, values),
         options=options,
         embeds=embeds,
         by_stages=by_stages,
     )
+
+
+async def estimate_files_for(
+    ctx: ApiContext,
+    corpus: str,
+    files: Sequence[WorkFile],
+    *,
+    values: Mapping[str, str] | None = None,
+    profile: str | None = None,
+    options: CorpusOptions = AS_IT_IS,
+    embeds: bool = True,
+    by_stages: bool = False,
+) -> ImportEstimates:
+    """What the runs of the same import would do; nothing is stored."""
+    read = await asyncio.to_thread(read_files, files)
+    settings = await _settings(ctx, corpus, profile, values)
+    planned = await plan_files(ctx.database, corpus, read.works, read.documents, settings, by_stages=by_stages)
+    return await estimate_import(
+        ctx.database, corpus, planned, settings, options=options, embeds=embeds, prices=ctx.prices
+    )
+
+
+async def _settings(
+    ctx: ApiContext, corpus: str, profile: str | None, values: Mapping[str, str] | None
+) -> EffectiveSettings:
+    async with ctx.database.connection() as connection:
+        made_with = await values_for_import(connection, corpus)
+    return ctx.run_settings(profile=profile, values={**made_with, **(values or {})})

@@ -9,6 +9,7 @@ from benchmarks.audit import audit_benchmark
 from benchmarks.documents import documents
 from benchmarks.embedded_llm import embedded_llm
 from benchmarks.embedding import embedding
+from benchmarks.estimates import estimates
 from benchmarks.flow import flow
 from benchmarks.growth import growth
 from benchmarks.hop import hop
@@ -35,6 +36,7 @@ BENCHMARKS: Final[dict[str, click.Command]] = {
     "documents": documents,
     "embedded-llm": embedded_llm,
     "embedding": embedding,
+    "estimates": estimates,
     "flow": flow,
     "growth": growth,
     "hop": hop,

@@ -8,7 +8,7 @@ import click
 from cli.estimate import MISSING, estimate_shown
 from cli.output import console, print_json
 from schemas.errors import Refused
-from schemas.values.estimates import Estimate
+from services.import_estimates import ImportEstimates
 from services.import_plans import ImportPlan, is_uploaded
 from stages.reports.numbers_in_words import counted
 from store.corpora.keeping import ImportOutcome
@@ -22,18 +22,18 @@ def is_gone(source_path: str) -> bool:
     return not is_uploaded(source_path) and not Path(source_path).exists()
 
 
-def print_plan(plan: ImportPlan, estimate: Estimate | None, corpus: str, *, as_json: bool) -> None:
-    """Print what an import would do, file by file, and the run of its documents.
+def print_plan(plan: ImportPlan, estimates: ImportEstimates, corpus: str, *, as_json: bool) -> None:
+    """Print what an import would do, file by file, and its runs.
 
-    Exit code 1 when something is missing for that run.
+    Exit code 1 when something is missing for one of them.
     """
     if as_json:
-        print_json(_as_json(plan, corpus) | {"estimate": estimate})
+        print_json(_as_json(plan, corpus) | {"embedding": estimates.embedding, "estimate": estimates.documents})
     else:
         click.echo("\n".join(_lines(plan, corpus)))
-        if estimate is not None:
-            console().print(estimate_shown(estimate))
-    if estimate is not None and estimate.missing:
+        for one in estimates.found:
+            console().print(estimate_shown(one))
+    if any(one.missing for one in estimates.found):
         raise SystemExit(MISSING)
 
 

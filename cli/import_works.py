@@ -1,6 +1,5 @@
 """`ragq import works`: documents into a corpus."""
 
-from itertools import chain
 from pathlib import Path
 
 import click
@@ -15,15 +14,12 @@ from cli.submit import report_submitted
 from cli.watch import follow
 from cli.work_files import find_files, read_documents, read_works
 from cli.writing_progress import writing_progress
-from schemas.settings.resolve import EffectiveSettings
-from schemas.values.estimates import Estimate
 from services.chunk_sizes import DEFAULT_TOKENS
 from services.corpora import DEFAULT_CORPUS, CorpusOptions
 from services.documents import ImportedDocuments, require_readers
-from services.estimates import estimate_documents
-from services.import_plans import ImportPlan, plan_import
+from services.import_estimates import estimate_import, plan_files
 from services.import_plans import prune as prune_works
-from services.imports import divided, import_files
+from services.imports import import_files
 from services.work_imports import ImportedWorks
 from store.corpora.keeping import ImportOutcome
 
@@ -88,7 +84,7 @@ SOME_REFUSED = 1
     "--dry-run",
     is_flag=True,
     help="List what would be new, replaced, unchanged and removed, and the jobs, model calls, tokens, time and money "
-    "of documents, and what is missing; change nothing.",
+    "of embedding and of documents, and what is missing; change nothing.",
 )
 @prices_option
 @settings_options
@@ -162,17 +158,28 @@ def works_command(
     options = CorpusOptions(embed_headings, keep_token_vectors, chunk_tokens, language)
     plan = None
     if prune or dry_run:
-        pruned = folders if prune else []
-        staged, plain = with_open_database(
-            lambda database: divided(database, corpus, new, settings, by_stages=by_stages)
+        planned = with_open_database(
+            lambda database: plan_files(
+                database,
+                corpus,
+                new,
+                read_documents(files.documents, given=given),
+                settings,
+                by_stages=by_stages,
+                folders=folders if prune else [],
+                is_gone=is_gone,
+            )
         )
-        documents = chain((work.file for work in staged), read_documents(files.documents, given=given))
-        plan = with_database(
-            lambda connection: plan_import(connection, corpus, plain, documents, folders=pruned, is_gone=is_gone)
-        )
-    if dry_run and plan is not None:
-        print_plan(plan, _estimate(plan, corpus, settings, options, price_file), corpus, as_json=as_json)
-        return
+        plan = planned.plan
+        if dry_run:
+            prices = chosen_prices(price_file)
+            estimates = with_open_database(
+                lambda database: estimate_import(
+                    database, corpus, planned, settings, options=options, embeds=not no_embed, prices=prices
+                )
+            )
+            print_plan(plan, estimates, corpus, as_json=as_json)
+            return
     removed = 0
     if plan is not None:
         confirm_removal(plan, yes=yes, removes=removes)
@@ -212,17 +219,6 @@ def works_command(
             click.echo(f"r{run_id}")
     if imported.refused:
         raise SystemExit(SOME_REFUSED)
-
-
-def _estimate(
-    plan: ImportPlan, corpus: str, settings: EffectiveSettings, options: CorpusOptions, price_file: Path | None
-) -> Estimate | None:
-    prices = chosen_prices(price_file)
-    if not plan.converted:
-        return None
-    return with_open_database(
-        lambda database: estimate_documents(database, corpus, plan.converted, settings, options=options, prices=prices)
-    )
 
 
 def _tell(imported: ImportedWorks, corpus: str) -> None:

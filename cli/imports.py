@@ -11,6 +11,7 @@ from cli.daic_woz_files import read_directory
 from cli.data_set_folders import announce_folders, default_directory, default_transcripts
 from cli.import_tags import tags_command
 from cli.import_works import works_command
+from cli.other_words import OtherWordsGroup
 from cli.output import json_option, notices, print_json
 from cli.session import with_database
 from schemas.values.interviews import DataSet, Split, TranscriptVariant
@@ -24,8 +25,20 @@ from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewParticipant, NewSplit
 
+#: What is imported -> the command that imports it.
+_OTHER_WORDS = {
+    **dict.fromkeys(("vocabulary", "vocabularies", "vocab"), "tags"),
+    **dict.fromkeys(("corpus", "corpora", "document", "documents", "books", "files"), "works"),
+    **dict.fromkeys(("interviews", "transcripts", "split", "splits"), "participants"),
+}
 
-@click.group("import", context_settings={"help_option_names": ["-h", "--help"]})
+
+@click.group(
+    "import",
+    cls=OtherWordsGroup,
+    other_words=_OTHER_WORDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 def import_group() -> None:
     """Import data sets; bad files are refused with every problem named.
 

@@ -7,6 +7,7 @@ import click
 from cli.choices import Choice
 from cli.estimate import dry_run_option, print_estimate
 from cli.index_tags import tags_command
+from cli.other_words import OtherWordsGroup
 from cli.output import json_option, plain_table, print_list, print_result
 from cli.prices import refuse_prices
 from cli.run_options import run_options
@@ -27,7 +28,14 @@ NOT_PUBLISHED = 1
 PUBLISHED_IN_PART = 2
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+#: What is indexed -> the command that does it.
+_OTHER_WORDS = {
+    **dict.fromkeys(("vocabulary", "vocabularies", "vocab"), "tags"),
+    **dict.fromkeys(("participants", "interviews", "transcripts"), "references"),
+}
+
+
+@click.group(cls=OtherWordsGroup, other_words=_OTHER_WORDS, context_settings={"help_option_names": ["-h", "--help"]})
 def index() -> None:
     """Build, score and list reference indexes; build the models of vocabularies.
 

@@ -7,16 +7,15 @@ import click
 
 from cli.choices import Choice
 from cli.completed_names import VOCABULARY
-from cli.estimate import dry_run_option, print_estimate
+from cli.estimate import dry_run_option, print_found
 from cli.output import json_option, print_json
 from cli.session import with_open_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import print_submitted, report_submitted
 from cli.watch import follow
 from schemas.values.tags import VectorLayout
-from services.vocabularies import SEED, GivenVectors, build_vocabulary, plan_vocabulary
-from store.database import Connection
-from store.runs.runs import NewRun
+from services.estimates import estimate_vocabulary
+from services.vocabularies import SEED, GivenVectors, build_vocabulary
 
 
 @click.command("tags")
@@ -60,12 +59,10 @@ def tags_command(
     given = None if vectors is None or layout is None else _given(vectors, VectorLayout(layout))
     settings = effective_settings(profile, assignments)
     if dry_run:
-
-        async def plan(connection: Connection) -> NewRun:
-            run, _ = await plan_vocabulary(connection, vocabulary, settings, seed=seed, vectors=given)
-            return run
-
-        print_estimate(plan, settings, price_file=None, as_json=as_json)
+        found = with_open_database(
+            lambda database: estimate_vocabulary(database, vocabulary, settings, seed=seed, vectors=given)
+        )
+        print_found([found], as_json=as_json)
         return
     run_id, submitted = with_open_database(
         lambda database: build_vocabulary(database, vocabulary, settings, seed=seed, vectors=given)

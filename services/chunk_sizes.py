@@ -51,14 +51,28 @@ def cutting_of(corpus: StoredCorpus, *, searches_tables: bool) -> "Cutting":
 
     Raises Refused where its tokens cannot be counted on this machine.
     """
-    from adapters.cutting import cutting
-
     assert corpus.language is not None
-    return cutting(
+    return cutting_by(
         corpus.backend,
         corpus.model,
         chunk_tokens=corpus.chunk_tokens,
         embeds_headings=corpus.embeds_headings,
         language=corpus.language,
+        searches_tables=searches_tables,
+    )
+
+
+def cutting_by(
+    backend: str, model: str, *, chunk_tokens: int, embeds_headings: bool, language: str, searches_tables: bool
+) -> "Cutting":
+    """The same by these values, also for a corpus that is not there yet."""
+    from adapters.cutting import cutting
+
+    return cutting(
+        backend,
+        model,
+        chunk_tokens=chunk_tokens,
+        embeds_headings=embeds_headings,
+        language=language,
         searches_tables=searches_tables,
     )

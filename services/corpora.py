@@ -1,7 +1,8 @@
 """Corpus runs: chunks that wait for a vector, embedded in batches of one job each."""
 
 import re
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 from schemas.chains import stages_of
 from schemas.errors import CorpusUnknownError, Refused
@@ -234,22 +235,28 @@ async def plan_corpus(connection: Connection, corpus: StoredCorpus, settings: Ef
     due = await corpora.waiting(connection, corpus.id)
     if not due:
         return None
+    # Only what the vectors depend on: another judge model is no reason to embed again.
+    made_with = [corpus.backend, corpus.model, corpus.dimension, corpus.embeds_headings, corpus.keeps_token_vectors]
+    return embedding_run(corpus.name, corpus.id, due, settings, made_with=made_with)
+
+
+def embedding_run(
+    name: str, corpus_id: int | None, due: Sequence[int], settings: EffectiveSettings, *, made_with: Sequence[Any] = ()
+) -> NewRun:
+    """The run that embeds chunks of a corpus, in batches of one job each. `made_with` is what vectors depend on."""
     size = settings.run.ragq.corpus_batch_chunks
     batches = [due[start : start + size] for start in range(0, len(due), size)]
     return NewRun(
         kind="index",
         profile=settings.profile,
         settings=settings.snapshot(),
-        # Only what the vectors depend on: another judge model is no reason to embed again.
-        settings_hash=content_hash(
-            [corpus.backend, corpus.model, corpus.dimension, corpus.embeds_headings, corpus.keeps_token_vectors]
-        ),
-        request={"corpus": corpus.name, "chunks": len(due), "profile_source": settings.profile_source},
+        settings_hash=content_hash(list(made_with)),
+        request={"corpus": name, "chunks": len(due), "profile_source": settings.profile_source},
         jobs=[
             NewJob(
                 mode="corpus",
                 subject=str(number),
-                inputs={"corpus_id": corpus.id, "chunk_ids": batch},
+                inputs={"corpus_id": corpus_id, "chunk_ids": batch},
                 stages=stages_of("index", "corpus"),
             )
             for number, batch in enumerate(batches, start=1)

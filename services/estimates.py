@@ -12,20 +12,20 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.values.chat import ModelIdentity
 from schemas.values.costs import Prices
 from schemas.values.estimates import Estimate, Range, StageEstimate
-from services.corpora import AS_IT_IS, CorpusOptions
-from services.documents import MOST_HEADINGS, PlannedDocument, plan_documents
+from services.documents import MOST_HEADINGS
 from services.draws import in_draw
 from services.forks import ForkRequest, NewFork, plan_fork
 from services.model_roles import asked_models
 from services.served_models import with_models
 from services.submit import Request, plan_request
+from services.vocabularies import SEED, GivenVectors, plan_vocabulary
 from services.worker_servers import check_servers
 from stages.reports.call_bounds import most_calls
 from stages.reports.numbers_in_words import counted
 from stages.reports.run_words import notices
 from store.database import Connection, Database
 from store.runs import past_work, runs, workers
-from store.runs.past_work import PastRun, PastStage
+from store.runs.past_work import Pace, PastRun, PastStage
 from store.runs.runs import NewJob, NewRun
 
 Plan = Callable[[Connection], Awaitable[NewRun]]
@@ -34,8 +34,20 @@ Plan = Callable[[Connection], Awaitable[NewRun]]
 LOOKED_AT: Final = 100
 #: Of these with equal models, the newest that seconds and tokens are estimated from.
 COMPARED: Final = 10
-#: The interval of a single past run: its pace may have been half or double.
+#: The interval of a single past run: it may take half or double the time.
 _ONE_RUN: Final = 2.0
+#: Settings that decide which stages ask a language model, and how often, beside the models themselves.
+_WHO_IS_ASKED: Final = (
+    "LLM_BACKEND",
+    "EMBEDDING_BACKEND",
+    "QUANTITATIVE_EVIDENCE_EXTRACTOR",
+    "EMBEDDING_ENABLE_REFERENCE_VALIDATION",
+    "CONSISTENCY_ENABLED",
+    "CONSISTENCY_N_SAMPLES",
+    "RAGQ_REPAIR_BY",
+    "RAGQ_SELECT_BY",
+    "validation.enabled",
+)
 _MILLION: Final = 1_000_000
 
 
@@ -59,19 +71,19 @@ async def estimate_fork(database: Database, request: ForkRequest, *, prices: Pri
     return await estimate(database, plan, prices=prices)
 
 
-async def estimate_documents(
+async def estimate_vocabulary(
     database: Database,
-    corpus: str,
-    documents: Sequence[PlannedDocument],
+    name: str,
     settings: EffectiveSettings,
     *,
-    options: CorpusOptions = AS_IT_IS,
+    seed: int = SEED,
+    vectors: GivenVectors | None = None,
     prices: Prices | None = None,
 ) -> Estimate:
-    """What the run of imported documents would do. See `estimate`."""
+    """What building the models of a vocabulary would do. See `estimate`."""
 
     async def plan(connection: Connection) -> NewRun:
-        return await plan_documents(connection, corpus, documents, settings, options)
+        return (await plan_vocabulary(connection, name, settings, seed=seed, vectors=vectors))[0]
 
     return await estimate(database, plan, settings, prices=prices)
 
@@ -95,7 +107,8 @@ async def estimate(
         live = await workers.live(connection)
         missing = await _missing_servers(connection, run)
         existing = await runs.find(connection, run)
-        past = await past_work.past_runs(connection, run.kind, draw=run.draw, limit=LOOKED_AT)
+        modes = Counter(job.mode for job in run.jobs)
+        past = await past_work.past_runs(connection, run.kind, list(modes), draw=run.draw, limit=LOOKED_AT)
     try:
         served = (await with_models(run, live)).models
     except ModelUnavailableError as error:
@@ -106,11 +119,13 @@ async def estimate(
     frozen = thaw(run.settings)
     async with database.connection() as connection:
         held = await _held(connection, run, _equal_stages(run, past, served))
-        alike = [one.id for one in past if _has_same_models(one, run)][:COMPARED]
-        modes = Counter(job.mode for job in run.jobs)
-        known = await past_work.past_stages(connection, alike, list(modes))
-        paces = [pace for pace in await past_work.paces(connection, alike) if pace.jobs and pace.seconds]
+        alike = [one.id for one in past if _is_alike(one, run)]
+        known = await past_work.past_stages(connection, alike[:COMPARED], list(modes))
+        paces = await past_work.paces(connection, alike)
     stages = _stages(run, frozen, held, known)
+    to_pay = _sum([stage.calls_expected for stage in stages.values() if stage.calls_at_most != 0])
+    paces = [one for one in paces if _is_comparable(one, set(modes), set(stages), pays=to_pay != 0)][:COMPARED]
+    paces = [] if to_pay is None else paces
     asking = [stage for stage in stages.values() if stage.calls_at_most != 0]
     money, currency = _money(run, stages, prices)
     return Estimate(
@@ -126,8 +141,10 @@ async def estimate(
         calls_expected=_sum([stage.calls_expected for stage in asking]),
         prompt_tokens=_whole(_sum([stage.prompt_tokens for stage in asking])),
         reply_tokens=_whole(_sum([stage.reply_tokens for stage in asking])),
-        seconds=_seconds(len(run.jobs), [pace.seconds / pace.jobs for pace in paces]),
-        basis=tuple(f"r{pace.run_id}" for pace in paces),
+        seconds=_seconds(
+            [(pace.seconds, to_pay / pace.paid if to_pay else len(run.jobs) / pace.jobs) for pace in paces]
+        ),
+        basis=tuple(f"r{pace.run_id}" for pace in reversed(paces)),
         basis_words=_basis_words(run, paces),
         currency=currency,
         money=money,
@@ -140,8 +157,8 @@ async def estimate(
 def _notices_of_bounds(asking: Sequence[StageEstimate]) -> Iterator[str]:
     if unbounded := max((stage.jobs_unbounded for stage in asking), default=0):
         yield (
-            f"Model calls have no bound yet: a document has a known number of headings once it is converted, and "
-            f"{counted(unbounded, 'document')} {'is' if unbounded == 1 else 'are'} not."
+            f"Model calls have no bound yet: it follows from the headings of a document, and "
+            f"{counted(unbounded, 'document')} {'is' if unbounded == 1 else 'are'} not converted yet, or not sent."
         )
 
 
@@ -225,10 +242,18 @@ async def _held(
     return held
 
 
-def _has_same_models(past: PastRun, run: NewRun) -> bool:
+def _is_alike(past: PastRun, run: NewRun) -> bool:
+    """Whether a past run asked the same models in the same stages."""
     names = [name for name in run.settings if name.startswith("MODEL_") or name.endswith("_MODEL")]
-    names += ["LLM_BACKEND", "EMBEDDING_BACKEND"]
-    return all(past.settings.get(name, {}).get("value") == run.settings.get(name, {}).get("value") for name in names)
+    return all(
+        past.settings.get(name, {}).get("value") == run.settings.get(name, {}).get("value")
+        for name in (*names, *_WHO_IS_ASKED)
+    )
+
+
+def _is_comparable(pace: Pace, modes: set[str], stages: set[str], *, pays: bool) -> bool:
+    """Whether the time of a past run says something about jobs in these modes and stages, that pay for calls or not."""
+    return set(pace.modes) == modes and set(pace.stages) == stages and (pace.paid > 0) is pays and pace.seconds > 0
 
 
 def _stages(
@@ -288,21 +313,30 @@ def _money(run: NewRun, stages: dict[str, StageEstimate], prices: Prices | None)
     return money, prices.currency
 
 
-def _seconds(jobs: int, per_job: Sequence[float]) -> Range | None:
-    if not per_job:
-        return None
-    if len(per_job) == 1:
-        (only,) = per_job
-        return Range(low=jobs * only / _ONE_RUN, value=jobs * only, high=jobs * only * _ONE_RUN)
-    return Range(low=jobs * min(per_job), value=jobs * median(per_job), high=jobs * max(per_job))
+def _seconds(paces: Sequence[tuple[float, float]]) -> Range | None:
+    """From the seconds of past runs, and how many times as many calls, or jobs without any, there are now.
 
-
-def _basis_words(run: NewRun, paces: Sequence[past_work.Pace]) -> str:
+    The ends are a run whose jobs are worked on one after the other, and one that works on all of them at once.
+    """
     if not paces:
-        return f"no past run of kind {run.kind} with these models"
+        return None
+    spread = _ONE_RUN if len(paces) == 1 else 1.0
+    return Range(
+        low=min(took * min(1.0, times) for took, times in paces) / spread,
+        value=median(took * times for took, times in paces),
+        high=max(took * max(1.0, times) for took, times in paces) * spread,
+    )
+
+
+def _basis_words(run: NewRun, paces: Sequence[Pace]) -> str:
+    if not paces:
+        return f"no past run of kind {run.kind} with these models, modes and stages"
     jobs = counted(sum(pace.jobs for pace in paces), "job")
-    interval = "half to double its pace" if len(paces) == 1 else "slowest to fastest pace of them"
-    return f"{counted(len(paces), 'past run')} with these models ({jobs}); interval: {interval}"
+    ends = "half to double its time" if len(paces) == 1 else "fastest to slowest of them"
+    return (
+        f"{counted(len(paces), 'past run')} with these models, modes and stages ({jobs}); interval: {ends}, with jobs "
+        "at once or one after the other"
+    )
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

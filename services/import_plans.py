@@ -72,7 +72,7 @@ class ImportPlan:
     files: list[PlannedFile] = field(default_factory=list)
     """Without those that are only moved."""
     converted: list[PlannedDocument] = field(default_factory=list)
-    """Those of the new and the replaced that go through the stages of a document; of files at hand alone."""
+    """Those of the new and the replaced that go through the stages of a document."""
     moved: list[MovedWork] = field(default_factory=list)
     removed: list[WorkSource] = field(default_factory=list)
     emptied: list[str] = field(default_factory=list)
@@ -143,6 +143,11 @@ async def plan_upload(
         for file in files
     ]
     _compare(plan, stored, compared, {}, all_staged=all_staged)
+    for file in plan.files:
+        is_staged = all_staged or not is_markdown(file.source_path) or (file.work and file.work.original_hash)
+        if is_staged and file.outcome in (ImportOutcome.NEW, ImportOutcome.REPLACED):
+            path = file.source_path
+            plan.converted.append(PlannedDocument(path, listed[path].sha256, None))
     plan.removed.extend(work for work in stored if is_uploaded(work.source_path) and work.source_path not in listed)
     return plan
 

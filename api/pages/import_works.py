@@ -12,11 +12,12 @@ from api.rendering import page
 from api.rest.bodies.corpora import MAX_FILES
 from api.routes import PageRoute
 from api.security.csrf import csrf
-from api.work_uploads import import_files_into, uploaded
+from api.work_uploads import estimate_files_for, import_files_into, uploaded
 from schemas.errors import Refused, WorkFilesError
 from schemas.full_text import DICTIONARIES, OTHERS
 from services.chunk_sizes import DEFAULT_TOKENS
-from services.corpora import CorpusOptions
+from services.corpora import AS_IT_IS, CorpusOptions
+from services.import_estimates import ImportEstimates
 from services.work_imports import ImportedWorks
 from stages.documents.formats import SUFFIXES
 from store.corpora import corpora
@@ -42,6 +43,8 @@ class ImportWorksForm(BaseModel):
     authors: Text = ""
     year: Text = ""
     tags: Text = ""
+    check: bool = False
+    """Estimate instead of importing."""
 
     @property
     def chosen(self) -> list[UploadFile]:
@@ -52,6 +55,13 @@ class ImportWorksForm(BaseModel):
         """The fields of the bibliography that were filled in."""
         fields = {name: getattr(self, name).strip() for name in ("title", "authors", "year", "tags")}
         return {name: text for name, text in fields.items() if text}
+
+    @property
+    def options(self) -> CorpusOptions:
+        """How a new corpus is read."""
+        if not self.is_new:
+            return AS_IT_IS
+        return CorpusOptions(self.embed_headings, self.keep_token_vectors, self.tokens, self.language)
 
     @property
     def tokens(self) -> int | None:
@@ -82,22 +92,17 @@ async def new_page(request: Request, ctx: Context, corpus: Text = "") -> Respons
 
 @router.post("/works/new", dependencies=[Depends(csrf)])
 async def import_files(request: Request, ctx: Context, form: Annotated[ImportWorksForm, File()]) -> Response:
-    """Import the files and open the corpus; or show what is wrong, file by file."""
+    """Import the files and open the corpus; or estimate that; or show what is wrong, file by file."""
     wrong = form.wrong()
     if wrong:
         return await _form(request, ctx, form, wrong=wrong)
+    corpus = form.corpus.strip()
     try:
-        works, documents = await import_files_into(
-            ctx,
-            form.corpus.strip(),
-            await uploaded(form.chosen, form.given()),
-            options=CorpusOptions(
-                embeds_headings=form.embed_headings if form.is_new else None,
-                keeps_token_vectors=form.keep_token_vectors if form.is_new else None,
-                chunk_tokens=form.tokens,
-                language=form.language if form.is_new else None,
-            ),
-        )
+        files = await uploaded(form.chosen, form.given())
+        if form.check:
+            found = await estimate_files_for(ctx, corpus, files, options=form.options)
+            return await _form(request, ctx, form, estimates=found)
+        works, documents = await import_files_into(ctx, corpus, files, options=form.options)
     except WorkFilesError as error:
         return await _form(request, ctx, form, unusable=[str(one) for one in error.files.values()])
     except Refused as error:
@@ -118,6 +123,7 @@ async def _form(
     wrong: dict[str, str] | None = None,
     unusable: list[str] | None = None,
     imported: ImportedWorks | None = None,
+    estimates: ImportEstimates | None = None,
 ) -> Response:
     async with ctx.database.connection() as connection:
         found = None if form.is_new else await corpora.find(connection, form.corpus)
@@ -130,6 +136,7 @@ async def _form(
         wrong=wrong or {},
         unusable=unusable or [],
         imported=imported,
+        estimates=estimates,
         endings=list(SUFFIXES),
         default_tokens=DEFAULT_TOKENS,
         languages=(*DICTIONARIES, *OTHERS),

@@ -14,6 +14,7 @@ from api.routes import PageRoute
 from api.security.csrf import csrf
 from api.work_uploads import base_name
 from schemas.errors import Refused
+from services.estimates import estimate_vocabulary
 from services.tags import vocabulary_of_name
 from services.vocabularies import build_vocabulary
 from services.vocabulary_content import delete_vocabulary, keep_vocabulary, read_vocabulary
@@ -71,14 +72,17 @@ async def vocabulary_page(
     search: Annotated[Text, Query(max_length=200)] = "",
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
     unknown_ratings: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    estimate: bool = False,
 ) -> Response:
-    """A vocabulary: its models, and a part of its tags; after an import what was left out."""
+    """A vocabulary: its models, or what building them would do; a part of its tags; what an import left out."""
     search = search.strip()
     async with ctx.database.connection() as connection:
         vocabulary = await vocabulary_of_name(connection, name)
         tags, found = await vocabularies.tags_part(
             connection, vocabulary.id, search=search, limit=PAGE_TAGS, offset=(part - 1) * PAGE_TAGS
         )
+    settings = ctx.run_settings() if estimate else None
+    estimated = None if settings is None else await estimate_vocabulary(ctx.database, name, settings, prices=ctx.prices)
     return page(
         request,
         "vocabulary.html.j2",
@@ -89,6 +93,7 @@ async def vocabulary_page(
         part=part,
         parts_of_list=-(-found // PAGE_TAGS),
         unknown_ratings=unknown_ratings,
+        estimate=estimated,
     )
 
 

@@ -112,7 +112,7 @@ async def import_texts(body: ImportBody, ctx: Context, response: Response) -> Im
         body.files,
         values=body.values,
         profile=body.profile,
-        options=CorpusOptions(body.embed_headings, body.keep_token_vectors, body.chunk_tokens, body.language),
+        options=body.options,
         embeds=body.embed,
         by_stages=body.by_stages,
     )

@@ -1,11 +1,13 @@
-"""What an upload of files would do, and the removal of works without a file."""
+"""What an import of files would do, and the removal of works without a file."""
 
 from fastapi import APIRouter
 
 from api.context import Context
 from api.parameters import PathId
 from api.problems import problem_responses
+from api.rest.bodies.corpora import ImportBody
 from api.rest.bodies.import_plans import (
+    ImportEstimateReply,
     ImportPlanBody,
     ImportPlanReply,
     RemovedWorksReply,
@@ -13,9 +15,11 @@ from api.rest.bodies.import_plans import (
     WorkSourceReply,
 )
 from api.rest.strict import StrictRoute
+from api.work_uploads import estimate_files_for
 from services import import_plans
 from services.corpora import values_for_import
 from services.documents import asks_model
+from services.import_estimates import estimate_documents
 from store.corpora import corpora
 
 router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
@@ -26,7 +30,8 @@ async def plan_files(body: ImportPlanBody, ctx: Context) -> ImportPlanReply:
     """What an import of these files would do, by their names and hashes: no file is sent, and nothing is stored.
 
     A file that its name, its size or another work with its text excludes is `refused`; what only the content shows,
-    such as a damaged archive, is found by the import.
+    such as a damaged archive, is found by the import. `POST /corpora/works/estimate` takes texts, so that model calls
+    have a bound there.
     """
     async with ctx.database.connection() as connection:
         settings = ctx.run_settings(values=await values_for_import(connection, body.corpus))
@@ -37,7 +42,24 @@ async def plan_files(body: ImportPlanBody, ctx: Context) -> ImportPlanReply:
             most_bytes=ctx.settings.ragq_api_max_upload_kb * 1024,
             all_staged=body.by_stages or asks_model(settings),
         )
-    return ImportPlanReply.of(plan, body.corpus)
+    estimate = await estimate_documents(ctx.database, body.corpus, plan.converted, settings, prices=ctx.prices)
+    return ImportPlanReply.of(plan, body.corpus, estimate)
+
+
+@router.post("/works/estimate", summary="Estimate an import of works", responses=problem_responses(409, 422))
+async def estimate_texts(body: ImportBody, ctx: Context) -> ImportEstimateReply:
+    """Jobs, model calls, tokens, seconds and money of the same body sent to `/corpora/works`: nothing is stored."""
+    found = await estimate_files_for(
+        ctx,
+        body.corpus,
+        body.files,
+        values=body.values,
+        profile=body.profile,
+        options=body.options,
+        embeds=body.embed,
+        by_stages=body.by_stages,
+    )
+    return ImportEstimateReply.of(found)
 
 
 @router.post("/{corpus_id:int}/works/remove", summary="Remove works", responses=problem_responses(404, 422))

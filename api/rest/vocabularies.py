@@ -20,6 +20,8 @@ from api.rest.bodies.vocabularies import (
 )
 from api.rest.strict import StrictRoute
 from api.work_uploads import base_name
+from schemas.values.estimates import Estimate
+from services.estimates import estimate_vocabulary
 from services.tags import vocabulary_of_name
 from services.vocabularies import build_vocabulary
 from services.vocabulary_content import delete_vocabulary, keep_vocabulary, read_vocabulary
@@ -100,6 +102,16 @@ async def build_models(name: Name, ctx: Context, response: Response) -> BuildRep
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = f"/runs/{built.run_id}"
     return BuildReply(run_id=built.run_id, is_new=is_new)
+
+
+@router.post(
+    "/{name}/models/estimate",
+    summary="Estimate the building of the models of a vocabulary",
+    responses=problem_responses(409, 422),
+)
+async def estimate_models(name: Name, ctx: Context) -> Estimate:
+    """The job, its seconds, and what is missing, such as the vocabulary. Nothing is stored or sent."""
+    return await estimate_vocabulary(ctx.database, name, ctx.run_settings(), prices=ctx.prices)
 
 
 @router.delete("/{name}", summary="Delete a vocabulary", status_code=204, responses=problem_responses(404, 409, 422))

@@ -49,6 +49,7 @@ function uploads(form, kept = []) {
   let comparedWith;
   let note = "";
   let request;
+  let isDryRun = false;
 
   const isSent = (file) => !["unchanged", "refused"].includes(planned.get(file)?.outcome);
   const sum = (files) => files.reduce((bytes, file) => bytes + file.size, 0);
@@ -202,9 +203,11 @@ function uploads(form, kept = []) {
     }
     const shown = new DOMParser().parseFromString(request.responseText, "text/html").querySelector("main");
     document.querySelector("main").replaceWith(document.adoptNode(shown));
-    // What was refused for one file is corrected and sent again without choosing the others.
-    for (const other of document.querySelectorAll("form[data-uploads]")) uploads(other, request.status === 422 ? chosen : []);
-    document.querySelector("main [role=alert], main [aria-invalid], main h1")?.scrollIntoView({ block: "center" });
+    // What was refused for one file is corrected and sent again, and what a dry run estimated is imported, without
+    // choosing files again.
+    const isKept = isDryRun || request.status === 422;
+    for (const other of document.querySelectorAll("form[data-uploads]")) uploads(other, isKept ? chosen : []);
+    document.querySelector("main [role=alert], main [aria-invalid], main [data-estimate], main h1")?.scrollIntoView({ block: "center" });
   };
   const failed = (words) => {
     sending(false);
@@ -219,7 +222,9 @@ function uploads(form, kept = []) {
       sending(false);
       return;
     }
+    isDryRun = event.submitter?.name === "check";
     const filled = new FormData(form);
+    if (isDryRun) filled.set("check", "true");
     filled.delete("files");
     const nameOf = named();
     for (const file of chosen.filter(isSent)) filled.append("files", file, nameOf(file));
@@ -230,7 +235,7 @@ function uploads(form, kept = []) {
       part("sent").max = total;
       part("sent").value = loaded;
       part("sent-words").textContent = loaded < total ? `${shortly(loaded)} of ${shortly(total)} sent`
-        : `${shortly(total)} sent. The files are read and stored.`;
+        : `${shortly(total)} sent. The files are read${isDryRun ? "" : " and stored"}.`;
     });
     request.addEventListener("load", answered);
     request.addEventListener("error", () => failed("The connection was lost. Import the files again: those that are stored already are left as they are."));

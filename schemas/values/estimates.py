@@ -28,7 +28,8 @@ _EXAMPLE: Final[dict[str, Any]] = {
     **{name: _STAGE[name] for name in ("prompt_tokens", "reply_tokens")},
     "seconds": {"low": 540.0, "value": 700.0, "high": 910.0},
     "basis": ["r3", "r7"],
-    "basis_words": "2 past runs with these models (82 jobs); interval: slowest to fastest pace of them",
+    "basis_words": "2 past runs with these models, modes and stages (82 jobs); interval: fastest to slowest of them, "
+    "with jobs at once or one after the other",
     "currency": "EUR",
     "money": 0.0116,
     "models": {"gemma3:27b": "available"},

@@ -13,7 +13,8 @@ SELECT r.id, r.settings,
        ) AS models
 FROM run AS r
 WHERE r.kind = $1 AND coalesce((r.request ->> 'draw')::bigint, 0) = $2 AND NOT r.request ? 'imported'
-ORDER BY r.id DESC LIMIT $3
+  AND EXISTS (SELECT FROM job AS j WHERE j.run_id = r.id AND j.mode = ANY($3::text[]))
+ORDER BY r.id DESC LIMIT $4
 """
 
 _EQUAL = "j.subject = p.subject AND j.inputs = p.inputs"
@@ -62,11 +63,15 @@ GROUP BY a.stage
 
 # From the first stage that began to the last that ended: waiting for people and for a stopped stack counts too.
 PACES = """
-SELECT j.run_id, count(DISTINCT j.id) AS jobs,
-       extract(epoch FROM max(a.ended_at) - min(a.started_at))::float8 AS seconds
+SELECT j.run_id, count(DISTINCT j.id) AS jobs, sum(p.paid)::bigint AS paid,
+       extract(epoch FROM max(a.ended_at) - min(a.started_at))::float8 AS seconds,
+       array_agg(DISTINCT j.mode) AS modes, array_agg(DISTINCT a.stage) AS stages
 FROM job AS j JOIN stage_attempt AS a ON a.job_id = j.id AND a.worker_id NOT IN ('shared', 'manual')
+CROSS JOIN LATERAL (
+    SELECT count(*) AS paid FROM llm_call_use AS u WHERE u.attempt_id = a.id AND NOT u.is_reused
+) AS p
 WHERE j.run_id = ANY($1::bigint[]) AND j.status = 'succeeded' AND a.ended_at IS NOT NULL
-GROUP BY j.run_id ORDER BY j.run_id
+GROUP BY j.run_id ORDER BY j.run_id DESC
 """
 
 
@@ -109,12 +114,17 @@ class Pace(NamedTuple):
 
     run_id: int
     jobs: int
+    paid: int
+    """Calls of a language model."""
     seconds: float
+    modes: list[str]
+    stages: list[str]
+    """Those that were computed."""
 
 
-async def past_runs(connection: Connection, kind: str, *, draw: int, limit: int) -> list[PastRun]:
-    """The newest runs of a kind in a draw, newest first."""
-    return [PastRun(**dict(row)) for row in await connection.fetch(RUNS, kind, draw, limit)]
+async def past_runs(connection: Connection, kind: str, modes: Sequence[str], *, draw: int, limit: int) -> list[PastRun]:
+    """The newest runs of a kind in a draw with jobs in one of these modes, newest first."""
+    return [PastRun(**dict(row)) for row in await connection.fetch(RUNS, kind, draw, list(modes), limit)]
 
 
 async def held_calls(
@@ -141,5 +151,5 @@ async def past_stages(connection: Connection, run_ids: Sequence[int], modes: Seq
 
 
 async def paces(connection: Connection, run_ids: Sequence[int]) -> list[Pace]:
-    """How long each of these runs took, of those with jobs that succeeded."""
+    """How long each of these runs took, of those with jobs that succeeded; newest first."""
     return [Pace(**dict(row)) for row in await connection.fetch(PACES, list(run_ids))]

@@ -140,3 +140,25 @@ def test_the_message_of_an_exception_is_not_logged() -> None:
 
     assert _without_message(record)
     assert logging.Formatter().format(record) == "Exception in app: ValueError"
+
+
+def test_reports_are_computed_by_one_thread(environment: pytest.MonkeyPatch) -> None:
+    environment.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    program = """
+import uvicorn
+from threadpoolctl import threadpool_info
+from uvicorn.importer import import_from_string
+
+def run(app, **_):
+    import_from_string(app)
+    import numpy
+    print([one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"])
+
+uvicorn.run = run
+from api.server import main
+main()
+"""
+
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert found.stdout == "[1]\n"

@@ -203,3 +203,37 @@ async def test_a_browser_that_computes_no_hashes_is_told_that_every_file_is_sent
         await page.goto("/works/new?corpus=default")
         await page.get_by_label("Files", exact=True).set_input_files(payload("mug.md", "# Mug\n"))
         await expect(page.locator("[data-total]")).to_contain_text("only over HTTPS or on this machine")
+
+
+async def test_an_import_is_estimated_before_its_button_and_the_files_stay_chosen(
+    visit: Visit, editable_site: Site, tmp_path: Path
+) -> None:
+    html: FilePayload = {
+        "name": "page.html",
+        "mimeType": "text/html",
+        "buffer": b"<!doctype html><h1>Tea</h1><p>Leaves.</p>",
+    }
+    async with visit(editable_site) as page:
+        await page.goto("/works/new")
+        await page.get_by_label("Name of the corpus").fill("estimated")
+        await page.get_by_label("Files", exact=True).set_input_files([payload("tea.md", FILES["tea.md"]), html])
+        await expect(page.locator("[data-total]")).to_contain_text("2 files to send")
+        await page.get_by_role("button", name="Dry run").click()
+
+        for title in ("markdown that is stored at once", "stages of documents"):
+            panel = page.get_by_role("region", name=f"Dry run: {title}", exact=True)
+            await expect(panel).to_contain_text("1 job")
+        await expect(page.get_by_label("Name of the corpus")).to_have_value("estimated")
+        await expect(page.locator("[data-total]")).to_contain_text("2 files: 2 new. 2 files to send")
+        found = {}
+        for look, (scheme, (width, height)) in LOOKS.items():
+            await page.set_viewport_size({"width": width, "height": height})
+            await page.emulate_media(color_scheme=scheme)
+            await page.screenshot(path=tmp_path / f"estimate-{look}.png", full_page=True)
+            found[look] = [*await findings(page, of_colours=look == "dark"), await page.evaluate(OVERFLOW)]
+        assert found == {look: [0] for look in LOOKS}
+        assert await editable_site.value("SELECT count(*) FROM corpus WHERE name = 'estimated'") == 0
+
+        await page.get_by_role("button", name="Import").click()
+        await page.wait_for_url(re.compile(r"/runs/\d+"))
+    assert await editable_site.value("SELECT count(*) FROM corpus WHERE name = 'estimated'") == 1

@@ -7,7 +7,7 @@ from schemas.values.documents import DecidedBy, RepairAction, RepairedTitles
 from schemas.values.estimates import Estimate
 from services import document_edits
 from services.documents import PlannedDocument
-from services.estimates import estimate_documents
+from services.import_estimates import estimate_documents
 from services.work_files import WorkFile
 from stages.documents.heading_bounds import most_headings
 from stages.documents.outline import outline
@@ -40,7 +40,9 @@ async def estimated(library: Library, *texts: str, name: str = "tea.md", **value
         file = WorkFile(name, text.encode(), name)
         async with library.database.connection() as connection:
             planned.append(PlannedDocument.of(file, await originals.keep(connection, file.content)))
-    return await estimate_documents(library.database, "library", planned, library.settings(**values))
+    found = await estimate_documents(library.database, "library", planned, library.settings(**values))
+    assert found is not None
+    return found
 
 
 async def paid(library: Library) -> int:
@@ -94,8 +96,11 @@ async def test_calls_tokens_and_time_are_those_of_the_run_that_was_made(library:
     assert other.calls_held == 0
     assert (both.prompt_tokens, both.reply_tokens) == await tokens(library)
     took = await library.value("SELECT extract(epoch FROM max(ended_at) - min(started_at))::float8 FROM stage_attempt")
-    assert both.seconds is not None and both.seconds.value == pytest.approx(2 * took)
-    assert both.basis_words.startswith("1 past run with these models (1 job)")
+    # One of the two asks a model as the past job did; the calls of the other are in the ledger.
+    assert both.seconds is not None and both.seconds.value == pytest.approx(took)
+    assert both.basis_words.startswith("1 past run with these models, modes and stages (1 job)")
+    # By rules it takes another time, which no past run tells.
+    assert (await estimated(library, BOOK)).seconds is None
 
 
 async def tokens(library: Library) -> tuple[int, int]:
@@ -131,7 +136,7 @@ async def test_a_document_that_is_not_converted_has_no_bound(library: Library) -
     repair = found.stages["repair"]
     assert (repair.calls_at_most, repair.calls_to_pay_at_most, repair.jobs_unbounded) == (None, None, 2)
     assert (found.calls_at_most, found.calls_expected, found.prompt_tokens) == (None, None, None)
-    assert found.notices[-1].endswith("2 documents are not.")
+    assert found.notices[-1].endswith("2 documents are not converted yet, or not sent.")
     assert (by_rules.calls_at_most, by_rules.notices) == (0, ())
 
 

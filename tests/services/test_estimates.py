@@ -1,5 +1,7 @@
 """Dry runs: what a submission would do, without a row or a message."""
 
+from dataclasses import replace
+
 import redis
 
 from schemas.settings.resolve import resolve
@@ -63,7 +65,7 @@ async def test_calls_are_bounded_by_the_settings(bench: Bench) -> None:
     assert (found.stages["extract"].calls_at_most, found.stages["score"].calls_at_most) == (2 * 3, 2 * 6)
     assert found.calls_at_most == found.calls_to_pay_at_most == 6 + 48 + 12
     assert (found.calls_held, found.calls_expected, found.seconds) == (0, None, None)
-    assert found.basis_words == "no past run of kind participant with these models"
+    assert found.basis_words == "no past run of kind participant with these models, modes and stages"
     assert set(found.models) == {"gemma3:27b"}
 
 
@@ -105,7 +107,23 @@ async def test_what_is_missing_is_part_of_the_estimate(bench: Bench) -> None:
     assert index.jobs == vocabulary.jobs == 0
 
 
-def test_an_interval_of_several_runs_goes_from_the_fastest_to_the_slowest() -> None:
-    found = estimates._seconds(10, [1.0, 4.0, 2.0])
+def test_an_interval_goes_from_all_jobs_at_once_to_one_after_the_other() -> None:
+    one, fewer = estimates._seconds([(8.0, 4.0)]), estimates._seconds([(8.0, 0.25)])
+    several = estimates._seconds([(10.0, 2.0), (40.0, 2.0), (20.0, 2.0)])
 
-    assert found is not None and (found.low, found.value, found.high) == (10.0, 20.0, 40.0)
+    assert one is not None and (one.low, one.value, one.high) == (4.0, 32.0, 64.0)
+    assert fewer is not None and (fewer.low, fewer.value, fewer.high) == (1.0, 2.0, 16.0)
+    assert several is not None and (several.low, several.value, several.high) == (10.0, 40.0, 80.0)
+
+
+async def test_time_is_estimated_from_runs_of_the_planned_modes_and_stages_alone(bench: Bench) -> None:
+    settings = resolve(profile="paper", options=CHOSEN.options, environment={})
+    job_id = await bench.plan(settings)
+    for stage in STAGES:
+        assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
+    other = ParticipantRequest(participants=[TESTED], modes=[AssessmentMode.ZERO_SHOT])
+
+    found = await estimate_request(bench.database, other, settings)
+    whole = await estimate_request(bench.database, replace(REQUEST, until=None), settings)
+
+    assert (found.seconds, found.basis) == (whole.seconds, whole.basis) == (None, ())

@@ -11,6 +11,7 @@ from api.rest.bodies.base import Body, Reply, with_example
 from api.rest.bodies.with_settings import SettingsByName, WithSettings
 from api.work_uploads import relative_name
 from schemas.statuses import VectorStatus
+from services.corpora import CorpusOptions
 from services.documents import ImportedDocuments
 from services.imports import ImportedFiles
 from services.work_files import WorkFile
@@ -266,6 +267,11 @@ class ImportBody(WithSettings):
     """The profile; by default as for `ragq import works` on the machine of the API."""
     settings: SettingsByName = Field(default={})
     """Values by name, as with `--set`. An existing corpus takes the embedder that it was made with."""
+
+    @property
+    def options(self) -> CorpusOptions:
+        """How a new corpus is read."""
+        return CorpusOptions(self.embed_headings, self.keep_token_vectors, self.chunk_tokens, self.language)
 
     @property
     def files(self) -> list[WorkFile]:

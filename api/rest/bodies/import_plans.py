@@ -7,6 +7,8 @@ from pydantic import Field
 from api.rest.bodies.base import Body, Reply, with_example
 from api.rest.bodies.corpora import CorpusName, DescribedBody, FileName
 from api.work_uploads import relative_name
+from schemas.values.estimates import Estimate
+from services.import_estimates import ImportEstimates
 from services.import_plans import ImportPlan, ListedFile, PlannedFile
 from store.corpora.keeping import ImportOutcome
 from store.corpora.sources import WorkSource
@@ -95,16 +97,34 @@ class ImportPlanReply(Reply):
     without_file: list[WorkSourceReply]
     """The uploaded works of the corpus with no file in the list. An import leaves them as they are; those that are to
     go are removed by their ids."""
+    estimate: Estimate | None
+    """The run of the files that go through the stages of a document; null where none of them is new or replaced. Where
+    models decide about headings, its calls have no bound before the texts are known."""
 
     @classmethod
-    def of(cls, plan: ImportPlan, corpus: str) -> "ImportPlanReply":
+    def of(cls, plan: ImportPlan, corpus: str, estimate: Estimate | None) -> "ImportPlanReply":
         """The reply about a plan."""
         return cls(
             corpus_id=plan.corpus_id,
             corpus=corpus,
             files=[PlannedFileReply.of(file) for file in plan.files],
             without_file=[WorkSourceReply.of(work) for work in plan.removed],
+            estimate=estimate,
         )
+
+
+class ImportEstimateReply(Reply):
+    """What an import would do; nothing is stored."""
+
+    embedding: Estimate | None
+    """The run that embeds the markdown that is stored at once, and chunks that wait; null where there are none."""
+    estimate: Estimate | None
+    """The run of the texts that go through the stages of a document; null where none of them is new or replaced."""
+
+    @classmethod
+    def of(cls, found: ImportEstimates) -> "ImportEstimateReply":
+        """The reply about an import."""
+        return cls(embedding=found.embedding, estimate=found.documents)
 
 
 class RemoveWorksBody(Body):

@@ -217,3 +217,22 @@ async def test_a_corpus_is_deleted_after_a_warning_that_counts_what_goes(
 
     assert (gone.status_code, gone.headers["location"]) == (303, "/corpora")
     assert (await see(client, f"/corpora/{corpus_id}")).status_code == 404
+
+
+async def test_an_import_is_estimated_before_it_and_nothing_is_stored(
+    client: httpx.AsyncClient, ctx: ApiContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = ("page.html", b"<!doctype html><h1>Tea</h1><p>Leaves.</p>")
+    shown = words(await upload(client, ("tea.md", TEA.encode()), page, name="library", check="true"))
+    monkeypatch.setitem(ctx.environment, "RAGQ_REPAIR_BY", "model")
+    asking = words(await upload(client, ("tea.md", TEA.encode()), page, name="library", check="true"))
+
+    assert "Dry run: markdown that is stored at once Nothing was stored or sent. 1 job" in shown
+    assert "Dry run: stages of documents" in shown and "at most 0 ," in shown
+    assert "markdown that is stored at once" not in asking and "model calls: at most N/A ," in asking
+    assert "Model calls have no bound yet: it follows from the headings of a document, and 1 document is not" in asking
+    assert "No corpus yet" in words(await see(client, "/corpora"))
+    monkeypatch.undo()
+    await imported(client, tea=TEA)
+    again = words(await upload(client, ("tea.md", TEA.encode()), corpus="library", check="true"))
+    assert "none of these files is new or changed" in again

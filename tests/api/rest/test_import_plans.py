@@ -178,3 +178,36 @@ async def test_works_of_folders_of_a_machine_are_not_without_a_file(client: http
     plan = await planned(client)
 
     assert [work["source_path"] for work in plan["without_file"]] == ["tea.md"]
+
+
+async def test_a_plan_estimates_the_run_of_its_documents(
+    client: httpx.AsyncClient, ctx: ApiContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await imported(client, tea=TEA)
+    page = listed("page.html", "<!doctype html><h1>Tea</h1>")
+
+    plain = await planned(client, listed("pot.md", POT))
+    found = (await planned(client, listed("tea.md", TEA), listed("photo.jpg", "x"), page))["estimate"]
+    monkeypatch.setitem(ctx.environment, "RAGQ_REPAIR_BY", "model")
+    asking = (await planned(client, page, listed("pot.md", POT)))["estimate"]
+
+    assert plain["estimate"] is None
+    assert (found["jobs"], found["modes"], found["calls_at_most"]) == (1, {"document": 1}, 0)
+    assert (asking["jobs"], asking["calls_at_most"], asking["stages"]["repair"]["jobs_unbounded"]) == (2, None, 2)
+    assert "2 documents are not converted yet, or not sent" in asking["notices"][-1]
+
+
+async def test_an_import_of_texts_is_estimated_and_nothing_is_stored(client: httpx.AsyncClient) -> None:
+    body = {"corpus": "library", "works": [{"file_name": "tea.md", "markdown": TEA}]}
+    by_model = {"settings": {"RAGQ_REPAIR_BY": "model", "RAGQ_REPLY_RETRIES": 1}}
+
+    plain = (await client.post("/corpora/works/estimate", json=body)).json()
+    asking = (await client.post("/corpora/works/estimate", json=body | by_model)).json()
+    assert (await client.get("/corpora")).json()["corpora"] == []
+    made = (await client.post("/corpora/works", json=body)).json()
+    again = (await client.post("/corpora/works/estimate", json=body)).json()
+
+    assert plain["estimate"] is None and plain["embedding"]["jobs"] == made["jobs"] == 1
+    assert asking["embedding"] is None
+    assert (asking["estimate"]["jobs"], asking["estimate"]["calls_at_most"]) == (1, 2)
+    assert again == {"embedding": None, "estimate": None}

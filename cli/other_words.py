@@ -1,0 +1,28 @@
+"""A group of commands that suggests the one that another word for it means."""
+
+from typing import Any
+
+import click
+from click.exceptions import NoSuchCommand
+
+
+class OtherWordsGroup(click.Group):
+    """A group with other words for its commands: they are refused, with the command that is meant."""
+
+    def __init__(self, *args: Any, other_words: dict[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.other_words = other_words
+        """Another word -> the command."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first argument names."""
+        try:
+            return super().resolve_command(ctx, args)
+        except NoSuchCommand as error:
+            meant = self.other_words.get(error.command_name.lower())
+            if meant is None:
+                raise
+            message = f"{error.message} Did you mean '{ctx.command_path} {meant}'?"
+            raise NoSuchCommand(error.command_name, message, ctx=ctx) from None
