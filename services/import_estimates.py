@@ -19,7 +19,7 @@ from services.work_files import ReadWork, WorkFile
 from stages.texts.languages import language_of
 from store.corpora import corpora
 from store.corpora.corpora import StoredCorpus
-from store.corpora.works import ImportOutcome
+from store.corpora.keeping import ImportOutcome
 from store.database import Connection, Database
 from store.runs.runs import NewRun
 
