@@ -31,13 +31,14 @@ _BLANK = re.compile(
 """Contents of which a reader draws nothing: states, clips, and texts without a letter."""
 
 
-def is_empty(page: pdfium.PdfPage) -> bool:
-    """Whether PDFium finds nothing at all on a page."""
-    return all(found.type == raw.FPDF_PAGEOBJ_FORM for found in page.get_objects())
+_DRAWN_FORM = re.compile(rb"/[^\s\0()<>\[\]{}/%]++\s++Do\b")
 
 
 def is_damaged(document: pdfium.PdfDocument, number: int, *, is_cut: bool) -> bool:
-    """Whether a page that is empty has contents. `is_cut` states that the end of the file is missing."""
+    """Whether a page on which PDFium finds nothing has contents. `is_cut`: the end of the file is missing."""
+    found = {one.type for one in document[number].get_objects()}
+    if not found <= {raw.FPDF_PAGEOBJ_FORM}:
+        return False
     copy = pdfium.PdfDocument.new()
     written = io.BytesIO()
     try:
@@ -49,13 +50,14 @@ def is_damaged(document: pdfium.PdfDocument, number: int, *, is_cut: bool) -> bo
         copy.close()
     objects = _objects(written.getvalue())
     page = objects.get(_first(_PAGE, objects.get(2, b"")), b"")
-    found = _CONTENTS.search(page)
-    if found is None:
+    named = _CONTENTS.search(page)
+    if named is None:
         return is_cut
-    listed = _REFERENCE.findall(found[2]) if found[1] is None else _REFERENCE.findall(objects.get(int(found[1]), b""))
-    contents = [int(found[1])] if found[1] is not None and not listed else [int(one) for one in listed]
+    listed = _REFERENCE.findall(named[2]) if named[1] is None else _REFERENCE.findall(objects.get(int(named[1]), b""))
+    contents = [int(named[1])] if named[1] is not None and not listed else [int(one) for one in listed]
     forms = [stream for stream in objects.values() if b"/Subtype/Form" in stream]
-    return any(map(_is_unreadable, [*(objects.get(one, b"") for one in contents), *forms]))
+    streams = [*(objects.get(one, b"") for one in contents), *forms]
+    return any(_is_unreadable(stream, has_forms=bool(found)) for stream in streams)
 
 
 def _objects(written: bytes) -> dict[int, bytes]:
@@ -75,7 +77,7 @@ def _first(pattern: re.Pattern[bytes], text: bytes) -> int:
     return 0 if found is None else int(found[1])
 
 
-def _is_unreadable(stream: bytes) -> bool:
+def _is_unreadable(stream: bytes, *, has_forms: bool) -> bool:
     begins = _STREAM.search(stream)
     if begins is None:
         return False
@@ -98,6 +100,8 @@ def _is_unreadable(stream: bytes) -> bool:
                     return True
         except (zlib.error, binascii.Error, ValueError):
             return True
+    if has_forms:
+        data = _DRAWN_FORM.sub(b"", data)
     return _BLANK.fullmatch(data) is None
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
-from adapters.pdf_contents import is_damaged, is_empty
+from adapters.pdf_contents import is_damaged
 
 _BOLD_WEIGHT = 600
 _FIXED_FLAG = 1
@@ -45,7 +45,7 @@ def main() -> None:
         print(f"page {number + 1}", file=sys.stderr, flush=True)
         try:
             pages.append(_page(document, number))
-            if not pages[-1]["lines"] and is_empty(document[number]) and is_damaged(document, number, is_cut=is_cut):
+            if not pages[-1]["lines"] and is_damaged(document, number, is_cut=is_cut):
                 damaged.append(number + 1)
         except pdfium.PdfiumError:
             json.dump({"error": "damaged", "page": number + 1}, sys.stdout)

@@ -19,7 +19,8 @@ def pages_of(*contents: str) -> bytes:
 
 
 def pages_of_streams(streams: Sequence[tuple[bytes, str]]) -> bytes:
-    """A PDF of pages with these contents, each with its filter."""
+    """A PDF of pages with these contents, each with its filter, and a form `Fm1` of which nothing is drawn."""
+    form = 4 + 2 * len(streams)
     kids = [f"{4 + 2 * number} 0 R" for number in range(len(streams))]
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
@@ -30,10 +31,11 @@ def pages_of_streams(streams: Sequence[tuple[bytes, str]]) -> bytes:
         objects += [
             (
                 f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {len(objects) + 2} 0 R "
-                "/Resources << /Font << /F1 3 0 R >> >> >>"
+                f"/Resources << /Font << /F1 3 0 R >> /XObject << /Fm1 {form} 0 R >> >> >>"
             ).encode(),
             f"<< /Length {len(stream)} {described} >>\nstream\n".encode() + stream + b"\nendstream",
         ]
+    objects.append(b"<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] /Length 3 >>\nstream\nq Q\nendstream")
     made, places = b"%PDF-1.4\n", []
     for number, one in enumerate(objects, start=1):
         places.append(len(made))

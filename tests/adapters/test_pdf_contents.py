@@ -31,6 +31,7 @@ BLANK = {
     "spaces": (b" \n", ""),
     "nothing, packed": (zlib.compress(b""), FLATE),
     "a clip": (b"q 0 0 612 792 re W* n Q % blank", ""),
+    "a form that draws nothing": (b"q 1 0 0 1 0 0 cm /Fm1 Do Q", ""),
     "a text without letters": (b"/P << /MCID 0 /Alt (a \\) b) >> BDC BT /F1 12 Tf 3 Tr 72 700 Td () Tj T* ET EMC", ""),
     "without a check sum": (zlib.compress(b"q\nQ\n")[:-4], FLATE),
     "packed twice": (base64.a85encode(zlib.compress(b"q Q")) + b"~>", ASCII85),
