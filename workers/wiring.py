@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import Literal
 
 from adapters.docling_converter import DoclingConverter
 from adapters.documents import PdfConverter
@@ -99,9 +98,9 @@ class Wiring:
             process.ragq_document_seconds, process.ragq_document_memory_mb, process.ragq_document_output_mb
         )
 
-    def pdf_converter(self, name: Literal["pdfium", "docling"]) -> PdfConverter:
+    def pdf_converter(self, settings: RunSettings) -> PdfConverter:
         """What converts PDFs."""
-        if name == "pdfium":
+        if settings.ragq.pdf_converter == "pdfium":
             return convert_by_pdfium
         return DoclingConverter(self._process.ragq_docling_models, memory_mb=self._process.ragq_docling_memory_mb)
 

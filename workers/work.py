@@ -114,7 +114,7 @@ class Work:
     @property
     def pdf_converter(self) -> PdfConverter:
         """What the run's settings convert PDFs by."""
-        return self._wiring.pdf_converter(self.settings.ragq.pdf_converter)
+        return self._wiring.pdf_converter(self.settings)
 
     @property
     def references(self) -> ReferenceSearch:

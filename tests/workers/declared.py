@@ -17,7 +17,12 @@ from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings
 from workers.work import Work
 
 _EMBEDDER: Final = frozenset({"EMBEDDING_BACKEND", "MODEL_EMBEDDING_MODEL"})
-WIRED: Final = {"embedder": _EMBEDDER, "token_embedder": _EMBEDDER, "chat": frozenset({"LLM_BACKEND"})}
+WIRED: Final = {
+    "embedder": _EMBEDDER,
+    "token_embedder": _EMBEDDER,
+    "chat": frozenset({"LLM_BACKEND"}),
+    "pdf_converter": frozenset({"RAGQ_PDF_CONVERTER"}),
+}
 """What the methods of Wiring read of the settings that they are given."""
 
 _RUN_NAMES: Final = {
