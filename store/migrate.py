@@ -18,6 +18,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from schemas.errors import StackError
+from store import pgvector
 from store.database import Database, asyncpg_url
 from store.seeds import seed
 
@@ -50,8 +51,10 @@ class NewerTablesError(StackError):
 def upgrade(database_url: str, revision: str = _NEWEST) -> None:
     """Apply what is missing up to `revision`, and at the newest one store what a new database starts with.
 
-    Running it again changes nothing. Raises NewerTablesError for a database that a newer version of ragq migrated.
+    Running it again changes nothing. Raises NewerTablesError for a database that a newer version of ragq migrated, and
+    PgvectorError where pgvector is missing or too old.
     """
+    asyncio.run(pgvector.require(asyncpg_url(database_url)))
     try:
         _run(database_url, lambda config: command.upgrade(config, revision))
     except CommandError as error:

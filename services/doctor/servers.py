@@ -17,8 +17,9 @@ from stack.connections import database_server, known_servers, masked, pages_and_
 from stack.environment import this_environment
 from stack.probes import PROBE_TIMEOUT_S, broker_answers, http_answers
 from stages.reports.numbers_in_words import counted
-from store import revision
+from store import pgvector, revision
 from store.database import DATABASE_ERRORS, Database
+from store.pgvector import PgvectorError
 from store.runs import hung_workers, scheduled_purges, sizes, workers
 from store.runs.scheduled_purges import ScheduledPurge
 from store.runs.sizes import Size, Sizes
@@ -49,11 +50,14 @@ async def _database_findings(url: str, retention: Retention) -> list[Finding]:
     try:
         version = await connection.fetchval("SHOW server_version")
         found = [Finding("postgres", Verdict.OK, shown(f"{version} at {masked(url)}"))]
-        vector = await connection.fetchval("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
-        if vector is None:
-            found.append(Finding("pgvector", Verdict.FAIL, "not in this database", "`ragq migrate` creates it."))
+        vector = await pgvector.versions(connection)
+        try:
+            pgvector.check(vector)
+        except PgvectorError as error:
+            found.append(Finding("pgvector", Verdict.FAIL, shown(error.problem), error.remedy))
         else:
-            found.append(Finding("pgvector", Verdict.OK, shown(vector)))
+            missing = Finding("pgvector", Verdict.FAIL, "not in this database", "`ragq migrate` creates it.")
+            found.append(Finding("pgvector", Verdict.OK, shown(vector.installed)) if vector.installed else missing)
         if not await revision.is_newest(connection):
             remedy = "`ragq migrate` brings them to this version."
             return [*found, Finding("tables", Verdict.FAIL, "missing, or of another version", remedy)]
