@@ -108,7 +108,9 @@ def _work(running: Stack, for_s: float) -> tuple[list[Sample], int]:
             running.ran(*submission, "--new")
             runs += 1
             seconds = time.monotonic() - began
-            samples += [Sample(seconds, part["name"], part["rss_mb"]) for part in running.asked("ps") if part["rss_mb"]]
+            samples += [
+                Sample(seconds, part["name"], part["memory_mb"]) for part in running.asked("ps") if part["memory_mb"]
+            ]
     return samples, runs
 
 

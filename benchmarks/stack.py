@@ -15,6 +15,7 @@ import click
 import psutil
 
 from benchmarks.contestants import PROJECT
+from stack.status import memory_of
 
 SERVERS: Final = ("DATABASE_URL", "REDIS_URL", "OLLAMA_HOST", "OLLAMA_PORT", "RAGQ_OPENAI_BASE_URL")
 _SAMPLE_SECONDS = 2.0
@@ -108,9 +109,6 @@ class Memory:
 
 def _resident_mb(part: psutil.Process) -> float:
     """Of a process and its children, of which any may have ended meanwhile; what processes share counts once."""
-    size = 0
     with suppress(psutil.NoSuchProcess):
-        for process in (part, *part.children(recursive=True)):
-            with suppress(psutil.NoSuchProcess):
-                size += process.memory_full_info().pss
-    return size / 1e6
+        return sum(map(memory_of, (part, *part.children(recursive=True)))) / 1e6
+    return 0.0

@@ -334,7 +334,7 @@ def _show(parts: "list[PartStatus]", *, as_json: bool) -> None:
                 "" if part.pid is None else str(part.pid),
                 "" if part.port is None else str(part.port),
                 "" if part.uptime_s is None else str(timedelta(seconds=round(part.uptime_s))),
-                "" if part.rss_mb is None else f"{part.rss_mb:.0f}",
+                "" if part.memory_mb is None else f"{part.memory_mb:.0f}",
                 part.log or "",
             )
         console().print(table)

@@ -25,8 +25,8 @@ class PartStatus:
     pid: int | None = None
     port: int | None = None
     uptime_s: float | None = None
-    #: Resident memory of the process and its children; what they share counts once for each.
-    rss_mb: float | None = None
+    #: Memory of the process and its children; what processes share counts once.
+    memory_mb: float | None = None
     log: str | None = None
 
 
@@ -61,13 +61,13 @@ def status(home: Home, ping: Ping) -> list[PartStatus]:
 def _measured(
     home: Home, name: str, state: str, pid: int | None, *, healthy: bool = False, port: int | None = None
 ) -> PartStatus:
-    uptime_s, rss_mb = None, None
+    uptime_s, memory_mb = None, None
     if pid is not None:
         with suppress(psutil.NoSuchProcess):
             process = psutil.Process(pid)
             uptime_s = round(time.time() - process.create_time(), 1)
             family = [process, *process.children(recursive=True)]
-            rss_mb = round(sum(member.memory_info().rss for member in family) / 1e6, 1)
+            memory_mb = round(sum(map(memory_of, family)) / 1e6, 1)
     return PartStatus(
         name=name,
         state=state,
@@ -75,6 +75,17 @@ def _measured(
         pid=pid,
         port=port,
         uptime_s=uptime_s,
-        rss_mb=rss_mb,
+        memory_mb=memory_mb,
         log=str(home.log(name)),
     )
+
+
+def memory_of(process: psutil.Process) -> int:
+    """Bytes of a process; of a page that several share, its part. 0 for one that has ended."""
+    with suppress(psutil.NoSuchProcess):
+        try:
+            return int(process.memory_full_info().pss)
+        # Where the system does not tell, or not this user, shared pages count for each.
+        except (AttributeError, psutil.AccessDenied):
+            return int(process.memory_info().rss)
+    return 0
