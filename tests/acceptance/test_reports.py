@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -78,7 +79,17 @@ def test_a_killed_and_resumed_run_has_the_same_report_as_an_undisturbed_one(
 
     assert interrupted > 0
     assert found.pop("timings") != expected.pop("timings")
-    assert json.dumps(found) == json.dumps(expected)
+    # Which texts share a pass of the embedder depends on time, and their vectors on that, within its number format.
+    assert dict(leaves(found)) == pytest.approx(dict(leaves(expected)), abs=1e-3)
+
+
+def leaves(value: Any, *path: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """What is in a JSON document, by its place."""
+    if not isinstance(value, dict | list):
+        yield path, value
+        return
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from leaves(inner, *path, key)
 
 
 def test_report_diff_and_failures_work_on_a_real_run(
