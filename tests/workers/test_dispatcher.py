@@ -57,7 +57,7 @@ def depth(client: "redis.Redis", queue: str = "extract", priority: int = NORMAL)
     return int(client.llen(f"{KEY_PREFIX}{list_of(queue, priority)}"))
 
 
-async def eventually(is_so: Callable[[], object], *, timeout_s: float = 20) -> None:
+async def eventually(is_so: Callable[[], object], *, timeout_s: float = 60) -> None:
     async with asyncio.timeout(timeout_s):
         while not is_so():  # noqa: ASYNC110  (what it waits for is in the broker)
             await asyncio.sleep(0.01)
