@@ -13,7 +13,7 @@ FORKS = f"""
 import os, sys
 shared = b"x" * {SHARED}
 os.fork()
-print("ready", flush=True)
+os.write(1, b"ready\\n")
 sys.stdin.read()
 """
 
