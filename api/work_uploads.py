@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -42,54 +43,54 @@ async def uploaded(files: Sequence[UploadFile], given: dict[str, Any] | None = N
     return [WorkFile(name, await file.read(), name, given or {}) for name, file in zip(names, files, strict=True)]
 
 
-async def import_files_into(
-    ctx: ApiContext,
-    corpus: str,
-    files: Sequence[WorkFile],
-    *,
-    values: Mapping[str, str] | None = None,
-    profile: str | None = None,
-    options: CorpusOptions = AS_IT_IS,
-    embeds: bool = True,
-    by_stages: bool = False,
-) -> ImportedFiles:
-    """Import files with the settings of the request, over the embedder of the corpus, over those of this machine."""
-    read = await asyncio.to_thread(read_files, files)
+@dataclass(frozen=True, kw_only=True)
+class ImportRequest:
+    """What a request imports into a corpus, and the settings that it names."""
+
+    corpus: str
+    files: Sequence[WorkFile]
+    values: Mapping[str, str] = field(default_factory=dict)
+    """By the names of settings; over the embedder of the corpus, over those of this machine."""
+    profile: str | None = None
+    options: CorpusOptions = AS_IT_IS
+    embeds: bool = True
+    by_stages: bool = False
+
+
+async def import_requested(ctx: ApiContext, request: ImportRequest) -> ImportedFiles:
+    """Import the files of a request."""
+    read = await asyncio.to_thread(read_files, request.files)
     return await import_files(
         ctx.database,
-        corpus,
+        request.corpus,
         read.works,
         read.documents or None,
-        await _settings(ctx, corpus, profile, values),
-        options=options,
-        embeds=embeds,
-        by_stages=by_stages,
+        await _settings(ctx, request),
+        options=request.options,
+        embeds=request.embeds,
+        by_stages=request.by_stages,
     )
 
 
-async def estimate_files_for(
-    ctx: ApiContext,
-    corpus: str,
-    files: Sequence[WorkFile],
-    *,
-    values: Mapping[str, str] | None = None,
-    profile: str | None = None,
-    options: CorpusOptions = AS_IT_IS,
-    embeds: bool = True,
-    by_stages: bool = False,
-) -> ImportEstimates:
+async def estimate_requested(ctx: ApiContext, request: ImportRequest) -> ImportEstimates:
     """What the runs of the same import would do; nothing is stored."""
-    read = await asyncio.to_thread(read_files, files)
-    settings = await _settings(ctx, corpus, profile, values)
-    planned = await plan_files(ctx.database, corpus, read.works, read.documents, settings, by_stages=by_stages)
+    read = await asyncio.to_thread(read_files, request.files)
+    settings = await _settings(ctx, request)
+    planned = await plan_files(
+        ctx.database, request.corpus, read.works, read.documents, settings, by_stages=request.by_stages
+    )
     return await estimate_import(
-        ctx.database, corpus, planned, settings, options=options, embeds=embeds, prices=ctx.prices
+        ctx.database,
+        request.corpus,
+        planned,
+        settings,
+        options=request.options,
+        embeds=request.embeds,
+        prices=ctx.prices,
     )
 
 
-async def _settings(
-    ctx: ApiContext, corpus: str, profile: str | None, values: Mapping[str, str] | None
-) -> EffectiveSettings:
+async def _settings(ctx: ApiContext, request: ImportRequest) -> EffectiveSettings:
     async with ctx.database.connection() as connection:
-        made_with = await values_for_import(connection, corpus)
-    return ctx.run_settings(profile=profile, values={**made_with, **(values or {})})
+        made_with = await values_for_import(connection, request.corpus)
+    return ctx.run_settings(profile=request.profile, values={**made_with, **request.values})

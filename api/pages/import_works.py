@@ -12,7 +12,7 @@ from api.rendering import page
 from api.rest.bodies.corpora import MAX_FILES
 from api.routes import PageRoute
 from api.security.csrf import csrf
-from api.work_uploads import estimate_files_for, import_files_into, uploaded
+from api.work_uploads import ImportRequest, estimate_requested, import_requested, uploaded
 from schemas.errors import Refused, WorkFilesError
 from schemas.full_text import DICTIONARIES, OTHERS
 from services.chunk_sizes import DEFAULT_TOKENS
@@ -99,10 +99,10 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
     corpus = form.corpus.strip()
     try:
         files = await uploaded(form.chosen, form.given())
+        asked = ImportRequest(corpus=corpus, files=files, options=form.options)
         if form.check:
-            found = await estimate_files_for(ctx, corpus, files, options=form.options)
-            return await _form(request, ctx, form, estimates=found)
-        works, documents = await import_files_into(ctx, corpus, files, options=form.options)
+            return await _form(request, ctx, form, estimates=await estimate_requested(ctx, asked))
+        works, documents = await import_requested(ctx, asked)
     except WorkFilesError as error:
         return await _form(request, ctx, form, unusable=[str(one) for one in error.files.values()])
     except Refused as error:

@@ -19,7 +19,7 @@ from api.rest.bodies.corpora import (
     WorksReply,
 )
 from api.rest.strict import StrictRoute
-from api.work_uploads import import_files_into, uploaded
+from api.work_uploads import ImportRequest, import_requested, uploaded
 from services.corpora import CorpusOptions, corpus_loss, delete_corpus
 from services.imports import ImportedFiles
 from services.work_views import listed_documents
@@ -106,17 +106,7 @@ async def import_texts(body: ImportBody, ctx: Context, response: Response) -> Im
     All of them are read before any is stored: 422 `works-unusable` names each that cannot be a work. A text that
     another work has is refused by itself. `Location` is the corpus; `run_id` is the run to follow.
     """
-    made = await import_files_into(
-        ctx,
-        body.corpus,
-        body.files,
-        values=body.values,
-        profile=body.profile,
-        options=body.options,
-        embeds=body.embed,
-        by_stages=body.by_stages,
-    )
-    return _replied(made, response)
+    return _replied(await import_requested(ctx, body.request), response)
 
 
 @router.post(
@@ -130,15 +120,14 @@ async def import_files(form: Annotated[ImportForm, File()], ctx: Context, respon
 
     Files of other formats than markdown become works by the stages of a document; `documents` has their run.
     """
-    made = await import_files_into(
-        ctx,
-        form.corpus,
-        await uploaded(form.files),
+    request = ImportRequest(
+        corpus=form.corpus,
+        files=await uploaded(form.files),
         options=CorpusOptions(language=form.language),
         embeds=form.embed,
         by_stages=form.by_stages,
     )
-    return _replied(made, response)
+    return _replied(await import_requested(ctx, request), response)
 
 
 def _replied(imported: ImportedFiles, response: Response) -> ImportReply:

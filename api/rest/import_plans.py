@@ -15,7 +15,7 @@ from api.rest.bodies.import_plans import (
     WorkSourceReply,
 )
 from api.rest.strict import StrictRoute
-from api.work_uploads import estimate_files_for
+from api.work_uploads import estimate_requested
 from services import import_plans
 from services.corpora import values_for_import
 from services.documents import asks_model
@@ -49,17 +49,7 @@ async def plan_files(body: ImportPlanBody, ctx: Context) -> ImportPlanReply:
 @router.post("/works/estimate", summary="Estimate an import of works", responses=problem_responses(409, 422))
 async def estimate_texts(body: ImportBody, ctx: Context) -> ImportEstimateReply:
     """Jobs, model calls, tokens, seconds and money of the same body sent to `/corpora/works`: nothing is stored."""
-    found = await estimate_files_for(
-        ctx,
-        body.corpus,
-        body.files,
-        values=body.values,
-        profile=body.profile,
-        options=body.options,
-        embeds=body.embed,
-        by_stages=body.by_stages,
-    )
-    return ImportEstimateReply.of(found)
+    return ImportEstimateReply.of(await estimate_requested(ctx, body.request))
 
 
 @router.post("/{corpus_id:int}/works/remove", summary="Remove works", responses=problem_responses(404, 422))

@@ -14,6 +14,7 @@ from stack.ports import LOOPBACK, free_port
 from store import migrate
 from store.database import Database
 from store.revision import is_newest
+from tests.store.statements import execute
 
 
 def test_a_database_is_migrated_without_a_broker(
@@ -60,7 +61,7 @@ def test_tables_of_a_newer_version_are_named_and_left_as_they_are(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    asyncio.run(mark_as(database_url, "9999"))
+    asyncio.run(execute(database_url, "UPDATE alembic_version SET version_num = '9999'"))
     named = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": database_url, "RAGQ_HOME": str(tmp_path)}
 
     result = CliRunner(env=named).invoke(cli, ["migrate"])
@@ -70,15 +71,6 @@ def test_tables_of_a_newer_version_are_named_and_left_as_they_are(
         "The tables of the database are of a newer version of ragq (revision 9999); install that version. "
         "Nothing was changed."
     )
-
-
-async def mark_as(database_url: str, revision: str) -> None:
-    database = Database(database_url, pool_size=1)
-    try:
-        async with database.connection() as connection:
-            await connection.execute("UPDATE alembic_version SET version_num = $1", revision)
-    finally:
-        await database.close()
 
 
 async def newest(database_url: str) -> bool:

@@ -24,6 +24,7 @@ from store.runs.run_view import run_view
 from store.views.lineage import job_trace
 from store.vocabularies import vocabularies
 from tests.store.postings import EXPECTED, POSTINGS
+from tests.store.statements import execute
 
 IMPORTED: Final = """
 INSERT INTO reference_index
@@ -303,13 +304,6 @@ async def test_presets_without_a_ranker_are_readable_by_the_version_before(datab
     configs = [json.loads(row["config"]) for row in rows]
     assert {"late_weight" in config["retrieval"] for config in configs} == {False}
     assert "none" not in {config["reranking"]["ranker"] for config in configs}
-
-
-async def execute(database_url: str, statements: str) -> None:
-    """Run statements on a connection of their own."""
-    connection = await asyncpg.connect(database_url)
-    await connection.execute(statements)
-    await connection.close()
 
 
 async def test_a_vocabulary_of_before_keeps_its_models_and_tags(database_url: str) -> None:

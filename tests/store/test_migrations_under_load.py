@@ -18,6 +18,7 @@ from sqlalchemy.pool import NullPool
 
 from migrations import concurrent_indexes
 from store import migrate
+from tests.store.statements import execute
 
 #: The first revisions were made before there were big databases; they are as they are.
 OLD: Final = "0023"
@@ -200,11 +201,3 @@ async def longest(url: str, done: asyncio.Event) -> float:
         await asyncio.sleep(0.05)
     await connection.close()
     return found
-
-
-async def execute(url: str, statements: str) -> None:
-    connection = await asyncpg.connect(url)
-    try:
-        await connection.execute(statements)
-    finally:
-        await connection.close()

@@ -7,19 +7,21 @@ import pytest
 from services.doctor.findings import Verdict
 from services.doctor.servers import check_database
 from store import migrate
-from store.database import Database
 from store.pgvector import PgvectorError, Versions, check
+from tests.store.statements import execute
+
+OLDER = "UPDATE pg_extension SET extversion = '0.6.2' WHERE extname = 'vector'"
 
 
 def test_an_old_version_in_the_database_is_refused_with_the_statement_that_updates_it(database_url: str) -> None:
-    asyncio.run(pretend(database_url, "0.6.2"))
+    asyncio.run(execute(database_url, OLDER))
 
     with pytest.raises(PgvectorError, match=r"has pgvector 0\.6\.2; .* Run `ALTER EXTENSION vector UPDATE` in it"):
         migrate.upgrade(database_url)
 
 
 def test_the_doctor_names_it_too(database_url: str) -> None:
-    asyncio.run(pretend(database_url, "0.6.2"))
+    asyncio.run(execute(database_url, OLDER))
 
     found = {finding.name: finding for finding in check_database({"DATABASE_URL": database_url})}
 
@@ -37,12 +39,3 @@ def test_the_doctor_names_it_too(database_url: str) -> None:
 def test_a_server_that_cannot_install_it_is_refused(versions: Versions, problem: str) -> None:
     with pytest.raises(PgvectorError, match=f"{problem} .* and run `ragq migrate` again"):
         check(versions)
-
-
-async def pretend(database_url: str, version: str) -> None:
-    database = Database(database_url, pool_size=1)
-    try:
-        async with database.connection() as connection:
-            await connection.execute("UPDATE pg_extension SET extversion = $1 WHERE extname = 'vector'", version)
-    finally:
-        await database.close()

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from api.parameters import Text
 from api.rest.bodies.base import Body, Reply, with_example
 from api.rest.bodies.with_settings import SettingsByName, WithSettings
-from api.work_uploads import relative_name
+from api.work_uploads import ImportRequest, relative_name
 from schemas.statuses import VectorStatus
 from services.corpora import CorpusOptions
 from services.documents import ImportedDocuments
@@ -269,17 +269,20 @@ class ImportBody(WithSettings):
     """Values by name, as with `--set`. An existing corpus takes the embedder that it was made with."""
 
     @property
-    def options(self) -> CorpusOptions:
-        """How a new corpus is read."""
-        return CorpusOptions(self.embed_headings, self.keep_token_vectors, self.chunk_tokens, self.language)
-
-    @property
-    def files(self) -> list[WorkFile]:
-        """The works as files."""
-        return [
-            WorkFile(work.file_name, work.markdown.encode(), relative_name(work.file_name), work.given)
-            for work in self.works
-        ]
+    def request(self) -> ImportRequest:
+        """The import that it asks for, its works as files."""
+        return ImportRequest(
+            corpus=self.corpus,
+            files=[
+                WorkFile(work.file_name, work.markdown.encode(), relative_name(work.file_name), work.given)
+                for work in self.works
+            ],
+            values=self.values,
+            profile=self.profile,
+            options=CorpusOptions(self.embed_headings, self.keep_token_vectors, self.chunk_tokens, self.language),
+            embeds=self.embed,
+            by_stages=self.by_stages,
+        )
 
 
 class ImportForm(BaseModel):
