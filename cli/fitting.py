@@ -1,9 +1,13 @@
 """Tables that fit into their terminal: a table that is too wide gets another layout, and no cell is cut off."""
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Literal
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.measure import Measurement
+from rich.segment import Segment
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -18,57 +22,89 @@ _UNLIMITED = 10_000
 
 
 class FittingTable(Table):
-    """A table without lines. Too wide, it becomes a list of its rows, or with `splits` several tables of fewer columns.
+    """A table without lines. Too wide, it becomes a list of its rows, or what `too_wide` says.
 
-    The first column is repeated in each of these.
+    `split` makes several tables of fewer columns, each with the first column; `wrap` breaks any cell.
     """
 
-    def __init__(self, *columns: str | Column, splits: bool = False) -> None:
+    def __init__(self, *columns: str | Column, too_wide: Literal["list", "split", "wrap"] = "list") -> None:
         super().__init__(*columns, box=None, pad_edge=False, header_style="bold")
-        self._splits = splits
+        self._too_wide = too_wide
 
     def fits(self, console: Console, options: ConsoleOptions) -> bool:
         """Whether the table has room when its texts are wrapped and nothing else is."""
-        needed = [
-            column.min_width or min(width, _TEXT_WIDTH) if _is_text(column) else width
-            for column, width in zip(self.columns, self._widths(console, options), strict=True)
-        ]
-        return _sum(needed) <= options.max_width
+        return self._fits(self._widths(console, options), options.max_width)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if self.fits(console, options):
+        widths, room = self._widths(console, options), options.max_width
+        if _sum(widths) <= room and (rows := self._plain_rows(console)) is not None:
+            yield from self._segments(console, widths, rows)
+        elif self._fits(widths, room):
             for column in self.columns:
                 if _is_text(column):
                     column.overflow = "fold"
                 else:
                     column.no_wrap = True
             yield from super().__rich_console__(console, options)
-            return
-        if self.title is not None:
-            yield self.title
-        if self._splits:
-            for place, columns in enumerate(_groups(self._widths(console, options), options.max_width)):
-                yield from [Text()] if place else []
-                yield self._part(columns)
+        elif self._too_wide == "wrap":
+            yield from super().__rich_console__(console, options)
         else:
-            yield Group(*self._records())
+            yield from [] if self.title is None else [self.title]
+            yield from self._records() if self._too_wide == "list" else self._parts(widths, room)
+
+    def _fits(self, widths: Sequence[int], room: int) -> bool:
+        needed = [
+            column.min_width or min(width, _TEXT_WIDTH) if _is_text(column) else width
+            for column, width in zip(self.columns, widths, strict=True)
+        ]
+        return _sum(needed) <= room
 
     def _widths(self, console: Console, options: ConsoleOptions) -> list[int]:
         unlimited = options.update_width(_UNLIMITED)
-        return [
-            max(
-                column.min_width or 0,
-                *(Measurement.get(console, unlimited, cell).maximum for cell in (column.header, *column.cells)),
-            )
-            for column in self.columns
-        ]
 
-    def _part(self, indexes: Sequence[int]) -> Table:
-        columns = [self.columns[index] for index in indexes]
-        part = Table(*(column.copy() for column in columns), box=None, pad_edge=False, header_style="bold")
-        for row, cells in zip(self.rows, zip(*(column.cells for column in columns), strict=True), strict=True):
-            part.add_row(*cells, style=row.style)
-        return part
+        def width(cell: RenderableType) -> int:
+            text = _text(cell, console)
+            if text is None:
+                return Measurement.get(console, unlimited, cell).maximum
+            return max(map(cell_len, text.plain.split("\n")))
+
+        return [max(column.min_width or 0, *map(width, (column.header, *column.cells))) for column in self.columns]
+
+    def _plain_rows(self, console: Console) -> list[list[list[Text]]] | None:
+        """The lines of the cells of each row, the head first; None where one is not a text."""
+        rows = zip(*((column.header, *column.cells) for column in self.columns), strict=True)
+        texts = [[text for cell in cells if (text := _text(cell, console)) is not None] for cells in rows]
+        if self.title is not None or any(len(cells) < len(self.columns) for cells in texts):
+            return None
+        lines = [[list(cell.split("\n", allow_blank=True)) for cell in cells] for cells in texts]
+        # The lines of a head stand at its foot.
+        height = max(map(len, lines[0]))
+        lines[0] = [[Text()] * (height - len(cell)) + cell for cell in lines[0]]
+        return lines
+
+    def _segments(
+        self, console: Console, widths: Sequence[int], rows: Sequence[Sequence[Sequence[Text]]]
+    ) -> Iterator[Segment]:
+        """What rich prints of rows that need no wrapping, in a quarter of its time."""
+        for style, cells in zip((self.header_style, *(row.style or "" for row in self.rows)), rows, strict=True):
+            row_style = console.get_style(style)
+            for line in zip_longest(*cells):
+                for place, (column, width, part) in enumerate(zip(self.columns, widths, line, strict=True)):
+                    if place:
+                        yield Segment(" " * _GAP, row_style)
+                    text = part.copy() if part else Text()
+                    text.align(column.justify if column.justify in ("right", "center") else "left", width)
+                    yield from Segment.apply_style(text.render(console), row_style + console.get_style(text.style))
+                yield Segment.line()
+
+    def _parts(self, widths: Sequence[int], room: int) -> Iterator[RenderableType]:
+        for place, group in enumerate(_groups(widths, room)):
+            yield from [Text()] if place else []
+            columns = [self.columns[index] for index in group]
+            part = FittingTable(*(column.copy() for column in columns), too_wide="wrap")
+            for row, cells in zip(self.rows, zip(*(column.cells for column in columns), strict=True), strict=True):
+                part.add_row(*cells, style=row.style)
+            yield part
 
     def _records(self) -> Iterator[RenderableType]:
         for row, cells in zip(self.rows, zip(*(column.cells for column in self.columns), strict=True), strict=True):
@@ -94,6 +130,12 @@ class FirstThatFits:
 def folded(header: str, min_width: int) -> Column:
     """A column whose cells may be broken anywhere, down to this width."""
     return Column(header, overflow="fold", min_width=min_width)
+
+
+def _text(cell: RenderableType, console: Console) -> Text | None:
+    if isinstance(cell, str):
+        return console.render_str(cell, highlight=False)
+    return cell if isinstance(cell, Text) else None
 
 
 def _is_text(column: Column) -> bool:

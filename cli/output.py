@@ -65,7 +65,7 @@ def figure_table(first: str, *columns: str, texts: Collection[str] = ()) -> Fitt
     Where the terminal is too narrow, it becomes several tables of fewer columns, each with `first`.
     """
     aligned = (Column(column, justify="left" if column in texts else "right") for column in columns)
-    return FittingTable(first, *aligned, splits=True)
+    return FittingTable(first, *aligned, too_wide="split")
 
 
 def spaced(parts: Iterable[RenderableType]) -> Group:

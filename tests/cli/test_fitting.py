@@ -4,9 +4,12 @@ import io
 
 import pytest
 from rich.console import Console, RenderableType
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
 
-from cli.fitting import FirstThatFits, folded
-from cli.output import figure_table, plain_table
+from cli.fitting import FirstThatFits, FittingTable, folded
+from cli.output import coloured, figure_table, plain_table
 
 
 def drawn(table: RenderableType, width: int) -> list[str]:
@@ -21,6 +24,31 @@ def runs() -> RenderableType:
     table.add_row("r12", "participant", "the first three of the test split")
     table.add_row("r13", "query", "")
     return table
+
+
+def test_a_table_that_needs_no_wrapping_looks_as_rich_draws_it() -> None:
+    drawings = [filled(FittingTable()), filled(Table(box=None, pad_edge=False, header_style="bold"))]
+
+    own, expected = ([*map(styled, Console(width=80).render_lines(table))] for table in drawings)
+
+    assert own == expected
+
+
+def filled(table: Table) -> Table:
+    table.add_column("\nrun")
+    table.add_column("state")
+    table.add_column("mark", justify="center")
+    table.add_column("MAE", justify="right", min_width=6)
+    table.add_row("r1", coloured("failed"), Text("●", "green"), Text.assemble(("1.25", "bold"), "!"))
+    table.add_row("r10 [bold]kept[/bold]", "数字 two", "-", "12345.5", style="dim")
+    table.add_row("first\nsecond", Text("one line\n\nmore", "red"), "", "")
+    return table
+
+
+def styled(line: list[Segment]) -> tuple[str, list[str]]:
+    """The text of a line, and the style of each character that is seen."""
+    seen = [str(segment.style) for segment in line for character in segment.text if character != " "]
+    return "".join(segment.text for segment in line).rstrip(), seen
 
 
 def test_texts_are_wrapped_and_other_columns_are_whole() -> None:
