@@ -23,6 +23,6 @@ class OtherWordsGroup(click.Group):
         except NoSuchCommand as error:
             meant = self.other_words.get(error.command_name.lower())
             if meant is None:
-                raise
+                raise NoSuchCommand(error.command_name, possibilities=self.list_commands(ctx), ctx=ctx) from None
             message = f"{error.message} Did you mean '{ctx.command_path} {meant}'?"
             raise NoSuchCommand(error.command_name, message, ctx=ctx) from None

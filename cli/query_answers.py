@@ -7,6 +7,7 @@ import click
 from rich.text import Text
 
 from cli.output import console, print_json
+from cli.query import line_json
 from cli.session import with_database
 from cli.shown_run import print_run, run_json
 from cli.watch import SOME_FAILED, all_succeeded, wait_until_idle
@@ -15,7 +16,7 @@ from services.questions.lookup import QueryDetails, single_query_details
 from stages.corpora.pages import pages_in_words
 from store.database import Connection
 from store.questions import queries
-from store.questions.queries import QueryLine, StoredResult
+from store.questions.queries import StoredResult
 from store.runs import answer_pieces
 from store.runs.run_view import RunView
 
@@ -44,11 +45,6 @@ def query_json(shown: QueryDetails) -> dict[str, Any]:
     """A question with its answers, the newest first, and its last error, as JSON shows it."""
     answers = [asdict(result) for result in shown.answers]
     return line_json(shown.line) | {"answers": answers, "error": shown.error}
-
-
-def line_json(line: QueryLine) -> dict[str, Any]:
-    """A question in one line, as JSON shows it."""
-    return asdict(line) | {"corpora": line.corpora, "works": line.works.given}
 
 
 async def _so_far(connection: Connection, view: RunView) -> Text | None:

@@ -1,10 +1,13 @@
 """The cost of a run from its attempts and calls."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from schemas.values.costs import KeptStage, Prices, RunCost, SavedStages, Spent, StageCalls, StageWork
-from schemas.values.scored_runs import AttemptTime
 from stages.reports.numbers_in_words import counted, duration
+
+if TYPE_CHECKING:
+    from schemas.values.scored_runs import AttemptTime
 
 _MILLION = 1_000_000
 
@@ -38,7 +41,7 @@ def run_cost(
     )
 
 
-def work_of(attempts: Sequence[AttemptTime]) -> list[StageWork]:
+def work_of(attempts: "Sequence[AttemptTime]") -> list[StageWork]:
     """The attempts by job and stage."""
     found: dict[tuple[int, str], tuple[int, float]] = {}
     for one in attempts:

@@ -152,6 +152,10 @@ def test_the_help_of_ragq_shows_every_command_in_a_line() -> None:
             ["report", "r1"],
             (*MODELS, *DRAWING, "celery", "sqlalchemy", "markdown_it", "yaml", "httpx", "services.forks"),
         ),
+        *(
+            ([group, "list"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "markdown_it", "yaml", "httpx", "services"))
+            for group in ("corpus", "index", "query", "vocabulary")
+        ),
         (["submit", "--help"], MODELS),
     ],
     ids=" ".join,
