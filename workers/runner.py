@@ -9,24 +9,24 @@ import asyncio
 import random
 from collections.abc import Mapping
 from enum import Enum, auto
-from typing import Any, NamedTuple
+from typing import Any
 
 import structlog
 from aiorwlock import RWLock
 
 from schemas.errors import RagqError, Refused, UnusableReply
 from schemas.settings.declared import declared_settings
-from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.statuses import StageStatus
 from schemas.values.base import Value
 from schemas.values.failures import AttemptError
 from stages import failures
 from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnavailableError
 from store.database_time import DatabaseTime, measured
-from store.runs import ledger, run_limits, runs, stages
+from store.runs import ledger, run_limits, stages
 from store.runs.stages import Claim, Committed
 from workers import traces
 from workers.crashpoints import crash_point
+from workers.frozen_runs import FrozenRun, FrozenRuns
 from workers.leases import Leases
 from workers.put_off import PutOff, UnknownSettings, give_back
 from workers.stage_failed import StageFailed
@@ -48,13 +48,6 @@ class Outcome(Enum):
     FORWARDED = auto()
     #: Somebody else has it, or nothing is to be done: this copy of the message ends here.
     NOTHING_TO_DO = auto()
-
-
-class FrozenRun(NamedTuple):
-    """What was frozen at the submission of a run."""
-
-    settings: FrozenSettings
-    draw: int
 
 
 class StageRunner:
@@ -85,7 +78,7 @@ class StageRunner:
         # A stage that kills its process interrupts the stages that run with it, and each of them counts that. So a
         # stage that may not be interrupted once more runs alone: no neighbour of a poisonous job is poisoned with it.
         self._lock = RWLock()
-        self._runs: dict[int, FrozenRun] = {}
+        self._frozen_runs = FrozenRuns(database)
         self._running: set[asyncio.Task[Any]] = set()
         self._is_stopping = False
 
@@ -184,8 +177,10 @@ class StageRunner:
         bound = log.bind(run_id=claim.run_id, job_id=claim.job_id, stage=claim.stage, attempt=claim.attempt)
         bound.debug("stage_started")
         read: dict[str, Any] = {}
+        retries = 0
         try:
             frozen, draw = await self._frozen(claim.run_id)
+            retries = frozen.run.ragq.retries
             settings = declared_settings(frozen, claim.kind, claim.mode, claim.stage)
             work = Work(claim, settings.run, self._database, self._wiring, read, settings.preset, draw)
             result = await function(work)
@@ -197,7 +192,8 @@ class StageRunner:
             await give_back(self._database, claim, why)
             return Outcome.NOTHING_TO_DO
         except Exception as error:  # noqa: BLE001  (whatever a stage raises is stored, and raised)
-            await self._fail(claim, read, error, database_time.seconds)
+            retry_in_s = _retry_wait(claim, error, retries)
+            await self._fail(claim, read, error, database_time.seconds, retry_in_s)
             bound.error("stage_failed", error_type=failures.type_name(error), error=failures.shown_message(error))
             raise _without_words(error) from None
         if committed is None:
@@ -226,7 +222,9 @@ class StageRunner:
             retry_for_s=RESULT_RETRY_SECONDS,
         )
 
-    async def _fail(self, claim: Claim, read: Mapping[str, Any], error: Exception, database_s: float) -> None:
+    async def _fail(
+        self, claim: Claim, read: Mapping[str, Any], error: Exception, database_s: float, retry_in_s: float | None
+    ) -> None:
         stored = AttemptError(
             failures.type_name(error),
             failures.shown_message(error),
@@ -236,7 +234,6 @@ class StageRunner:
 
         async def store(connection: Connection) -> None:
             async with connection.transaction():
-                retry_in_s = self._retry_wait(claim, error)
                 is_ours = await stages.fail(
                     connection, claim, stored, inputs=read, retry_in_s=retry_in_s, database_s=database_s
                 )
@@ -247,22 +244,17 @@ class StageRunner:
         await self._database.with_retry(store)
         await self._database.with_retry(lambda connection: run_limits.stop_failing(connection, run_id=claim.run_id))
 
-    def _retry_wait(self, claim: Claim, error: Exception) -> float | None:
-        frozen = self._runs.get(claim.run_id)
-        if frozen is None or not failures.is_transport_error(error):
-            return None
-        if claim.retries >= frozen.settings.run.ragq.retries:
-            return None
-        return min(2.0**claim.retries * random.uniform(0.75, 1.25), LONGEST_RETRY_SECONDS)
-
     async def _frozen(self, run_id: int) -> FrozenRun:
-        if run_id not in self._runs:
-            snapshot, draw = await self._database.with_retry(lambda connection: runs.frozen(connection, run_id))
-            try:
-                self._runs[run_id] = FrozenRun(thaw(snapshot), draw)
-            except Refused as error:
-                raise UnknownSettings(self._worker_id, error) from None
-        return self._runs[run_id]
+        try:
+            return await self._frozen_runs.get(run_id)
+        except Refused as error:
+            raise UnknownSettings(self._worker_id, error) from None
+
+
+def _retry_wait(claim: Claim, error: Exception, retries: int) -> float | None:
+    if claim.retries >= retries or not failures.is_transport_error(error):
+        return None
+    return min(2.0**claim.retries * random.uniform(0.75, 1.25), LONGEST_RETRY_SECONDS)
 
 
 def _without_words(error: Exception) -> Exception:
