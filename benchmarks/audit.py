@@ -17,7 +17,7 @@ from benchmarks.servers import servers
 from schemas.settings.resolve import resolve
 from schemas.settings.run import settings_hash
 from store.database import Connection, Database
-from store.runs import attempts, audit, runs, stages
+from store.runs import audit, runs, stage_vectors, stages
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -87,7 +87,7 @@ async def _one_by_one(connection: Connection, run_id: int, total: int) -> float:
     began = time.monotonic()
     rows = await connection.fetch(_ROWS, run_id, total // 10)
     for row in rows:
-        content_hash(row["output"], await attempts.vectors(connection, row["id"]))
+        content_hash(row["output"], await stage_vectors.of_attempt(connection, row["id"]))
     return (time.monotonic() - began) * total / len(rows)
 
 

@@ -37,7 +37,7 @@ from stages.tags.spelling import plain
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 from store.database import Database
 from store.runs import overviews
-from store.vocabularies import vocabularies
+from store.vocabularies import built_models, vocabularies
 
 PHRASES = 5
 """Phrases of a set, which heads are added to. Half of the words are tokens of the vocabulary, half are unknown."""
@@ -115,7 +115,7 @@ async def _measure(running: Servers, vocabulary: Vocabulary, *, sets: int, seed:
     database = Database(running.postgres.url, pool_size=1)
     async with database.connection() as connection:
         vocabulary_id = await vocabularies.keep(connection, "topics", vocabulary)
-        await vocabularies.keep_models(connection, vocabulary_id, built)
+        await built_models.keep(connection, vocabulary_id, built)
         await connection.execute("ANALYZE")
     with _workers(running):
         # Models load with the first request.

@@ -20,7 +20,7 @@ from stages.tags.models import BuiltModels, SentenceModel
 from stages.tags.ports import TokenQuery, Vector
 from store.database import Database
 from store.vectors import to_pgvector
-from store.vocabularies import vocabularies
+from store.vocabularies import built_models, vocabularies
 from store.vocabularies.vocabularies import PostgresVocabularies
 from workers.tag_models import TagModels
 
@@ -85,13 +85,13 @@ async def _chains_per_s(database: Database, vocabulary: Vocabulary, seed: int, r
     built = TagModelBuilder(epochs=1).build(vocabulary, seed=seed)
     async with database.connection() as connection:
         vocabulary_id = await vocabularies.keep(connection, "measured", vocabulary)
-        await vocabularies.keep_models(connection, vocabulary_id, built)
+        await built_models.keep(connection, vocabulary_id, built)
         await connection.execute("ANALYZE")
     stored = PostgresVocabularies(database)
 
     async def rows(tags: Collection[str]) -> Mapping[str, Vector]:
         async with database.connection() as connection:
-            return await vocabularies.context_rows(connection, vocabulary_id, tags)
+            return await built_models.context_rows(connection, vocabulary_id, tags)
 
     searched = SearchedVocabulary(
         vocabulary_id,
@@ -142,7 +142,7 @@ async def _search_ms(database: Database, seed: int, searches: int) -> tuple[Time
     tags = Vocabulary(tags=tuple(Tag(name=name, count=1) for name in names), aliases={})
     async with database.connection() as connection:
         vocabulary_id = await vocabularies.keep(connection, "large", tags)
-        await vocabularies.keep_models(connection, vocabulary_id, models)
+        await built_models.keep(connection, vocabulary_id, models)
         await connection.execute("VACUUM ANALYZE tag_vector")
     search = TagModels(database)
     taken: dict[str, list[float]] = {"scan": [], "original": [], "fused": []}

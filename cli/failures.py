@@ -19,7 +19,7 @@ from services.failure_clusters import FailedExchange, Failures, exchanges, failu
 from stages.reports.failures import failure_list
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
-from store.runs import scored_runs
+from store.runs import scored_labels
 from store.runs.failures import run_failures
 
 _COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
@@ -134,7 +134,7 @@ async def _read(connection: Connection, run_id: int) -> FailureList:
         found = await run_failures(connection, run_id)
         if found is None:
             raise RunMissingError(run_id)
-        return failure_list(found, await scored_runs.labels(connection, run_id))
+        return failure_list(found, await scored_labels.of_run(connection, run_id))
 
 
 def _print(found: FailureList) -> None:

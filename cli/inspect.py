@@ -17,7 +17,7 @@ from schemas.suggestions import did_you_mean
 from store.database import Connection
 from store.runs import jobs, stage_runs
 from store.runs.jobs import Job
-from store.views.lineage import AttemptTrace, attempt_traces
+from store.views.attempt_traces import AttemptTrace, attempt_traces
 
 
 @click.command()

@@ -36,7 +36,7 @@ from store.database import Connection, Database
 from store.runs import run_names, runs
 from store.runs.overviews import RunOverview, overview
 from store.runs.run_view import RunView, run_view
-from store.views.lineage import attempt_traces
+from store.views.attempt_traces import attempt_traces
 from store.views.reported_runs import reported_run
 from store.views.run_state import RunState, run_state
 

@@ -9,7 +9,7 @@ from schemas.suggestions import did_you_mean
 from schemas.values.failure_clusters import FailureCluster, FailurePlace
 from store.database import Connection
 from store.runs import failure_clusters, runs
-from store.views.lineage import AttemptTrace, attempt_traces
+from store.views.attempt_traces import AttemptTrace, attempt_traces
 
 NEWEST_RUNS: Final = 20
 """Runs that are looked at where none is named."""

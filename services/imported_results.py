@@ -12,7 +12,7 @@ from stages.metrics.evaluation import evaluate
 from stages.participants.original_results import OriginalExperiment, OriginalRun, OriginalSubject
 from store.database import Connection
 from store.references.splits import stored_labels
-from store.runs import imported
+from store.runs import finished_runs
 from store.runs.chain import content_hash
 from store.runs.imported import IMPORTED
 from store.runs.runs import NewJob, NewRun
@@ -74,7 +74,7 @@ async def import_results(connection: Connection, file: ResultsFile) -> ImportedR
     }
     settings = _settings(run)
     parts = [(experiment, one) for experiment in experiments for one in experiment.results.results]
-    stored = await imported.store(
+    stored = await finished_runs.store(
         connection,
         NewRun(
             kind="participant",

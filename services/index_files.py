@@ -16,7 +16,7 @@ from stages.participants.artifacts.rules import LoadRules
 from stages.participants.artifacts.write import write_artifact
 from stages.participants.splits import TRAINING_SPLITS, training_name
 from store.database import Connection
-from store.references import interviews, references
+from store.references import contents, interviews, references
 from store.references.interviews import SplitHashes
 from store.references.references import IndexPlan, StoredIndex
 
@@ -58,7 +58,7 @@ async def import_artifact(
         chunk_step=embedding.chunk_step,
         min_evidence_chars=embedding.min_evidence_chars,
     )
-    index_id = await references.keep_imported(
+    index_id = await contents.keep_imported(
         connection,
         plan,
         artifact.participants,
@@ -83,7 +83,7 @@ async def import_artifact(
 async def export_artifact(connection: Connection, name: str, *, file_name: str) -> dict[ArtifactFile, bytes]:
     """The files of the current index of a name. Raises Refused when there is none."""
     index = await current_index(connection, name)
-    participants = await references.content(connection, index.id)
+    participants = await contents.of_index(connection, index.id)
     meta = describe(
         None if index.artifact_meta is None else ArtifactMeta.from_document(index.artifact_meta),
         backend=index.backend,

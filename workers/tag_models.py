@@ -11,8 +11,8 @@ from stages.tags.context import ContextModel
 from stages.tags.ports import TokenQuery, TokenVectors
 from stages.tags.similarity import FusedSearch, TokenTable
 from store.database import Connection, Database
-from store.vocabularies import vocabularies
-from store.vocabularies.vocabularies import Part
+from store.vocabularies import built_models
+from store.vocabularies.built_models import Part
 from workers.kept_in_memory import KeptInMemory, Sized
 
 
@@ -88,7 +88,7 @@ class TagModels:
     async def _dimension(self, vocabulary_id: int) -> int:
         try:
             found = await self._database.with_retry(
-                lambda connection: vocabularies.dimension(connection, vocabulary_id)
+                lambda connection: built_models.dimension(connection, vocabulary_id)
             )
         except VocabularyMissingError:
             for what in ("models", "tokens", "fused"):
@@ -104,11 +104,11 @@ class TagModels:
         return await self._kept.get(("tokens", vocabulary_id), load)
 
     async def _read_table(self, vocabulary_id: int) -> TokenTable:
-        return await self._database.with_retry(lambda connection: vocabularies.token_vectors(connection, vocabulary_id))
+        return await self._database.with_retry(lambda connection: built_models.token_vectors(connection, vocabulary_id))
 
     async def _file(self, vocabulary_id: int, part: Part) -> bytes:
         async def read(connection: Connection) -> bytes:
-            return await vocabularies.model_file(connection, vocabulary_id, part)
+            return await built_models.file(connection, vocabulary_id, part)
 
         return await self._database.with_retry(read)
 

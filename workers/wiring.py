@@ -13,7 +13,7 @@ from schemas.settings.run import RunSettings
 from stages.model_aliases import resolved_model
 from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, TokenEmbedder
 from store.database import Database
-from store.references.references import PostgresReferenceSearch
+from store.references.search import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
 from workers.call_limits import CallLimits
 from workers.frozen_models import FrozenModels

@@ -20,7 +20,7 @@ from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, Token
 from store.database import Connection, Database
 from store.references import interviews, references
 from store.references.interviews import StoredTranscript
-from store.runs import attempts
+from store.runs import attempts, stage_vectors
 from store.runs.known_vectors import KeyedText
 from store.runs.stages import Claim
 from workers.ledger_chat import CallingAttempt, LedgerChat
@@ -139,7 +139,7 @@ class Work:
         For the ports of searches, which take arrays, so that they are tested and replaced without a database.
         """
         attempt_id = await self.attempt_id(output)
-        return await self.database.with_retry(lambda connection: attempts.vectors(connection, attempt_id))
+        return await self.database.with_retry(lambda connection: stage_vectors.of_attempt(connection, attempt_id))
 
     async def attempt_id(self, output: type[Value]) -> int:
         """The attempt that stored such an output, for statements that read its vectors. Raises as `output`."""

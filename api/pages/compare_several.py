@@ -17,7 +17,8 @@ from services.several_runs import compare_several, named_runs
 from stages.reports.several_runs import shown_measures
 from stages.texts.line_diff import Hunk, line_diff
 from store.runs import families
-from store.views.lineage import AttemptTrace, JobTrace, StageTrace, job_trace
+from store.views.attempt_traces import AttemptTrace
+from store.views.lineage import JobTrace, StageTrace, job_trace
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

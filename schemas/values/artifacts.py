@@ -1,16 +1,12 @@
 """Reference indexes as files: the sidecars of an `.npz`."""
 
 import json
-from dataclasses import dataclass, field
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
 from schemas.values.base import Value
 from schemas.values.interviews import TranscriptVariant
-from schemas.values.phq8 import PHQ8Item
 
 
 class Sidecar(Value):
@@ -86,17 +82,3 @@ class PartialBuild(Sidecar):
     skipped_participant_count: int = 0
     skipped_chunks: int = 0
     chunk_skip_reason_counts: dict[str, int] = Field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class ParticipantChunks:
-    """The chunks of one participant, in order: every field has an entry or a row per chunk."""
-
-    participant_id: int
-    texts: tuple[str, ...] = field(repr=False)
-    vectors: NDArray[np.float32] = field(repr=False)
-    """One row of length 1 per chunk."""
-    tags: tuple[tuple[PHQ8Item, ...], ...] | None = None
-    """None for an index without tags."""
-    scores: tuple[dict[PHQ8Item, int | None], ...] | None = None
-    """All eight items per chunk, 0..3 or None; None for an index without chunk scores."""

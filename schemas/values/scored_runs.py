@@ -9,10 +9,10 @@ from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.costs import KeptStage, StageCalls
 from schemas.values.environments import RunOrigin
-from schemas.values.failures import StageFailure
 from schemas.values.figures import SiblingRun
 from schemas.values.participants import RankedReferences, ValidatedReferences
 from schemas.values.phq8 import AssessmentMode
+from schemas.values.run_failures import RunFailures
 from schemas.values.scoring import ParticipantScores
 
 
@@ -69,41 +69,6 @@ class ScoredJob(ScoredSubject):
     """None until stage `rerank` is done, and in zero-shot."""
     validated: ValidatedReferences | None
     """None until stage `validate` is done, and in zero-shot."""
-
-
-class FailedAttempt(StageFailure):
-    """An attempt that ended with an error, or whose worker was lost, and its job."""
-
-    job_id: int
-    mode: str
-    subject: str
-    evidence_key: str | None
-    """The item that the model was asked about, where that is known."""
-    ended_at: datetime
-    is_resolved: bool
-    """A later attempt stored the stage."""
-    is_final: bool
-    """The job ended with it and was not retried."""
-
-
-class HallucinatedEvidence(Value):
-    """An extraction whose quotes were all rejected by the grounding check; the job continued without evidence."""
-
-    job_id: int
-    mode: str
-    subject: str
-    attempt: int
-    rejected: int
-    ended_at: datetime
-
-
-class RunFailures(Value):
-    """All failures of a run, in order of time."""
-
-    run_id: int
-    submitted_at: datetime
-    failed: tuple[FailedAttempt, ...]
-    hallucinated: tuple[HallucinatedEvidence, ...]
 
 
 class AttemptTime(Value):

@@ -6,7 +6,7 @@ from typing import Any
 
 from schemas.values.failures import FailureContext, FailureCounts, FailureList, FailureSummary, ReportedFailure
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.scored_runs import FailedAttempt, HallucinatedEvidence, RunFailures
+from schemas.values.run_failures import FailedAttempt, HallucinatedEvidence, RunFailures
 from stages.failures import FailureCategory, FailureSeverity
 from stages.reports.ground_truth import ground_truth
 

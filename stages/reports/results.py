@@ -6,7 +6,8 @@ from functools import partial
 from schemas.statuses import JobStatus
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.reports import ItemResult, Measures, Results
-from schemas.values.scored_runs import FailedAttempt, ScoredJob
+from schemas.values.run_failures import FailedAttempt
+from schemas.values.scored_runs import ScoredJob
 from stages.metrics.binary import accuracy, auroc, f1, precision, recall
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.coverage import cmax, prediction_coverage

@@ -4,7 +4,8 @@ from statistics import fmean
 
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import ItemSignals, SubjectResult
-from schemas.values.scored_runs import FailedAttempt, ScoredJob
+from schemas.values.run_failures import FailedAttempt
+from schemas.values.scored_runs import ScoredJob
 from schemas.values.scoring import ItemScore
 from stages.reports.ground_truth import ground_truth
 

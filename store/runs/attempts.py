@@ -4,23 +4,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from schemas.statuses import AttemptOutcome
 from schemas.values.failures import AttemptError
 from store.database import Connection
-from store.vectors import to_matrix
 
 OUTPUT = """
 SELECT attempt_id, output, output_hash FROM current_attempt
 WHERE job_id = $1 AND stage = $2 AND status = 'done' AND output IS NOT NULL
-"""
-
-# Those of an attempt of a fork are stored with the attempt that it shares.
-VECTORS = """
-SELECT vector FROM stage_vector
-WHERE attempt_id = coalesce((SELECT source_id FROM attempt_source WHERE attempt_id = $1), $1) ORDER BY ordinal
 """
 
 # What is private is not even read where it is not asked for.
@@ -92,11 +82,6 @@ async def output(connection: Connection, job_id: int, stage: str) -> Output | No
     """The output of a stage that is done; None when it is not, or when the output was purged."""
     row = await connection.fetchrow(OUTPUT, job_id, stage)
     return None if row is None else Output(row["attempt_id"], row["output"], row["output_hash"])
-
-
-async def vectors(connection: Connection, attempt_id: int) -> NDArray[np.float32]:
-    """The vectors of an attempt, one row each in stored order; a matrix of zero rows when it stored none."""
-    return to_matrix(row["vector"] for row in await connection.fetch(VECTORS, attempt_id))
 
 
 async def history(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from schemas.values.failures import StageFailure
-from schemas.values.scored_runs import FailedAttempt, HallucinatedEvidence, RunFailures
+from schemas.values.run_failures import FailedAttempt, HallucinatedEvidence, RunFailures
 from store.database import Connection
 
 # A reply that could not be used is rejected, and the purpose of its call names the item that was asked about.

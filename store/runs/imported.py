@@ -1,39 +1,17 @@
-"""Runs whose results another program computed: stored with their jobs finished, so that no worker takes any."""
+"""Runs whose results another program computed."""
 
-from collections.abc import Sequence
 from typing import Final
 
-from schemas.values.failures import AttemptError
-from schemas.values.scoring import ParticipantScores
 from store.database import Connection
-from store.runs import runs, stages
-from store.runs.runs import NewRun, StoredRun
 
 IMPORTED: Final = "imported"
 """In the place of a worker's id, of a profile, and of the source of a setting."""
-
-_LEASE_S = 60.0
 
 #: The run that a target is, or belongs to, when its results were imported.
 OF_TARGET = """
 SELECT r.id FROM run AS r
 WHERE r.request ? 'imported' AND r.id = coalesce($2, (SELECT run_id FROM job WHERE id = $1))
 """
-
-
-async def store(connection: Connection, run: NewRun, outcomes: Sequence[ParticipantScores | AttemptError]) -> StoredRun:
-    """Store a run of jobs with the one stage `score`, each ended with its outcome; or find the run of the same work."""
-    async with connection.transaction():
-        stored = await runs.store(connection, run)
-        if stored.is_new:
-            for job_id, outcome in zip(stored.job_ids, outcomes, strict=True):
-                claim = await stages.claim(connection, job_id, "score", IMPORTED, _LEASE_S)
-                assert claim is not None, "Nobody else sees the jobs before the transaction ends."
-                if isinstance(outcome, ParticipantScores):
-                    await stages.commit(connection, claim, inputs=claim.inputs, output=outcome.model_dump(mode="json"))
-                else:
-                    await stages.fail(connection, claim, outcome, inputs=claim.inputs)
-    return stored
 
 
 async def imported_run(connection: Connection, *, job_id: int | None, run_id: int | None) -> int | None:

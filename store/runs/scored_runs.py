@@ -69,14 +69,6 @@ JOIN current_attempt AS v ON v.job_id = j.id AND v.stage = 'validate' AND v.stat
 WHERE j.run_id = $1 AND j.kind = 'participant'
 """
 
-LABELS = """
-SELECT DISTINCT j.subject::integer AS participant_id, coalesce(j.inputs -> 'ground_truth', p.items) AS items
-FROM job AS j
-JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score'
-LEFT JOIN participant AS p ON p.id = j.subject::integer
-WHERE j.run_id = $1 AND j.kind = 'participant'
-"""
-
 # What another program or another run computed has no times here.
 ATTEMPTS = f"""
 SELECT a.job_id, a.stage, a.started_at, a.ended_at
@@ -127,11 +119,6 @@ async def reference_outputs(connection: Connection, run_id: int) -> list[tuple[R
         (RankedReferences.model_validate(row["ranked"]), ValidatedReferences.model_validate(row["validated"]))
         for row in await connection.fetch(REFERENCES, run_id)
     ]
-
-
-async def labels(connection: Connection, run_id: int) -> dict[int, dict[str, Any] | None]:
-    """The stored item labels of the participants that a run scores; None for those without any."""
-    return {row["participant_id"]: row["items"] for row in await connection.fetch(LABELS, run_id)}
 
 
 def _job(row: Mapping[str, Any]) -> ScoredJob:

@@ -1,7 +1,7 @@
 """The lineage of a job: every attempt with its calls, and the texts behind the ids in its outputs."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -11,10 +11,9 @@ from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery, StoredResult
 from store.references import references
-from store.runs import attempts, ledger, stage_runs
-from store.runs.attempts import Attempt
-from store.runs.ledger import CallUse
+from store.runs import stage_runs
 from store.runs.stage_runs import StageRun
+from store.views.attempt_traces import AttemptTrace, attempt_traces
 
 JOB = """
 SELECT j.id AS job_id, j.run_id, j.kind, j.mode, j.subject, j.status, j.note, j.created_at, j.finished_at,
@@ -22,29 +21,6 @@ SELECT j.id AS job_id, j.run_id, j.kind, j.mode, j.subject, j.status, j.note, j.
 FROM job AS j JOIN run AS r ON r.id = j.run_id
 WHERE j.id = $1
 """
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttemptTrace(Attempt):
-    """One try of one stage, with the calls of language models that it made."""
-
-    calls: list[CallUse]
-
-    @property
-    def paid(self) -> int:
-        """Calls that this attempt paid for."""
-        return sum(not call.is_reused for call in self.calls)
-
-    @property
-    def reused(self) -> int:
-        """Calls that the ledger answered."""
-        return len(self.calls) - self.paid
-
-    @property
-    def paid_tokens(self) -> tuple[int, int]:
-        """Tokens that went in and came out of the paid calls; a server that counts none counts as 0."""
-        paid = [call for call in self.calls if not call.is_reused]
-        return sum(call.prompt_tokens or 0 for call in paid), sum(call.reply_tokens or 0 for call in paid)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,19 +89,6 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace | None:
         titles=titles,
         reference_texts=texts,
     )
-
-
-async def attempt_traces(connection: Connection, job_id: int, stage: str | None = None) -> list[AttemptTrace]:
-    """Every attempt of a job, or of one of its stages, oldest first."""
-    tried = await attempts.history(connection, job_id, stage)
-    calls = await ledger.uses(connection, [attempt.source_id or attempt.id for attempt in tried])
-    return [AttemptTrace(**vars(attempt), calls=_calls(attempt, calls)) for attempt in tried]
-
-
-def _calls(attempt: Attempt, calls: Mapping[int, list[CallUse]]) -> list[CallUse]:
-    if attempt.source_id is None:
-        return calls[attempt.id]
-    return [replace(call, is_reused=True) for call in calls[attempt.source_id]]
 
 
 def _stage(stage: StageRun, last: AttemptTrace | None) -> StageTrace:

@@ -1,26 +1,14 @@
-"""Vocabularies of tags: imported whole, given their models once, looked up and searched."""
+"""Vocabularies of tags: imported whole, listed, looked up."""
 
-import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
-
-from schemas.errors import Refused, VocabularyMissingError, VocabularyModelsError
+from schemas.errors import VocabularyMissingError
 from schemas.values.tags import Lexicon, Tag, TagDocument, Vocabulary
-from stages.tags.models import BuiltModels
-from stages.tags.ports import Vector
-from stages.tags.similarity import TokenTable
 from store.database import Connection, Database
-from store.vectors import to_numpy, to_pgvector
-
-Part = Literal["tokens", "context", "similarity"]
-"""Which model of a vocabulary."""
-
-_BULK_SECONDS = 600.0
-"""For the statements that carry a whole vocabulary."""
+from store.vocabularies.copying import BULK_SECONDS, copy_rows
 
 # Of two imports of one name at the same moment, the later one has to see the earlier one.
 ONE_BY_ONE = "SELECT pg_advisory_xact_lock(hashtextextended('vocabulary ' || $1, 0))"
@@ -64,17 +52,6 @@ WHERE status IN ('waiting', 'running', 'interrupted', 'paused')
 ORDER BY run_id
 """
 
-# The row lock lets one build after the other look whether there are models already.
-TO_INDEX = "SELECT model_digest, context_digest FROM vocabulary WHERE id = $1 FOR UPDATE"
-
-KEEP_FILE = "INSERT INTO vocabulary_model (vocabulary_id, part, sha256, data) VALUES ($1, $2, $3, $4)"
-
-INDEXED = """
-UPDATE vocabulary SET model = $2, model_digest = $3, context_digest = $4, dimension = $5, similarity_digest = $6,
-    sentence_backend = $7, sentence_model = $8, sentence_digest = $9, indexed_at = now()
-WHERE id = $1
-"""
-
 # A row without a tag and an alias shows that the vocabulary exists.
 LOOK_UP = """
 WITH alias AS (
@@ -90,14 +67,7 @@ SELECT NULL, NULL, t.name, t.category, t.count, t.nsfw_probability, t.title FROM
 WHERE t.vocabulary_id = $1 AND t.name IN (SELECT unnest($2::text[]) UNION SELECT tag FROM alias)
 """
 
-# vector_send is four bytes and then each number, big-endian: a hundred thousand rows are read at once.
-VECTORS = """
-SELECT token, vector_send(vector) AS vector FROM tag_vector WHERE vocabulary_id = $1 ORDER BY token COLLATE "C"
-"""
-
 REACHING = "SELECT count(*), count(*) FILTER (WHERE count >= $2) AS reaching FROM tag WHERE vocabulary_id = $1"
-
-ROWS = "SELECT tag, vector FROM tag_context WHERE vocabulary_id = $1 AND tag = ANY($2::text[])"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,11 +105,11 @@ async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int
         vocabulary_id: int = await connection.fetchval(KEEP, name, *counts)
         columns = ("name", "category", "count", "nsfw_probability", "title")
         tags = (tuple(getattr(tag, column) for column in columns) for tag in vocabulary.tags)
-        await _copy(connection, vocabulary_id, "tag", columns, tags)
+        await copy_rows(connection, vocabulary_id, "tag", columns, tags)
         aliases = ((alias, tag) for alias, targets in vocabulary.aliases.items() for tag in targets)
-        await _copy(connection, vocabulary_id, "tag_alias", ("alias", "tag"), aliases)
+        await copy_rows(connection, vocabulary_id, "tag_alias", ("alias", "tag"), aliases)
         documents = ((at, list(document.tags), document.weight) for at, document in enumerate(vocabulary.documents))
-        await _copy(connection, vocabulary_id, "tag_document", ("ordinal", "tags", "weight"), documents)
+        await copy_rows(connection, vocabulary_id, "tag_document", ("ordinal", "tags", "weight"), documents)
     return vocabulary_id
 
 
@@ -168,7 +138,7 @@ async def delete(connection: Connection, name: str) -> list[int]:
         await connection.execute(ONE_BY_ONE, name)
         users = [row["run_id"] for row in await connection.fetch(USERS, name)]
         if not users:
-            await connection.execute("DELETE FROM vocabulary WHERE name = $1", name, timeout=_BULK_SECONDS)
+            await connection.execute("DELETE FROM vocabulary WHERE name = $1", name, timeout=BULK_SECONDS)
     return users
 
 
@@ -176,94 +146,14 @@ async def content(connection: Connection, vocabulary_id: int) -> Vocabulary:
     """Everything that was imported, in the order of its files. Raises VocabularyMissingError."""
     if not await connection.fetchval("SELECT true FROM vocabulary WHERE id = $1", vocabulary_id):
         raise VocabularyMissingError(vocabulary_id)
-    tags = await connection.fetch(TAGS, vocabulary_id, timeout=_BULK_SECONDS)
-    aliases = await connection.fetch(ALIASES, vocabulary_id, timeout=_BULK_SECONDS)
-    documents = await connection.fetch(DOCUMENTS, vocabulary_id, timeout=_BULK_SECONDS)
+    tags = await connection.fetch(TAGS, vocabulary_id, timeout=BULK_SECONDS)
+    aliases = await connection.fetch(ALIASES, vocabulary_id, timeout=BULK_SECONDS)
+    documents = await connection.fetch(DOCUMENTS, vocabulary_id, timeout=BULK_SECONDS)
     return Vocabulary(
         tags=tuple(Tag(**dict(row)) for row in tags),
         aliases={row["alias"]: tuple(row["tags"]) for row in aliases},
         documents=tuple(TagDocument(tags=tuple(row["tags"]), weight=row["weight"]) for row in documents),
     )
-
-
-async def keep_models(connection: Connection, vocabulary_id: int, models: BuiltModels) -> None:
-    """Store the models of a vocabulary, all or nothing; the same models once more change nothing.
-
-    A vocabulary keeps its models for good, so that what a run found can be found again. Raises Refused when it has
-    others already, and VocabularyMissingError when it is not there.
-    """
-    digests = {part: hashlib.sha256(data).hexdigest() for part, data in _files(models).items()}
-    async with connection.transaction():
-        row = await connection.fetchrow(TO_INDEX, vocabulary_id)
-        if row is None:
-            raise VocabularyMissingError(vocabulary_id)
-        if row["model_digest"] is not None:
-            if (row["model_digest"], row["context_digest"]) == (digests["tokens"], digests["context"]):
-                return
-            raise Refused(
-                f"Vocabulary {vocabulary_id} has other models already; import it again to build them anew: "
-                "runs that used these keep them."
-            )
-        for part, data in _files(models).items():
-            await connection.execute(KEEP_FILE, vocabulary_id, part, digests[part], data, timeout=_BULK_SECONDS)
-        columns = ("token", "vector")
-        await _copy(connection, vocabulary_id, "tag_vector", columns, _vector_records(models.vectors))
-        columns = ("tag", "vector")
-        await _copy(connection, vocabulary_id, "tag_context", columns, _vector_records(models.context_rows))
-        await connection.execute(
-            INDEXED,
-            *(vocabulary_id, models.name, digests["tokens"], digests["context"], models.dimension),
-            digests.get("similarity"),
-            *(models.sentences or (None, None, None)),
-        )
-
-
-async def model_file(connection: Connection, vocabulary_id: int, part: Part) -> bytes:
-    """The bytes of a model. Raises VocabularyModelsError when it is not there or is not what was stored."""
-    row = await connection.fetchrow(
-        "SELECT sha256, data FROM vocabulary_model WHERE vocabulary_id = $1 AND part = $2",
-        vocabulary_id,
-        part,
-        timeout=_BULK_SECONDS,
-    )
-    if row is None:
-        raise without_models(vocabulary_id)
-    data: bytes = row["data"]
-    if hashlib.sha256(data).hexdigest() != row["sha256"]:
-        raise VocabularyModelsError(
-            f"The model '{part}' of vocabulary {vocabulary_id} is not what was stored; "
-            "import and index the vocabulary again."
-        )
-    return data
-
-
-async def context_rows(connection: Connection, vocabulary_id: int, tags: Collection[str]) -> dict[str, Vector]:
-    """The context rows of those of the tags that have one."""
-    if not tags:
-        return {}
-    rows = await connection.fetch(ROWS, vocabulary_id, sorted(tags))
-    return {row["tag"]: to_numpy(row["vector"]) for row in rows}
-
-
-async def dimension(connection: Connection, vocabulary_id: int) -> int:
-    """Numbers per token vector. Raises VocabularyMissingError, and VocabularyModelsError when it has no models."""
-    row = await connection.fetchrow("SELECT dimension FROM vocabulary WHERE id = $1", vocabulary_id)
-    if row is None:
-        raise VocabularyMissingError(vocabulary_id)
-    if row["dimension"] is None:
-        raise without_models(vocabulary_id)
-    numbers: int = row["dimension"]
-    return numbers
-
-
-async def token_vectors(connection: Connection, vocabulary_id: int) -> TokenTable:
-    """The vectors of all tokens. Raises VocabularyModelsError when there are none."""
-    rows = await connection.fetch(VECTORS, vocabulary_id, timeout=_BULK_SECONDS)
-    if not rows:
-        raise without_models(vocabulary_id)
-    sent = np.frombuffer(b"".join(row["vector"] for row in rows), dtype=np.uint8).reshape(len(rows), -1)
-    numbers = sent[:, 4:].copy().view(">f4").astype(np.float32)
-    return TokenTable(tokens=[row["token"] for row in rows], vectors=numbers)
 
 
 async def reaching(connection: Connection, vocabulary_id: int, count: int) -> tuple[int, int]:
@@ -303,29 +193,3 @@ class PostgresVocabularies:
             tags={name: tags[name] for name in sorted(tags)},
             aliases={alias: tuple(sorted(aliases[alias])) for alias in sorted(aliases)},
         )
-
-
-def without_models(vocabulary_id: int) -> VocabularyModelsError:
-    """The error of a vocabulary that has no models."""
-    return VocabularyModelsError(f"Vocabulary {vocabulary_id} has no models yet; build them with `ragq index tags`.")
-
-
-def _files(models: BuiltModels) -> dict[Part, bytes]:
-    similarity: dict[Part, bytes] = {} if models.similarity_file is None else {"similarity": models.similarity_file}
-    return {"tokens": models.tokens_file, "context": models.context_file, **similarity}
-
-
-def _vector_records(vectors: Mapping[str, Vector]) -> Iterator[tuple[Any, ...]]:
-    names = sorted(vectors)
-    return zip(names, to_pgvector(vectors[name] for name in names), strict=True)
-
-
-async def _copy(
-    connection: Connection, vocabulary_id: int, table: str, columns: Sequence[str], records: Iterator[tuple[Any, ...]]
-) -> None:
-    await connection.copy_records_to_table(
-        table,
-        columns=("vocabulary_id", *columns),
-        records=((vocabulary_id, *record) for record in records),
-        timeout=_BULK_SECONDS,
-    )

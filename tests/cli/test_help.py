@@ -148,6 +148,8 @@ def test_the_help_of_ragq_shows_every_command_in_a_line() -> None:
         (["runs"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
         (["show", "r1"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
         (["watch", "r1"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
+        (["inspect", "j1"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy", "markdown_it", "yaml", "httpx")),
+        (["failures", "r1"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy", "markdown_it", "yaml", "httpx")),
         (
             ["report", "r1"],
             (*MODELS, *DRAWING, "celery", "sqlalchemy", "markdown_it", "yaml", "httpx", "services.forks"),

@@ -14,12 +14,12 @@ from stages.tags.models import SentenceModel
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewSplit
-from store.vocabularies import vocabularies
+from store.vocabularies import built_models, vocabularies
 from tests.cli.conftest import Ragq
 from tests.cli.test_daic_woz_files import write_transcript
 from tests.services.questions.questions import store_small_corpus
 from tests.stages.tags.clothes import CLOTHES
-from tests.store.vocabularies.test_vocabularies import MODELS
+from tests.store.vocabularies.test_built_models import MODELS
 
 QUESTION = 'Why is "black" tea \\ dark — and green tea not?'
 #: They would change each run that does not name its settings itself.
@@ -29,7 +29,7 @@ ELSEWHERE = "MODEL_TEMPERATURE=0.9\nRAGQ_QUERY_TEMPERATURE=0.9\nPSQ_MIN_TAG_COUN
 async def store_everything(connection: Connection) -> None:
     await store_small_corpus(connection)
     models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
-    await vocabularies.keep_models(connection, await vocabularies.keep(connection, "clothes", CLOTHES), models)
+    await built_models.keep(connection, await vocabularies.keep(connection, "clothes", CLOTHES), models)
     split = NewSplit(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[303, 304])
     await interviews.keep_splits(connection, [split])
 

@@ -22,7 +22,7 @@ from services.new_runs import store_run
 from services.runs import delete_run
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import attempts, audit, families, forks, runs, stages
+from store.runs import attempts, audit, families, forks, runs, stage_vectors, stages
 from store.runs.runs import NewJob, NewRun, StoredRun
 from store.runs.scored_runs import reference_outputs
 from store.views.lineage import job_trace
@@ -336,7 +336,7 @@ async def test_a_fork_of_questions_has_questions_of_its_own(database: Database) 
         await complete_stages(connection, child.job_ids[0], "rerank", "validate", "consolidate", "augment", "generate")
         assert await flaws(connection) == []
         vectors = await attempts.output(connection, child.job_ids[0], "embed")
-        assert vectors is not None and len(await attempts.vectors(connection, vectors.attempt_id)) == 4
+        assert vectors is not None and len(await stage_vectors.of_attempt(connection, vectors.attempt_id)) == 4
     assert [tuple(row) for row in judged] == [("work", 2)]
     assert settings["retrieval.mmr_lambda"] == {"value": 0.2, "source": "option"}
     with pytest.raises(PresetValueError, match=r"retrieval\.mmr_lambda"):

@@ -15,7 +15,8 @@ from stages.participants.artifacts.rules import LoadRules
 from store.database import Connection, Database
 from store.references import interviews, references
 from store.references.interviews import NewParticipant, NewSplit
-from store.references.references import PostgresReferenceSearch, StoredIndex
+from store.references.references import StoredIndex
+from store.references.search import PostgresReferenceSearch
 from tests.stages.participants.artifacts.builders import META, VECTORS, artifact_files, as_json, npz, rules
 
 EVERYTHING = rules(with_tags=True, with_chunk_scores=True)

@@ -9,7 +9,7 @@ from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.values.interviews import TranscriptVariant
 from services.indexes import current_index, fitting_index
 from store.database import Connection, Database
-from store.references import references
+from store.references import contents, references
 from store.references.references import IndexPlan, StoredIndex
 from tests.services.test_overlap import chunks_of
 
@@ -41,7 +41,7 @@ def asking(name: str, **options: str) -> EffectiveSettings:
 async def store(connection: Connection, *plans: IndexPlan) -> list[StoredIndex]:
     """Publish an index of each plan, one after the other."""
     for plan in plans:
-        await references.keep_imported(
+        await contents.keep_imported(
             connection,
             plan,
             [chunks_of(300)],

@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.artifacts import ParticipantChunks
+from schemas.values.participant_chunks import ParticipantChunks
 from schemas.values.participants import EmbeddedEvidence
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from services.participants import ParticipantRequest, plan_participants
 from store.database import Connection, Database
-from store.references import interviews, references
+from store.references import contents, interviews
 from store.references.interviews import NewParticipant, NewSplit
-from store.references.references import IndexPlan, PostgresReferenceSearch
+from store.references.references import IndexPlan
+from store.references.search import PostgresReferenceSearch
 from tests.stages.at_defaults import retrieve_references
 
 PEOPLE: Final = range(300, 308)
@@ -111,7 +112,7 @@ async def store(connection: Connection, chosen: Submission) -> None:
     ]
     split = NewSplit(name="dev", csv_hash="c", ids_hash="i", participant_ids=sorted(chosen.split))
     await interviews.keep(connection, people, [split])
-    await references.keep_imported(
+    await contents.keep_imported(
         connection,
         index_plan(SETTINGS),
         [chunks_of(number) for number in sorted(chosen.indexed)],
@@ -179,7 +180,7 @@ async def test_the_refusal_names_an_index_without_them_or_the_command_that_build
         )
 
         plan = replace(index_plan(SETTINGS), name="x_avec_train", split="train")
-        await references.keep_imported(
+        await contents.keep_imported(
             connection,
             plan,
             [chunks_of(303)],

@@ -22,7 +22,7 @@ from store.runs.audit import Audit
 from store.runs.backlog import Flow
 from store.runs.run_view import run_view
 from store.views.lineage import job_trace
-from store.vocabularies import vocabularies
+from store.vocabularies import built_models, vocabularies
 from tests.store.postings import EXPECTED, POSTINGS
 from tests.store.statements import execute
 
@@ -322,7 +322,7 @@ async def test_a_vocabulary_of_before_keeps_its_models_and_tags(database_url: st
     async with database.connection() as connection:
         (found,) = await vocabularies.current(connection)
         tags, _ = await vocabularies.tags_part(connection, found.id, search="", limit=9, offset=0)
-        table = await vocabularies.token_vectors(connection, found.id)
+        table = await built_models.token_vectors(connection, found.id)
     await database.close()
     assert (found.model, found.similarity_digest, found.sentence_model) == ("fasttext", None, None)
     assert (tags, table.tokens) == ([Tag(name="hat", count=5)], ["hat"])

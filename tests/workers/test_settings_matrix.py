@@ -17,14 +17,14 @@ from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.settings.run import RunSettings
-from schemas.values.artifacts import ParticipantChunks
+from schemas.values.participant_chunks import ParticipantChunks
 from schemas.values.participants import AssembledPrompt, RankedReferences, Reference, ValidatedReferences
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from services.participants import ParticipantRequest, plan_participants
 from stages.participants.chunk_scores_prompt import PROMPT_HASH
 from stages.ports import ChatModel, Embedder, PairScorer
 from store.database import Connection, Database
-from store.references import interviews, references
+from store.references import contents, interviews
 from store.references.interviews import NewParticipant, NewSplit
 from store.references.references import IndexPlan
 from store.runs import attempts, runs
@@ -257,7 +257,7 @@ async def store_everything(connection: Connection) -> None:
             chunk_step=2,
             min_evidence_chars=8,
         )
-        await references.keep_imported(
+        await contents.keep_imported(
             connection,
             plan,
             [chunks_of(number, is_full=is_full) for number in TRAINED],

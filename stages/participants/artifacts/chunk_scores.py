@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schemas.errors import ScoringSchemaError
-from schemas.values.artifacts import ChunkScoresMeta, ParticipantChunks
+from schemas.values.artifacts import ChunkScoresMeta
 from schemas.values.interviews import FileProblem
+from schemas.values.participant_chunks import ParticipantChunks
 from schemas.values.phq8 import PHQ8Item
 from stages.files.problems import Parsed
 from stages.participants.artifacts.documents import misaligned, parse_per_participant, to_bytes

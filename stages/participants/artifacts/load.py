@@ -8,7 +8,8 @@ from schemas.errors import (
     EmbeddingDimensionMismatchError,
     EmbeddingValidationError,
 )
-from schemas.values.artifacts import ArtifactMeta, ChunkScoresMeta, PartialBuild, ParticipantChunks
+from schemas.values.artifacts import ArtifactMeta, ChunkScoresMeta, PartialBuild
+from schemas.values.participant_chunks import ParticipantChunks
 from stages.participants.artifacts.findings import Findings
 from stages.participants.artifacts.identity import Identity, identify
 from stages.participants.artifacts.meta import parse_meta

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from schemas.values.artifacts import ParticipantChunks
 from schemas.values.interviews import FileProblem
+from schemas.values.participant_chunks import ParticipantChunks
 from schemas.values.phq8 import PHQ8Item
 from stages.files.problems import Parsed
 from stages.participants.artifacts.documents import misaligned, parse_per_participant, to_bytes

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from schemas.values.artifacts import ParticipantChunks
 from schemas.values.interviews import FileProblem
+from schemas.values.participant_chunks import ParticipantChunks
 from stages.files.problems import Parsed
 from stages.participants.artifacts.documents import parse_per_participant, to_bytes
 from stages.replies.strict import json_type

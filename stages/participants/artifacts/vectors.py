@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from schemas.errors import EmbeddingDimensionMismatchError
-from schemas.values.artifacts import ParticipantChunks
 from schemas.values.interviews import FileProblem
+from schemas.values.participant_chunks import ParticipantChunks
 from stages.files.problems import Parsed
 from stages.ports import Vectors
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from schemas.values.artifacts import ArtifactMeta, ChunkScoresMeta, PartialBuild, ParticipantChunks
+from schemas.values.artifacts import ArtifactMeta, ChunkScoresMeta, PartialBuild
+from schemas.values.participant_chunks import ParticipantChunks
 from stages.participants.artifacts.chunk_scores import write_chunk_scores
 from stages.participants.artifacts.documents import to_bytes
 from stages.participants.artifacts.names import ArtifactFile

@@ -17,7 +17,7 @@ from services.questions.lookup import get_query
 from store.database import Connection, Database
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, pending_chains, stages
+from store.runs import attempts, pending_chains, stage_vectors, stages
 from tests.services.questions.questions import (
     EXPANSION,
     VECTORS,
@@ -61,7 +61,7 @@ async def test_another_intent_or_entity_keeps_the_vectors_and_needs_a_search(
         assert await needs(connection, query) == "needs_retrieval"
         embedded = await attempts.output(connection, query.job_id, "embed")
         assert embedded is not None
-        assert (await attempts.vectors(connection, embedded.attempt_id)).tolist() == VECTORS.tolist()
+        assert (await stage_vectors.of_attempt(connection, embedded.attempt_id)).tolist() == VECTORS.tolist()
         assert await flaws(connection) == []
 
 

@@ -26,7 +26,7 @@ from services.questions.submission import QueryRequest, plan_queries
 from store.database import Connection, Database
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, jobs, pending_chains, runs, stages
+from store.runs import attempts, jobs, pending_chains, runs, stage_vectors, stages
 from tests.services.questions.questions import (
     PROMPT,
     WHOLE,
@@ -323,7 +323,7 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: D
         assert await queries.preset_name(connection, moved.run_id) == ("Broad" if changed == "name" else "Balanced")
         old, new = [await attempts.output(connection, job_id, "embed") for job_id in (query.job_id, moved.job_id)]
         assert old is not None and new is not None and old[1:] == new[1:]
-        vectors = [(await attempts.vectors(connection, of.attempt_id)).tolist() for of in (old, new)]
+        vectors = [(await stage_vectors.of_attempt(connection, of.attempt_id)).tolist() for of in (old, new)]
         assert vectors[0] == vectors[1] != []
         (carried,) = await attempts.history(connection, moved.job_id, "embed")
         assert carried.worker_id == "manual"

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from schemas.values.failures import FailureContext, FailureCounts, FailureSummary, ReportedFailure
-from schemas.values.scored_runs import HallucinatedEvidence, RunFailures
+from schemas.values.run_failures import HallucinatedEvidence, RunFailures
 from stages.reports.failures import failure_list, unresolved_counts
 from tests.stages.reports.builders import NOON, ZERO_SHOT, failed, labels
 

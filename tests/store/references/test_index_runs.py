@@ -9,7 +9,7 @@ from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.statuses import JobStatus
 from schemas.values.failures import AttemptError
 from store.database import Connection, Database
-from store.references import due_publications, index_runs, references
+from store.references import contents, due_publications, index_runs, references
 from store.references.references import StoredIndex
 from store.runs import backlog, job_control, overviews, runs, stages
 from store.runs.backlog import Flow
@@ -93,7 +93,7 @@ async def test_a_job_that_succeeds_last_publishes_without_those_that_failed(data
             "skipped_chunks": 2,
             "chunk_skip_reason_counts": {"embedding_nan": 2},
         }
-        assert [person.participant_id for person in await references.content(connection, index.id)] == [313, 321]
+        assert [person.participant_id for person in await contents.of_index(connection, index.id)] == [313, 321]
         assert not await due_publications.is_publication_due(connection, run_id)
 
 
@@ -153,7 +153,7 @@ async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_th
         assert await embed_and_publish(connection, run_id, worse)
         whole = await the_index(connection)
         assert (whole.participants, whole.partial, whole.run_id) == (3, None, run_id)
-        kept = await references.content(connection, partial.id)
+        kept = await contents.of_index(connection, partial.id)
         assert [person.participant_id for person in kept] == [304]
 
 

@@ -1,7 +1,6 @@
-"""Reference indexes: invisible until complete, published once, searched in one statement."""
+"""Reference indexes: invisible until complete, published once."""
 
 import asyncio
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -11,11 +10,10 @@ from schemas.values.failures import AttemptError
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection, Database
 from store.references import index_runs, references
-from store.references.references import PostgresReferenceSearch
+from store.references.search import PostgresReferenceSearch
 from store.runs import job_control, runs, stages
 from store.runs.stages import Claim
-from tests.fakes.references import IndexedChunk
-from tests.store.reference_indexes import PLAN, index_run, store_index
+from tests.store.reference_indexes import PLAN, index_run
 
 EAST = np.array([1, 0], dtype=np.float32)
 CHUNKS = {"chunks": [{"text": "first window", "chunk_hash": "a"}, {"text": "second window", "chunk_hash": "b"}]}
@@ -136,40 +134,3 @@ async def test_the_chunks_and_scores_of_a_published_index_are_found(database: Da
     async with database.connection() as connection:
         texts = await references.chunk_texts(connection, [reference.chunk_id for reference in found])
     assert list(texts.values()) == ["first window", "second window"]
-
-
-@pytest.fixture
-async def statements(database: Database) -> list[str]:
-    """Every statement that reaches the database from now on, one connection at a time."""
-    seen: list[str] = []
-    async with database.connection() as connection:
-        connection.add_query_logger(lambda statement: seen.append(statement.query))
-    return seen
-
-
-async def test_all_items_are_searched_in_one_statement(database: Database, statements: list[str]) -> None:
-    async with database.connection() as connection:
-        await store_index(connection, 7, [IndexedChunk(1, 304, 0, "window", EAST)])
-    search = PostgresReferenceSearch(database)
-
-    async def sent_for(items: Sequence[PHQ8Item]) -> list[str]:
-        statements.clear()
-        await search.nearest(7, [(item, EAST) for item in items], limit=5, exclude_participants=[])
-        return list(statements)
-
-    await sent_for([PHQ8Item.SLEEP])  # The first time, the driver looks up the types.
-    sent = await sent_for(list(PHQ8Item))
-    assert sent == await sent_for([PHQ8Item.SLEEP])
-    assert sum("reference_vector" in statement for statement in sent) == 1
-
-
-async def test_no_query_sends_no_statement(database: Database, statements: Sequence[str]) -> None:
-    assert await PostgresReferenceSearch(database).nearest(7, [], limit=5, exclude_participants=[]) == []
-    assert statements == []
-
-
-async def test_an_index_that_is_not_stored_is_named(database: Database) -> None:
-    with pytest.raises(EmbeddingArtifactMismatchError, match="Reference index 999 is not stored"):
-        await PostgresReferenceSearch(database).nearest(
-            999, [(PHQ8Item.SLEEP, EAST)], limit=1, exclude_participants=[316]
-        )

@@ -10,7 +10,7 @@ import pytest
 from schemas.errors import Refused, StageRunningError
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
-from store.runs import attempts, audit, edits, job_control, jobs, pending_chains, stages
+from store.runs import attempts, audit, edits, job_control, jobs, pending_chains, stage_vectors, stages
 from store.runs.runs import StoredRun
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
@@ -208,7 +208,7 @@ async def test_what_another_job_stored_is_carried_over_with_its_vectors(
 
         copy = await attempts.output(connection, new.job_ids[0], "extract")
         assert copy is not None and copy.value == {"by": "old"}
-        assert (await attempts.vectors(connection, copy.attempt_id)).tolist() == vectors.tolist()
+        assert (await stage_vectors.of_attempt(connection, copy.attempt_id)).tolist() == vectors.tolist()
         (attempt,) = await attempts.history(connection, new.job_ids[0])
         assert attempt.inputs == {"by": "manual", "from": {"job": old.job_ids[0], "attempt": 1}}
         assert (await audit.audit(connection, new.run_id)).flaws == []

@@ -12,7 +12,7 @@ from schemas.values.scored_runs import CallCount, ScoredJob, ScoredRun, SettingV
 from stages.participants.validate import keep_all
 from stages.reports.report import build_report
 from store.database import Connection, Database
-from store.runs import job_control, runs, scored_runs
+from store.runs import job_control, runs, scored_labels, scored_runs
 from tests.stages.participants.builders import ranked, reference
 from tests.stages.reports.builders import labels, scores
 from tests.store.conftest import new_run
@@ -145,5 +145,5 @@ async def test_labels_are_read_of_scored_participants_alone(database: Database) 
         run_id = await store_scored_run(connection, {("zero_shot", 316): None, ("few_shot", 319): None})
         unscored = await runs.store(connection, new_run())
 
-        assert await scored_runs.labels(connection, run_id) == {316: labels("1"), 319: None}
-        assert await scored_runs.labels(connection, unscored.run_id) == {}
+        assert await scored_labels.of_run(connection, run_id) == {316: labels("1"), 319: None}
+        assert await scored_labels.of_run(connection, unscored.run_id) == {}

@@ -4,7 +4,7 @@ import asyncio
 
 from schemas.values.tags import EmbeddedPhrases, RankedTags, RetrievedTags
 from stages.tags.rerank import rank_tags
-from store.vocabularies import vocabularies
+from store.vocabularies import built_models
 from workers.bindings.tags.reading import vocabulary_id
 from workers.work import Result, Work
 
@@ -16,7 +16,7 @@ async def run(work: Work) -> Result[RankedTags]:
     retrieved = await work.output(RetrievedTags)
     of_vocabulary = vocabulary_id(work)
     rows = await work.database.with_retry(
-        lambda connection: vocabularies.context_rows(connection, of_vocabulary, retrieved.tags)
+        lambda connection: built_models.context_rows(connection, of_vocabulary, retrieved.tags)
     )
 
     def rank() -> RankedTags:

@@ -13,7 +13,7 @@ from schemas.values.tags import BuiltVocabulary, VectorLayout, Vocabulary
 from stages.tags.models import BuiltModels, SentenceModel, TokenModel
 from stages.tags.spelling import plain
 from store.database import Connection
-from store.vocabularies import vocabularies
+from store.vocabularies import built_models, vocabularies
 from workers.bindings.tags.reading import vocabulary_id
 from workers.work import Result, Work
 
@@ -35,7 +35,7 @@ async def run(work: Work) -> Result[BuiltVocabulary]:
         models = replace(models, similarity_file=similarity.file, sentences=similarity.sentences)
 
     async def keep(connection: Connection) -> None:
-        await vocabularies.keep_models(connection, built_for, models)
+        await built_models.keep(connection, built_for, models)
 
     return Result(
         BuiltVocabulary(

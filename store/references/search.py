@@ -1,0 +1,100 @@
+"""The search in a reference index: the chunks nearest to what a participant said, in one statement."""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissingError
+from schemas.values.participants import Reference
+from schemas.values.phq8 import PHQ8Item
+from stages.ports import ScoreSource
+from store.database import Connection, Database
+from store.vectors import to_pgvector
+
+# One statement for all items: similarity is (1 + cosine) / 2, and <=> is 1 - cosine.
+NEAREST = """
+SELECT q.ordinal - 1 AS query, n.chunk_id, n.participant_id, n.ordinal,
+       k.chunk_hash, char_length(k.text) AS chunk_chars,
+       greatest(0, least(1, 1 - n.distance / 2)) AS similarity,
+       ((CASE WHEN $7 THEN k.scores ELSE p.items END) ->> q.key)::integer AS score
+FROM unnest($2::vector[], $3::text[]) WITH ORDINALITY AS q (vector, key, ordinal)
+CROSS JOIN LATERAL (
+    SELECT v.chunk_id, v.participant_id, v.ordinal, v.vector <=> q.vector AS distance
+    FROM reference_vector AS v
+    WHERE v.index_id = $1 AND v.participant_id <> ALL($4::integer[])
+      AND (NOT $6 OR EXISTS (SELECT FROM reference_chunk AS t WHERE t.id = v.chunk_id AND q.key = ANY(t.tags)))
+    ORDER BY v.vector <=> q.vector, v.participant_id, v.ordinal
+    LIMIT $5
+) AS n
+JOIN reference_chunk AS k ON k.id = n.chunk_id
+LEFT JOIN reference_participant AS p ON p.index_id = $1 AND p.participant_id = n.participant_id
+ORDER BY q.ordinal, n.distance, n.participant_id, n.ordinal
+"""
+
+COUNT_UNTAGGED = """
+SELECT count(t.id)
+FROM unnest($2::text[]) WITH ORDINALITY AS q (key, ordinal)
+LEFT JOIN reference_chunk AS t
+    ON t.index_id = $1 AND t.participant_id <> ALL($3::integer[]) AND (q.key = ANY(t.tags)) IS NOT TRUE
+GROUP BY q.ordinal ORDER BY q.ordinal
+"""
+
+
+class PostgresReferenceSearch:
+    """The port ReferenceSearch over pgvector."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def nearest(
+        self,
+        index_id: int,
+        queries: Sequence[tuple[PHQ8Item, NDArray[np.float32]]],
+        *,
+        limit: int,
+        exclude_participants: Collection[int],
+        tagged_only: bool = False,
+        score_source: ScoreSource = "participant",
+    ) -> list[tuple[Reference, ...]]:
+        """See ReferenceSearch."""
+        if not queries:
+            return []
+
+        async def search(connection: Connection) -> list[tuple[Reference, ...]]:
+            dimension = await connection.fetchval("SELECT dimension FROM reference_index WHERE id = $1", index_id)
+            if dimension is None:
+                raise ReferenceIndexMissingError(index_id)
+            for _, vector in queries:
+                if vector.shape[0] != dimension:
+                    raise EmbeddingDimensionMismatchError(expected=dimension, actual=vector.shape[0])
+            async with connection.transaction():
+                # A cached generic plan once stayed on a sequential scan for good.
+                await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+                rows = await connection.fetch(
+                    NEAREST,
+                    index_id,
+                    to_pgvector(vector for _, vector in queries),
+                    [item.evidence_key for item, _ in queries],
+                    list(exclude_participants),
+                    limit,
+                    tagged_only,
+                    score_source == "chunk",
+                )
+            found: list[list[Reference]] = [[] for _ in queries]
+            for row in rows:
+                values = dict(row)
+                found[values.pop("query")].append(Reference(**values))
+            return [tuple(references) for references in found]
+
+        return await self._database.with_retry(search)
+
+    async def count_untagged(
+        self, index_id: int, items: Sequence[PHQ8Item], *, exclude_participants: Collection[int]
+    ) -> list[int]:
+        """See ReferenceSearch."""
+        keys = [item.evidence_key for item in items]
+        rows = await self._database.with_retry(
+            lambda connection: connection.fetch(COUNT_UNTAGGED, index_id, keys, list(exclude_participants))
+        )
+        return [row["count"] for row in rows]

@@ -1,0 +1,83 @@
+"""The models of vocabularies: all or nothing, once."""
+
+from dataclasses import replace
+from hashlib import sha256
+
+import numpy as np
+import pytest
+
+from schemas.errors import Refused, VocabularyMissingError, VocabularyModelsError
+from stages.tags.models import SentenceModel
+from store.database import Database
+from store.vocabularies import built_models, vocabularies
+from tests.contracts.test_tag_search import built
+from tests.stages.tags.builders import at
+from tests.store.vocabularies.test_vocabularies import CLOTHES
+
+MODELS = built({"shirt": at(0), "tee": at(10)}, shirt=at(45))
+
+
+async def test_models_are_kept_with_their_files_and_rows(database: Database) -> None:
+    async with database.connection() as connection:
+        vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+        await built_models.keep(connection, vocabulary_id, MODELS)
+
+        assert await built_models.file(connection, vocabulary_id, "tokens") == b"tokens"
+        rows = await built_models.context_rows(connection, vocabulary_id, ["shirt", "hat"])
+        (listed,) = await vocabularies.current(connection)
+
+    assert list(rows) == ["shirt"]
+    np.testing.assert_array_equal(rows["shirt"], at(45))
+    assert (listed.model, listed.dimension) == ("given", 2)
+    assert listed.indexed_at is not None
+
+
+async def test_models_are_built_once_and_the_same_ones_change_nothing(database: Database) -> None:
+    async with database.connection() as connection:
+        vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+        await built_models.keep(connection, vocabulary_id, MODELS)
+        await built_models.keep(connection, vocabulary_id, MODELS)
+        others = built({"shirt": at(0)})
+
+        with pytest.raises(Refused, match="has other models already"):
+            await built_models.keep(connection, vocabulary_id, type(others)(**vars(others) | {"tokens_file": b"x"}))
+
+        assert await connection.fetchval("SELECT count(*) FROM tag_vector") == 2
+
+
+async def test_models_that_are_missing_or_changed_are_refused(database: Database) -> None:
+    async with database.connection() as connection:
+        with pytest.raises(VocabularyMissingError):
+            await built_models.keep(connection, 99, MODELS)
+        vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+        with pytest.raises(VocabularyModelsError, match="ragq index tags"):
+            await built_models.file(connection, vocabulary_id, "context")
+        await built_models.keep(connection, vocabulary_id, MODELS)
+        await connection.execute("UPDATE vocabulary_model SET data = 'other' WHERE part = 'context'")
+
+        with pytest.raises(VocabularyModelsError, match="is not what was stored"):
+            await built_models.file(connection, vocabulary_id, "context")
+
+
+async def test_vectors_are_read_as_they_were_stored_in_the_order_of_tokens(database: Database) -> None:
+    async with database.connection() as connection:
+        vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+        await built_models.keep(connection, vocabulary_id, built({"tee": at(10), "a_": at(1), "aB": at(2)}))
+
+        table = await built_models.token_vectors(connection, vocabulary_id)
+
+    assert table.tokens == ["aB", "a_", "tee"]
+    assert table.vectors.tobytes() == np.array([at(2), at(1), at(10)]).tobytes()
+
+
+async def test_the_embedder_and_the_bytes_of_spelling_and_meaning_are_kept(database: Database) -> None:
+    models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
+    async with database.connection() as connection:
+        vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+        await built_models.keep(connection, vocabulary_id, models)
+        (listed,) = await vocabularies.current(connection)
+
+        assert await built_models.file(connection, vocabulary_id, "similarity") == b"similar"
+
+    assert (listed.sentence_backend, listed.sentence_model, listed.sentence_digest) == ("huggingface", "mini", "abc")
+    assert listed.similarity_digest == sha256(b"similar").hexdigest()
