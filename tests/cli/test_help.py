@@ -22,6 +22,7 @@ MODELS = ("torch", "sentence_transformers", "transformers", "xllamacpp", "adapte
 DRAWING = ("matplotlib", "sklearn", "scipy")
 SERVERS = ("celery", "redis", "asyncpg", "sqlalchemy", "psutil", "supervisor")
 VALUES = ("numpy", "pydantic", "rich", "schemas.settings")
+LIBRARIES = ("celery", "sqlalchemy", "markdown_it", "yaml", "httpx")
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ("ragq",)) -> Iterator[tuple[str, click.Command]]:
@@ -148,14 +149,11 @@ def test_the_help_of_ragq_shows_every_command_in_a_line() -> None:
         (["runs"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
         (["show", "r1"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
         (["watch", "r1"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy")),
-        (["inspect", "j1"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy", "markdown_it", "yaml", "httpx")),
-        (["failures", "r1"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "numpy", "markdown_it", "yaml", "httpx")),
-        (
-            ["report", "r1"],
-            (*MODELS, *DRAWING, "celery", "sqlalchemy", "markdown_it", "yaml", "httpx", "services.forks"),
-        ),
+        (["inspect", "j1"], (*MODELS, *DRAWING, *LIBRARIES, "numpy")),
+        (["failures", "r1"], (*MODELS, *DRAWING, *LIBRARIES, "numpy")),
+        (["report", "r1"], (*MODELS, *DRAWING, *LIBRARIES, "services.forks")),
         *(
-            ([group, "list"], (*MODELS, *DRAWING, "celery", "sqlalchemy", "markdown_it", "yaml", "httpx", "services"))
+            ([group, "list"], (*MODELS, *DRAWING, *LIBRARIES, "numpy", "services"))
             for group in ("corpus", "index", "query", "vocabulary")
         ),
         (["submit", "--help"], MODELS),
