@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from store.database import Connection
 
@@ -42,13 +42,31 @@ WHERE NOT EXISTS (
 GROUP BY p.place, j.run_id, c.stage
 """
 
-STAGES = """
+#: Jobs of a past run that are read: every n-th of a larger one, so that a run of a million says as much as soon. As
+#: modes take turns, n is odd.
+_READ_OF_A_RUN: Final = 100
+
+_SAMPLE = f"""
+WITH sample AS (
+    SELECT j.id, j.run_id, j.mode, j.status, s.step
+    FROM unnest($1::bigint[]) AS r (run_id)
+    CROSS JOIN LATERAL (
+        SELECT max(ordinal) AS last, ((max(ordinal) + 1) / {_READ_OF_A_RUN}) | 1 AS step
+        FROM job WHERE run_id = r.run_id
+    ) AS s
+    CROSS JOIN LATERAL generate_series(0, s.last, s.step) AS place
+    JOIN job AS j ON j.run_id = r.run_id AND j.ordinal = place
+)
+"""
+
+STAGES = f"""
+{_SAMPLE}
 SELECT a.stage, count(DISTINCT a.job_id) AS jobs,
        sum(extract(epoch FROM a.ended_at - a.started_at))::float8 AS seconds,
        sum(u.paid)::bigint AS paid, sum(u.prompt_tokens)::bigint AS prompt_tokens,
        sum(u.reply_tokens)::bigint AS reply_tokens, sum(u.counted)::bigint AS counted,
        count(DISTINCT a.job_id) FILTER (WHERE u.paid > 0) AS paid_jobs
-FROM job AS j
+FROM sample AS j
 JOIN stage_attempt AS a ON a.job_id = j.id AND a.ended_at IS NOT NULL AND a.worker_id NOT IN ('shared', 'manual')
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE NOT u.is_reused) AS paid,
@@ -57,20 +75,21 @@ CROSS JOIN LATERAL (
            count(l.reply_tokens) FILTER (WHERE NOT u.is_reused) AS counted
     FROM llm_call_use AS u JOIN llm_call AS l ON l.id = u.call_id WHERE u.attempt_id = a.id
 ) AS u
-WHERE j.run_id = ANY($1::bigint[]) AND j.mode = ANY($2::text[])
+WHERE j.mode = ANY($2::text[])
 GROUP BY a.stage
 """
 
 # From the first stage that began to the last that ended: waiting for people and for a stopped stack counts too.
-PACES = """
-SELECT j.run_id, count(DISTINCT j.id) AS jobs, sum(p.paid)::bigint AS paid,
+PACES = f"""
+{_SAMPLE}
+SELECT j.run_id, count(DISTINCT j.id) * max(j.step) AS jobs, (sum(p.paid) * max(j.step))::bigint AS paid,
        extract(epoch FROM max(a.ended_at) - min(a.started_at))::float8 AS seconds,
        array_agg(DISTINCT j.mode) AS modes, array_agg(DISTINCT a.stage) AS stages
-FROM job AS j JOIN stage_attempt AS a ON a.job_id = j.id AND a.worker_id NOT IN ('shared', 'manual')
+FROM sample AS j JOIN stage_attempt AS a ON a.job_id = j.id AND a.worker_id NOT IN ('shared', 'manual')
 CROSS JOIN LATERAL (
     SELECT count(*) AS paid FROM llm_call_use AS u WHERE u.attempt_id = a.id AND NOT u.is_reused
 ) AS p
-WHERE j.run_id = ANY($1::bigint[]) AND j.status = 'succeeded' AND a.ended_at IS NOT NULL
+WHERE j.status = 'succeeded' AND a.ended_at IS NOT NULL
 GROUP BY j.run_id ORDER BY j.run_id DESC
 """
 
@@ -95,7 +114,7 @@ class HeldCalls(NamedTuple):
 
 
 class PastStage(NamedTuple):
-    """Sums over the attempts of a stage in past runs."""
+    """Sums over the attempts of a stage in the jobs of past runs that are read."""
 
     stage: str
     jobs: int
@@ -151,5 +170,8 @@ async def past_stages(connection: Connection, run_ids: Sequence[int], modes: Seq
 
 
 async def paces(connection: Connection, run_ids: Sequence[int]) -> list[Pace]:
-    """How long each of these runs took, of those with jobs that succeeded; newest first."""
+    """How long each of these runs took, of those with jobs that succeeded; newest first.
+
+    Jobs and calls of a run of two hundred jobs and more are multiples of those that are read.
+    """
     return [Pace(**dict(row)) for row in await connection.fetch(PACES, list(run_ids))]

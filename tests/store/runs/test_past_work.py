@@ -1,0 +1,47 @@
+"""What estimates read of past runs."""
+
+from dataclasses import replace
+from typing import Final
+
+from store.database import Database
+from store.runs import past_work, runs
+from store.runs.runs import NewJob
+from tests.store.conftest import new_run
+
+JOBS: Final = 1000
+#: One job after the other, ten seconds each, with the same call to pay.
+WORK: Final = """
+WITH done AS (UPDATE job SET status = 'succeeded' WHERE run_id = $1 RETURNING id, ordinal),
+attempt AS (
+    INSERT INTO stage_attempt (job_id, stage, number, fence, worker_id, started_at, ended_at, outcome)
+    SELECT id, 'extract', 1, 1, 'worker', now() + ordinal * interval '10 s', now() + (ordinal + 1) * interval '10 s',
+           'done'
+    FROM done RETURNING id
+),
+call AS (
+    INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, seconds)
+    VALUES ('k', 'm', 'd', '{}', '', 'stop', 1) RETURNING id
+)
+INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused)
+SELECT attempt.id, 0, call.id, 'extract', false FROM attempt, call
+"""
+
+
+async def test_a_large_run_is_known_from_a_sample_of_its_jobs_in_each_mode(database: Database) -> None:
+    jobs = [
+        NewJob(mode=("few_shot", "zero_shot")[number % 2], subject=str(number), inputs={}, stages=("extract",))
+        for number in range(JOBS)
+    ]
+    async with database.connection() as connection:
+        run_id = (await runs.store(connection, replace(new_run(), jobs=jobs))).run_id
+        await connection.execute(WORK, run_id)
+
+        (pace,) = await past_work.paces(connection, [run_id])
+        found = await past_work.past_stages(connection, [run_id], ["few_shot"])
+
+    assert pace.modes == ["few_shot", "zero_shot"]
+    assert pace.paid == pace.jobs
+    assert abs(pace.jobs - JOBS) <= JOBS / 100
+    assert abs(pace.seconds - 10 * JOBS) <= 10 * JOBS / 100
+    assert 0 < found["extract"].jobs < JOBS / 10
+    assert found["extract"].seconds == 10 * found["extract"].jobs
