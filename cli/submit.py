@@ -1,6 +1,7 @@
 """`ragq submit`: store a run and send it to the workers."""
 
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -311,6 +312,12 @@ def _report_run(submitted: Submitted, settings: EffectiveSettings) -> None:
         click.echo(f"Already submitted as {run}; {continued}.", err=True)
     else:
         click.echo(f"Already submitted as {run}; nothing new was stored. --new forces another run.", err=True)
+    if submitted.other_version is not None:
+        click.echo(
+            f"{run} was submitted with ragq {submitted.other_version}, whose prompts may differ from those of "
+            f"{version('ragq')}.",
+            err=True,
+        )
 
 
 def _kind(context: click.Context) -> str:

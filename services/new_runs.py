@@ -44,6 +44,8 @@ class Submitted(NamedTuple):
     """Caveats about the results of the run."""
     is_replay: bool = False
     """The request was carried out before under the same key; now nothing was changed."""
+    other_version: str | None = None
+    """The release of ragq that an existing run was submitted with, where it is another: its prompts may differ."""
 
 
 async def store_run(
@@ -96,7 +98,9 @@ async def submit_run(
         resumed = [] if stored.is_new else await job_control.retry(connection, run_id=stored.run_id)
         if resumed:
             await run_limits.forgive_failures(connection, run_id=stored.run_id)
-        return {"run": stored.run_id, "is_new": stored.is_new, "jobs": len(stored.job_ids), "resumed": len(resumed)}
+        made = {"run": stored.run_id, "is_new": stored.is_new, "jobs": len(stored.job_ids), "resumed": len(resumed)}
+        version = planned.run.version if stored.is_new else await runs.submitted_with(connection, stored.run_id)
+        return made if version == planned.run.version else made | {"other_version": version}
 
     made, is_first = await committed(database, lambda connection: once(connection, key, store))
     run = planned.run
@@ -107,6 +111,7 @@ async def submit_run(
         resumed=_count(made["resumed"]),
         is_replay=not is_first,
         notices=tuple(notices(run.kind, run.profile, run.request)),
+        other_version=made.get("other_version"),
     )
 
 

@@ -198,6 +198,12 @@ async def find(connection: Connection, run: NewRun) -> int | None:
     return found
 
 
+async def submitted_with(connection: Connection, run_id: int) -> str:
+    """The release of ragq that a run was submitted with."""
+    found: str = await connection.fetchval("SELECT version FROM run WHERE id = $1", run_id)
+    return found
+
+
 async def exists(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> bool:
     """Whether there is a job, or a run, of that number."""
     found: bool = await connection.fetchval(

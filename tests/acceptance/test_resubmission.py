@@ -25,6 +25,7 @@ def test_the_same_submission_finds_its_run_and_new_makes_another(
         "resumed": 0,
         "is_replay": False,
         "notices": [DEMO_NOTICES["participant"]],
+        "other_version": None,
         "changed_settings": {"MODEL_JUDGE_MODEL": {"value": judge.name, "profile": "smollm2:135m", "source": "option"}},
     }
     assert f"Already submitted as r{first}; nothing new was stored." in again.stderr

@@ -130,6 +130,14 @@ def test_the_same_submission_again_prints_them_too(capsys: pytest.CaptureFixture
     assert "1 setting differs from profile paper: BINARY_THRESHOLD=12" in shown
 
 
+def test_a_run_of_another_version_is_said_to_have_other_prompts(capsys: pytest.CaptureFixture[str]) -> None:
+    report_submitted(
+        [Submitted(1, False, 2, 0, other_version="0.0.9")], resolve(profile="paper", environment={}), kind="participant"
+    )
+
+    assert "r1 was submitted with ragq 0.0.9, whose prompts may differ from those of" in capsys.readouterr().err
+
+
 def test_without_few_shot_participants_are_scored_in_zero_shot_mode_alone(
     submit: Ragq, stored: Callable[..., Any]
 ) -> None:
