@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-from playwright.async_api import Browser, ConsoleMessage, Page, Request, Response
+from playwright.async_api import Browser, BrowserType, ConsoleMessage, Page, Request, Response
 
 EXECUTABLE: Final = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
@@ -31,6 +31,25 @@ _TELL_OF_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`violates ${event.violatedDirective}: ${event.blockedURI} ${event.sourceFile}:${event.lineNumber}`));
 """
+
+
+class Chromium:
+    """One browser for many tests. A machine that is short of memory may end it between two of them."""
+
+    def __init__(self, kind: BrowserType) -> None:
+        self._kind = kind
+        self._launched: Browser | None = None
+
+    async def running(self) -> Browser:
+        """The browser, started when there is none."""
+        if self._launched is None or not self._launched.is_connected():
+            self._launched = await self._kind.launch(executable_path=EXECUTABLE, args=list(FLAGS))
+        return self._launched
+
+    async def close(self) -> None:
+        """End the browser, if it runs."""
+        if self._launched is not None:
+            await self._launched.close()
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Page, async_playwright, expect
 
 from tests import run_folder
 from tests.acceptance.conftest import Install, install, ollama
-from tests.browser.chromium import EXECUTABLE, FLAGS, TIMEOUT_MS, visiting
+from tests.browser.chromium import EXECUTABLE, TIMEOUT_MS, Chromium, visiting
 from tests.browser.populate import ANSWER, EXPANSION, add_models, populate
 from tests.browser.site import Site, SiteWithWorker, start_site
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
@@ -23,18 +23,24 @@ Visit: TypeAlias = Callable[..., AbstractAsyncContextManager[Page]]
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def browser() -> AsyncIterator[Browser]:
+async def chromium() -> AsyncIterator[Chromium]:
     """The browser of the machine; without one the test is skipped."""
     if EXECUTABLE is None:
         pytest.skip("needs a chromium on the path")
     expect.set_options(timeout=TIMEOUT_MS)
     async with async_playwright() as playwright:
-        launched = await playwright.chromium.launch(executable_path=EXECUTABLE, args=list(FLAGS))
-        yield launched
-        await launched.close()
+        kept = Chromium(playwright.chromium)
+        yield kept
+        await kept.close()
 
 
-@pytest.fixture(scope="session")
+@pytest_asyncio.fixture(loop_scope="session")
+async def browser(chromium: Chromium) -> Browser:
+    """The running browser; started again where it closed."""
+    return await chromium.running()
+
+
+@pytest.fixture
 def visit(browser: Browser) -> Visit:
     """Visits sites with the browser."""
 
