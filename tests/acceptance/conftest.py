@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-import redis
 
 from schemas.settings.profiles import DEMO_MODEL
 from stack.postgres import PostgresServer
@@ -17,6 +16,7 @@ from tests import run_folder
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import write_shelf
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
+from tests.brokers import broker_of_its_own
 from tests.conftest import administer, url_of
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 
@@ -27,21 +27,6 @@ GiveEvidence: TypeAlias = Callable[[Mapping[int, int]], tuple[str, ...]]
 """Gives the options that submit participants with quotes for so many items each."""
 
 _numbers = itertools.count(1)
-#: Databases of the broker that no installation uses: two on one would take each other's messages. The first is spare.
-_free_brokers = list(range(1, 16))
-
-
-@contextmanager
-def broker_of_its_own(valkey: ValkeyServer) -> Iterator[str]:
-    """The URL of an empty database of the broker, which no other test uses meanwhile."""
-    number = _free_brokers.pop(0)
-    url = f"{valkey.url.rsplit('/', 1)[0]}/{number}"
-    with redis.Redis.from_url(url) as client:
-        client.flushdb()
-    try:
-        yield url
-    finally:
-        _free_brokers.append(number)
 
 
 @pytest.fixture(scope="session")

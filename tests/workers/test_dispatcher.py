@@ -15,6 +15,7 @@ from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs import backlog, job_control, runs, stages, workers
 from store.runs.runs import StoredRun
+from tests.brokers import broker_of_its_own
 from tests.store.conftest import new_run
 from workers.app import KEY_PREFIX, make_app
 from workers.broker import list_of
@@ -242,16 +243,13 @@ async def test_two_dispatchers_send_each_job_once(
     database: Database, valkey: ValkeyServer, client: "redis.Redis"
 ) -> None:
     """Of two clusters of workers, each with a broker of its own, on one database."""
-    other_url = f"{valkey.url.rsplit('/', 1)[0]}/15"
-    with redis.Redis.from_url(other_url) as other:
-        other.flushdb()
+    with broker_of_its_own(valkey) as other_url, redis.Redis.from_url(other_url) as other:
         async with dispatching(database, valkey.url), dispatching(database, other_url, cluster="another"):
             async with database.connection() as connection:
                 await runs.store(connection, new_run(tuple(map(str, range(24)))))
             await eventually(lambda: depth(client) + depth(other) == 24)
             await asyncio.sleep(0.3)
             assert depth(client) + depth(other) == 24
-        other.flushdb()
 
 
 async def test_while_a_question_runs_a_batch_goes_on_at_a_part_of_its_pace(

@@ -10,6 +10,7 @@ import redis
 from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs.runs import StoredRun
+from tests.brokers import broker_of_its_own
 from tests.tcp_proxy import proxied
 from tests.workers.test_dispatcher import depth, dispatching, eventually
 from workers.election import Election
@@ -23,13 +24,13 @@ SOON_S = 6.0
 @asynccontextmanager
 async def brokers(valkey: ValkeyServer) -> AsyncIterator[tuple[str, "redis.Redis", str, "redis.Redis"]]:
     """Two empty databases of the broker, so that one can be told from the other by what they hold."""
-    urls = [f"{valkey.url.rsplit('/', 1)[0]}/{number}" for number in (13, 14)]
-    with redis.Redis.from_url(urls[0]) as first, redis.Redis.from_url(urls[1]) as second:
-        first.flushdb()
-        second.flushdb()
-        yield urls[0], first, urls[1], second
-        first.flushdb()
-        second.flushdb()
+    with (
+        broker_of_its_own(valkey) as one,
+        broker_of_its_own(valkey) as another,
+        redis.Redis.from_url(one) as first,
+        redis.Redis.from_url(another) as second,
+    ):
+        yield one, first, another, second
 
 
 async def test_the_lock_is_held_once_and_free_after_its_session(database: Database) -> None:
