@@ -213,9 +213,9 @@ async def test_waiting_for_others_does_not_count_while_they_make_progress(batche
     shared = BatchedEmbedder(batcher(SlowEncoder(seconds=0.05), token_budget=64))
     texts = [f"text {number}" for number in range(64)]
 
-    requests = (shared.embed_batch(texts, timeout_s=0.3, truncate=True) for _ in range(6))
+    requests = (shared.embed_batch(texts, timeout_s=1, truncate=True) for _ in range(20))
 
-    assert [len(embedded.vectors) for embedded in await asyncio.gather(*requests)] == [64] * 6
+    assert [len(embedded.vectors) for embedded in await asyncio.gather(*requests)] == [64] * 20
 
 
 async def test_a_waiting_request_times_out_when_nothing_makes_progress(batcher: MakeBatcher) -> None:

@@ -15,10 +15,11 @@ from workers.watchdog_orders import ASK, Orders
 #: Of two signals that wait, the lower number comes first.
 MARK = signal.SIGRTMIN
 
+# One handler may interrupt the other, which print() does not bear.
 WORKER = f"""
-import signal, time
-signal.signal({int(ASK)}, lambda *_: print("asked", flush=True))
-signal.signal({int(MARK)}, lambda *_: print("marked", flush=True))
+import os, signal, time
+signal.signal({int(ASK)}, lambda *_: os.write(1, b"asked\\n"))
+signal.signal({int(MARK)}, lambda *_: os.write(1, b"marked\\n"))
 print("ready", flush=True)
 while True:
     # A signal that comes just before a sleep is answered after it.
