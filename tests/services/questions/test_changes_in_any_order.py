@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
@@ -80,6 +80,7 @@ CHANGES: Final[dict[str, Change]] = {
 
 
 @given(changes=st.lists(st.sampled_from(sorted(CHANGES)), min_size=1, max_size=25), done=st.integers(0, len(WHOLE)))
+@example(changes=["step answer", "complete a stage", "run"], done=5)
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_a_chain_is_done_up_to_somewhere_and_its_job_knows(
     database: Database, changes: list[str], done: int
@@ -97,7 +98,9 @@ async def test_a_chain_is_done_up_to_somewhere_and_its_job_knows(
             query = await get_query(connection, asked.query_id)
             where = await chain(connection, query.job_id)
             is_done = [status == "done" for status in where.values()]
-            assert tuple(where) == WHOLE[: len(where)]
+            # A prompt that is asked for before the consolidation is made from the retrieved chunks.
+            whole = tuple(stage for stage in WHOLE if stage != "consolidate" or stage in where)
+            assert tuple(where) in (WHOLE[: len(where)], whole[: len(where)])
             assert is_done == sorted(is_done, reverse=True)
             assert list(where.values()).count("waiting") == max(is_done.count(False) - 1, 0)
             assert (await job_status(connection, query.job_id) == "succeeded") is all(is_done)
