@@ -5,9 +5,10 @@ from schemas.values.chat import ModelIdentity
 from schemas.values.environments import FrozenModel
 from store.database import Connection, Database
 from store.runs import run_models
+from workers.remembered import Remembered
 
 REMEMBERED = 1000
-"""Models of runs that a process remembers: a worker lives for years, and every question is a run."""
+"""Models of runs that a process remembers."""
 
 
 class FrozenModels:
@@ -15,7 +16,7 @@ class FrozenModels:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._frozen: dict[tuple[int, str], FrozenModel | None] = {}
+        self._frozen: Remembered[tuple[int, str], FrozenModel | None] = Remembered(REMEMBERED)
 
     def __len__(self) -> int:
         """How many models of runs it remembers."""
@@ -27,8 +28,6 @@ class FrozenModels:
         if key not in self._frozen:
             self._frozen[key] = await self._database.with_retry(lambda connection: _freeze(connection, run_id, found))
         frozen = self._frozen[key]
-        if len(self._frozen) > REMEMBERED:
-            del self._frozen[next(iter(self._frozen))]
         if frozen is not None and frozen.identity.weights != found.weights:
             raise ModelChangedError(
                 run_id,

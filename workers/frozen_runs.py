@@ -7,9 +7,10 @@ from typing import NamedTuple
 from schemas.settings.frozen import FrozenSettings, thaw
 from store.database import Database
 from store.runs import runs
+from workers.remembered import Remembered
 
 REMEMBERED = 1000
-"""Runs that a process remembers: a worker lives for years, and every question is a run."""
+"""Runs that a process remembers."""
 
 
 class FrozenRun(NamedTuple):
@@ -24,7 +25,7 @@ class FrozenRuns:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._frozen: dict[int, FrozenRun] = {}
+        self._frozen: Remembered[int, FrozenRun] = Remembered(REMEMBERED)
 
     def __len__(self) -> int:
         """How many runs it remembers."""
@@ -35,10 +36,7 @@ class FrozenRuns:
         if run_id not in self._frozen:
             snapshot, draw = await self._database.with_retry(lambda connection: runs.frozen(connection, run_id))
             self._frozen[run_id] = FrozenRun(_thawed(json.dumps(snapshot)), draw)
-        frozen = self._frozen[run_id]
-        if len(self._frozen) > REMEMBERED:
-            del self._frozen[next(iter(self._frozen))]
-        return frozen
+        return self._frozen[run_id]
 
 
 @lru_cache(maxsize=100)
