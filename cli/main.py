@@ -83,7 +83,7 @@ REFUSED = 1
 _ONE_THREAD = ("report", "diff")
 
 
-class LazyGroup(click.Group):
+class AllCommands(click.Group):
     """A group that imports the module of a command when that command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -123,7 +123,7 @@ class LazyGroup(click.Group):
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=AllCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ragq")
 def cli() -> None:
     """A job queue for RAG pipelines that records every step.
