@@ -16,7 +16,7 @@ from services.documents import MOST_HEADINGS
 from services.draws import in_draw
 from services.forks import ForkRequest, NewFork, plan_fork
 from services.model_roles import asked_models
-from services.served_models import with_models
+from services.served_models import served_models
 from services.submit import Request, plan_request
 from services.vocabularies import SEED, GivenVectors, plan_vocabulary
 from services.worker_servers import check_servers
@@ -110,7 +110,7 @@ async def estimate(
         modes = Counter(job.mode for job in run.jobs)
         past = await past_work.past_runs(connection, run.kind, list(modes), draw=run.draw, limit=LOOKED_AT)
     try:
-        served = (await with_models(run, live)).models
+        served = await served_models(run, live)
     except ModelUnavailableError as error:
         served = ()
         missing.append(str(error))

@@ -25,15 +25,27 @@ _UNANSWERED = (TimeoutError, httpx.HTTPError, httpx.InvalidURL, LLMError)
 async def with_models(run: NewRun, live: Sequence[LiveWorker] = ()) -> NewRun:
     """The run with its language models as the server reports them now.
 
+    A run of a single question is not held to its models. What is left out, and what is raised, is as `served_models`
+    says.
+    """
+    is_held = run.kind != "query" or len(run.jobs) > 1
+    if not (is_held or askers(run, live)) or not asked_models(run):
+        return run
+    models = await served_models(run, live)
+    return replace(run, models=models) if is_held else run
+
+
+async def served_models(run: NewRun, live: Sequence[LiveWorker] = ()) -> tuple[ModelIdentity, ...]:
+    """The language models that a run asks, by name, as the server reports them now.
+
     A model is left out when the server cannot be reached from here in three seconds, or does not have it: then the
-    worker that calls it first freezes it. A run of a single question is not held to its models. Raises
-    ModelUnavailableError when the server that the `live` workers ask does not have a model.
+    worker that calls it first freezes it. Raises ModelUnavailableError when the server that the `live` workers ask does
+    not have a model.
     """
     asked_by_workers = askers(run, live)
-    is_held = run.kind != "query" or len(run.jobs) > 1
-    names = sorted(set(asked_models(run).values())) if is_held or asked_by_workers else []
+    names = sorted(set(asked_models(run).values()))
     if not names:
-        return run
+        return ()
     backend = thaw(run.settings).run.llm.backend
     # As the workers ask: an Ollama server never through a proxy.
     async with httpx.AsyncClient(timeout=None, trust_env=backend == "openai") as client:
@@ -42,8 +54,7 @@ async def with_models(run: NewRun, live: Sequence[LiveWorker] = ()) -> NewRun:
     for one in found:
         if isinstance(one, ModelMissingError) and one.server in asked_by_workers:
             raise ModelUnavailableError(one, run.profile, run.request["profile_source"])
-    identities = tuple(one for one in found if isinstance(one, ModelIdentity))
-    return replace(run, models=identities) if is_held else run
+    return tuple(one for one in found if isinstance(one, ModelIdentity))
 
 
 def _asking(client: httpx.AsyncClient, backend: str) -> Callable[[str], Awaitable[ModelIdentity]] | None:

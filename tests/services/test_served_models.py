@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from schemas.settings.preset import Preset
 from schemas.settings.resolve import resolve
+from services.estimates import estimate
+from services.model_roles import asked_models
 from services.new_runs import PlannedRun, submit_run
 from services.served_models import with_models
 from stack.ports import free_port
-from store.database import Database
+from store.database import Connection, Database
 from store.runs import run_models
 from store.runs.runs import NewJob, NewRun
 from tests.scripted_ollama import ScriptedOllama
@@ -90,3 +93,16 @@ async def test_a_run_of_a_single_question_is_not_asked_about(ollama: ScriptedOll
     run = replace(models(ollama.model().name, ollama.model().name), kind="query")
 
     assert await with_models(run) is run
+
+
+async def test_an_estimate_of_a_single_question_finds_its_models(database: Database, ollama: ScriptedOllama) -> None:
+    job = NewJob(mode="answer", subject="1", inputs={"expansion": {"origin": "model"}}, stages=("expand",))
+    settings = {**a_run().settings, **Preset().snapshot("Balanced", options=frozenset())}
+    run = replace(a_run(), kind="query", settings=settings, jobs=[job])
+    (name,) = set(asked_models(run).values())
+    ollama.model(name=name)
+
+    async def plan(_connection: Connection) -> NewRun:
+        return run
+
+    assert (await estimate(database, plan)).models == {name: "available"}
