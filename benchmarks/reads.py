@@ -166,7 +166,7 @@ def _measure(running: Servers, words: Sequence[str], runs: int, turns: int) -> R
         "REDIS_URL": running.valkey.url,
         "RAGQ_HOME": str(running.folder / "home"),
     }
-    command = [sys.executable, "-c", "from cli.main import main; main()", *(names.get(word, word) for word in words)]
+    command = [sys.executable, "-c", "from ragq.start import main; main()", *(names.get(word, word) for word in words)]
     walls, cpus = [], []
     before = _database_work(running.postgres.url)
     for _ in range(turns):

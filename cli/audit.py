@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
+from cli.drawing import Text
 from cli.ids import RUN
-from cli.output import json_option, notices, print_json
+from cli.output import draw, json_option, print_json
 from cli.session import with_database
 from schemas.errors import Refused
 from services.anchors import AuditedRun, anchor_text, audit_runs, read_anchor
@@ -47,8 +48,8 @@ def audit(run_ids: tuple[int, ...], anchor: Path | None, as_json: bool) -> None:
     else:
         _print(audited)
         if is_written:
-            notices().print(f"The heads of {counted(len(now.heads), 'run')} are in {anchor}. Keep it elsewhere.")
-        notices().print(PROVES, style="dim", highlight=False)
+            draw(f"The heads of {counted(len(now.heads), 'run')} are in {anchor}. Keep it elsewhere.", err=True)
+        draw(Text(PROVES, "dim"), err=True)
     if has_flaws:
         raise SystemExit(1)
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import click
 
+from cli.drawing import Text
 from cli.ids import RUN
-from cli.output import json_option, notices, print_json, print_result
+from cli.output import draw, json_option, print_json, print_result
 from cli.session import with_database
 from stages.reports.numbers_in_words import counted
 
@@ -63,12 +64,12 @@ def export_command(
         return
     click.echo(f"{path}")
     rows = ", ".join(f"{count} {table}" for table, count in exported.rows.items() if count)
-    notices().print(f"r{run_id}: {rows}; {exported.bytes} bytes.", highlight=False)
-    notices().print(f"bundle {exported.bundle}", highlight=False)
+    draw(f"r{run_id}: {rows}; {exported.bytes} bytes.", err=True)
+    draw(f"bundle {exported.bundle}", err=True)
     if signature is not None:
-        notices().print(f"signature {signature}", highlight=False)
+        draw(f"signature {signature}", err=True)
     if not with_text:
-        notices().print(f"{counted(exported.withheld, 'text')} withheld; --with-text includes them.", highlight=False)
+        draw(f"{counted(exported.withheld, 'text')} withheld; --with-text includes them.", err=True)
 
 
 @click.command()
@@ -121,7 +122,7 @@ def verify(bundle: Path, allowed_signers: Path | None, signer: str | None, as_js
         if signature is not None and signature.is_valid:
             click.echo(signature.words)
         if not problems:
-            notices().print(found.proves, style="dim", highlight=False)
+            draw(Text(found.proves, "dim"), err=True)
     if problems:
         raise SystemExit(1)
 

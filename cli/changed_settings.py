@@ -2,10 +2,7 @@
 
 from collections.abc import Mapping
 
-from rich.table import Table
-from rich.text import Text
-
-from cli.output import plain_table
+from cli.drawing import FittingTable, Text, plain_table
 from schemas.settings.changes import ChangedSetting
 from schemas.settings.words import value_in_words
 
@@ -21,7 +18,7 @@ def changed_line(changed: Mapping[str, ChangedSetting], *, profile: str, run: st
     return Text(f"{differ} from profile {profile}: {', '.join(named)}{more}", style="dim")
 
 
-def changed_table(changed: Mapping[str, ChangedSetting], *, profile: str) -> Table:
+def changed_table(changed: Mapping[str, ChangedSetting], *, profile: str) -> FittingTable:
     """A line per setting: its value, that of the profile, and where it comes from."""
     table = plain_table("changed setting", "value", f"profile {profile}", "from")
     for name, change in changed.items():

@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from rich.table import Table
-from rich.text import Text
 
-from cli.fitting import folded
-from cli.output import console, notices, plain_table, print_json
+from cli.drawing import FittingTable, Text, folded, plain_table
+from cli.output import draw, print_json
 from cli.settings_options import effective_settings, settings_options
 from cli.settings_reference import settings_reference
 from schemas.settings.layers import ENV_FILE, SettingSource
@@ -75,9 +73,9 @@ def check(context: click.Context, file: Path | None, as_json: bool) -> None:
         table = plain_table("name", "in ragq", "from", "what it does, or what to use instead")
         for one in report.names:
             table.add_row(one.name, one.treatment, Text(one.origin), Text(one.note))
-        console().print(table)
+        draw(table)
         for problem in report.problems:
-            notices().print(Text(problem, style="red"))
+            draw(Text(problem, "red"), err=True)
     if not report.is_usable:
         context.exit(1)
 
@@ -103,12 +101,12 @@ def profiles(as_json: bool) -> None:
         )
         return
     for name, profile in PROFILES.items():
-        console().print(Text.assemble((name, "bold"), f"  {profile.about}"))
+        draw(Text.assemble((name, "bold"), f"  {profile.about}"))
         if profile.differences:
-            console().print(_differences(name, profile))
+            draw(_differences(name, profile))
 
 
-def _differences(name: str, profile: Profile) -> Table:
+def _differences(name: str, profile: Profile) -> FittingTable:
     table = plain_table("setting", "paper", name, "why")
     for setting, difference in profile.differences.items():
         instead = value_in_words(RUN_SETTINGS[setting].default)
@@ -168,15 +166,17 @@ def _as_json(run: EffectiveSettings, process: EffectiveProcess) -> dict[str, Any
 
 
 def _print_tables(run: EffectiveSettings, process: EffectiveProcess) -> None:
-    out = console()
-    out.print(f"Profile {run.profile} ({run.profile_source})", markup=False, highlight=False)
-    out.print(_table("Frozen into a run", _run_rows(run)))
-    out.print(_table("Of this process, never frozen", _process_rows(process)))
+    draw(
+        f"Profile {run.profile} ({run.profile_source})",
+        Text("Frozen into a run", "bold"),
+        _table(_run_rows(run)),
+        Text("Of this process, never frozen", "bold"),
+        _table(_process_rows(process)),
+    )
 
 
-def _table(title: str, rows: list[Row]) -> Table:
+def _table(rows: list[Row]) -> FittingTable:
     table = plain_table("", "setting", folded("value", 11), "from")
-    table.title, table.title_justify = Text(title, style="bold"), "left"
     for row in rows:
         mark, style = ("*", "bold") if row.is_changed else ("", "")
         table.add_row(mark, row.name, Text(value_in_words(row.value)), row.source, style=style)

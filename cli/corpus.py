@@ -4,8 +4,9 @@ from dataclasses import asdict
 
 import click
 
+from cli.drawing import plain_table
 from cli.lazy_group import LazyGroup
-from cli.output import plain_table, print_list
+from cli.output import print_list
 from cli.session import with_database
 from store.corpora import corpora
 from store.corpora.corpora import CorpusContent, StoredCorpus

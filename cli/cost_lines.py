@@ -1,14 +1,12 @@
 """The cost of a run in the terminal."""
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
+from cli.drawing import Drawing, Group, Text
 from schemas.values.costs import RunCost
 from stages.reports.costs import cost_words, money_in_words
 from stages.reports.numbers_in_words import counted
 
 
-def cost_lines(cost: RunCost) -> RenderableType:
+def cost_lines(cost: RunCost) -> Drawing:
     """The cost in all, by model and by stage, and what was saved."""
     lines = [Text("cost", style="bold"), *(Text(f"  {words}") for words in cost_words(cost))]
     for stage, spent in cost.stages.items():

@@ -4,13 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from cli.choices import Choice
+from cli.drawing import Drawing, FittingTable, Group, Text, figure_table, spaced
 from cli.ids import RUN
-from cli.output import console, figure_table, print_json, spaced
+from cli.output import draw, print_json
 from cli.paper.differences import (
     difference_numbers,
     difference_tables,
@@ -114,7 +112,7 @@ def diff(
         elif as_json:
             print_json(change.model_dump(mode="json"))
         else:
-            console().print(retrieval_difference_table(change))
+            draw(retrieval_difference_table(change))
         return
     found = compare_scores(before, after, mode=mode, other_mode=other_mode, measures=chosen_measures(**options))
     if wanted is not None:
@@ -123,12 +121,12 @@ def diff(
     elif as_json:
         print_json([one.model_dump(mode="json") for one in found])
     else:
-        console().print(Group(*(_difference(one) for one in found)))
+        draw(Group(*(_difference(one) for one in found)))
 
 
-def _difference(found: Difference) -> RenderableType:
+def _difference(found: Difference) -> Drawing:
     left, right = (f"{side.run_id} {side.mode}" for side in (found.left, found.right))
-    parts: list[RenderableType] = [
+    parts: list[Drawing] = [
         _head(found, left, right),
         _deltas(found, left, right),
     ]
@@ -140,7 +138,7 @@ def _difference(found: Difference) -> RenderableType:
     return spaced(parts)
 
 
-def _head(found: Difference, left: str, right: str) -> RenderableType:
+def _head(found: Difference, left: str, right: str) -> Drawing:
     lines = [
         Text.assemble((f"{right} - {left}", "bold"), f"  participants scored by both: {found.common_participants}")
     ]
@@ -152,7 +150,7 @@ def _head(found: Difference, left: str, right: str) -> RenderableType:
     return Group(*lines)
 
 
-def _deltas(found: Difference, left: str, right: str) -> Table:
+def _deltas(found: Difference, left: str, right: str) -> FittingTable:
     table = figure_table("metric", left, right, "delta", "95 %")
     for name, delta in found.deltas.items():
         low, high = delta.delta.low, delta.delta.high
@@ -167,7 +165,7 @@ def _deltas(found: Difference, left: str, right: str) -> Table:
     return table
 
 
-def _settings(found: Difference, left: str, right: str) -> Table:
+def _settings(found: Difference, left: str, right: str) -> FittingTable:
     table = figure_table("setting", left, right)
     for name, setting in found.settings.items():
         table.add_row(name, Text(str(setting.left)), Text(str(setting.right)))
@@ -186,7 +184,7 @@ def _remarks(found: Difference) -> list[str]:
     return [*remarks, f"Items: {flips}."]
 
 
-def _flips(found: Difference, left: str, right: str) -> Table:
+def _flips(found: Difference, left: str, right: str) -> FittingTable:
     table = figure_table("participant", "item", left, right, "truth", "error", texts=("item",))
     for flip in found.flips:
         change = "" if flip.error_change is None else f"{flip.error_change:+d}"

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.console import Group, RenderableType
-from rich.text import Text
 
-from cli.output import console, figure_table, print_json, spaced
+from cli.drawing import Drawing, Group, Text, figure_table, spaced
+from cli.output import draw, print_json
 from cli.prices import chosen_prices
 from cli.session import with_open_database
 from schemas.settings.resolve import EffectiveSettings
@@ -55,14 +54,14 @@ def print_found(found: Sequence[Estimate], *, as_json: bool) -> None:
     if as_json:
         print_json(found[0] if len(found) == 1 else list(found))
     else:
-        console().print(spaced(map(estimate_shown, found)))
+        draw(spaced(map(estimate_shown, found)))
     if any(one.missing for one in found):
         raise SystemExit(MISSING)
 
 
-def estimate_shown(found: Estimate) -> RenderableType:
+def estimate_shown(found: Estimate) -> Drawing:
     """An estimate in lines and a table of its stages."""
-    lines: list[RenderableType] = [Text(f"missing: {one}", style="red") for one in found.missing]
+    lines: list[Drawing] = [Text(f"missing: {one}", style="red") for one in found.missing]
     if not found.stages:
         return Group(*lines)
     modes = ", ".join(f"{count} {mode}" for mode, count in found.modes.items())

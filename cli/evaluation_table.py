@@ -1,10 +1,7 @@
 """The report of an evaluation in the terminal."""
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from cli.cost_lines import cost_lines
-from cli.output import figure_table, spaced
+from cli.drawing import Drawing, Group, Text, figure_table, spaced
 from cli.report_table import failure_table
 from schemas.values.evaluation_reports import EvaluationReport
 from stages.reports.evaluation import MEASURES, evaluation_remarks
@@ -14,10 +11,10 @@ from stages.reports.numbers_in_words import bounds, counted, number
 _SHOWN = 20
 
 
-def evaluation_table(report: EvaluationReport) -> RenderableType:
+def evaluation_table(report: EvaluationReport) -> Drawing:
     """Head, measures, how far the judge can be trusted, and the answers with the least support."""
     head = Text.assemble((report.run_id, "bold"), f"  answers of {report.evaluates}  judge {report.judge}")
-    parts: list[RenderableType] = [
+    parts: list[Drawing] = [
         Group(head, *(Text(notice, style="yellow") for notice in report.notices)),
         _measures(report),
         Text("\n".join(evaluation_remarks(report))),
@@ -29,7 +26,7 @@ def evaluation_table(report: EvaluationReport) -> RenderableType:
     return spaced(parts)
 
 
-def _measures(report: EvaluationReport) -> RenderableType:
+def _measures(report: EvaluationReport) -> Drawing:
     table = figure_table("measure", "share", "95 %", "answers", "scored", "undecided", "of", texts=("of",))
     for name, found in report.measures.items():
         table.add_row(
@@ -44,7 +41,7 @@ def _measures(report: EvaluationReport) -> RenderableType:
     return table
 
 
-def _answers(report: EvaluationReport) -> RenderableType:
+def _answers(report: EvaluationReport) -> Drawing:
     table = figure_table("question", "job", "state", *MEASURES, texts=("job", "state"))
     for one in report.answers[:_SHOWN]:
         table.add_row(Text(one.query), one.job, one.status, *(number(one.shares.get(name)) for name in MEASURES))

@@ -4,13 +4,11 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-from rich.console import Group, RenderableType
-from rich.panel import Panel
-from rich.text import Text
 
 from cli.choices import Choice
+from cli.drawing import Text, plain_table
 from cli.ids import RUN
-from cli.output import console, json_option, notices, plain_table, print_json
+from cli.output import draw, json_option, print_json, print_text
 from cli.session import with_database
 from schemas.chains import STAGES
 from schemas.errors import RunMissingError
@@ -58,7 +56,7 @@ def failures(
         if as_json:
             print_json(found.model_dump(mode="json"))
         elif not found.failures:
-            notices().print(f"Nothing went wrong in r{run_ids[0]}.")
+            draw(f"Nothing went wrong in r{run_ids[0]}.", err=True)
         else:
             _print(found)
         return
@@ -80,7 +78,7 @@ def failures(
             }
         )
     elif not of_runs.clusters:
-        notices().print(f"No such failure in {counted(len(of_runs.run_ids), 'run')}.")
+        draw(f"No such failure in {counted(len(of_runs.run_ids), 'run')}.", err=True)
     else:
         _print_clusters(of_runs)
         for one in shown:
@@ -99,10 +97,10 @@ def _print_clusters(found: Failures) -> None:
             f"{cluster.last_job} {cluster.last_at:%Y-%m-%d %H:%M}",
             Text(cluster.cause),
         )
-    console().print(table)
+    draw(table)
     total, runs = sum(cluster.failures for cluster in found.clusters), len(found.run_ids)
     words = f"{counted(total, 'failure')} in {counted(len(found.clusters), 'cluster')} of {counted(runs, 'run')}"
-    console().print(words, highlight=False)
+    draw(words)
 
 
 def _exchange(one: FailedExchange) -> dict[str, Any]:
@@ -119,14 +117,15 @@ def _exchange(one: FailedExchange) -> dict[str, Any]:
 
 def _print_exchange(one: FailedExchange) -> None:
     attempt, place = one.attempt, one.place
-    parts: list[RenderableType] = [Text(attempt.error_message or "", style="red")]
+    draw("", Text(f"r{place.run_id} j{place.job_id} {place.stage} attempt {place.attempt}", "bold"))
+    draw(Text(attempt.error_message or "", "red"))
     for call in attempt.calls:
-        parts.append(Text(f"{call.purpose} ({call.model}, {call.origin})", style="bold"))
+        draw(Text(f"{call.purpose} ({call.model}, {call.origin})", "bold"))
         for message in call.messages:
-            parts += [Text(message["role"], style="dim"), Text(message["content"])]
-        parts += [Text("reply", style="dim"), Text(call.reply)]
-    title = f"r{place.run_id} j{place.job_id} {place.stage} attempt {place.attempt}"
-    console().print(Panel(Group(*parts), title=title, title_align="left"))
+            draw(Text(message["role"], "dim"))
+            print_text(message["content"])
+        draw(Text("reply", "dim"))
+        print_text(call.reply)
 
 
 async def _read(connection: Connection, run_id: int) -> FailureList:
@@ -148,10 +147,10 @@ def _print(found: FailureList) -> None:
             "resolved" if failure.context.resolved else "",
             Text(_message(failure)),
         )
-    console().print(table)
+    draw(table)
     counts = ", ".join(f"{count} {category}" for category, count in found.summary.by_category.items())
     failures = counted(found.summary.total_failures, "failure")
-    console().print(f"{failures}, {found.summary.unresolved} unresolved: {counts}", highlight=False)
+    draw(f"{failures}, {found.summary.unresolved} unresolved: {counts}")
 
 
 def _message(failure: ReportedFailure) -> str:

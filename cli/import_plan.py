@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from cli.estimate import MISSING, estimate_shown
-from cli.output import console, print_json
+from cli.output import draw, print_json
 from schemas.errors import Refused
 from services.import_estimates import ImportEstimates
 from services.import_plans import ImportPlan, is_uploaded
@@ -32,7 +32,7 @@ def print_plan(plan: ImportPlan, estimates: ImportEstimates, corpus: str, *, as_
     else:
         click.echo("\n".join(_lines(plan, corpus)))
         for one in estimates.found:
-            console().print(estimate_shown(one))
+            draw(estimate_shown(one))
     if any(one.missing for one in estimates.found):
         raise SystemExit(MISSING)
 

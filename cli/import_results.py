@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from cli.output import notices, print_json
+from cli.output import draw, print_json
 from cli.session import with_database
 from cli.user_files import read_file
 from schemas.errors import Refused
@@ -45,7 +45,7 @@ def import_results_command(files: tuple[Path, ...], as_json: bool) -> None:
         if not as_json:
             click.echo(_words(file, one))
         for notice in notices_of_import({"imported": one.record}):
-            notices().print(f"r{one.run_id}: {notice}", markup=False, highlight=False)
+            draw(f"r{one.run_id}: {notice}", err=True)
 
 
 def _words(file: ResultsFile, one: ImportedResults) -> str:

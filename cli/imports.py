@@ -12,7 +12,7 @@ from cli.data_set_folders import announce_folders, default_directory, default_tr
 from cli.import_tags import tags_command
 from cli.import_works import works_command
 from cli.other_words import OtherWordsGroup
-from cli.output import json_option, notices, print_json
+from cli.output import draw, json_option, print_json
 from cli.session import with_database
 from schemas.values.interviews import DataSet, Split, TranscriptVariant
 from services.splits import ImportedSplits, import_participants
@@ -162,7 +162,7 @@ def participants(
     if len(stored) > 1:
         click.echo(f"Transcripts of several variants are stored: {counted_variants(stored)}.", err=True)
     for notice in notices_of_splits(imported):
-        notices().print(notice, markup=False)
+        draw(notice, err=True)
 
 
 def notices_of_splits(imported: ImportedSplits) -> Iterator[str]:

@@ -4,13 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import click
-from rich.console import Console, Group
-from rich.json import JSON
-from rich.panel import Panel
-from rich.text import Text
 
+from cli.drawing import Text, plain_table
 from cli.ids import JOB
-from cli.output import coloured, console, json_option, plain_table, print_json
+from cli.output import coloured, draw, json_option, print_json, print_text
 from cli.session import with_database
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
@@ -38,9 +35,9 @@ def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
     if as_json:
         print_json(found)
     elif stage is None:
-        _print_overview(console(), found)
+        _print_overview(found)
     else:
-        _print_stage(console(), found)
+        _print_stage(found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,11 +60,10 @@ async def _read(connection: Connection, job_id: int, stage: str | None) -> Inspe
     return Inspected(job=job, stages=stages, stage=stage, attempts=tried)
 
 
-def _print_overview(screen: Console, found: Inspected) -> None:
+def _print_overview(found: Inspected) -> None:
     job = found.job
-    screen.print(
-        Text.assemble((f"j{job.id}", "bold"), f" of r{job.run_id}  {job.subject}  {job.mode}  "), coloured(job.status)
-    )
+    identity = f" of r{job.run_id}  {job.subject}  {job.mode}  "
+    draw(Text.assemble((f"j{job.id}", "bold"), identity, coloured(job.status)))
     table = plain_table("stage", "attempt", "outcome", "seconds", "worker", "LLM calls", "vectors", "error")
     for attempt in found.attempts:
         table.add_row(
@@ -80,28 +76,30 @@ def _print_overview(screen: Console, found: Inspected) -> None:
             str(attempt.vectors or ""),
             attempt.error_message or "",
         )
-    screen.print(table)
+    draw(table)
 
 
-def _print_stage(screen: Console, found: Inspected) -> None:
+def _print_stage(found: Inspected) -> None:
     for attempt in found.attempts:
-        parts: list[Any] = [Text("input", style="bold"), JSON.from_data(attempt.inputs)]
+        heading = f"{attempt.stage} attempt {attempt.number}: {attempt.outcome}, {attempt.seconds:.2f} s"
+        draw(Text(heading, "bold"))
+        _print_part("input", attempt.inputs)
         if attempt.output is not None:
-            parts += [Text("output", style="bold"), JSON.from_data(attempt.output)]
+            _print_part("output", attempt.output)
         if attempt.error_type is not None:
-            parts += [
-                Text("error", style="bold red"),
-                Text(f"{attempt.error_type} ({attempt.error_category}): {attempt.error_message}"),
-                JSON.from_data(attempt.error_details),
-            ]
+            draw("", Text("error", "bold red"))
+            print_text(f"{attempt.error_type} ({attempt.error_category}): {attempt.error_message}")
+            print_json(attempt.error_details)
         for call in attempt.calls:
             server = f" at {call.server}" if call.server else ""
             rejected = ", reply rejected" if call.is_rejected else ""
             spent = "" if call.is_reused else f", {call.seconds:.2f} s"
             about = f"{call.model}{server}, {call.origin}{spent}{rejected}"
-            parts += [
-                Text(f"call {call.call_id}: {call.purpose} ({about})", style="bold"),
-                Text(call.reply),
-            ]
-        title = f"{attempt.stage} attempt {attempt.number}: {attempt.outcome}, {attempt.seconds:.2f} s"
-        screen.print(Panel(Group(*parts), title=title, title_align="left"))
+            draw("", Text(f"call {call.call_id}: {call.purpose} ({about})", "bold"))
+            print_text(call.reply)
+        draw("")
+
+
+def _print_part(name: str, value: Any) -> None:
+    draw("", Text(name, "bold"))
+    print_json(value)

@@ -5,7 +5,8 @@ from dataclasses import asdict
 import click
 
 from cli.completed_names import CORPUS
-from cli.output import console, json_option, plain_table, print_json, print_result
+from cli.drawing import plain_table
+from cli.output import draw, json_option, print_json, print_result
 from cli.session import with_database
 from schemas.full_text import language_words
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss
@@ -34,27 +35,25 @@ def show_command(name: str, as_json: bool) -> None:
         loss = {"unseen_share": content.unseen_share}
         print_json(asdict(corpus) | content._asdict() | loss | {"works": [asdict(work) for work in in_it]})
         return
-    console().print(
+    draw(
         f"{corpus.name}: {content.works} works, {content.searchable} chunks can be found, {content.waiting} wait for a "
         f"vector ({content.failed} of them failed), {content.tables} tables, {content.figures} figures",
-        highlight=False,
     )
     weights = "none yet" if corpus.model_digest is None else corpus.model_digest[:12] or "unknown"
     headings = "with" if corpus.embeds_headings else "without"
-    console().print(
+    draw(
         f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions, weights {weights}"
         f"{', ' + ' and '.join(corpus.model_dtypes) if corpus.model_dtypes else ''}), {headings} "
         f"headings{', with a vector per token' if corpus.keeps_token_vectors else ''}",
-        highlight=False,
     )
-    console().print(language_words(corpus.language), highlight=False)
-    console().print(f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus, content)}", highlight=False)
+    draw(language_words(corpus.language))
+    draw(f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus, content)}")
     table = plain_table("work", "title", "authors", "year", "chunks", "searchable", "imported")
     for work in in_it:
         year = "" if work.year is None else str(work.year)
         counts = (str(work.chunks), str(work.searchable))
         table.add_row(str(work.id), work.title, work.authors or "", year, *counts, f"{work.updated_at:%Y-%m-%d %H:%M}")
-    console().print(table)
+    draw(table)
 
 
 @click.command("delete")

@@ -7,7 +7,8 @@ from typing import TypeVar
 import click
 
 from cli.completed_names import PRESET
-from cli.output import console, json_option, print_json, print_result
+from cli.drawing import Text
+from cli.output import draw, json_option, print_json, print_result
 from cli.query_answers import print_answer, print_failure, query_json
 from cli.session import with_database
 from cli.settings_options import Assignment
@@ -267,33 +268,33 @@ def _places(text: str) -> list[int]:
 
 
 def _print_query(shown: QueryDetails) -> None:
-    out, line, stages = console(), shown.line, shown.outputs
-    out.print(f"query {line.id}  r{line.run_id}  j{line.job_id}  {line.job_status}", style="bold")
-    out.print(line.original_query, markup=False, highlight=False)
+    line, stages = shown.line, shown.outputs
+    draw(Text(f"query {line.id}  r{line.run_id}  j{line.job_id}  {line.job_status}", "bold"))
+    draw(line.original_query)
     works = f", works of {line.works}" if line.works.given else ""
-    out.print(f"corpus {', '.join(line.corpora)}{works}", markup=False, highlight=False, style="dim")
+    draw(Text(f"corpus {', '.join(line.corpora)}{works}", "dim"))
     if expansion := stages["expand"]:
-        out.print(f"\nexpansion ({expansion['origin']})  intent {expansion['intent'] or 'none'}", style="bold")
+        draw(Text(f"\nexpansion ({expansion['origin']})  intent {expansion['intent'] or 'none'}", "bold"))
         for phrase in expansion["queries"]:
-            out.print(f"  {phrase}", markup=False, highlight=False)
+            draw(f"  {phrase}")
         if expansion["entities"]:
-            out.print(f"  entities: {', '.join(expansion['entities'])}", markup=False, highlight=False)
+            draw(f"  entities: {', '.join(expansion['entities'])}")
     if reranked := stages["rerank"]:
-        out.print(f"\n{len(reranked['chunks'])} chunks chosen by {reranked['ranker']}", style="bold")
+        draw(Text(f"\n{len(reranked['chunks'])} chunks chosen by {reranked['ranker']}", "bold"))
     if context := stages["consolidate"]:
-        out.print(f"\n{len(context['groups'])} passages", style="bold")
+        draw(Text(f"\n{len(context['groups'])} passages", "bold"))
         for place, group in enumerate(context["groups"], start=1):
             heading = " > ".join(group["heading_chain"])
             lines = f"work {group['work_id']}, lines {group['start_line']} to {group['end_line']}"
             if group.get("pages"):
                 lines = f"{lines}, {pages_in_words(group['pages'])}"
-            out.print(f"  {place}. {group['score']:.3f}  {lines}  {heading}", markup=False, highlight=False)
+            draw(f"  {place}. {group['score']:.3f}  {lines}  {heading}")
     for result in shown.answers:
         print_answer(result)
     if line.status == QueryStatus.VEC_ERR:
         why, again = f"`ragq show r{line.run_id}` shows why", f"`ragq retry r{line.run_id}` retries"
-        out.print(f"\n{QueryStatus.VEC_ERR}: the embedding failed; {why}, {again}", style="red")
+        draw(Text(f"\n{QueryStatus.VEC_ERR}: the embedding failed; {why}, {again}", "red"))
     elif shown.error is not None:
         print_failure(line.id, shown.error)
     elif line.status != QueryStatus.READY:
-        out.print(f"\nnext: {line.status}", style="dim")
+        draw(Text(f"\nnext: {line.status}", "dim"))

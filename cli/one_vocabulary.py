@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 
 from cli.completed_names import VOCABULARY
-from cli.output import console, json_option, print_json, print_result
+from cli.output import draw, json_option, print_json, print_result
 from cli.session import with_database
 from services.tags import vocabulary_of_name
 from services.vocabulary_content import delete_vocabulary
@@ -27,12 +27,11 @@ def show_command(name: str, as_json: bool) -> None:
     if as_json:
         print_json(asdict(found))
         return
-    console().print(
+    draw(
         f"{found.name} (vocabulary {found.id}): {found.tags} tags, {found.aliases} aliases, {found.documents} "
         f"documents, imported {found.imported_at:%Y-%m-%d %H:%M}",
-        highlight=False,
     )
-    console().print(_models(found), highlight=False)
+    draw(_models(found))
 
 
 @click.command("delete")

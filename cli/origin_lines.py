@@ -1,7 +1,6 @@
 """Where a run was submitted and computed, as lines in the terminal."""
 
-from rich.text import Text
-
+from cli.drawing import Text
 from schemas.values.environments import RunOrigin
 from stages.reports.origin_words import origin_words
 

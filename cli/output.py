@@ -1,21 +1,27 @@
 """What commands print: results on stdout, everything else on stderr."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, is_dataclass
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
-from rich.console import Console, Group, RenderableType
-from rich.table import Column, Table
-from rich.text import Text
 
-from cli.fitting import FittingTable
+from cli.drawing import Drawing, FittingTable, Text
 from schemas.statuses import JobStatus, StageStatus
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 #: Columns for a pipe or a file: the longest setting and its value fit on one line, so that grep finds them.
-_WIDTH_WITHOUT_TERMINAL = 160
+_WIDTH_WITHOUT_TERMINAL: Final = 160
+
+#: By these, people call something a terminal, and say what their terminal can do.
+_MAKES_A_TERMINAL: Final = ("FORCE_COLOR", "TTY_COMPATIBLE")
+_OF_A_TERMINAL: Final = ("COLUMNS", "NO_COLOR")
 
 _COLOURS = {
     "waiting": "dim",
@@ -33,17 +39,53 @@ _COLOURS = {
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
-def console() -> Console:
-    """Where results go."""
-    return _wide(Console())
+class Screen(NamedTuple):
+    """Where ragq draws without rich."""
+
+    width: int
+    has_colours: bool
 
 
-def notices() -> Console:
-    """Where everything goes that is not a result."""
-    return _wide(Console(stderr=True))
+def draw(*parts: Drawing | str, err: bool = False) -> None:
+    """Print words as they are, and drawings, below each other: results on stdout, everything else on stderr."""
+    screen = _screen(err=err)
+    for part in parts:
+        drawing = Text(part) if isinstance(part, str) else part
+        if screen is not None and (lines := drawing.drawn(screen.width)) is not None:
+            words = "\n".join(line.escaped() if screen.has_colours else line.plain for line in lines)
+            click.echo(words, err=err, color=screen.has_colours)
+        else:
+            (notices() if err else console()).print(drawing)
 
 
-def _wide(found: Console) -> Console:
+def _screen(*, err: bool) -> Screen | None:
+    """What the stream shows; None for a terminal of which rich knows more."""
+    stream = sys.stderr if err else sys.stdout
+    if any(name in os.environ for name in _MAKES_A_TERMINAL):
+        return None
+    if not stream.isatty():
+        return Screen(_WIDTH_WITHOUT_TERMINAL, has_colours=False)
+    is_known = os.environ.get("TERM", "dumb") not in ("", "dumb", "unknown") and sys.platform != "win32"
+    if not is_known or any(name in os.environ for name in _OF_A_TERMINAL):
+        return None
+    width = os.get_terminal_size(stream.fileno()).columns
+    return Screen(width, has_colours=True) if width else None
+
+
+def console() -> "Console":
+    """Where results go that rich lays out."""
+    return _of_rich(err=False)
+
+
+def notices() -> "Console":
+    """Where everything goes that is not a result, laid out by rich."""
+    return _of_rich(err=True)
+
+
+def _of_rich(*, err: bool) -> "Console":
+    from rich.console import Console
+
+    found = Console(stderr=err)
     if not found.is_terminal:
         found.width = _WIDTH_WITHOUT_TERMINAL
     return found
@@ -54,25 +96,6 @@ def coloured(status: JobStatus | StageStatus | str) -> Text:
     return Text(str(status), style=_COLOURS.get(str(status), ""))
 
 
-def plain_table(*columns: str | Column) -> FittingTable:
-    """A table without lines, its columns aligned to the left; a list of its rows where the terminal is too narrow."""
-    return FittingTable(*columns)
-
-
-def figure_table(first: str, *columns: str, texts: Collection[str] = ()) -> FittingTable:
-    """A table without lines: `first` and `texts` are aligned to the left, columns of figures to the right.
-
-    Where the terminal is too narrow, it becomes several tables of fewer columns, each with `first`.
-    """
-    aligned = (Column(column, justify="left" if column in texts else "right") for column in columns)
-    return FittingTable(first, *aligned, too_wide="split")
-
-
-def spaced(parts: Iterable[RenderableType]) -> Group:
-    """The parts below each other, an empty line after each."""
-    return Group(*(line for part in parts for line in (part, Text())))
-
-
 def print_result(value: Any, words: str, *, as_json: bool) -> None:
     """A result as one JSON document, or in words."""
     if as_json:
@@ -81,14 +104,19 @@ def print_result(value: Any, words: str, *, as_json: bool) -> None:
         click.echo(words)
 
 
-def print_list(values: Sequence[Any], table: Table, *, none: str, as_json: bool) -> None:
+def print_list(values: Sequence[Any], table: FittingTable, *, none: str, as_json: bool) -> None:
     """A list as a JSON array, or as a table; without values, `none` as a notice."""
     if as_json:
         print_json(values)
     elif values:
-        console().print(table)
+        draw(table)
     else:
-        notices().print(none)
+        click.echo(none, err=True)
+
+
+def print_text(words: str) -> None:
+    """Words as somebody wrote them, in their own lines."""
+    click.echo(Text(words).plain)
 
 
 def print_json(value: Any) -> None:
@@ -98,7 +126,7 @@ def print_json(value: Any) -> None:
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
+        return {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, datetime):
         return value.isoformat()
     # Many lists hold no values, and print without pydantic.

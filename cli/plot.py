@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
-from rich.console import Group, RenderableType
-from rich.text import Text
 
 from cli.choices import Choice
+from cli.drawing import Drawing, Group, Text
 from cli.ids import RUN
-from cli.output import console, print_json
+from cli.output import console, draw, print_json
 from cli.session import with_database
 from stages.reports.numbers_in_words import NOT_AVAILABLE
 
@@ -73,7 +72,7 @@ def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, e
             click.echo(str(file))
     else:
         for one in plots:
-            console().print(_in_terminal(one, console().width))
+            draw(_in_terminal(one, console().width))
 
 
 def _write(one: "RunPlot", folder: Path, ending: str) -> Path:
@@ -88,7 +87,7 @@ def _write(one: "RunPlot", folder: Path, ending: str) -> Path:
     return file
 
 
-def _in_terminal(one: "RunPlot", columns: int) -> RenderableType:
+def _in_terminal(one: "RunPlot", columns: int) -> Drawing:
     """A bar per line, its parts in colours, and their numbers."""
     names = max(len(bar.name) for bar in one.bars)
     numbers = {bar: " + ".join(_number(part) for part in bar.parts) + one.unit for bar in one.bars}
@@ -99,13 +98,13 @@ def _in_terminal(one: "RunPlot", columns: int) -> RenderableType:
         legend = [Text.assemble((_BLOCK, _style(part, one)), f" {words}  ") for part, words in enumerate(one.legend)]
         lines.append(Text.assemble(*legend))
     for bar in one.bars:
-        line = Text(f"{bar.name:<{names}} ")
+        line: list[str | tuple[str, str]] = [f"{bar.name:<{names}} "]
         drawn = 0
         for part, length in enumerate(bar.parts):
             until = round(width * sum(before or 0.0 for before in bar.parts[: part + 1]) / longest)
-            line.append(_BLOCK * (until - drawn), style=_style(part, one) if length else "")
+            line.append((_BLOCK * (until - drawn), _style(part, one) if length else ""))
             drawn = until
-        lines.append(line.append(" " * (width - drawn + 1) + numbers[bar]))
+        lines.append(Text.assemble(*line, " " * (width - drawn + 1) + numbers[bar]))
     return Group(*lines, Text())
 
 

@@ -1,8 +1,6 @@
 """What a report shows first: totals, or depressed or not, when the run or an option asks for them."""
 
-from rich.table import Table
-
-from cli.output import figure_table
+from cli.drawing import FittingTable, figure_table
 from schemas.values.reports import Measures, Report
 from stages.reports.numbers_in_words import bounds, number
 
@@ -21,7 +19,7 @@ def predicted_metrics(measures: Measures) -> dict[str, str]:
     return {"total": _TOTAL, "binary": _BINARY}.get(measures.prediction_mode, {})
 
 
-def prediction_tables(report: Report) -> list[Table]:
+def prediction_tables(report: Report) -> list[FittingTable]:
     """One table in the mode `total` or `binary`; none in the mode `item`, since a report always shows the items."""
     match report.measures.prediction_mode:
         case "total":
@@ -31,7 +29,7 @@ def prediction_tables(report: Report) -> list[Table]:
     return []
 
 
-def _table(report: Report, what: str, metrics: dict[str, str]) -> Table:
+def _table(report: Report, what: str, metrics: dict[str, str]) -> FittingTable:
     table = figure_table(what, "predicted", *(name for metric in metrics for name in (metric, "95 %")))
     for experiment in report.experiments:
         results = experiment.results

@@ -3,10 +3,10 @@
 from typing import Any
 
 import click
-from rich.text import Text
 
 from cli.completed_names import PRESET
-from cli.output import console, json_option, plain_table, print_json, print_list, print_result
+from cli.drawing import Text, plain_table
+from cli.output import draw, json_option, print_json, print_list, print_result
 from cli.session import with_database
 from cli.settings_options import Assignment
 from schemas.settings.preset import PRESET_SETTINGS
@@ -80,7 +80,7 @@ def show(name: str | None, as_json: bool) -> None:
         setting = PRESET_SETTINGS[key]
         mark = "*" if key in differing else ""
         table.add_row(mark, key, Text(value_in_words(value)), setting.allowed, Text(setting.description))
-    console().print(table)
+    draw(table)
 
 
 @preset.command()
@@ -110,7 +110,7 @@ def diff(name: str, other: str, as_json: bool) -> None:
     if as_json:
         print_json({key: {one.name: values[0], two.name: values[1]} for key, values in differing.items()})
     elif differing:
-        console().print(table)
+        draw(table)
     else:
         click.echo(f"Presets '{one.name}' and '{two.name}' have the same values.")
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import click
 
+from cli.drawing import plain_table
 from cli.lazy_group import LazyGroup
-from cli.output import coloured, console, json_option, plain_table, print_json
+from cli.output import coloured, draw, json_option, print_json
 from cli.session import with_database
 from schemas.statuses import JobStatus, QueryStatus
 from store.questions import queries
@@ -55,7 +56,7 @@ def list_command(limit: int, as_json: bool) -> None:
             str(line.results),
             line.original_query,
         )
-    console().print(table)
+    draw(table)
 
 
 def line_json(line: QueryLine) -> dict[str, Any]:

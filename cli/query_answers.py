@@ -4,9 +4,9 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-from rich.text import Text
 
-from cli.output import console, print_json
+from cli.drawing import Text
+from cli.output import draw, print_json
 from cli.query import line_json
 from cli.session import with_database
 from cli.shown_run import print_run, run_json
@@ -63,18 +63,17 @@ def print_outcome(shown: QueryDetails) -> None:
 
 def print_answer(result: StoredResult) -> None:
     """Print an answer, its sources, and what was lost or replaced on the way to it."""
-    out = console()
     unknown = result.unknown_citations
     note = f"  cites {', '.join(unknown)}, which the prompt does not have" if unknown else ""
     cut = ", cut off" if result.is_cut else ""
     by = f"{result.model or result.origin}{', the light model' if result.is_light else ''}"
-    out.print(f"\nanswer {result.id} ({by}{cut}){note}", markup=False, highlight=False, style="bold")
-    out.print(result.response_text, markup=False, highlight=False)
+    draw(Text(f"\nanswer {result.id} ({by}{cut}){note}", "bold"))
+    draw(result.response_text)
     for source in result.sources:
         of = f", of corpus {source['corpus']}" if _has_several_corpora(result) else ""
-        out.print(f"  [{source['label']}] {_place(source)}{of}", markup=False, highlight=False, style="dim")
+        draw(Text(f"  [{source['label']}] {_place(source)}{of}", "dim"))
     for words in result.notes:
-        out.print(f"  note: {words}", markup=False, highlight=False, style="yellow")
+        draw(Text(f"  note: {words}", "yellow"))
 
 
 def _place(source: dict[str, Any]) -> str:

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from rich.console import RenderableType
 
+from cli.drawing import Drawing
 from cli.evaluation_table import evaluation_table
 from cli.ids import RUN
-from cli.output import console, json_option, notices, print_json
+from cli.output import draw, json_option, print_json
 from cli.paper.options import paper_format, paper_options, write
 from cli.paper.retrieval import retrieval_tables
 from cli.paper.scored import report_tables
@@ -101,7 +101,7 @@ def report(
         if as_json:
             print_json(run.model_dump(mode="json"))
         else:
-            console().print(evaluation_table(run))
+            draw(evaluation_table(run))
     elif isinstance(run, QueryRun) or isinstance(other, QueryRun):
         if other is not None:
             raise Refused("A run of queries has no confidence, so nothing is calibrated in it or on it.")
@@ -132,20 +132,20 @@ def _measures(run: ScoredRun, other: ScoredRun | None, options: Mapping[str, Any
 
 def _show(
     found: Shown,
-    table: Callable[[Shown], RenderableType],
-    draw: Callable[[Shown], str],
+    table: Callable[[Shown], Drawing],
+    html: Callable[[Shown], str],
     page: Path | None,
     *,
     as_json: bool,
     in_terminal: bool,
 ) -> None:
     if page is not None:
-        page.write_text(draw(found), encoding="utf-8")
-        notices().print(f"Wrote {page}.", markup=False)
+        page.write_text(html(found), encoding="utf-8")
+        draw(f"Wrote {page}.", err=True)
     if as_json:
         print_json(found.model_dump(mode="json"))
     elif in_terminal and page is None:
-        console().print(table(found))
+        draw(table(found))
 
 
 # Drawing takes a second to load.

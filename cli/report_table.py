@@ -2,14 +2,10 @@
 
 from collections.abc import Mapping
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from cli.changed_settings import changed_line
 from cli.cost_lines import cost_lines
+from cli.drawing import Drawing, FittingTable, Group, Text, figure_table, spaced
 from cli.origin_lines import origin_lines
-from cli.output import figure_table, spaced
 from cli.prediction_table import prediction_tables
 from schemas.settings.changes import changed_settings, of_kind
 from schemas.values.figures import ModeDraws
@@ -22,7 +18,7 @@ from stages.reports.numbers_in_words import bounds, counts_or_none, duration, nu
 from stages.reports.reference_counts import over_all_items
 
 
-def report_table(report: Report) -> RenderableType:
+def report_table(report: Report) -> Drawing:
     """Head, one line per mode, items, confidences, and what is still wrong."""
     parts = [
         _head(report),
@@ -46,7 +42,7 @@ def report_table(report: Report) -> RenderableType:
     return spaced(parts)
 
 
-def failure_table(by_category: Mapping[str, int], *, counted: str) -> Table:
+def failure_table(by_category: Mapping[str, int], *, counted: str) -> FittingTable:
     """Failures by category. `counted` is the heading of the numbers."""
     table = figure_table("failures", counted)
     for category, count in by_category.items():
@@ -54,7 +50,7 @@ def failure_table(by_category: Mapping[str, int], *, counted: str) -> Table:
     return table
 
 
-def _head(report: Report) -> RenderableType:
+def _head(report: Report) -> Drawing:
     run = report.run_metadata
     split = report.experiments[0].provenance.split or "participants by number"
     lines = [Text.assemble((run.run_id, "bold"), f"  {split}  profile {run.profile}  {models(report)}")]
@@ -79,7 +75,7 @@ def models(report: Report) -> str:
     return f"model {', '.join(names)}" if names else "nothing scored"
 
 
-def _modes(report: Report) -> Table:
+def _modes(report: Report) -> FittingTable:
     table = figure_table("mode", "N_eval", "Cov%", "MAE_w", "MAE_i", "MAE_s", "Cmax%", "AURC", "AUGRC", "time")
     for experiment in report.experiments:
         results, selective = experiment.results, experiment.selective_prediction
@@ -117,7 +113,7 @@ def exclusions(report: Report) -> list[str]:
     return lines
 
 
-def _items(report: Report) -> Table:
+def _items(report: Report) -> FittingTable:
     modes = [experiment.results.mode for experiment in report.experiments]
     table = figure_table("item", *(f"{mode} {column}" for mode in modes for column in ("MAE", "95 %", "n", "N/A")))
     for item in PHQ8Item:
@@ -130,7 +126,7 @@ def _item(experiment: Experiment, item: PHQ8Item) -> tuple[str, ...]:
     return number(found.mae), bounds(found.mae_interval), str(found.count), str(found.na_count)
 
 
-def _confidences(report: Report) -> Table:
+def _confidences(report: Report) -> FittingTable:
     modes = [experiment.results.mode for experiment in report.experiments]
     table = figure_table("confidence", *(f"{mode} {column}" for mode in modes for column in ("AURC", "AUGRC")))
     names = dict.fromkeys(
@@ -145,7 +141,7 @@ def _confidences(report: Report) -> Table:
     return table
 
 
-def _draws(found: ModeDraws) -> Table:
+def _draws(found: ModeDraws) -> FittingTable:
     table = figure_table("draw", "run", f"{found.mode} N_eval", "Cov%", "MAE_w", texts=("run",))
     for draw in found.draws:
         table.add_row(
@@ -161,7 +157,7 @@ def _draws(found: ModeDraws) -> Table:
     return table
 
 
-def _risks(report: Report) -> Table:
+def _risks(report: Report) -> FittingTable:
     """The risk of the chosen confidence at the coverages of the grid."""
     modes = [experiment.results.mode for experiment in report.experiments]
     table = figure_table("risk at coverage", *(f"{mode} {column}" for mode in modes for column in ("risk", "95 %")))
@@ -172,7 +168,7 @@ def _risks(report: Report) -> Table:
     return table
 
 
-def _calibrated(report: Report) -> Table:
+def _calibrated(report: Report) -> FittingTable:
     """How the chosen confidence was calibrated, and its errors before and after."""
     table = figure_table("calibrated", "on", "scores", "parameters", "ECE", "Brier", "log loss", texts=("parameters",))
     for experiment in report.experiments:
@@ -195,9 +191,9 @@ def change(found: CalibratedConfidence, name: str) -> str:
     return f"{number(before)} -> {number(after)}"
 
 
-def _references(report: Report) -> list[RenderableType]:
+def _references(report: Report) -> list[Drawing]:
     """One table per mode with references: what each filter dropped, of each item."""
-    tables: list[RenderableType] = []
+    tables: list[Drawing] = []
     for experiment in report.experiments:
         if experiment.references:
             total = over_all_items(experiment.references.values())
@@ -209,7 +205,7 @@ def _references(report: Report) -> list[RenderableType]:
     return tables
 
 
-def telemetry_table(by_mode: Mapping[str, Mapping[str, StageTelemetry]]) -> Table:
+def telemetry_table(by_mode: Mapping[str, Mapping[str, StageTelemetry]]) -> FittingTable:
     """A line per stage that parses replies or embeds texts."""
     texts = ("mode", "repairs", "asked again")
     table = figure_table("stage", "mode", "outputs", "repairs", "asked again", "cut texts", texts=texts)

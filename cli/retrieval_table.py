@@ -2,13 +2,9 @@
 
 from collections.abc import Iterable
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from cli.cost_lines import cost_lines
+from cli.drawing import Drawing, FittingTable, Group, Text, figure_table, spaced
 from cli.origin_lines import origin_lines
-from cli.output import figure_table, spaced
 from cli.report_table import failure_table, telemetry_table
 from schemas.values.retrieval_reports import (
     RetrievalDifference,
@@ -21,9 +17,9 @@ from stages.reports.retrieval_words import made_with, remarks, validator_in_word
 _SHOWN = 20
 
 
-def retrieval_table(report: RetrievalReport) -> RenderableType:
+def retrieval_table(report: RetrievalReport) -> Drawing:
     """Head, one line per ranking, the validator, what it took, and what went wrong."""
-    parts: list[RenderableType] = [_head(report), _stages(report), Text("\n".join(remarks(report.counts)))]
+    parts: list[Drawing] = [_head(report), _stages(report), Text("\n".join(remarks(report.counts)))]
     if report.validator is not None:
         parts.append(Text(validator_in_words(report.validator)))
     parts += [_times(report), cost_lines(report.timings.cost)]
@@ -35,9 +31,9 @@ def retrieval_table(report: RetrievalReport) -> RenderableType:
     return spaced(parts)
 
 
-def retrieval_difference_table(found: RetrievalDifference) -> RenderableType:
+def retrieval_difference_table(found: RetrievalDifference) -> Drawing:
     """Head, one line per ranking and measure, settings, and the queries that moved most."""
-    parts: list[RenderableType] = [
+    parts: list[Drawing] = [
         Text.assemble((f"{found.right} - {found.left}", "bold"), f"  queries of both: {found.common_queries}"),
         _deltas(found),
     ]
@@ -55,7 +51,7 @@ def retrieval_difference_table(found: RetrievalDifference) -> RenderableType:
     return spaced(parts)
 
 
-def _head(report: RetrievalReport) -> RenderableType:
+def _head(report: RetrievalReport) -> Drawing:
     run, measures = report.run_metadata, report.measures
     names = "  ".join(f"{what} {name}" for what, name in made_with(report.provenance).items())
     return Group(
@@ -69,7 +65,7 @@ def _head(report: RetrievalReport) -> RenderableType:
     )
 
 
-def _stages(report: RetrievalReport) -> RenderableType:
+def _stages(report: RetrievalReport) -> Drawing:
     if not report.stages:
         return Text("No query is judged and has a ranking: there is nothing to measure.", style="yellow")
     table = figure_table("ranking", "queries", "missing", "documents", *report.stages[0].measures)
@@ -87,7 +83,7 @@ def _stages(report: RetrievalReport) -> RenderableType:
     return table
 
 
-def _times(report: RetrievalReport) -> Table:
+def _times(report: RetrievalReport) -> FittingTable:
     table = figure_table("stage", "attempts", "s per query", "s in all")
     for stage, found in report.timings.stages.items():
         mean = report.timings.seconds_per_query[stage]
@@ -95,7 +91,7 @@ def _times(report: RetrievalReport) -> Table:
     return table
 
 
-def _deltas(found: RetrievalDifference) -> Table:
+def _deltas(found: RetrievalDifference) -> FittingTable:
     table = figure_table("ranking", "measure", "queries", found.left, found.right, "delta", "95 %", texts=("measure",))
     for stage, deltas in found.deltas.items():
         for name, delta in deltas.items():

@@ -2,14 +2,10 @@
 
 from collections import Counter
 
-from rich.console import Group, RenderableType
-from rich.table import Column
-from rich.text import Text
-
 from cli.changed_settings import changed_line, changed_table
-from cli.fitting import FirstThatFits
+from cli.drawing import Column, Drawing, FirstThatFits, Group, Text, plain_table
 from cli.origin_lines import origin_lines
-from cli.output import coloured, plain_table
+from cli.output import coloured
 from schemas.chains import in_order
 from schemas.settings.changes import ChangedSetting, changed_settings, of_kind
 from schemas.statuses import JobStatus, StageStatus
@@ -34,7 +30,7 @@ LISTED_JOBS = 20
 SHOWN_JOBS = 500
 
 
-def run_table(view: RunView) -> RenderableType:
+def run_table(view: RunView) -> Drawing:
     """Head, one line per job, and the errors of jobs that failed.
 
     Of an index run, whose jobs are all alike, only some are listed: those that failed first, then unfinished ones. Of
@@ -47,10 +43,10 @@ def run_table(view: RunView) -> RenderableType:
     return Group(_head(view), *_listed(view, jobs), *rest)
 
 
-def run_details(view: RunView) -> RenderableType:
+def run_details(view: RunView) -> Drawing:
     """What a run was made from, which only `ragq show` prints: its profile, settings and origin."""
     overview = view.overview
-    lines: list[RenderableType] = [Text()]
+    lines: list[Drawing] = [Text()]
     if why := overview.request.get("profile_source"):
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
     lines += family_lines(view.family)
@@ -60,9 +56,9 @@ def run_details(view: RunView) -> RenderableType:
     return Group(*lines)
 
 
-def family_lines(family: Family) -> list[RenderableType]:
+def family_lines(family: Family) -> list[Drawing]:
     """The parent and the forks of a run; none for a run without either."""
-    lines: list[RenderableType] = []
+    lines: list[Drawing] = []
     if family.stage is not None:
         gone = "" if family.parent_id is not None else ", which is deleted"
         lines.append(Text(f"forked from r{family.named}{gone} at stage {family.stage}", style="dim"))
@@ -82,7 +78,7 @@ def _changed(view: RunView) -> dict[str, ChangedSetting]:
     return of_kind(kind, changed_settings(overview.profile, view.settings))
 
 
-def _head(view: RunView) -> RenderableType:
+def _head(view: RunView) -> Drawing:
     overview, request = view.overview, view.overview.request
     states = ", ".join(f"{count} {status}" for status, count in overview.states.items())
     jobs = f"{counted(overview.jobs, 'job')}: {states}"
@@ -108,14 +104,14 @@ def _head(view: RunView) -> RenderableType:
     return Group(*lines)
 
 
-def _listed(view: RunView, jobs: list[JobView]) -> list[RenderableType]:
+def _listed(view: RunView, jobs: list[JobView]) -> list[Drawing]:
     if not jobs:
         return []
     waits = [Text(words, style="yellow") for words in waits_in_words(view.jobs)]
     return [_jobs(view.overview.kind, jobs), *_errors(view.overview.id, jobs), *waits, *_notes(jobs), _legend()]
 
 
-def _jobs(kind: str, jobs: list[JobView]) -> RenderableType:
+def _jobs(kind: str, jobs: list[JobView]) -> Drawing:
     """A column per stage; in a narrow terminal one for all of them, with a mark per stage."""
     stages = in_order(kind, {stage.stage for job in jobs for stage in job.stages})
     wide = plain_table("job", Column("subject", justify="right"), "mode", "status")
@@ -181,7 +177,7 @@ def calls(job: JobView) -> str:
     return f"{job.llm_paid}" + (f" (+{job.llm_reused} reused)" if job.llm_reused else "")
 
 
-def _errors(run_id: int, jobs: list[JobView]) -> list[RenderableType]:
+def _errors(run_id: int, jobs: list[JobView]) -> list[Drawing]:
     errors = [
         Text(
             f"j{job.job_id} {job.error.stage} attempt {job.error.attempt}: {job.error.message} ({job.error.category})",
@@ -194,7 +190,7 @@ def _errors(run_id: int, jobs: list[JobView]) -> list[RenderableType]:
     return [*errors, Text(advice, style="dim")] if errors else []
 
 
-def _notes(jobs: list[JobView]) -> list[RenderableType]:
+def _notes(jobs: list[JobView]) -> list[Drawing]:
     """Why jobs are paused: a line for each reason."""
     found = Counter(job.note for job in jobs if job.status is JobStatus.PAUSED and job.note)
     return [Text(f"{counted(jobs, 'job')} paused: {note}", style="magenta") for note, jobs in found.items()]

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.text import Text
 
+from cli.drawing import Text, plain_table
 from cli.ids import RUN
-from cli.output import json_option, plain_table, print_json, print_list
+from cli.output import json_option, print_json, print_list
 from cli.prices import chosen_prices, prices_option
 from cli.session import with_database
 from stages.reports.run_words import asked_for

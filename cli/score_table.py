@@ -2,11 +2,7 @@
 
 from collections.abc import Sequence
 
-from rich.console import RenderableType
-from rich.table import Table
-from rich.text import Text
-
-from cli.output import figure_table, plain_table, spaced
+from cli.drawing import Drawing, FittingTable, Text, figure_table, plain_table, spaced
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.score_tables import ModeScores, ParticipantRow, ScoreTable
 from stages.reports.numbers_in_words import NOT_AVAILABLE, number
@@ -20,7 +16,7 @@ _MISSING = "-"
 _HEADINGS = {AssessmentMode.FEW_SHOT: "few", AssessmentMode.ZERO_SHOT: "zero"}
 
 
-def score_table(scores: ScoreTable) -> RenderableType:
+def score_table(scores: ScoreTable) -> Drawing:
     """The error of each mode, the items of each participant beside the truth, and who is missing."""
     modes = [summary.mode for summary in scores.modes]
     width = (len(modes) + 1) * (_CELL + _GAP)
@@ -30,7 +26,7 @@ def score_table(scores: ScoreTable) -> RenderableType:
     return spaced([_summaries(scores), *tables, *_notes(scores)])
 
 
-def _summaries(scores: ScoreTable) -> Table:
+def _summaries(scores: ScoreTable) -> FittingTable:
     table = figure_table("mode", "MAE", "items compared", "N/A", "participants scored")
     for mode in scores.modes:
         table.add_row(
@@ -43,7 +39,7 @@ def _summaries(scores: ScoreTable) -> Table:
     return table
 
 
-def _participants(rows: Sequence[ParticipantRow], modes: Sequence[AssessmentMode]) -> Table:
+def _participants(rows: Sequence[ParticipantRow], modes: Sequence[AssessmentMode]) -> FittingTable:
     table = plain_table("\nitem")
     for row in rows:
         for place, heading in enumerate([*(_HEADINGS[mode] for mode in modes), "truth"]):

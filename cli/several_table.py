@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Group, RenderableType
-from rich.text import Text
 
-from cli.output import console, figure_table, notices, print_json, spaced
+from cli.drawing import Drawing, Group, Text, figure_table, spaced
+from cli.output import draw, print_json
 from cli.session import with_open_database
 from schemas.errors import Refused
 from schemas.values.several_runs import ComparedMeasure, Movement, SeveralRuns
@@ -46,19 +45,19 @@ def print_several(
         print_json(found)
     elif csv and output is not None:
         output.write_text(several_csv(found), encoding="utf-8", newline="")
-        notices().print(f"Wrote {output}.", markup=False)
+        draw(f"Wrote {output}.", err=True)
     elif csv:
         click.echo(several_csv(found), nl=False)
     else:
-        console().print(Group(*(several_table(one, metrics) for one in found)))
+        draw(Group(*(several_table(one, metrics) for one in found)))
 
 
-def several_table(found: SeveralRuns, metrics: Sequence[str] = ()) -> RenderableType:
+def several_table(found: SeveralRuns, metrics: Sequence[str] = ()) -> Drawing:
     """Settings that differ, the measures of each run beside the baseline's, and what moved."""
     known = list(found.compared[0].measures) if found.compared else []
     if unknown := [name for name in metrics if name not in known]:
         raise Refused(f"There is no measure '{unknown[0]}' of these runs. There are: {', '.join(known)}.")
-    parts: list[RenderableType] = [_head(found)]
+    parts: list[Drawing] = [_head(found)]
     if found.settings:
         settings = figure_table("setting", *found.runs)
         for name, values in found.settings.items():
@@ -70,7 +69,7 @@ def several_table(found: SeveralRuns, metrics: Sequence[str] = ()) -> Renderable
     return spaced(parts)
 
 
-def _head(found: SeveralRuns) -> RenderableType:
+def _head(found: SeveralRuns) -> Drawing:
     mode = f" {found.mode}" if found.mode else ""
     split = f", participants of split '{found.subjects_of}'" if found.subjects_of else ""
     lines = [Text(f"{', '.join(found.runs[1:])} compared with {found.runs[0]}{mode}{split}", style="bold")]
@@ -84,7 +83,7 @@ def _head(found: SeveralRuns) -> RenderableType:
     return Group(*lines)
 
 
-def _measure(found: SeveralRuns, name: str) -> RenderableType:
+def _measure(found: SeveralRuns, name: str) -> Drawing:
     table = figure_table(name, "settings", "value", "delta", "95 %", "corrected", "n", texts=("settings",))
     baseline = next((run.measures[name].baseline for run in found.compared), None)
     table.add_row(found.runs[0], "", number(baseline), "", "", "", "")
@@ -108,7 +107,7 @@ def _is_clear(measure: ComparedMeasure) -> bool:
     return low is not None and high is not None and low * high > 0
 
 
-def _movements(found: SeveralRuns) -> RenderableType:
+def _movements(found: SeveralRuns) -> Drawing:
     table = figure_table("subject", "item", "truth", *found.runs, texts=("item",))
     for move in found.movements[:_LISTED]:
         truth = "" if move.truth is None else str(move.truth)

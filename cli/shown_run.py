@@ -1,7 +1,7 @@
 """What `ragq show`, `ragq watch` and `ragq submit --wait` print of a run."""
 
 from cli.cost_lines import cost_lines
-from cli.output import console, print_json
+from cli.output import draw, print_json
 from cli.run_table import run_details, run_table
 from cli.score_table import score_table
 from schemas.values.costs import RunCost
@@ -16,15 +16,13 @@ def print_run(
     if as_json:
         print_json(run_json(view, scores) | ({} if cost is None else {"cost": cost}))
         return
-    console().print(run_table(view))
+    draw(run_table(view))
     if scores is not None:
-        console().print()
-        console().print(score_table(scores))
+        draw("", score_table(scores))
     if cost is not None:
-        console().print()
-        console().print(cost_lines(cost))
+        draw("", cost_lines(cost))
     if details:
-        console().print(run_details(view))
+        draw(run_details(view))
 
 
 def run_json(view: RunView, scores: ScoreTable | None) -> dict[str, object]:

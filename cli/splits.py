@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
-from rich.table import Column
 
 from cli.completed_names import SPLIT
 from cli.data_directory import data_directory
-from cli.output import json_option, plain_table, print_json, print_list
+from cli.drawing import Column, plain_table
+from cli.output import json_option, print_json, print_list
 from cli.session import with_database
 from cli.user_files import read_file
 from schemas.errors import Refused

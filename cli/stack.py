@@ -320,7 +320,8 @@ def _report(line: str) -> None:
 
 
 def _show(parts: "list[PartStatus]", *, as_json: bool) -> None:
-    from cli.output import console, plain_table, print_json
+    from cli.drawing import plain_table
+    from cli.output import draw, print_json
 
     if as_json:
         print_json(parts)
@@ -337,4 +338,4 @@ def _show(parts: "list[PartStatus]", *, as_json: bool) -> None:
                 "" if part.memory_mb is None else f"{part.memory_mb:.0f}",
                 part.log or "",
             )
-        console().print(table)
+        draw(table)

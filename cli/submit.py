@@ -13,7 +13,7 @@ from cli.choices import Choice
 from cli.completed_names import CORPUS, PRESET, SPLIT, VOCABULARY
 from cli.estimate import print_estimates
 from cli.limit_options import limit_options
-from cli.output import notices, print_result
+from cli.output import draw, print_result
 from cli.prices import refuse_prices
 from cli.query_answers import follow_question
 from cli.row_files import RowFile
@@ -286,7 +286,7 @@ def report_submitted(
         for notice in () if briefly else one.notices:
             click.echo(notice, err=True)
     if not briefly and (changed := of_kind(kind, settings.changed)):
-        notices().print(changed_line(changed, profile=settings.profile, run=f"r{submitted[0].run_id}"))
+        draw(changed_line(changed, profile=settings.profile, run=f"r{submitted[0].run_id}"), err=True)
 
 
 def _report_draws(kind: str, submitted: Sequence[Submitted], *, is_deterministic: bool) -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from rich.text import Text
 
 from cli.completed_names import SPLIT
+from cli.drawing import Text, figure_table
 from cli.estimate import MISSING, dry_run_option
 from cli.fork import StageName
 from cli.ids import TARGET
-from cli.output import console, figure_table, json_option, notices, print_json
+from cli.output import draw, json_option, print_json
 from cli.prices import chosen_prices, prices_option, refuse_prices
 from cli.session import with_open_database
 from cli.several_table import metric_option, points_in_words, several_table
@@ -157,7 +157,7 @@ def sweep(
         print_json(found)
         return
     for one in found.results:
-        console().print(several_table(one, metrics))
+        draw(several_table(one, metrics))
     _print_best(found)
 
 
@@ -180,7 +180,7 @@ def _print_estimates(found: Sequence[PointEstimate], *, as_json: bool) -> None:
                 number(of.calls_expected, 0),
                 duration(None if of.seconds is None else of.seconds.value),
             )
-        console().print(table)
+        draw(table)
         for words in dict.fromkeys(words for one in found for words in one.estimate.missing):
             click.echo(f"missing: {words}", err=True)
     if any(one.estimate.missing for one in found):
@@ -211,7 +211,7 @@ def _write_plot(found: Sweep, metrics: tuple[str, ...], path: Path) -> None:
     from services.plots.sweep import sweep_plot
 
     path.write_text(sweep_plot(found, metrics[0] if metrics else None), encoding="utf-8")
-    notices().print(f"Wrote {path}.", markup=False)
+    draw(f"Wrote {path}.", err=True)
 
 
 def _read(path: Path) -> SweepFile:

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.table import Table
 
+from cli.drawing import FittingTable, Text, figure_table
 from cli.ids import TARGET
-from cli.output import coloured, console, figure_table, print_json
+from cli.output import coloured, draw, print_json
 from cli.session import with_database
 from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import Refused
@@ -98,25 +97,25 @@ def _print(target: Target, found: list[TagsResult], *, verbose: bool, phrase_ran
         ]
         print_json({"run": None if target.run_id is None else f"r{target.run_id}", "sets": sets})
         return
-    screen = console()
     for one in found:
-        _print_set(screen, one, verbose=verbose, phrase_ranks=phrase_ranks)
+        _print_set(one, verbose=verbose, phrase_ranks=phrase_ranks)
 
 
-def _print_set(screen: Console, result: TagsResult, *, verbose: bool, phrase_ranks: bool) -> None:
-    screen.print(f"{result.subject}  j{result.job_id} ", coloured(result.status), style="bold", highlight=False)
+def _print_set(result: TagsResult, *, verbose: bool, phrase_ranks: bool) -> None:
+    draw(Text.assemble((f"{result.subject}  j{result.job_id}  ", "bold"), coloured(result.status)))
     if result.validated is None:
         return
     ranks = result.validated.phrase_rank_by_tag if phrase_ranks else None
-    screen.print(_candidates(result.validated.candidates, ranks))
+    draw(_candidates(result.validated.candidates, ranks))
     if result.note is not None:
-        screen.print(result.note, highlight=False)
+        draw(result.note)
     if verbose:
         for report in result.phrase_reports:
-            screen.print(_report(report))
+            in_model = "in" if report.tfidf_vocab else "not in"
+            draw(f"{report.normalized} ({in_model} the context model)", _report(report))
 
 
-def _candidates(candidates: tuple[Candidate, ...], ranks: dict[str, int] | None) -> Table:
+def _candidates(candidates: tuple[Candidate, ...], ranks: dict[str, int] | None) -> FittingTable:
     rank_column = ("rank",) if ranks else ()
     table = figure_table(
         "tag",
@@ -132,11 +131,9 @@ def _candidates(candidates: tuple[Candidate, ...], ranks: dict[str, int] | None)
     return table
 
 
-def _report(report: PhraseReport) -> Table:
+def _report(report: PhraseReport) -> FittingTable:
     columns = ("combined", "similarity", "fasttext", "characters", "sentence", "spelling", "context", "count")
     table = figure_table("tag", "by token", *columns, texts=("by token",))
-    table.title = f"{report.normalized} ({'in' if report.tfidf_vocab else 'not in'} the context model)"
-    table.title_justify = "left"
     for one in report.candidates:
         context = _score(one.score_context) + (" (imputed)" if one.context_imputed else "")
         sources = (one.score_fasttext, one.score_characters, one.score_sentence, one.score_spelling)

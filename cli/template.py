@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import click
-from rich.text import Text
 
 from cli.choices import Choice
-from cli.output import console, json_option, notices, plain_table, print_json, print_result
+from cli.drawing import Text, plain_table
+from cli.output import draw, json_option, print_json, print_result
 from cli.session import with_database
 from cli.settings_options import effective_settings
 from cli.user_files import read_file
@@ -54,7 +54,7 @@ def list_command(as_json: bool) -> None:
             str(len(stored.text)),
             f"{stored.created_at:%Y-%m-%d %H:%M}",
         )
-    console().print(table)
+    draw(table)
 
 
 @template.command()
@@ -120,7 +120,7 @@ def activate(tag: str, version: int, as_json: bool) -> None:
     stored = with_database(lambda connection: templates.activate(connection, TemplateTag(tag), version))
     print_result(_without_text(stored), f"Version {version} of {tag} is active.", as_json=as_json)
     if TemplateTag(tag) in OF_ANSWERS and tag != used:
-        notices().print(f"Answers are asked for with {used} here; RAGQ_ANSWER_TEMPLATE={tag} uses this one.")
+        draw(f"Answers are asked for with {used} here; RAGQ_ANSWER_TEMPLATE={tag} uses this one.", err=True)
 
 
 def _read(file: Path) -> str:

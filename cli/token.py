@@ -4,9 +4,9 @@ from dataclasses import asdict
 from datetime import timedelta
 
 import click
-from rich.text import Text
 
-from cli.output import json_option, notices, plain_table, print_list, print_result
+from cli.drawing import Text, plain_table
+from cli.output import draw, json_option, print_list, print_result
 from cli.session import with_database
 from store.access import api_tokens
 from store.access.api_tokens import Scope
@@ -85,4 +85,4 @@ def revoke(token: str, as_json: bool) -> None:
     still_closed = with_database(api_tokens.any_live)
     print_result(asdict(revoked), f"Revoked token {revoked.id}, {revoked.name}.", as_json=as_json)
     if not still_closed:
-        notices().print("No live token is left: `ragq api` on loopback lets everybody of this machine in.")
+        draw("No live token is left: `ragq api` on loopback lets everybody of this machine in.", err=True)

@@ -2,8 +2,9 @@
 
 import click
 
+from cli.drawing import plain_table
 from cli.lazy_group import LazyGroup
-from cli.output import plain_table, print_list
+from cli.output import print_list
 from cli.session import with_database
 from store.vocabularies import vocabularies
 

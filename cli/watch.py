@@ -5,10 +5,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 import click
-from rich.console import Console, Group, RenderableType
-from rich.live import Live
-from rich.text import Text
 
+from cli.drawing import Drawing, Group, Text
 from cli.ids import RUN
 from cli.output import notices, print_json
 from cli.progress_lines import ProgressLines, progress_words
@@ -38,7 +36,7 @@ SOME_FAILED = 3
 INTERRUPTED = 130
 
 
-Beside = Callable[[Connection, RunView], Awaitable[RenderableType | None]]
+Beside = Callable[[Connection, RunView], Awaitable[Drawing | None]]
 """What else is shown of a run that is watched."""
 
 
@@ -94,7 +92,7 @@ def wait_until_idle(run_id: int, *, all_jobs: bool = False, beside: Beside | Non
     The run has the jobs that a table lists, or all. What `beside` gives is shown below the table in a terminal.
     """
     try:
-        return with_database(lambda connection: _until_rest(connection, run_id, notices(), all_jobs, beside))
+        return with_database(lambda connection: _until_rest(connection, run_id, all_jobs, beside))
     except KeyboardInterrupt:
         click.echo(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` watches it again.", err=True)
         raise SystemExit(INTERRUPTED) from None
@@ -113,11 +111,19 @@ async def read(connection: Connection, run_id: int, *, all_jobs: bool = False) -
     return view
 
 
-async def _until_rest(
-    connection: Connection, run_id: int, screen: Console, all_jobs: bool, beside: Beside | None
-) -> RunView:
-    started = began = time.monotonic()
+async def _until_rest(connection: Connection, run_id: int, all_jobs: bool, beside: Beside | None) -> RunView:
     view, is_idle = await look(connection, run_id)
+    if not is_idle:
+        view = await _watched(connection, run_id, view, beside)
+    return await with_origin(connection, await read(connection, run_id, all_jobs=True) if all_jobs else view)
+
+
+async def _watched(connection: Connection, run_id: int, view: RunView, beside: Beside | None) -> RunView:
+    """The run at its end; until then its table in the terminal, or a line from time to time."""
+    from rich.live import Live
+
+    started = began = time.monotonic()
+    screen, is_idle = notices(), False
     lines_without_terminal = ProgressLines(screen, run_id)
     with Live(console=screen, auto_refresh=False, transient=True) as live:
         while not is_idle:
@@ -136,7 +142,7 @@ async def _until_rest(
             await asyncio.sleep(max(_POLL_S, _SHARE * spent_s))
             began = time.monotonic()
             view, is_idle = await look(connection, run_id)
-    return await with_origin(connection, await read(connection, run_id, all_jobs=True) if all_jobs else view)
+    return view
 
 
 async def look(connection: Connection, run_id: int) -> tuple[RunView, bool]:

@@ -8,8 +8,9 @@ import click
 
 from cli.completed_names import CORPUS
 from cli.document_target import document_argument
+from cli.drawing import plain_table
 from cli.ids import JOB
-from cli.output import console, json_option, plain_table, print_json, print_list, print_result
+from cli.output import draw, json_option, print_json, print_list, print_result
 from cli.session import with_database
 from cli.work_edits import convert_command, cut_command, repair_command, select_command
 from schemas.errors import Refused
@@ -95,9 +96,8 @@ def show_command(target: DocumentTarget, as_json: bool) -> None:
     if as_json:
         print_json(_view_json(shown))
         return
-    out = console()
     for name, words in _facts(shown):
-        out.print(f"{name:<13} {words}", markup=False, highlight=False)
+        draw(f"{name:<13} {words}")
 
 
 @work.command("outline")
@@ -122,9 +122,9 @@ def outline_command(target: DocumentTarget, as_json: bool) -> None:
     table = plain_table("line", "page", "level", "repair", "contents", "at", "embedded", "heading")
     for heading in shown.headings:
         table.add_row(*_row(heading))
-    console().print(table)
+    draw(table)
     for entry in shown.missing:
-        console().print(f"only in the table of contents: {entry.title}", markup=False, highlight=False)
+        draw(f"only in the table of contents: {entry.title}")
 
 
 @work.command("export")

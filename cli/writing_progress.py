@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.live import Live
-from rich.text import Text
 
+from cli.drawing import Text
 from cli.output import notices
 from stages.reports.numbers_in_words import duration
 

@@ -1,11 +1,15 @@
 """The entry of the script `ragq`."""
 
+import gc
 import sys
 from importlib import import_module
 
 from ragq.packages import shadowing
 
 REFUSED = 1
+
+#: New objects between two searches for cycles: at the 700 of Python, a command that imports and ends makes a hundred.
+GARBAGE_THRESHOLD = 10_000
 
 
 def main() -> None:
@@ -18,5 +22,6 @@ def main() -> None:
         )
         print("\n".join([*lines, advice]), file=sys.stderr)
         sys.exit(REFUSED)
+    gc.set_threshold(GARBAGE_THRESHOLD)
     # By name: where others are imported, ragq's may not even exist.
     import_module("cli.main").main()

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from platformdirs import user_data_path
-
 from schemas.errors import StackError
 from stack.private import write_private
 
@@ -139,4 +137,8 @@ def find_home(environment: Mapping[str, str] = os.environ) -> Home:
     """`RAGQ_HOME`; unset, the user's data folder, or /var/lib/ragq for root."""
     if given := environment.get("RAGQ_HOME"):
         return Home(Path(given))
-    return Home(ROOTS_HOME if os.geteuid() == 0 else user_data_path("ragq"))
+    if os.geteuid() == 0:
+        return Home(ROOTS_HOME)
+    from platformdirs import user_data_path
+
+    return Home(user_data_path("ragq"))

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from cli.output import notices
+from cli.output import draw
 from cli.paper.latex import as_latex
 from cli.paper.markdown import as_markdown
 from cli.paper.table import PaperTable
@@ -76,4 +76,4 @@ def write(
         click.echo(text, nl=False)
     else:
         output.write_text(text, encoding="utf-8", newline="")
-        notices().print(f"Wrote {output}.", markup=False)
+        draw(f"Wrote {output}.", err=True)

@@ -6,9 +6,6 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
-from dotenv import dotenv_values
-from dotenv.parser import parse_stream
-
 ENV_FILE = Path(".env")
 """Read from the working directory, if it exists."""
 
@@ -75,6 +72,10 @@ def file_layer(path: Path) -> tuple[Layer, list[str]]:
         return Layer(SettingSource.FILE, origin, {}), [
             f"{origin} cannot be read as UTF-8 text: {type(error).__name__}."
         ]
+    # Most processes have no such file.
+    from dotenv import dotenv_values
+    from dotenv.parser import parse_stream
+
     lines = list(parse_stream(StringIO(text)))
     # python-dotenv logs an invalid line and continues; here it is a problem like any other.
     problems = [f"{origin}, line {line.original.line} is not of the form NAME=VALUE." for line in lines if line.error]

@@ -3,23 +3,29 @@
 import io
 
 import pytest
-from rich.console import Console, RenderableType
-from rich.segment import Segment
+from rich.console import Console
 from rich.table import Table
-from rich.text import Text
+from rich.text import Text as RichText
 
-from cli.fitting import FirstThatFits, FittingTable, folded
-from cli.output import coloured, figure_table, plain_table
+from cli.drawing import Drawing, FirstThatFits, FittingTable, Text, figure_table, folded, plain_table
+
+HEADINGS = ("\nrun", "state", "mark", "MAE")
+ROWS = (
+    ((("r1", ""),), (("failed", "red"),), (("●", "green"),), (("1.25", "bold"), ("!", ""))),
+    ((("r10 [bold]kept[/bold]", ""),), (("数字 two", ""),), (("-", ""),), (("12345.5", ""),)),
+    ((("first\nsecond", ""),), (("one line\n\nmore", "red"),), (("", ""),), (("", ""),)),
+)
+STYLES = ("", "dim", "bold")
 
 
-def drawn(table: RenderableType, width: int) -> list[str]:
+def drawn(drawing: Drawing, width: int) -> list[str]:
     screen = Console(file=io.StringIO(), width=width)
-    screen.print(table)
+    screen.print(drawing)
     assert isinstance(screen.file, io.StringIO)
     return [line.rstrip() for line in screen.file.getvalue().splitlines()]
 
 
-def runs() -> RenderableType:
+def runs() -> FittingTable:
     table = plain_table("run", "kind", "asked for")
     table.add_row("r12", "participant", "the first three of the test split")
     table.add_row("r13", "query", "")
@@ -27,28 +33,50 @@ def runs() -> RenderableType:
 
 
 def test_a_table_that_needs_no_wrapping_looks_as_rich_draws_it() -> None:
-    drawings = [filled(FittingTable()), filled(Table(box=None, pad_edge=False, header_style="bold"))]
+    own = FittingTable(*HEADINGS[:2])
+    own.add_column(HEADINGS[2], justify="center")
+    own.add_column(HEADINGS[3], justify="right", min_width=6)
+    expected = Table(*HEADINGS[:2], box=None, pad_edge=False, header_style="bold")
+    expected.add_column(HEADINGS[2], justify="center")
+    expected.add_column(HEADINGS[3], justify="right", min_width=6)
+    for cells, style in zip(ROWS, STYLES, strict=True):
+        own.add_row(*(Text.assemble(*parts) for parts in cells), style=style)
+        expected.add_row(*(RichText.assemble(*parts) for parts in cells), style=style)
 
-    own, expected = ([*map(styled, Console(width=80).render_lines(table))] for table in drawings)
+    lines = own.drawn(80)
 
-    assert own == expected
-
-
-def filled(table: Table) -> Table:
-    table.add_column("\nrun")
-    table.add_column("state")
-    table.add_column("mark", justify="center")
-    table.add_column("MAE", justify="right", min_width=6)
-    table.add_row("r1", coloured("failed"), Text("●", "green"), Text.assemble(("1.25", "bold"), "!"))
-    table.add_row("r10 [bold]kept[/bold]", "数字 two", "-", "12345.5", style="dim")
-    table.add_row("first\nsecond", Text("one line\n\nmore", "red"), "", "")
-    return table
+    assert lines is not None
+    assert [as_seen(line.escaped()) for line in lines] == [as_seen(line) for line in in_terminal(expected)]
 
 
-def styled(line: list[Segment]) -> tuple[str, list[str]]:
-    """The text of a line, and the style of each character that is seen."""
-    seen = [str(segment.style) for segment in line for character in segment.text if character != " "]
-    return "".join(segment.text for segment in line).rstrip(), seen
+def in_terminal(table: Table) -> list[str]:
+    screen = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard", _environ={})
+    screen.print(table)
+    assert isinstance(screen.file, io.StringIO)
+    return screen.file.getvalue().splitlines()
+
+
+def as_seen(line: str) -> tuple[str, list[str]]:
+    """The text of a line with escape sequences, and the style of each character that is seen."""
+    text = RichText.from_ansi(line)
+    styles = [str(text.get_style_at_offset(Console(), place)) for place, sign in enumerate(text.plain) if sign != " "]
+    return text.plain.rstrip(), styles
+
+
+def test_words_move_no_cursor_and_choose_no_colour() -> None:
+    hostile = Text("\x1b[2J\x9b31mred\x07 and\r gone\x7f\nnext")
+
+    assert [line.escaped() for line in hostile.lines()] == ["[2J31mred and gone", "next"]
+    assert drawn(hostile, 80) == ["[2J31mred and gone", "next"]
+
+
+@pytest.mark.parametrize("words", ["a line that is longer than twenty columns", "a\ttab", "二十を超える幅の行である"])
+def test_a_line_that_has_no_room_or_a_tab_is_left_to_rich(words: str) -> None:
+    table = plain_table("words")
+    table.add_row(words)
+
+    assert Text(words).drawn(20) is None
+    assert table.drawn(20) is None
 
 
 def test_texts_are_wrapped_and_other_columns_are_whole() -> None:
@@ -100,4 +128,4 @@ def test_the_narrower_layout_is_taken_where_the_table_has_no_room() -> None:
     table = plain_table("run", "kind")
     table.add_row("r12", "participant")
 
-    assert [drawn(FirstThatFits(table, "r12"), width)[-1] for width in (16, 15)] == ["r12  participant", "r12"]
+    assert [drawn(FirstThatFits(table, Text("r12")), width)[-1] for width in (16, 15)] == ["r12  participant", "r12"]

@@ -1,11 +1,18 @@
-"""JSON on standard output."""
+"""What commands print: JSON, and drawings for terminals and pipes."""
 
+import fcntl
 import json
+import os
+import pty
+import struct
+import sys
+import termios
 from typing import Any
 
 import pytest
 
-from cli.output import print_json
+from cli.drawing import Drawing, FittingTable, plain_table
+from cli.output import coloured, draw, print_json
 from schemas.statuses import JobStatus
 from schemas.values.failures import StageFailure
 from tests.cli.test_run_table import ERROR, job
@@ -17,3 +24,70 @@ def test_a_job_is_one_object_with_its_error(capsys: pytest.CaptureFixture[str]) 
 
     assert (printed["job_id"], printed["status"]) == (7, "failed")
     assert printed["error"] == {name: getattr(ERROR, name) for name in StageFailure.model_fields}
+
+
+def words_in_a_terminal(monkeypatch: pytest.MonkeyPatch, *parts: Drawing | str) -> str:
+    """What a terminal of 30 columns gets of what is drawn."""
+    master, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 30, 0, 0))
+    with os.fdopen(terminal, "w") as stream, monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", stream)
+        draw(*parts)
+        stream.flush()
+        seen = os.read(master, 10_000).decode()
+    os.close(master)
+    return seen.replace("\r\n", "\n")
+
+
+def a_state() -> FittingTable:
+    table = plain_table("job", "status")
+    table.add_row("j1", coloured("failed"))
+    return table
+
+
+@pytest.fixture(autouse=True)
+def _of_an_ordinary_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+
+    assert words_in_a_terminal(monkeypatch, a_state(), "done") == (
+        "\x1b[1mjob\x1b[0m  \x1b[1mstatus\x1b[0m\nj1   \x1b[31mfailed\x1b[0m\ndone\n"
+    )
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_a_terminal_without_colours_gets_none(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+
+    assert "[31m" not in words_in_a_terminal(monkeypatch, a_state())
+
+
+def test_a_narrow_terminal_gets_words_in_lines_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    notice = "`ragq submit --split paper-test` makes a run, and shows it."
+
+    seen = words_in_a_terminal(monkeypatch, notice)
+
+    assert [line.rstrip() for line in seen.splitlines()] == [
+        "`ragq submit --split",
+        "paper-test` makes a run, and",
+        "shows it.",
+    ]
+
+
+@pytest.mark.parametrize(("forced", "has_colours"), [({}, False), ({"FORCE_COLOR": "1"}, True)])
+def test_a_pipe_gets_wide_lines_and_colours_only_where_they_are_forced(
+    forced: dict[str, str], has_colours: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in forced.items():
+        monkeypatch.setenv(name, value)
+
+    draw(a_state(), "x" * 100)
+    seen = capsys.readouterr().out
+
+    assert ("\x1b[31m" in seen) is has_colours
+    assert has_colours or seen == f"job  status\nj1   failed\n{'x' * 100}\n"

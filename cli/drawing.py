@@ -1,0 +1,291 @@
+"""What commands draw: words in a style, tables, and what stands below each other.
+
+What has room is drawn here. What has to be wrapped is laid out by rich, which is imported for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.text import Text as RichText
+
+Justify: TypeAlias = Literal["left", "center", "right"]
+TooWide: TypeAlias = Literal["list", "split", "wrap"]
+
+#: A column of longer cells holds text, which may be wrapped to this width; every other column keeps its width.
+_TEXT_WIDTH: Final = 16
+
+#: Columns between two columns of a table.
+GAP: Final = 2
+
+#: Signs of ragq that are one column wide in every terminal.
+_ONE_COLUMN: Final = str.maketrans("", "", "·○◐●✗×…–")
+
+#: Control characters but for line feeds and tabs: a text moves no cursor and changes no colour.
+_CONTROLS: Final = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
+
+_CODES: Final = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+}
+
+
+class Part(NamedTuple):
+    """Words of one style: names of `_CODES` with spaces between them, or none."""
+
+    words: str
+    style: str
+
+
+class Text:
+    """Words as they are, in styles: nothing in them is markup or control."""
+
+    def __init__(self, words: str = "", style: str = "") -> None:
+        self.parts: tuple[Part, ...] = (Part(words.translate(_CONTROLS), style),)
+
+    @classmethod
+    def assemble(cls, *pieces: str | tuple[str, str] | Text) -> Text:
+        """One text of several: plain words, words with their style, and texts."""
+        whole = cls()
+        parts: list[Part] = []
+        for piece in pieces:
+            found = piece if isinstance(piece, Text) else cls(piece) if isinstance(piece, str) else cls(*piece)
+            parts += found.parts
+        whole.parts = tuple(parts)
+        return whole
+
+    @property
+    def plain(self) -> str:
+        """The words alone."""
+        return "".join(part.words for part in self.parts)
+
+    def lines(self) -> list[Text]:
+        """A text for each line; one for no words."""
+        if "\n" not in self.plain:
+            return [self]
+        lines: list[list[tuple[str, str]]] = [[]]
+        for words, style in self.parts:
+            first, *others = words.split("\n")
+            lines[-1].append((first, style))
+            lines += ([(line, style)] for line in others)
+        return [Text.assemble(*line) for line in lines]
+
+    def drawn(self, width: int) -> list[Text] | None:
+        """Its lines; None where one is longer than `width`, or holds a tab."""
+        if "\t" in self.plain:
+            return None
+        lines = self.lines()
+        return lines if all(columns(line.plain) <= width for line in lines) else None
+
+    def escaped(self) -> str:
+        """The words with the escape sequences of their colours."""
+        return "".join(
+            f"\x1b[{';'.join(_CODES[name] for name in part.style.split())}m{part.words}\x1b[0m"
+            if part.style and part.words
+            else part.words
+            for part in self.parts
+        )
+
+    def __rich__(self) -> RichText:
+        from rich.text import Text as RichText
+
+        return RichText.assemble(*self.parts)
+
+
+Cell: TypeAlias = str | Text
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: its heading, and how its cells stand in it."""
+
+    header: str
+    justify: Justify = "left"
+    min_width: int = 0
+    no_wrap: bool = False
+    may_fold: bool = False
+    """Its cells may be broken anywhere, down to `min_width`."""
+
+
+def folded(header: str, min_width: int) -> Column:
+    """A column whose cells may be broken anywhere, down to this width."""
+    return Column(header, min_width=min_width, may_fold=True)
+
+
+class Row(NamedTuple):
+    """The cells of a row, and the style that they have in common."""
+
+    cells: tuple[Text, ...]
+    style: str
+
+
+class FittingTable:
+    """A table without lines, of which no cell is cut off.
+
+    Too wide, it becomes a list of its rows, or what `too_wide` says: `split` makes several tables of fewer columns,
+    each with the first column; `wrap` breaks any cell.
+    """
+
+    def __init__(self, *columns: str | Column, too_wide: TooWide = "list") -> None:
+        self.columns = [Column(column) if isinstance(column, str) else column for column in columns]
+        self.rows: list[Row] = []
+        self.too_wide: TooWide = too_wide
+
+    def add_column(self, header: str, *, justify: Justify = "left", min_width: int = 0, no_wrap: bool = False) -> None:
+        """A further column, before the first row."""
+        self.columns.append(Column(header, justify, min_width, no_wrap))
+
+    def add_row(self, *cells: Cell, style: str = "") -> None:
+        """A cell for each column: literal words, or a text."""
+        self.rows.append(Row(tuple(cell if isinstance(cell, Text) else Text(cell) for cell in cells), style))
+
+    def of_columns(self, indexes: Sequence[int], too_wide: TooWide) -> FittingTable:
+        """A table of some of its columns."""
+        part = FittingTable(*(self.columns[index] for index in indexes), too_wide=too_wide)
+        part.rows = [Row(tuple(row.cells[index] for index in indexes), row.style) for row in self.rows]
+        return part
+
+    def widths(self) -> list[int]:
+        """The width that each column wants."""
+        heads = (Text(column.header) for column in self.columns)
+        return [
+            max(column.min_width, *(columns(line) for text in texts for line in text.plain.split("\n")))
+            for column, *texts in zip(self.columns, heads, *(row.cells for row in self.rows), strict=True)
+        ]
+
+    def is_text(self, index: int) -> bool:
+        """Whether the cells of a column may be wrapped."""
+        column = self.columns[index]
+        if column.may_fold or column.no_wrap:
+            return column.may_fold
+        lines = (line for row in self.rows for line in row.cells[index].plain.splitlines())
+        return any(len(line) > _TEXT_WIDTH and " " in line for line in lines)
+
+    def fits(self, width: int) -> bool:
+        """Whether the table has room when its texts are wrapped and nothing else is."""
+        needed = [
+            self.columns[index].min_width or min(wanted, _TEXT_WIDTH) if self.is_text(index) else wanted
+            for index, wanted in enumerate(self.widths())
+        ]
+        return beside(needed) <= width
+
+    def drawn(self, width: int) -> list[Text] | None:
+        """Its lines; None where a cell would have to be wrapped."""
+        widths = self.widths()
+        if beside(widths) > width or any("\t" in cell.plain for row in self.rows for cell in row.cells):
+            return None
+        heads = [Text(column.header).lines() for column in self.columns]
+        # The lines of a head stand at its foot.
+        height = max(map(len, heads))
+        lines = self._lines([[Text()] * (height - len(head)) + head for head in heads], "bold", widths)
+        for row in self.rows:
+            lines += self._lines([cell.lines() for cell in row.cells], row.style, widths)
+        return lines
+
+    def _lines(self, cells: Sequence[Sequence[Text]], style: str, widths: Sequence[int]) -> list[Text]:
+        found = []
+        for line in zip_longest(*cells, fillvalue=Text()):
+            parts: list[Part] = []
+            for column, width, text in zip(self.columns, widths, line, strict=True):
+                room = width - columns(text.plain)
+                before = {"left": 0, "center": room // 2, "right": room}[column.justify]
+                styled = (Part(words, f"{style} {own}".strip()) for words, own in text.parts)
+                parts += [Part(" " * before, ""), *styled, Part(" " * (room - before + GAP), "")]
+            # No spaces end a line.
+            parts.pop()
+            whole = Text()
+            whole.parts = tuple(part for part in parts if part.words)
+            found.append(whole)
+        return found
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        if (lines := self.drawn(options.max_width)) is not None:
+            yield from lines
+            return
+        from cli.fitting import laid_out
+
+        yield from laid_out(self, options.max_width)
+
+
+class Group:
+    """Parts below each other."""
+
+    def __init__(self, *parts: Drawing) -> None:
+        self.parts = parts
+
+    def drawn(self, width: int) -> list[Text] | None:
+        """The lines of all parts; None where one has no room."""
+        lines: list[Text] = []
+        for part in self.parts:
+            if (found := part.drawn(width)) is None:
+                return None
+            lines += found
+        return lines
+
+    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> Iterator[RenderableType]:
+        yield from self.parts
+
+
+class FirstThatFits:
+    """The table if the terminal has room for it, or else the narrower layout."""
+
+    def __init__(self, table: FittingTable, narrow: Drawing) -> None:
+        self._table = table
+        self._narrow = narrow
+
+    def drawn(self, width: int) -> list[Text] | None:
+        """The lines of the one that fits; None where it has to be wrapped."""
+        return self._chosen(width).drawn(width)
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        yield self._chosen(options.max_width)
+
+    def _chosen(self, width: int) -> Drawing:
+        return self._table if self._table.fits(width) else self._narrow
+
+
+Drawing: TypeAlias = Text | FittingTable | Group | FirstThatFits
+
+
+def spaced(parts: Iterable[Drawing]) -> Group:
+    """The parts below each other, an empty line after each."""
+    return Group(*(line for part in parts for line in (part, Text())))
+
+
+def plain_table(*columns: str | Column) -> FittingTable:
+    """A table whose columns are aligned to the left; a list of its rows where the terminal is too narrow."""
+    return FittingTable(*columns)
+
+
+def figure_table(first: str, *columns: str, texts: Collection[str] = ()) -> FittingTable:
+    """A table of which `first` and `texts` are aligned to the left, columns of figures to the right.
+
+    Where the terminal is too narrow, it becomes several tables of fewer columns, each with `first`.
+    """
+    aligned = (Column(column, "left" if column in texts else "right") for column in columns)
+    return FittingTable(first, *aligned, too_wide="split")
+
+
+def columns(words: str) -> int:
+    """The columns that words take in a terminal."""
+    if words.isascii() or words.translate(_ONE_COLUMN).isascii():
+        return len(words)
+    from rich.cells import cell_len
+
+    return cell_len(words)
+
+
+def beside(widths: Sequence[int]) -> int:
+    """The width of columns beside each other."""
+    return sum(widths) + GAP * (len(widths) - 1)
