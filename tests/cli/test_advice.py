@@ -20,6 +20,9 @@ PACKAGES = ("adapters", "api", "cli", "demo", "ragq", "schemas", "services", "st
 OTHER_NAMES = {
     "CUDA_VISIBLE_DEVICES": "of the library for models",
     "FLOWER_BASIC_AUTH": "of Flower",
+    "FORCE_COLOR": "of terminals",
+    "NO_COLOR": "of terminals",
+    "TTY_COMPATIBLE": "of terminals",
     "GOMP_SPINCOUNT": "of OpenMP",
     "OPENBLAS_NUM_THREADS": "of OpenBLAS",
     "HF_HOME": "of the library for models",
