@@ -14,8 +14,8 @@ from api.security.login_limit import LoginLimit
 from api.streams import Streams
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.costs import Prices
-from services.costs import prices_of
+from schemas.values.prices import Prices
+from services.prices import prices_of
 from store.database import Database
 from store.runs.changes import Changes
 

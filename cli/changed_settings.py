@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from cli.drawing import FittingTable, Text, plain_table
-from schemas.settings.changes import ChangedSetting
+from schemas.settings.changed import ChangedSetting
 from schemas.settings.words import value_in_words
 
 #: Changes that a line names; it counts the others.

@@ -7,7 +7,7 @@ from cli.drawing import Column, Drawing, FirstThatFits, Group, Text, plain_table
 from cli.origin_lines import origin_lines
 from cli.output import coloured
 from schemas.chains import in_order
-from schemas.settings.changes import ChangedSetting, changed_settings, of_kind
+from schemas.settings.changed import ChangedSetting, is_chosen
 from schemas.statuses import JobStatus, StageStatus
 from stages.reports.numbers_in_words import counted
 from stages.reports.run_words import limits_in_words, notices, variants_in_words
@@ -73,6 +73,11 @@ def _urgency(job: JobView) -> tuple[bool, bool, bool]:
 
 
 def _changed(view: RunView) -> dict[str, ChangedSetting]:
+    if not is_chosen(view.settings):
+        return {}
+    # What a profile says instead takes every group of settings.
+    from schemas.settings.changes import changed_settings, of_kind
+
     overview = view.overview
     kind = "tags" if overview.request.get("vocabulary") else overview.kind
     return of_kind(kind, changed_settings(overview.profile, view.settings))

@@ -13,7 +13,7 @@ from ragq.tables import Table, rows_of
 from schemas.errors import Refused
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.resolve import resolve
-from schemas.values.costs import Prices
+from schemas.values.prices import Prices
 from schemas.values.query_sets import QuerySet, SubmittedQuery
 from schemas.values.retrieval_reports import RetrievalDifference
 from services.bundles.import_run import import_bundle

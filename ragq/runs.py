@@ -10,9 +10,10 @@ from typing import Any, Protocol, TypeVar
 from ragq.sweep_tables import sweep_table, value_text
 from ragq.tables import Table
 from schemas.errors import Refused, RunMissingError
-from schemas.values.costs import Prices, RunCost
+from schemas.values.costs import RunCost
 from schemas.values.evaluation_reports import EvaluationReport
 from schemas.values.phq8 import PHQ8Item
+from schemas.values.prices import Prices
 from schemas.values.query_runs import QueryRun
 from schemas.values.reports import Report
 from schemas.values.retrieval_reports import RetrievalMeasures, RetrievalReport

@@ -10,8 +10,8 @@ from schemas.errors import EmbeddingArtifactMismatchError, ModelUnavailableError
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.chat import ModelIdentity
-from schemas.values.costs import Prices
 from schemas.values.estimates import Estimate, Range, StageEstimate
+from schemas.values.prices import Prices
 from services.documents import MOST_HEADINGS
 from services.draws import in_draw
 from services.forks import ForkRequest, NewFork, plan_fork

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import VectorStatus
-from schemas.values.costs import Prices
 from schemas.values.estimates import Estimate
+from schemas.values.prices import Prices
 from services.chunk_sizes import cutting_by, new_chunk_tokens
 from services.corpora import AS_IT_IS, CorpusOptions, embedding_run, known_corpus, language_named
 from services.documents import PlannedDocument, plan_documents

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from schemas.errors import Refused, RunMissingError
-from schemas.values.costs import Prices
 from schemas.values.estimates import Estimate
+from schemas.values.prices import Prices
 from schemas.values.several_runs import BestRun, SeveralRuns, Sweep
 from schemas.values.targets import Target
 from services.estimates import estimate_fork

@@ -16,8 +16,9 @@ from schemas.chains import INDEXING, in_order
 from schemas.errors import Refused, RunMissingError
 from schemas.settings.changes import changed_settings
 from schemas.statuses import JobStatus, Priority
-from schemas.values.costs import Prices, RunCost
+from schemas.values.costs import RunCost
 from schemas.values.phq8 import PHQ8Item
+from schemas.values.prices import Prices
 from schemas.values.reports import ReferenceCounts
 from schemas.values.score_tables import ScoreTable
 from schemas.values.targets import Target

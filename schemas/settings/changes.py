@@ -1,16 +1,13 @@
 """The settings of a run that its user changed: those that differ from the profile."""
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from schemas.settings.base import settings_of
-from schemas.settings.layers import SettingSource
+from schemas.settings.changed import OF_THE_USER, ChangedSetting
 from schemas.settings.preset import is_preset_name
 from schemas.settings.profiles import PROFILES
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, run_settings
-
-_OF_THE_USER = frozenset(SettingSource) - {SettingSource.DEFAULT, SettingSource.PROFILE}
-
 
 #: JSON in Postgres keeps no order of names.
 _PLACES = {name: place for place, name in enumerate(RUN_SETTINGS)}
@@ -28,22 +25,13 @@ _GROUPS_OF_KIND: Final[dict[str, tuple[str, ...]]] = {
 """The groups of settings that have a part in a kind of job."""
 
 
-class ChangedSetting(NamedTuple):
-    """A value that the user chose instead of the profile's."""
-
-    value: Any
-    profile: Any
-    """The value of the profile in this version of ragq; None for a value of a preset, or a profile that is gone."""
-    source: str
-
-
 def changed_settings(profile: str, snapshot: Mapping[str, Mapping[str, Any]]) -> dict[str, ChangedSetting]:
     """The values of a snapshot that a file, the environment or an option changed, by name, in the order of settings."""
     instead = _values(profile)
     return {
         name: ChangedSetting(stored["value"], instead.get(name), stored["source"])
         for name, stored in sorted(snapshot.items(), key=lambda entry: _PLACES.get(entry[0], len(_PLACES)))
-        if stored["source"] in _OF_THE_USER and stored["value"] != instead.get(name)
+        if stored["source"] in OF_THE_USER and stored["value"] != instead.get(name)
     }
 
 

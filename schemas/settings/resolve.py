@@ -7,7 +7,8 @@ from types import MappingProxyType
 from typing import Any
 
 from schemas.errors import SettingsError
-from schemas.settings.changes import ChangedSetting, changed_settings
+from schemas.settings.changed import ChangedSetting
+from schemas.settings.changes import changed_settings
 from schemas.settings.given import Given, given_in
 from schemas.settings.layers import (
     BELOW_CHOSEN,

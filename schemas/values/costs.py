@@ -1,29 +1,13 @@
 """What runs cost: tokens, seconds and money, as sums over all attempts, so that a retry never lowers them."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import Field
-
-from schemas.values.base import Value
-
-Price = Annotated[float, Field(ge=0)]
+from schemas.example import Example
 
 
-class ModelPrice(Value):
-    """The price of a model, per million tokens."""
-
-    prompt: Price
-    reply: Price
-
-
-class Prices(Value):
-    """A price file: what people pay, in their currency."""
-
-    currency: str = Field(min_length=1, max_length=12, pattern=r"^[^\s\x00-\x1f]+$")
-    models: dict[str, ModelPrice]
-
-
-class StageWork(Value):
+@dataclass(frozen=True, kw_only=True)
+class StageWork:
     """The attempts of a stage, of one job or of a whole run."""
 
     job_id: int | None
@@ -32,7 +16,8 @@ class StageWork(Value):
     seconds: float
 
 
-class StageCalls(Value):
+@dataclass(frozen=True, kw_only=True)
+class StageCalls:
     """The calls of a stage to one model over all attempts, of one job or of a whole run."""
 
     job_id: int | None
@@ -51,7 +36,8 @@ class StageCalls(Value):
     saved_seconds: float
 
 
-class KeptStage(Value):
+@dataclass(frozen=True, kw_only=True)
+class KeptStage:
     """A stage that was not computed again, because its output was stored."""
 
     job_id: int
@@ -60,42 +46,45 @@ class KeptStage(Value):
     """Of the attempt that stored it."""
 
 
-class Spent(Value):
+@dataclass(frozen=True, kw_only=True)
+class Spent:
     """What something cost, and what it would have cost without the ledger."""
 
-    attempts: int = Field(examples=[40])
-    seconds: float = Field(examples=[95.5])
+    attempts: Annotated[int, Example(40)]
+    seconds: Annotated[float, Example(95.5)]
     """Summed over attempts, also concurrent ones."""
-    calls_paid: int = Field(examples=[20])
-    calls_reused: int = Field(examples=[4])
-    calls_uncounted: int = Field(examples=[0])
+    calls_paid: Annotated[int, Example(20)]
+    calls_reused: Annotated[int, Example(4)]
+    calls_uncounted: Annotated[int, Example(0)]
     """Paid calls of which the server reported no tokens: they are in no sum of tokens or money."""
-    prompt_tokens: int = Field(examples=[24000])
-    reply_tokens: int = Field(examples=[3100])
-    llm_seconds: float = Field(examples=[80.2])
+    prompt_tokens: Annotated[int, Example(24000)]
+    reply_tokens: Annotated[int, Example(3100)]
+    llm_seconds: Annotated[float, Example(80.2)]
     """Waited for the paid calls."""
-    money: float | None = Field(examples=[0.12])
+    money: Annotated[float | None, Example(0.12)]
     """None without a price of each model that was paid."""
-    saved_prompt_tokens: int = Field(examples=[4800])
+    saved_prompt_tokens: Annotated[int, Example(4800)]
     """Of the calls that the ledger answered."""
-    saved_reply_tokens: int = Field(examples=[620])
-    saved_seconds: float = Field(examples=[16.0])
-    saved_money: float | None = Field(examples=[0.02])
+    saved_reply_tokens: Annotated[int, Example(620)]
+    saved_seconds: Annotated[float, Example(16.0)]
+    saved_money: Annotated[float | None, Example(0.02)]
 
 
-class SavedStages(Value):
+@dataclass(frozen=True, kw_only=True)
+class SavedStages:
     """What was not computed again, because it was stored."""
 
-    stages: int = Field(examples=[3])
-    seconds: float = Field(examples=[12.5])
+    stages: Annotated[int, Example(3)]
+    seconds: Annotated[float, Example(12.5)]
 
 
-class RunCost(Value):
+@dataclass(frozen=True, kw_only=True)
+class RunCost:
     """The cost of a run."""
 
-    currency: str | None = Field(examples=["EUR"])
+    currency: Annotated[str | None, Example("EUR")]
     """None without prices."""
-    unpriced: tuple[str, ...] = Field(examples=[[]])
+    unpriced: Annotated[tuple[str, ...], Example([])]
     """Models that were paid and have no price, where there are prices."""
     total: Spent
     stages: dict[str, Spent]

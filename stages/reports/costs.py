@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from schemas.values.costs import KeptStage, Prices, RunCost, SavedStages, Spent, StageCalls, StageWork
+from schemas.values.costs import KeptStage, RunCost, SavedStages, Spent, StageCalls, StageWork
 from stages.reports.numbers_in_words import counted, duration
 
 if TYPE_CHECKING:
+    from schemas.values.prices import Prices
     from schemas.values.scored_runs import AttemptTime
 
 _MILLION = 1_000_000
@@ -17,7 +18,7 @@ def run_cost(
     calls: Sequence[StageCalls],
     retried: Sequence[KeptStage],
     shared: Sequence[KeptStage],
-    prices: Prices | None = None,
+    prices: "Prices | None" = None,
 ) -> RunCost:
     """Sums over every attempt, also those that failed or were replaced. Without prices there is no money."""
     paid_models = {call.model for call in calls if call.paid}
@@ -115,7 +116,7 @@ def _job(one: StageWork | StageCalls) -> str:
 def _grouped(
     work: Sequence[StageWork],
     calls: Sequence[StageCalls],
-    prices: Prices | None,
+    prices: "Prices | None",
     name_of: Callable[[StageWork | StageCalls], str],
 ) -> dict[str, Spent]:
     work_by: dict[str, list[StageWork]] = {}
@@ -128,7 +129,7 @@ def _grouped(
     return {name: _spent(work_by.get(name, ()), calls_by.get(name, ()), prices) for name in names}
 
 
-def _spent(work: Sequence[StageWork], calls: Sequence[StageCalls], prices: Prices | None) -> Spent:
+def _spent(work: Sequence[StageWork], calls: Sequence[StageCalls], prices: "Prices | None") -> Spent:
     return Spent(
         attempts=sum(one.attempts for one in work) if work else sum(call.paid for call in calls),
         seconds=sum(one.seconds for one in work) if work else sum(call.seconds for call in calls),
@@ -148,7 +149,7 @@ def _spent(work: Sequence[StageWork], calls: Sequence[StageCalls], prices: Price
     )
 
 
-def _priced(prices: Prices | None, tokens: Iterable[tuple[str, int, int]]) -> float | None:
+def _priced(prices: "Prices | None", tokens: Iterable[tuple[str, int, int]]) -> float | None:
     """None rather than a sum that lacks a model."""
     if prices is None:
         return None

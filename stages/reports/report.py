@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from schemas.values.costs import Prices
 from schemas.values.phq8 import AssessmentMode
+from schemas.values.prices import Prices
 from schemas.values.reports import Experiment, Measures, Provenance, Report
 from schemas.values.scored_runs import ScoredRun
 from stages.metrics.confidence import variant_named

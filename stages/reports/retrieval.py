@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from schemas.statuses import JobStatus
-from schemas.values.costs import Prices
+from schemas.values.prices import Prices
 from schemas.values.query_runs import QueryRun, RankedQuery
 from schemas.values.reports import StageTimings
 from schemas.values.retrieval_reports import (

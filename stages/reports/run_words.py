@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from stages.texts.listed import listed
 
 if TYPE_CHECKING:
-    from schemas.values.run_limits import RunLimitState
+    from schemas.values.limit_states import RunLimitState
 
 #: Shown with runs of the profile `demo`, by kind; other kinds do not use its language model.
 DEMO_NOTICES = {
@@ -64,7 +64,7 @@ def variants_in_words(request: Mapping[str, Any]) -> str:
 def limits_in_words(limits: "RunLimitState") -> str:
     """The limits of a run, and what counts towards them.
 
-    >>> from schemas.values.run_limits import RunLimitState
+    >>> from schemas.values.limit_states import RunLimitState
     >>> limits_in_words(RunLimitState(max_failures="10%", max_llm_calls=20, llm_calls=12))
     'stops at 10% failed jobs; 12 of 20 language model calls'
     """

@@ -4,10 +4,15 @@ A call is counted before it is sent, in the statement that checks the limit, so 
 its limit. Tokens are known after a call: a run uses at most its limit and the tokens of the calls then in progress.
 """
 
+from typing import TYPE_CHECKING
+
 from schemas.statuses import JobStatus
-from schemas.values.run_limits import FinishedJobs, RunLimits, RunLimitState, is_failing
+from schemas.values.limit_states import FinishedJobs, RunLimitState, is_failing
 from store.database import Connection
 from store.runs import job_control
+
+if TYPE_CHECKING:
+    from schemas.values.run_limits import RunLimits
 
 KEEP = """
 INSERT INTO run_limit AS l (run_id, max_failures, max_llm_calls, max_tokens, llm_calls, tokens)
@@ -56,7 +61,7 @@ WHERE run_id = {_RUN}
 """
 
 
-async def keep(connection: Connection, run_id: int, limits: RunLimits) -> None:
+async def keep(connection: Connection, run_id: int, limits: "RunLimits") -> None:
     """Store the limits that are given; others of the run stay. What it paid for before counts."""
     if limits.given:
         await connection.execute(KEEP, run_id, limits.max_failures, limits.max_llm_calls, limits.max_tokens)

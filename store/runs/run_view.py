@@ -8,8 +8,8 @@ from typing import Any
 from schemas.statuses import JobStatus
 from schemas.values.environments import RunOrigin
 from schemas.values.failures import StageFailure
+from schemas.values.limit_states import RunLimitState
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.run_limits import RunLimitState
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.runs import jobs, ledger, overviews, run_limits, runs, stage_runs

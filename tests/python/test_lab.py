@@ -8,7 +8,7 @@ import pytest
 
 import ragq
 from ragq.tables import Table
-from schemas.values.costs import ModelPrice
+from schemas.values.prices import ModelPrice
 from schemas.values.reports import Report
 from store.database import Connection, Database
 from store.runs import forks

@@ -5,8 +5,8 @@ from dataclasses import replace
 import redis
 
 from schemas.settings.resolve import resolve
-from schemas.values.costs import ModelPrice, Prices
 from schemas.values.phq8 import AssessmentMode
+from schemas.values.prices import ModelPrice, Prices
 from services import estimates
 from services.estimates import estimate_request
 from services.participants import ParticipantRequest

@@ -11,7 +11,8 @@ from api.rest.bodies.forks import FamilyReply
 from schemas.statuses import AttemptOutcome, JobStatus, Priority
 from schemas.values.environments import RunOrigin
 from schemas.values.failures import AttemptError, StageFailure
-from schemas.values.run_limits import Amount, MaxFailures, RunLimitState
+from schemas.values.limit_states import RunLimitState
+from schemas.values.run_limits import Amount, MaxFailures
 from services.control import Action
 from store.runs.stage_runs import StageRun
 

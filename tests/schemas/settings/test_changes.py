@@ -1,4 +1,5 @@
-from schemas.settings.changes import ChangedSetting, changed_settings
+from schemas.settings.changed import ChangedSetting
+from schemas.settings.changes import changed_settings
 from schemas.settings.resolve import resolve
 
 
