@@ -1,18 +1,14 @@
 """What commands draw: words in a style, tables, and what stands below each other.
 
-What has room is drawn here. What has to be wrapped is laid out by rich, which is imported for it.
+What has room is drawn here. What has to be wrapped is laid out by rich, in `cli/fitting.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
-
-if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-    from rich.text import Text as RichText
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 Justify: TypeAlias = Literal["left", "center", "right"]
 TooWide: TypeAlias = Literal["list", "split", "wrap"]
@@ -96,11 +92,6 @@ class Text:
             else part.words
             for part in self.parts
         )
-
-    def __rich__(self) -> RichText:
-        from rich.text import Text as RichText
-
-        return RichText.assemble(*self.parts)
 
 
 Cell: TypeAlias = str | Text
@@ -209,14 +200,6 @@ class FittingTable:
             found.append(whole)
         return found
 
-    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
-        if (lines := self.drawn(options.max_width)) is not None:
-            yield from lines
-            return
-        from cli.fitting import laid_out
-
-        yield from laid_out(self, options.max_width)
-
 
 class Group:
     """Parts below each other."""
@@ -233,9 +216,6 @@ class Group:
             lines += found
         return lines
 
-    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> Iterator[RenderableType]:
-        yield from self.parts
-
 
 class FirstThatFits:
     """The table if the terminal has room for it, or else the narrower layout."""
@@ -246,12 +226,10 @@ class FirstThatFits:
 
     def drawn(self, width: int) -> list[Text] | None:
         """The lines of the one that fits; None where it has to be wrapped."""
-        return self._chosen(width).drawn(width)
+        return self.chosen(width).drawn(width)
 
-    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        yield self._chosen(options.max_width)
-
-    def _chosen(self, width: int) -> Drawing:
+    def chosen(self, width: int) -> Drawing:
+        """The layout for a width."""
         return self._table if self._table.fits(width) else self._narrow
 
 

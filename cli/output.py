@@ -55,7 +55,9 @@ def draw(*parts: Drawing | str, err: bool = False) -> None:
             words = "\n".join(line.escaped() if screen.has_colours else line.plain for line in lines)
             click.echo(words, err=err, color=screen.has_colours)
         else:
-            (notices() if err else console()).print(drawing)
+            from cli.fitting import Laid
+
+            (notices() if err else console()).print(Laid(drawing))
 
 
 def _screen(*, err: bool) -> Screen | None:

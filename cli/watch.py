@@ -122,6 +122,8 @@ async def _watched(connection: Connection, run_id: int, view: RunView, beside: B
     """The run at its end; until then its table in the terminal, or a line from time to time."""
     from rich.live import Live
 
+    from cli.fitting import Laid
+
     started = began = time.monotonic()
     screen, is_idle = notices(), False
     lines_without_terminal = ProgressLines(screen, run_id)
@@ -135,7 +137,7 @@ async def _watched(connection: Connection, run_id: int, view: RunView, beside: B
                 more = None if beside is None else await beside(connection, view)
                 status = Text(progress_words(found, elapsed_s), style="bold")
                 lines = [status, *([_ALONE] if is_alone else []), *([] if more is None else [more])]
-                live.update(Group(run_table(view), *lines), refresh=True)
+                live.update(Laid(Group(run_table(view), *lines)), refresh=True)
             else:
                 lines_without_terminal.show(found, elapsed_s)
             # What takes long to read is read less often: watching costs the database a tenth of a connection.

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text as RichText
 
 from cli.drawing import Drawing, FirstThatFits, FittingTable, Text, figure_table, folded, plain_table
+from cli.fitting import Laid
 
 HEADINGS = ("\nrun", "state", "mark", "MAE")
 ROWS = (
@@ -20,7 +21,7 @@ STYLES = ("", "dim", "bold")
 
 def drawn(drawing: Drawing, width: int) -> list[str]:
     screen = Console(file=io.StringIO(), width=width)
-    screen.print(drawing)
+    screen.print(Laid(drawing))
     assert isinstance(screen.file, io.StringIO)
     return [line.rstrip() for line in screen.file.getvalue().splitlines()]
 

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import select
 import struct
 import sys
 import termios
@@ -34,9 +35,11 @@ def words_in_a_terminal(monkeypatch: pytest.MonkeyPatch, *parts: Drawing | str) 
         patched.setattr(sys, "stdout", stream)
         draw(*parts)
         stream.flush()
-        seen = os.read(master, 10_000).decode()
+        seen = b""
+        while select.select([master], [], [], 0.2)[0]:
+            seen += os.read(master, 10_000)
     os.close(master)
-    return seen.replace("\r\n", "\n")
+    return seen.decode().replace("\r\n", "\n")
 
 
 def a_state() -> FittingTable:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from cli.fitting import Laid
 from cli.score_table import score_table
 from schemas.statuses import JobStatus
 from stages.reports.score_table import score_table as table_of
@@ -21,7 +22,7 @@ from tests.store.scored import TIMED_OUT, Outcome, import_labels, store_scored_r
 
 def printed(*jobs: Any) -> list[str]:
     screen = Console(file=io.StringIO(), width=80)
-    screen.print(score_table(table_of(12, jobs)))
+    screen.print(Laid(score_table(table_of(12, jobs))))
     assert isinstance(screen.file, io.StringIO)
     return [line.rstrip() for line in screen.file.getvalue().splitlines()]
 
