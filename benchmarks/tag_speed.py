@@ -21,7 +21,7 @@ from stages.tags.ports import TokenQuery, Vector
 from store.database import Database
 from store.vectors import to_pgvector
 from store.vocabularies import built_models, vocabularies
-from store.vocabularies.vocabularies import PostgresVocabularies
+from store.vocabularies.contents import PostgresVocabularies
 from workers.tag_models import TagModels
 
 PHRASES = 5

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from cli.user_files import FileRefused, read_file
 from schemas.errors import Refused
-from schemas.values.interviews import DataSet, FileProblem, TranscriptVariant
+from schemas.values.interviews import DataSet, FileProblem
+from schemas.values.transcript_variants import TranscriptVariant
 from stages.files.problems import Parsed, accept
 from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
 from stages.participants.paper_metadata import METADATA_FILE
-from stages.participants.splits import PAPER_FILES
+from stages.participants.split_names import PAPER_FILES
 from stages.participants.variants import CLEANED, variant_of_folder
 
 #: Written beside the transcripts by the preprocessing of few-shot studies.

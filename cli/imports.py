@@ -14,11 +14,13 @@ from cli.import_works import works_command
 from cli.other_words import OtherWordsGroup
 from cli.output import draw, json_option, print_json
 from cli.session import with_database
-from schemas.values.interviews import DataSet, Split, TranscriptVariant
+from schemas.values.interviews import DataSet, Split
+from schemas.values.transcript_variants import TranscriptVariant
 from services.splits import ImportedSplits, import_participants
 from stages.participants.index_identity import counted_variants
 from stages.participants.published_splits import PUBLISHED_IDS
-from stages.participants.splits import TRAIN_AND_DEV, resolve_split
+from stages.participants.split_names import TRAIN_AND_DEV
+from stages.participants.splits import resolve_split
 from stages.participants.variants import CLEANED, refuse_wrong_variant, vary
 from stages.texts.listed import SHOWN
 from store.database import Connection

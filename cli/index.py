@@ -6,7 +6,7 @@ from cli.drawing import plain_table
 from cli.lazy_group import LazyGroup
 from cli.output import print_list
 from cli.session import with_database
-from stages.participants.splits import training_name
+from stages.participants.split_names import training_name
 from store.references import references
 from store.references.references import StoredIndex
 

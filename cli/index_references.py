@@ -11,7 +11,7 @@ from cli.settings_options import effective_settings, settings_options
 from cli.submit import report_submitted
 from cli.watch import follow_to_rest
 from services.references import build_references, plan_references
-from stages.participants.splits import TRAINING_SPLITS
+from stages.participants.split_names import TRAINING_SPLITS
 from store.database import Connection
 from store.references import index_runs
 from store.runs.runs import NewRun

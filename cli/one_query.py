@@ -24,8 +24,9 @@ from services.questions.steps import run_stages
 from stages.corpora.pages import pages_in_words
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
-from store.questions import deletions, queries
-from store.questions.queries import QueryLine, StoredQuery
+from store.questions import deletions, query_lines
+from store.questions.queries import StoredQuery
+from store.questions.query_lines import QueryLine
 
 Given = TypeVar("Given")
 
@@ -231,7 +232,7 @@ def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
 
 async def _line(connection: Connection, query_id: int) -> QueryLine:
     await get_query(connection, query_id)
-    (line,) = await queries.lines(connection, query_id=query_id)
+    (line,) = await query_lines.lines(connection, query_id=query_id)
     return line
 
 
@@ -240,7 +241,7 @@ def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable
 
     async def change_and_read(connection: Connection) -> QueryLine:
         await change(connection, await get_query(connection, query_id))
-        (line,) = await queries.lines(connection, query_id=query_id)
+        (line,) = await query_lines.lines(connection, query_id=query_id)
         return line
 
     line = with_database(change_and_read)
@@ -271,7 +272,7 @@ def _print_query(shown: QueryDetails) -> None:
     line, stages = shown.line, shown.outputs
     draw(Text(f"query {line.id}  r{line.run_id}  j{line.job_id}  {line.job_status}", "bold"))
     draw(line.original_query)
-    works = f", works of {line.works}" if line.works.given else ""
+    works = f", works of {line.works_in_words}" if line.works else ""
     draw(Text(f"corpus {', '.join(line.corpora)}{works}", "dim"))
     if expansion := stages["expand"]:
         draw(Text(f"\nexpansion ({expansion['origin']})  intent {expansion['intent'] or 'none'}", "bold"))

@@ -10,8 +10,8 @@ from cli.lazy_group import LazyGroup
 from cli.output import coloured, draw, json_option, print_json
 from cli.session import with_database
 from schemas.statuses import JobStatus, QueryStatus
-from store.questions import queries
-from store.questions.queries import QueryLine
+from store.questions import query_lines
+from store.questions.query_lines import QueryLine
 
 _COMMANDS = {name: f"cli.one_query:{name}_command" for name in ("show", "prompt", "edit", "run", "answer", "delete")}
 
@@ -39,7 +39,7 @@ def list_command(limit: int, as_json: bool) -> None:
     Example:
         ragq query list --limit 5
     """
-    lines = with_database(lambda connection: queries.lines(connection, limit=limit))
+    lines = with_database(lambda connection: query_lines.lines(connection, limit=limit))
     if as_json:
         print_json([line_json(line) for line in lines])
         return
@@ -61,7 +61,7 @@ def list_command(limit: int, as_json: bool) -> None:
 
 def line_json(line: QueryLine) -> dict[str, Any]:
     """A question in one line, as JSON shows it."""
-    return asdict(line) | {"corpora": line.corpora, "works": line.works.given}
+    return asdict(line) | {"corpora": line.corpora, "works": line.works}
 
 
 def _needs(line: QueryLine) -> str:

@@ -11,11 +11,11 @@ from cli.data_directory import data_directory, environment
 from cli.output import json_option, print_result
 from cli.session import with_database
 from cli.settings_options import effective_settings, settings_options
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.transcript_variants import TranscriptVariant
 from services.index_files import ImportedIndex, export_artifact, import_artifact, training_splits
 from stages.participants.artifacts.names import ArtifactFile, index_name, named_parts, vectors_path
 from stages.participants.artifacts.rules import LoadRules
-from stages.participants.splits import TRAINING_SPLITS, training_name
+from stages.participants.split_names import TRAINING_SPLITS, training_name
 from store.database import Connection
 
 

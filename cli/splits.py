@@ -1,33 +1,18 @@
-"""`ragq splits`: the splits that are stored, made and checked."""
-
-from dataclasses import dataclass
-from pathlib import Path
+"""`ragq splits`: the splits that are stored."""
 
 import click
 
-from cli.completed_names import SPLIT
-from cli.data_directory import data_directory
 from cli.drawing import Column, plain_table
-from cli.output import json_option, print_json, print_list
+from cli.lazy_group import LazyGroup
+from cli.output import print_list
 from cli.session import with_database
-from cli.user_files import read_file
-from schemas.errors import Refused
-from schemas.suggestions import did_you_mean
-from schemas.values.interviews import Split, SplitMethod, SplitProblem, StoredSplit
-from services.splits import MadeSplits, drawn_splits, make_splits, published_splits
-from stages.files.problems import Parsed, ProblemsFound
-from stages.participants.daic_woz import ITEM_LABEL_FILES
-from stages.participants.split_checks import origin_words, split_problems
-from stages.participants.split_files import parse_listed_splits
-from stages.participants.splits import TRAIN_AND_DEV, joined_split, parse_split
-from stages.reports.numbers_in_words import counted
-from store.database import Connection
-from store.references.splits import stored_labels, stored_splits
+from stages.participants.split_origins import origin_words
+from store.references.splits import stored_splits
 
-WRONG = 1
+_COMMANDS = {name: f"cli.make_splits:{name}_command" for name in ("make", "show", "verify")}
 
 
-@click.group("splits", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("splits", cls=LazyGroup, elsewhere=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 def splits_group() -> None:
     """Make, list and check the splits of participants.
 
@@ -36,90 +21,6 @@ def splits_group() -> None:
         ragq splits make --paper
         ragq splits verify
     """
-
-
-@splits_group.command("make")
-@click.option("--paper", is_flag=True, help="paper-train, paper-val and paper-test with the published participants.")
-@click.option("--seed", type=int, help="With --paper: a new draw by the paper's rule instead of its participants.")
-@click.option("--avec", is_flag=True, help="train, dev and train+dev of the AVEC 2017 label files in the data folder.")
-@click.option(
-    "--from",
-    "listed",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The splits that a file lists: the paper's metadata JSON, or a CSV with the columns Participant_ID and split.",
-)
-@click.option(
-    "--directory",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="With --avec: the data folder.  [default: DATA_BASE_DIR]",
-)
-@click.option(
-    "--allow-missing", is_flag=True, help="Leave out participants that are not stored, and record who is left out."
-)
-@click.option("--replace", is_flag=True, help="Replace splits of the same names that have other participants.")
-@json_option
-def make(
-    paper: bool,
-    seed: int | None,
-    avec: bool,
-    listed: Path | None,
-    directory: Path | None,
-    allow_missing: bool,
-    replace: bool,
-    as_json: bool,
-) -> None:
-    """Make splits of the participants that are stored, and store them with how they were made.
-
-    The published participants are checked against those that are stored, and missing ones are named. With --seed,
-    participants are grouped by total score: a group of one goes to train, of a group of two one goes to val and one
-    to test, the others are drawn to 41, 30 and 29 %, balanced by total and gender. The same seed draws the same.
-
-    Exit codes: 0 stored, 1 refused, 2 wrong usage.
-
-    \b
-    Example:
-        ragq splits make --paper
-        ragq splits make --paper --seed 7 --replace
-        ragq splits make --avec --directory data
-        ragq splits make --from data/paper_splits/paper_split_metadata.json
-    """
-    if [paper, avec, listed is not None].count(True) != 1:
-        raise click.UsageError("Name one of --paper, --avec and --from FILE. Example: ragq splits make --paper")
-    if seed is not None and not paper:
-        raise click.UsageError("--seed goes with --paper: it draws the paper's splits anew by their rule.")
-    if directory is not None and not avec:
-        raise click.UsageError("--directory goes with --avec.")
-    choice = _choice(seed, avec, listed, directory)
-
-    async def store(connection: Connection) -> MadeSplits:
-        splits = choice.splits if choice.seed is None else await drawn_splits(connection, seed=choice.seed)
-        return await make_splits(
-            connection,
-            splits,
-            choice.method,
-            seed=choice.seed,
-            file=choice.file,
-            allow_missing=allow_missing,
-            replace=replace,
-        )
-
-    made = with_database(store)
-    if as_json:
-        print_json(
-            {
-                "splits": {
-                    split.name: {"participants": len(split.participant_ids), **split.origin.model_dump(mode="json")}
-                    for split in made.splits
-                },
-                "replaced": made.replaced,
-            }
-        )
-        return
-    for split in made.splits:
-        words = (
-            f"split {split.name}: {counted(len(split.participant_ids), 'participant')}, {origin_words(split.origin)}"
-        )
-        click.echo(words + (" (replaced)" if split.name in made.replaced else ""))
 
 
 @splits_group.command("list")
@@ -138,89 +39,3 @@ def list_command(as_json: bool) -> None:
         table.add_row(split.name, size, origin_words(split.origin), split.ids_hash, when)
     none = "No split is stored. `ragq import participants DIR` imports those of a data set."
     print_list(found, table, none=none, as_json=as_json)
-
-
-@splits_group.command("show")
-@click.argument("name", type=SPLIT)
-@json_option
-def show(name: str, as_json: bool) -> None:
-    """Show the participants of a split, in its order.
-
-    \b
-    Example:
-        ragq splits show paper-test
-    """
-    found = with_database(stored_splits)
-    if name not in found:
-        suggestion = did_you_mean(name, found)
-        raise Refused(f"Split '{name}' is not stored.{suggestion} Stored splits: {', '.join(found) or 'none yet'}.")
-    if as_json:
-        print_json(found[name])
-    else:
-        click.echo("\n".join(map(str, found[name].participant_ids)))
-
-
-@splits_group.command("verify")
-@json_option
-def verify(as_json: bool) -> None:
-    """Check every stored split: known participants, no overlap, the paper's ids, and labels that add up.
-
-    Exit codes: 0 all correct, 1 problems were found.
-
-    \b
-    Example:
-        ragq splits verify
-    """
-
-    async def check(connection: Connection) -> tuple[list[StoredSplit], tuple[SplitProblem, ...]]:
-        async with connection.transaction(isolation="repeatable_read", readonly=True):
-            splits = list((await stored_splits(connection)).values())
-            return splits, split_problems(splits, await stored_labels(connection))
-
-    splits, problems = with_database(check)
-    if not splits:
-        raise Refused("No split is stored. `ragq import participants DIR` imports those of a data set.")
-    if as_json:
-        print_json({"splits": [split.name for split in splits], "problems": problems})
-    else:
-        for split in splits:
-            own = [problem for problem in problems if problem.split == split.name]
-            size = counted(len(split.participant_ids), "participant")
-            click.echo(f"{split.name}: {size}, {origin_words(split.origin)}: {'wrong' if own else 'correct'}")
-            for problem in own:
-                click.echo(f"  {problem.found}; {problem.what_to_do}")
-    if problems:
-        raise SystemExit(WRONG)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Choice:
-    """What is to be made."""
-
-    method: SplitMethod
-    splits: tuple[Split, ...] = ()
-    seed: int | None = None
-    file: str | None = None
-
-
-def _choice(seed: int | None, avec: bool, listed: Path | None, directory: Path | None) -> _Choice:
-    if listed is not None:
-        splits = _accepted(parse_listed_splits(read_file(listed), file=listed.name))
-        return _Choice(method=SplitMethod.LISTED, splits=splits, file=listed.name)
-    if avec:
-        folder = directory or data_directory()
-        parsed = [
-            parse_split(read_file(folder / file), file=file, name=name) for name, file in ITEM_LABEL_FILES.items()
-        ]
-        problems = tuple(problem for one in parsed for problem in one.problems)
-        parts = _accepted(Parsed(tuple(one.value for one in parsed), problems))
-        return _Choice(method=SplitMethod.FILE, splits=(*parts, joined_split(TRAIN_AND_DEV, parts)))
-    if seed is not None:
-        return _Choice(method=SplitMethod.STRATIFIED, seed=seed)
-    return _Choice(method=SplitMethod.PUBLISHED, splits=published_splits())
-
-
-def _accepted(parsed: Parsed[tuple[Split, ...]]) -> tuple[Split, ...]:
-    if parsed.problems:
-        raise ProblemsFound(parsed.problems, of="list of splits", consequence="nothing was stored")
-    return parsed.value

@@ -11,7 +11,7 @@ from stages.metrics.cohort import cohort_of
 from stages.metrics.evaluation import evaluate
 from stages.participants.original_results import OriginalExperiment, OriginalRun, OriginalSubject
 from store.database import Connection
-from store.references.splits import stored_labels
+from store.references.stored_labels import stored_labels
 from store.runs import finished_runs
 from store.runs.chain import content_hash
 from store.runs.imported import IMPORTED

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from schemas.errors import Refused
 from schemas.values.artifacts import ArtifactMeta, ChunkScoresMeta, PartialBuild, Sidecar
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.transcript_variants import TranscriptVariant
 from services.indexes import current_index
 from stages.participants.artifacts.identity import Identity
 from stages.participants.artifacts.load import load_artifact
@@ -14,7 +14,7 @@ from stages.participants.artifacts.meta import describe
 from stages.participants.artifacts.names import ArtifactFile, built_name, named_parts
 from stages.participants.artifacts.rules import LoadRules
 from stages.participants.artifacts.write import write_artifact
-from stages.participants.splits import TRAINING_SPLITS, training_name
+from stages.participants.split_names import TRAINING_SPLITS, training_name
 from store.database import Connection
 from store.references import contents, interviews, references
 from store.references.interviews import SplitHashes

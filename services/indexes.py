@@ -8,11 +8,11 @@ from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.settings.layers import SettingSource
 from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.transcript_variants import TranscriptVariant
 from services.index_sidecars import unfit_sidecars
 from stages.participants.artifacts.names import answers_to, index_name, named_parts
 from stages.participants.index_identity import settings_differences, split_difference, variant_difference
-from stages.participants.splits import TRAINING_SPLITS, training_name
+from stages.participants.split_names import TRAINING_SPLITS, training_name
 from stages.participants.variants import CLEANED
 from store.database import Connection
 from store.references import interviews, references

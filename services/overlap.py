@@ -9,7 +9,7 @@ from services.assessed import Assessed
 from services.indexes import build_command
 from stages.participants.artifacts.names import answers_to, built_name, index_name
 from stages.participants.index_identity import settings_differences
-from stages.participants.splits import TRAINING_SPLITS, training_name
+from stages.participants.split_names import TRAINING_SPLITS, training_name
 from stages.texts.listed import listed
 from store.database import Connection
 from store.references import interviews, references

@@ -10,8 +10,8 @@ from schemas.settings.profiles import DEMO_MODEL
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import settings_hash
 from schemas.suggestions import did_you_mean
-from schemas.values.interviews import TranscriptVariant
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from schemas.values.transcript_variants import TranscriptVariant
 from services.assessed import Assessed
 from services.few_shot import NO_SEARCH, plan_search
 from stages.participants.evidence_schema import quotes_per_item

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.transcript_variants import TranscriptVariant
 from services.indexes import import_command
 from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
 from stages.participants.artifacts.names import built_name, index_name, named_parts
 from stages.participants.index_identity import counted_variants
-from stages.participants.splits import TRAINING_SPLITS
+from stages.participants.split_names import TRAINING_SPLITS
 from store.database import Connection, Database
 from store.references import index_runs, interviews, references
 from store.references.interviews import Member

@@ -4,15 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from schemas.errors import Refused
-from schemas.values.interviews import Split, SplitMethod, SplitOrigin, StoredSplit
+from schemas.values.interviews import Split
+from schemas.values.stored_splits import SplitMethod, SplitOrigin, StoredSplit
 from stages.participants.published_splits import PUBLISHED_IDS, PUBLISHED_SPLITS
-from stages.participants.split_checks import origin_words, overlaps
+from stages.participants.split_checks import overlaps
+from stages.participants.split_names import PAPER_FILES, TRAIN_AND_DEV
+from stages.participants.split_origins import origin_words
 from stages.participants.split_rule import Labelled, stratified_split
-from stages.participants.splits import PAPER_FILES, TRAIN_AND_DEV, ids_hash, listed_split
+from stages.participants.splits import ids_hash, listed_split
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewParticipant, NewSplit
-from store.references.splits import stored_labels, stored_splits
+from store.references.splits import stored_splits
+from store.references.stored_labels import stored_labels
 
 
 class MadeSplits(NamedTuple):

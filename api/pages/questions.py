@@ -11,8 +11,8 @@ from api.rendering import page
 from api.routes import PageRoute
 from schemas.statuses import QueryStatus
 from store.corpora import corpora
-from store.questions import queries
-from store.questions.queries import QueryLine
+from store.questions import query_lines
+from store.questions.query_lines import QueryLine
 from store.runs import job_progress
 from store.runs.job_progress import JobProgress
 
@@ -69,9 +69,9 @@ async def list_page(
         ctx.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        lines = await queries.lines(connection, before=before, statuses=statuses, limit=PAGE_ROWS + 1)
+        lines = await query_lines.lines(connection, before=before, statuses=statuses, limit=PAGE_ROWS + 1)
         progress = await job_progress.progress(connection, [line.job_id for line in lines])
-        counted = await queries.counts(connection)
+        counted = await query_lines.counts(connection)
         searchable = sum(corpus.searchable_chunks for corpus in await corpora.all_corpora(connection))
     rows = [
         QuestionRow(line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))

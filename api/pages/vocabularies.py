@@ -19,7 +19,7 @@ from services.tags import vocabulary_of_name
 from services.vocabularies import build_vocabulary
 from services.vocabulary_content import delete_vocabulary, keep_vocabulary, read_vocabulary
 from stages.tags.vocabulary_files import FILES
-from store.vocabularies import vocabularies
+from store.vocabularies import contents, vocabularies
 
 PAGE_TAGS: Final = 100
 
@@ -78,7 +78,7 @@ async def vocabulary_page(
     search = search.strip()
     async with ctx.database.connection() as connection:
         vocabulary = await vocabulary_of_name(connection, name)
-        tags, found = await vocabularies.tags_part(
+        tags, found = await contents.tags_part(
             connection, vocabulary.id, search=search, limit=PAGE_TAGS, offset=(part - 1) * PAGE_TAGS
         )
     settings = ctx.run_settings() if estimate else None

@@ -25,7 +25,7 @@ from services.estimates import estimate_vocabulary
 from services.tags import vocabulary_of_name
 from services.vocabularies import build_vocabulary
 from services.vocabulary_content import delete_vocabulary, keep_vocabulary, read_vocabulary
-from store.vocabularies import vocabularies
+from store.vocabularies import contents, vocabularies
 
 router = APIRouter(prefix="/vocabularies", tags=["vocabularies"], route_class=StrictRoute)
 
@@ -62,9 +62,7 @@ async def list_tags(
     """The tags, the most used first; with `search` those with it in their name."""
     async with ctx.database.connection() as connection:
         vocabulary = await vocabulary_of_name(connection, name)
-        found, total = await vocabularies.tags_part(
-            connection, vocabulary.id, search=search, limit=limit, offset=offset
-        )
+        found, total = await contents.tags_part(connection, vocabulary.id, search=search, limit=limit, offset=offset)
     return TagsPartReply(
         tags=[TagReply.model_validate(tag.model_dump()) for tag in found],
         total=total,

@@ -1,6 +1,5 @@
 """The content of a data set of interviews: transcripts, labels, splits, and problems of its files."""
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
@@ -8,6 +7,7 @@ from pydantic import ConfigDict, Field
 
 from schemas.values.base import Value
 from schemas.values.phq8 import PHQ8Item
+from schemas.values.transcript_variants import TranscriptVariant
 
 
 class Utterance(Value):
@@ -21,21 +21,6 @@ class Utterance(Value):
     start_s: float | None = None
     stop_s: float | None = None
     """Seconds from the start of the recording; None if the cell is blank."""
-
-
-class TranscriptVariant(StrEnum):
-    """How a transcript was cleaned before use."""
-
-    UNKNOWN = "unknown"
-    """Not recorded: imported before variants were stored, or from files that do not name theirs."""
-    RAW = "raw"
-    """As the data set has it."""
-    BOTH_SPEAKERS_CLEAN = "both_speakers_clean"
-    """Without lead-in, sync markers and interruptions; with both speakers."""
-    PARTICIPANT_ONLY = "participant_only"
-    """Clean, without the interviewer."""
-    PARTICIPANT_QA = "participant_qa"
-    """Clean, with the one interviewer row before each block of the participant."""
 
 
 class RowIrregularity(StrEnum):
@@ -78,30 +63,6 @@ class Labels(Value):
     """The item whose blank cell was computed from the score."""
 
 
-class SplitMethod(StrEnum):
-    """How a split was made."""
-
-    FILE = "file"
-    """Read from its CSV at an import of participants."""
-    PUBLISHED = "published"
-    """The participant ids that the paper's authors used."""
-    STRATIFIED = "stratified"
-    """Drawn by the paper's rule with a seed: participants other than the paper's."""
-    LISTED = "listed"
-    """Read from a file of ids that was named with `ragq splits make --from`."""
-
-
-class SplitOrigin(Value):
-    """How a split was made, stored with it."""
-
-    method: SplitMethod
-    seed: int | None = None
-    file: str | None = None
-    """The name of the file of ids."""
-    missing: tuple[int, ...] = ()
-    """Participants that belong to the split and were not stored when it was made, and are left out."""
-
-
 class Split(Value):
     """A named group of participants, in the order of its CSV."""
 
@@ -111,18 +72,6 @@ class Split(Value):
     """First 12 hex digits of the SHA-256 of the CSV's bytes; for a joined split, of its parts' hashes."""
     ids_hash: str
     """First 12 hex digits of the SHA-256 of the ascending ids, joined by commas: the same for every order."""
-
-
-class StoredSplit(Value):
-    """A split as it is stored."""
-
-    name: str
-    participant_ids: tuple[int, ...]
-    csv_hash: str
-    ids_hash: str
-    origin: SplitOrigin | None
-    """None for a split that was imported before this was stored."""
-    imported_at: datetime
 
 
 class StoredLabels(Value):

@@ -5,6 +5,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from schemas.values.base import Value
+from schemas.values.work_words import conditions_in_words
 
 LONGEST = 200
 """Characters of a text that works are chosen by."""
@@ -36,15 +37,4 @@ class WorkFilter(Value):
         return self.model_dump(exclude_none=True)
 
     def __str__(self) -> str:
-        words = {"author": "author has '{}'", "title": "title has '{}'", "tag": "tag '{}'"}
-        texts = [words[name].format(value) for name, value in self.given.items() if name in words]
-        match self.year_from, self.year_to:
-            case None, None:
-                years = []
-            case int(first), None:
-                years = [f"year {first} or later"]
-            case None, int(last):
-                years = [f"year {last} or earlier"]
-            case first, last:
-                years = [f"year {first}" if first == last else f"year {first} to {last}"]
-        return ", ".join([*texts, *years])
+        return conditions_in_words(self.given)

@@ -5,8 +5,9 @@ from typing import Any, Final, NamedTuple
 from schemas.errors import QueryMissingError
 from schemas.values.failures import StageFailure
 from store.database import Connection
-from store.questions import queries, query_jobs
-from store.questions.queries import QueryLine, StoredQuery, StoredResult
+from store.questions import queries, query_jobs, query_lines
+from store.questions.queries import StoredQuery, StoredResult
+from store.questions.query_lines import QueryLine
 from store.runs import attempts
 from store.runs.failures import last_failures
 
@@ -46,7 +47,7 @@ async def query_details(connection: Connection, query_id: int) -> QueryDetails:
     """A query with its outputs and answers, read at one moment. Raises QueryMissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         query = await get_query(connection, query_id)
-        (line,) = await queries.lines(connection, query_id=query_id)
+        (line,) = await query_lines.lines(connection, query_id=query_id)
         stored = {stage: await attempts.output(connection, query.job_id, stage) for stage in _READABLE}
         answers = await queries.results(connection, query_id)
         error = (await last_failures(connection, job_ids=[query.job_id])).get(query.job_id)

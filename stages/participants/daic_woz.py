@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from schemas.values.interviews import DataSet, FileProblem, Labels, TranscriptVariant
+from schemas.values.interviews import DataSet, FileProblem, Labels
+from schemas.values.transcript_variants import TranscriptVariant
 from stages.files.problems import Parsed
 from stages.participants.labels import parse_gender_labels, parse_item_labels, parse_total_labels
 from stages.participants.paper_metadata import METADATA_FILE, check_paper_metadata
-from stages.participants.splits import PAPER_FILES, parse_split, split_of
+from stages.participants.split_names import PAPER_FILES
+from stages.participants.splits import parse_split, split_of
 from stages.participants.transcripts import parse_transcript
 
 ITEM_LABEL_FILES: Mapping[str, str] = {

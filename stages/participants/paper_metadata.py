@@ -6,7 +6,7 @@ from pydantic import BaseModel, ValidationError
 
 from schemas.values.interviews import FileProblem, Split
 from stages.files.problems import validation_problems
-from stages.participants.splits import PAPER_FILES
+from stages.participants.split_names import PAPER_FILES
 
 METADATA_FILE = "paper_splits/paper_split_metadata.json"
 

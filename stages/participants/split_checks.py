@@ -1,12 +1,15 @@
 """Checks stored splits: who is in them, whether they overlap, and whether they are the paper's."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from schemas.values.interviews import SplitMethod, SplitOrigin, SplitProblem, StoredLabels, StoredSplit
+from schemas.values.interviews import SplitProblem, StoredLabels
+from schemas.values.stored_splits import SplitMethod, StoredSplit
 from stages.participants.labels import DEPRESSED_FROM
 from stages.participants.published_splits import PUBLISHED_SPLITS
-from stages.participants.splits import PAPER_FILES, TRAIN_AND_DEV, ids_hash
+from stages.participants.split_names import PAPER_FILES, TRAIN_AND_DEV
+from stages.participants.split_origins import participants_in_words
+from stages.participants.splits import ids_hash
 
 _DISJOINT = (tuple(PAPER_FILES), ("train", "dev"))
 """Splits of one group share no participant."""
@@ -29,26 +32,10 @@ def overlaps(splits: Mapping[str, Sequence[int]]) -> Iterator[SplitProblem]:
         for name, other in combinations([name for name in group if name in splits], 2):
             if both := set(splits[name]) & set(splits[other]):
                 yield SplitProblem(
-                    split=name, found=f"{_ids(both)} also in {other}", what_to_do="keep each in one of them"
+                    split=name,
+                    found=f"{participants_in_words(both)} also in {other}",
+                    what_to_do="keep each in one of them",
                 )
-
-
-def origin_words(origin: SplitOrigin | None) -> str:
-    """How a split was made.
-
-    >>> origin_words(SplitOrigin(method=SplitMethod.STRATIFIED, seed=7))
-    "the paper's rule, seed 7"
-    """
-    if origin is None:
-        return "not recorded"
-    words = {
-        SplitMethod.FILE: "its file",
-        SplitMethod.PUBLISHED: "published ids",
-        SplitMethod.STRATIFIED: f"the paper's rule, seed {origin.seed}",
-        SplitMethod.LISTED: f"listed in {origin.file}",
-    }
-    left_out = f", without {_ids(origin.missing)}" if origin.missing else ""
-    return words[origin.method] + left_out
 
 
 def _of_one(split: StoredSplit, people: Mapping[int, StoredLabels]) -> Iterator[SplitProblem]:
@@ -59,12 +46,15 @@ def _of_one(split: StoredSplit, people: Mapping[int, StoredLabels]) -> Iterator[
     if ids_hash(ids) != split.ids_hash:
         yield _problem(split, "its participants are not those of its hash", "import or make it again")
     if unknown := set(ids) - people.keys():
-        yield _problem(split, f"{_ids(unknown)} not stored (no transcript)", _IMPORT)
+        found = f"{participants_in_words(unknown)} not stored (no transcript)"
+        yield _problem(split, found, _IMPORT)
     if split.name in _LABELLED and (bare := {number for number, found in labels.items() if found.items is None}):
-        yield _problem(split, f"{_ids(bare)} without item labels, in no metric", _IMPORT)
+        yield _problem(split, f"{participants_in_words(bare)} without item labels, in no metric", _IMPORT)
     if wrong := {number for number, found in labels.items() if not _adds_up(found)}:
         yield _problem(
-            split, f"{_ids(wrong)} with labels that do not add up", "correct the label files and import them"
+            split,
+            f"{participants_in_words(wrong)} with labels that do not add up",
+            "correct the label files and import them",
         )
     if published := _unlike_published(split):
         remedy = "`ragq splits make --paper --replace` makes the paper's, `--from FILE` declares another"
@@ -88,11 +78,7 @@ def _unlike_published(split: StoredSplit) -> str | None:
         "lacks published": published - set(split.participant_ids),
         "has unpublished": set(split.participant_ids) - published,
     }
-    return "; ".join(f"{what} {_ids(ids)}" for what, ids in differences.items() if ids) or None
-
-
-def _ids(ids: Iterable[int]) -> str:
-    return f"participant {', '.join(map(str, sorted(ids)))}"
+    return "; ".join(f"{what} {participants_in_words(ids)}" for what, ids in differences.items() if ids) or None
 
 
 def _problem(split: StoredSplit, found: str, what_to_do: str) -> SplitProblem:

@@ -1,34 +1,14 @@
 """The splits of the DAIC-WOZ layout: train, dev and the three paper splits."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from schemas.errors import Refused
 from schemas.values.interviews import DataSet, FileProblem, Split
 from stages.files.delimited import Separator, parse_rows
 from stages.files.problems import Parsed
+from stages.participants.split_names import TRAIN_AND_DEV
 from stages.texts.hashes import short_hash
-
-TRAIN_AND_DEV = "train+dev"
-
-PAPER_FILES: Mapping[str, str] = {
-    "paper-train": "paper_splits/paper_split_train.csv",
-    "paper-val": "paper_splits/paper_split_val.csv",
-    "paper-test": "paper_splits/paper_split_test.csv",
-}
-"""Split name -> its file, relative to the data set."""
-
-TRAINING_SPLITS: Mapping[str, str] = {"paper-train": "paper-train", "avec-train": "train"}
-"""Name of a split as the source of references -> its name. The other splits are for testing."""
-
-
-def training_name(split: str) -> str:
-    """The name of a stored split as the source of references; other splits have none and keep theirs.
-
-    >>> training_name("train"), training_name("paper-train"), training_name("dev")
-    ('avec-train', 'paper-train', 'dev')
-    """
-    return next((name for name, stored in TRAINING_SPLITS.items() if stored == split), split)
 
 
 def resolve_split(name: str, data_set: DataSet) -> Split:

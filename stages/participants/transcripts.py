@@ -5,7 +5,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from schemas.values.interviews import FileProblem, RowIrregularity, Transcript, TranscriptVariant, Utterance
+from schemas.values.interviews import FileProblem, RowIrregularity, Transcript, Utterance
+from schemas.values.transcript_variants import TranscriptVariant
 from stages.files.delimited import DelimitedRow, Separator, parse_rows
 from stages.files.problems import Parsed
 

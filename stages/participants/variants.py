@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from schemas.errors import EmptyTranscriptError, Refused
-from schemas.values.interviews import Transcript, TranscriptVariant, Utterance
+from schemas.values.interviews import Transcript, Utterance
+from schemas.values.transcript_variants import TranscriptVariant
 from stages.participants.transcripts import INTERVIEWER, transcript_of
 from stages.texts.listed import listed
 

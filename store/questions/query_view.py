@@ -14,8 +14,8 @@ from schemas.values.queries import (
     ValidatedChunks,
 )
 from store.database import Connection
-from store.questions import queries
-from store.questions.queries import QueryLine
+from store.questions import query_lines
+from store.questions.query_lines import QueryLine
 from store.runs import job_progress
 
 OUTPUTS = """
@@ -51,7 +51,7 @@ class QueryView:
 async def query_view(connection: Connection, query_id: int) -> QueryView | None:
     """A question; None when there is none of that number. All of it is read at one moment."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        lines = await queries.lines(connection, query_id=query_id, limit=1)
+        lines = await query_lines.lines(connection, query_id=query_id, limit=1)
         if not lines:
             return None
         (line,) = lines

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from schemas.errors import InputChangedError, TranscriptNotFoundError
-from schemas.values.interviews import RowIrregularity, SplitMethod, SplitOrigin, TranscriptVariant
+from schemas.values.interviews import RowIrregularity
 from schemas.values.phq8 import PHQ8Item
+from schemas.values.stored_splits import SplitMethod, SplitOrigin
+from schemas.values.transcript_variants import TranscriptVariant
 from store.database import Connection
 
 KEEP_PARTICIPANTS = """
@@ -138,7 +140,7 @@ async def keep_splits(connection: Connection, splits: Sequence[NewSplit]) -> Non
     """Store splits, all or nothing. One that was there under the same name is replaced."""
     async with connection.transaction():
         for split in splits:
-            origin = split.origin.model_dump_json()
+            origin = json.dumps(asdict(split.origin))
             await connection.execute(KEEP_SPLIT, split.name, split.csv_hash, split.ids_hash, origin)
             await connection.execute("DELETE FROM split_member WHERE split = $1", split.name)
             await connection.execute(KEEP_MEMBERS, split.name, list(split.participant_ids))

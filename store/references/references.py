@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.transcript_variants import TranscriptVariant
 from stages.texts.hashes import short_hash
 from store.database import Connection
 

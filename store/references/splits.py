@@ -1,7 +1,9 @@
-"""Stored splits with their participants, and the labels that they are checked and drawn by."""
+"""Stored splits with their participants."""
 
-from schemas.values.interviews import SplitOrigin, StoredLabels, StoredSplit
-from schemas.values.phq8 import PHQ8Item
+from collections.abc import Mapping
+from typing import Any
+
+from schemas.values.stored_splits import SplitMethod, SplitOrigin, StoredSplit
 from store.database import Connection
 
 SPLITS = """
@@ -17,21 +19,13 @@ async def stored_splits(connection: Connection) -> dict[str, StoredSplit]:
     """Every stored split, by name."""
     return {
         row["name"]: StoredSplit(
-            **{**row, "origin": None if row["origin"] is None else SplitOrigin.model_validate(row["origin"])}
+            **{**row, "participant_ids": tuple(row["participant_ids"]), "origin": _origin(row["origin"])}
         )
         for row in await connection.fetch(SPLITS)
     }
 
 
-async def stored_labels(connection: Connection) -> dict[int, StoredLabels]:
-    """The labels of every stored participant, by id."""
-    rows = await connection.fetch("SELECT id, gender, phq8_binary, phq8_score, items FROM participant ORDER BY id")
-    return {
-        row["id"]: StoredLabels(
-            gender=row["gender"],
-            phq8_binary=row["phq8_binary"],
-            phq8_score=row["phq8_score"],
-            items=row["items"] and {PHQ8Item.from_evidence_key(key): score for key, score in row["items"].items()},
-        )
-        for row in rows
-    }
+def _origin(stored: Mapping[str, Any] | None) -> SplitOrigin | None:
+    if stored is None:
+        return None
+    return SplitOrigin(**{**stored, "method": SplitMethod(stored["method"]), "missing": tuple(stored["missing"])})

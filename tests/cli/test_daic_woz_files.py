@@ -5,7 +5,7 @@ import pytest
 
 from cli.daic_woz_files import read_directory
 from schemas.errors import Refused
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.transcript_variants import TranscriptVariant
 from stages.files.problems import ProblemsFound
 
 INTERVIEWS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "interviews_primock57"

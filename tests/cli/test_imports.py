@@ -9,7 +9,8 @@ import pytest
 
 from cli.imports import in_variant, new_participants
 from schemas.errors import EmptyTranscriptError, Refused
-from schemas.values.interviews import DataSet, TranscriptVariant, Utterance
+from schemas.values.interviews import DataSet, Utterance
+from schemas.values.transcript_variants import TranscriptVariant
 from stages.participants.transcripts import transcript_of
 from store.database import Connection
 from tests.cli.conftest import Ragq

@@ -12,7 +12,7 @@ from stages.tags.models import BuiltModels
 from stages.tags.ports import NeighbourSearch, TagLexicon, TokenQuery, Vector
 from store.database import Database
 from store.vocabularies import built_models, vocabularies
-from store.vocabularies.vocabularies import PostgresVocabularies
+from store.vocabularies.contents import PostgresVocabularies
 from tests.fakes.tags import InMemoryVocabulary, unit
 from tests.stages.tags.builders import at
 from workers.tag_models import TagModels

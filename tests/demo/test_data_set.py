@@ -8,7 +8,8 @@ import pytest
 from cli.daic_woz_files import read_directory
 from demo.data_set import data_set_files, write_data_set
 from schemas.errors import Refused
-from schemas.values.interviews import DataSet, TranscriptVariant
+from schemas.values.interviews import DataSet
+from schemas.values.transcript_variants import TranscriptVariant
 from stages.participants.daic_woz import parse_data_set
 from stages.participants.published_splits import PUBLISHED_IDS, PUBLISHED_SPLITS
 from stages.participants.splits import resolve_split

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.transcript_variants import TranscriptVariant
 from services.indexes import current_index, fitting_index
 from store.database import Connection, Database
 from store.references import contents, references

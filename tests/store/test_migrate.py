@@ -9,8 +9,8 @@ import asyncpg
 import pytest
 
 from schemas.statuses import Priority
-from schemas.values.interviews import TranscriptVariant
 from schemas.values.tags import Tag
+from schemas.values.transcript_variants import TranscriptVariant
 from store import migrate
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.database import Database
@@ -22,7 +22,7 @@ from store.runs.audit import Audit
 from store.runs.backlog import Flow
 from store.runs.run_view import run_view
 from store.views.lineage import job_trace
-from store.vocabularies import built_models, vocabularies
+from store.vocabularies import built_models, contents, vocabularies
 from tests.store.postings import EXPECTED, POSTINGS
 from tests.store.statements import execute
 
@@ -321,7 +321,7 @@ async def test_a_vocabulary_of_before_keeps_its_models_and_tags(database_url: st
     database = Database(database_url, pool_size=1)
     async with database.connection() as connection:
         (found,) = await vocabularies.current(connection)
-        tags, _ = await vocabularies.tags_part(connection, found.id, search="", limit=9, offset=0)
+        tags, _ = await contents.tags_part(connection, found.id, search="", limit=9, offset=0)
         table = await built_models.token_vectors(connection, found.id)
     await database.close()
     assert (found.model, found.similarity_digest, found.sentence_model) == ("fasttext", None, None)

@@ -15,7 +15,7 @@ from schemas.statuses import QueryStatus
 from services.questions.edits import UNCHANGED, QueryEdit, edit, stored_context
 from services.questions.lookup import get_query, lock_query
 from store.database import Connection
-from store.questions import deletions, queries
+from store.questions import deletions, queries, query_lines
 from store.questions.query_view import existing_view
 
 router = APIRouter(prefix="/rag/queries", tags=["questions"], route_class=StrictRoute)
@@ -45,9 +45,9 @@ async def list_queries(
             wanted, total = None, await queries.total(connection)
         else:
             wanted = _stored(status)
-            counts = await queries.counts(connection)
+            counts = await query_lines.counts(connection)
             total = sum(counts.get(name, 0) for name in wanted)
-        lines = await queries.lines(connection, limit=limit, before=before, statuses=wanted)
+        lines = await query_lines.lines(connection, limit=limit, before=before, statuses=wanted)
     return QueryList(queries=[item_of(line) for line in lines], total=total)
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from api.rest.bodies.rag_queries import Passage, QueryDetail, QueryItem, RetrievedChunk
 from schemas.statuses import QueryStatus
 from schemas.values.queries import ConsolidatedContext, ValidatedChunks
-from store.questions.queries import QueryLine
+from store.questions.query_lines import QueryLine
 from store.questions.query_view import QueryView
 
 

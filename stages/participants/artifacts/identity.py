@@ -4,11 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemas.values.artifacts import ArtifactMeta
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.transcript_variants import TranscriptVariant
 from stages.participants.artifacts.findings import Findings
 from stages.participants.artifacts.rules import LoadRules
 from stages.participants.index_identity import settings_differences, split_difference
-from stages.participants.splits import TRAINING_SPLITS, ids_hash
+from stages.participants.split_names import TRAINING_SPLITS
+from stages.participants.splits import ids_hash
 
 _SETTINGS = "set the value it was built with, or build the index again"
 

@@ -4,11 +4,11 @@ from datetime import datetime
 from typing import Any
 
 from schemas.values.artifacts import ArtifactMeta
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.transcript_variants import TranscriptVariant
 from stages.files.problems import Parsed
 from stages.model_aliases import canonical_model, resolved_model
 from stages.participants.artifacts.documents import parse_sidecar
-from stages.participants.splits import training_name
+from stages.participants.split_names import training_name
 
 REMEDY = "correct it, or remove the file: fields that are missing are not compared"
 

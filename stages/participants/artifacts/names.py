@@ -10,8 +10,8 @@ from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from schemas.values.interviews import TranscriptVariant
-from stages.participants.splits import TRAINING_SPLITS
+from schemas.values.transcript_variants import TranscriptVariant
+from stages.participants.split_names import TRAINING_SPLITS
 
 _SPLITS = {split.replace("-", "_"): split for split in TRAINING_SPLITS}
 _VARIANTS = [variant.value for variant in TranscriptVariant if variant is not TranscriptVariant.UNKNOWN]

@@ -6,7 +6,7 @@ import pytest
 
 from api.context import ApiContext
 from schemas.values.queries import Origin
-from store.questions import queries
+from store.questions import query_lines
 from store.runs import jobs
 from tests.api.pages.html import see, send, words
 from tests.services.questions.questions import chain, store_small_corpus
@@ -21,9 +21,9 @@ async def corpus(ctx: ApiContext) -> None:
         await store_small_corpus(connection)
 
 
-async def asked(ctx: ApiContext) -> list[queries.QueryLine]:
+async def asked(ctx: ApiContext) -> list[query_lines.QueryLine]:
     async with ctx.database.connection() as connection:
-        return await queries.lines(connection)
+        return await query_lines.lines(connection)
 
 
 async def test_the_address_can_contain_the_question(client: httpx.AsyncClient) -> None:
@@ -154,7 +154,7 @@ async def test_several_corpora_and_some_works_are_chosen_in_the_form(
     assert (empty.status_code, "nothing was submitted" in words(empty)) == (422, True)
     assert reply.status_code == 303
     (line,) = await asked(ctx)
-    assert (line.corpora, str(line.works)) == (["small", "archive"], "author has 'leaf', year 2001 or later")
+    assert (line.corpora, line.works_in_words) == (["small", "archive"], "author has 'leaf', year 2001 or later")
     page = words(await see(client, f"/rag/{line.id}")).replace(" ,", ",")
     assert "corpora small, archive" in page
     assert "author has &#39;leaf&#39;, year 2001 or later" in (await see(client, f"/rag/{line.id}")).text

@@ -6,8 +6,7 @@ import pytest
 
 from api.pages.next_steps import can_run_all, next_step
 from schemas.statuses import JobStatus, QueryStatus, StageStatus, VectorStatus
-from schemas.values.work_filters import WorkFilter
-from store.questions.queries import QueryLine
+from store.questions.query_lines import QueryLine
 from store.runs.job_progress import JobProgress
 from store.runs.stage_runs import StageRun
 
@@ -19,7 +18,7 @@ def line(job_status: JobStatus, status: QueryStatus) -> QueryLine:
         run_id=1,
         corpus="small",
         other_corpora=[],
-        works=WorkFilter(),
+        works={},
         preset="Balanced",
         original_query="Why?",
         created_at=datetime.now(UTC),

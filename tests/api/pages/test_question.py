@@ -8,7 +8,7 @@ import pytest
 from api.context import ApiContext
 from schemas.values.failures import AttemptError
 from services.questions.lookup import get_query
-from store.questions import queries
+from store.questions import queries, query_lines
 from store.questions.queries import StoredQuery
 from store.runs import jobs, runs, stages
 from tests.api.pages.html import HTML, form, forms, see, send, words
@@ -201,7 +201,7 @@ async def test_another_question_keeps_the_expansion_and_needs_embeddings(
 
     assert reply.status_code == 303
     async with ctx.database.connection() as connection:
-        (line,) = await queries.lines(connection)
+        (line,) = await query_lines.lines(connection)
     assert (line.original_query, line.status, line.intent) == ("Why is coffee dark?", "needs_embeddings", "MECHANISM")
 
 

@@ -8,7 +8,7 @@ from schemas.values.queries import AugmentedPrompt, ContextSource
 from services.questions.answers import answer, preview, show_prompt
 from stages.queries.templates import TemplateTag, default_template
 from store.database import Database
-from store.questions import presets, queries, templates
+from store.questions import presets, queries, query_lines, templates
 from store.runs import attempts, stages
 from tests.services.questions.questions import PROMPT, WHOLE, a_question, chain, flaws, job_status
 
@@ -106,7 +106,7 @@ async def test_an_answer_before_consolidation_is_stored_with_the_retrieved_chunk
         assert result.basis is not None
         assert (result.basis.context_source, len(result.sources)) == (ContextSource.RETRIEVED, 3)
         assert list(await chain(connection, query.job_id)) == [*TO_VALIDATE, "augment"]
-        (line,) = await queries.lines(connection, query_id=query.id)
+        (line,) = await query_lines.lines(connection, query_id=query.id)
         assert line.status == "needs_consolidation"
         assert await flaws(connection) == []
 

@@ -15,7 +15,7 @@ from schemas.values.queries import Expansion, Intent, Origin
 from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
 from store.database import Connection, Database
-from store.questions import queries
+from store.questions import query_lines
 from store.questions.queries import StoredQuery
 from store.runs import attempts, pending_chains, stage_vectors, stages
 from tests.services.questions.questions import (
@@ -72,7 +72,7 @@ async def places(connection: Connection, query: StoredQuery) -> list[int]:
 
 
 async def needs(connection: Connection, query: StoredQuery) -> str:
-    (line,) = await queries.lines(connection, query_id=query.id)
+    (line,) = await query_lines.lines(connection, query_id=query.id)
     return line.status
 
 

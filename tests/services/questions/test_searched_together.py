@@ -13,7 +13,7 @@ from services.questions.lookup import get_query
 from services.questions.steps import run_stages
 from services.questions.submission import QueryRequest, plan_queries
 from store.database import Connection, Database
-from store.questions import answer_basis, queries
+from store.questions import answer_basis, queries, query_lines
 from store.runs import jobs
 from tests.services.questions.questions import PROMPT, complete_stages, settings
 from tests.store.small_corpora import SearchableChunk, store_corpus
@@ -40,13 +40,13 @@ async def test_a_question_keeps_the_corpora_and_the_filter_that_it_was_asked_wit
         ids = await two_corpora(connection)
         asked = await ask(connection, request("archive", "shelf", "archive", works=works), settings(), key=None)
         query = await get_query(connection, asked.query_id)
-        (line,) = await queries.lines(connection, query_id=query.id)
+        (line,) = await query_lines.lines(connection, query_id=query.id)
         job = await jobs.job(connection, query.job_id)
         basis = await answer_basis.answer_basis(connection, query.job_id, PROMPT)
         whole = await plan_queries(connection, request("shelf"), settings())
 
     assert (query.corpus_ids, query.works) == ([ids[1], ids[0]], works)
-    assert (line.corpora, line.works) == (["archive", "shelf"], works)
+    assert (line.corpora, line.works) == (["archive", "shelf"], works.given)
     assert job is not None
     assert (job.inputs["corpus_ids"], job.inputs["works"]) == (query.corpus_ids, {"author": "leaf", "year_from": 2001})
     assert (basis.corpora, basis.full_text, basis.works) == (("archive", "shelf"), "english", works)

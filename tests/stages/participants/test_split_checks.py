@@ -1,8 +1,9 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from schemas.values.interviews import SplitMethod, SplitOrigin, StoredLabels, StoredSplit
+from schemas.values.interviews import StoredLabels
 from schemas.values.phq8 import PHQ8Item
+from schemas.values.stored_splits import SplitMethod, SplitOrigin, StoredSplit
 from stages.participants.published_splits import PUBLISHED_IDS, PUBLISHED_SPLITS
 from stages.participants.split_checks import split_problems
 from stages.participants.splits import ids_hash

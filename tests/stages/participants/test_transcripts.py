@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from schemas.values.interviews import RowIrregularity, Transcript, TranscriptVariant, Utterance
+from schemas.values.interviews import RowIrregularity, Transcript, Utterance
+from schemas.values.transcript_variants import TranscriptVariant
 from stages.files.problems import Parsed
 from stages.participants.transcripts import parse_transcript
 from stages.participants.variants import vary

@@ -1,7 +1,8 @@
 import pytest
 
 from schemas.errors import EmptyTranscriptError, Refused
-from schemas.values.interviews import TranscriptVariant, Utterance
+from schemas.values.interviews import Utterance
+from schemas.values.transcript_variants import TranscriptVariant
 from stages.participants.transcripts import transcript_of
 from stages.participants.variants import clean, refuse_wrong_variant, vary
 

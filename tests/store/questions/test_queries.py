@@ -10,7 +10,7 @@ from schemas.values.failures import AttemptError
 from schemas.values.queries import Answer, Origin, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
 from store.database import Connection, Database
-from store.questions import queries
+from store.questions import queries, query_lines
 from store.runs import attempts, edits, job_control, runs, stages
 from store.runs.runs import NewJob, NewRun, StoredRun
 
@@ -81,11 +81,11 @@ async def test_the_status_shows_what_a_question_needs_next(
         for stage in done:
             await complete_stage(connection, stored.job_ids[0], stage)
 
-        (line,) = await queries.lines(connection)
+        (line,) = await query_lines.lines(connection)
 
         assert line.status == status
         assert (line.has_retrieved_context, line.has_clean_context) == ("validate" in done, "consolidate" in done)
-        assert await queries.counts(connection) == {status: 1}
+        assert await query_lines.counts(connection) == {status: 1}
 
 
 @pytest.mark.parametrize(("done", "status"), [((), "no_vec"), (("expand",), "to_vec"), (("expand", "embed"), "vec")])
@@ -95,7 +95,7 @@ async def test_the_status_of_its_vectors_is_shown_too(database: Database, done: 
         for stage in done:
             await complete_stage(connection, stored.job_ids[0], stage)
 
-        (line,) = await queries.lines(connection)
+        (line,) = await query_lines.lines(connection)
 
         assert line.vector_status == status
 
@@ -106,18 +106,18 @@ async def test_lines_are_read_by_page_and_by_status(database: Database) -> None:
         for stage in ("expand", "embed"):
             await complete_stage(connection, stored.job_ids[1], stage)
 
-        page = await queries.lines(connection, limit=2)
-        rest = await queries.lines(connection, limit=2, before=page[-1].id)
+        page = await query_lines.lines(connection, limit=2)
+        rest = await query_lines.lines(connection, limit=2, before=page[-1].id)
         assert [line.original_query for line in (*page, *rest)] == ["fourth", "third", "second", "first"]
-        assert await queries.lines(connection, before=rest[-1].id) == []
+        assert await query_lines.lines(connection, before=rest[-1].id) == []
 
-        waiting = await queries.lines(connection, statuses=[QueryStatus.NEEDS_EMBEDDINGS], limit=2)
+        waiting = await query_lines.lines(connection, statuses=[QueryStatus.NEEDS_EMBEDDINGS], limit=2)
         assert [line.original_query for line in waiting] == ["fourth", "third"]
-        (found,) = await queries.lines(connection, statuses=[QueryStatus.NEEDS_RETRIEVAL, QueryStatus.READY])
+        (found,) = await query_lines.lines(connection, statuses=[QueryStatus.NEEDS_RETRIEVAL, QueryStatus.READY])
         assert found.original_query == "second"
 
         await connection.execute("DELETE FROM queries WHERE original_query = 'third'")
-        assert await queries.lines(connection, limit=2, before=page[-1].id) == rest
+        assert await query_lines.lines(connection, limit=2, before=page[-1].id) == rest
 
 
 async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(database: Database) -> None:
@@ -127,12 +127,12 @@ async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(database: Datab
         claim = await stages.claim(connection, stored.job_ids[0], "embed", "worker", 60)
         assert claim is not None
         await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
-        (line,) = await queries.lines(connection)
+        (line,) = await query_lines.lines(connection)
         assert (line.status, line.vector_status) == ("vec_err", "vec_err")
 
         await job_control.retry(connection, run_id=stored.run_id)
 
-        assert [line.status for line in await queries.lines(connection)] == ["needs_embeddings"]
+        assert [line.status for line in await query_lines.lines(connection)] == ["needs_embeddings"]
 
 
 async def test_a_line_counts_entities_and_answers_and_forgets_stale_ones(database: Database) -> None:
@@ -140,12 +140,12 @@ async def test_a_line_counts_entities_and_answers_and_forgets_stale_ones(databas
         stored, _ = await kept(connection, "How is tea made?")
         job_id = stored.job_ids[0]
         await complete_stage(connection, job_id, "expand", intent="MECHANISM", entities=["tea", "leaf"])
-        (line,) = await queries.lines(connection)
+        (line,) = await query_lines.lines(connection)
         assert (line.intent, line.entities, line.results) == ("MECHANISM", 2, 0)
 
         await edits.redo(connection, job_id, "expand")
 
-        (line,) = await queries.lines(connection, query_id=line.id)
+        (line,) = await query_lines.lines(connection, query_id=line.id)
         assert (line.intent, line.entities) == (None, 0)
         assert await attempts.output(connection, job_id, "expand") is None
 

@@ -5,7 +5,7 @@ import pytest
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from store.database import Database
-from store.questions import queries
+from store.questions import query_lines
 from store.questions.query_runs import query_run
 from store.runs import runs
 from tests.store.conftest import new_run
@@ -94,7 +94,7 @@ async def test_no_text_is_read(database: Database) -> None:
         one = [chunks["d1"]]
         run_id = await store_query_run(connection, {"a": {"dense": one, "lexical": one, "fused": one, "ranking": one}})
         found = await query_run(connection, run_id)
-        stored = await queries.lines(connection)
+        stored = await query_lines.lines(connection)
 
     assert found is not None
     assert "words" not in found.model_dump_json()

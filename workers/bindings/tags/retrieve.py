@@ -2,7 +2,7 @@
 
 from schemas.values.tags import EmbeddedPhrases, RetrievedTags
 from stages.tags.retrieve import retrieve_tags
-from store.vocabularies.vocabularies import PostgresVocabularies
+from store.vocabularies.contents import PostgresVocabularies
 from workers.bindings.tags.reading import min_tag_count, vocabulary_id
 from workers.work import Result, Work
 

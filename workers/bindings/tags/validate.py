@@ -2,7 +2,7 @@
 
 from schemas.values.tags import RankedTags, RetrievedTags, ValidatedTags
 from stages.tags.validate import validate_tags
-from store.vocabularies.vocabularies import PostgresVocabularies
+from store.vocabularies.contents import PostgresVocabularies
 from workers.bindings.tags.reading import min_tag_count, vocabulary_id
 from workers.work import Result, Work
 

@@ -13,7 +13,7 @@ from schemas.values.tags import BuiltVocabulary, VectorLayout, Vocabulary
 from stages.tags.models import BuiltModels, SentenceModel, TokenModel
 from stages.tags.spelling import plain
 from store.database import Connection
-from store.vocabularies import built_models, vocabularies
+from store.vocabularies import built_models, contents
 from workers.bindings.tags.reading import vocabulary_id
 from workers.work import Result, Work
 
@@ -27,7 +27,7 @@ async def run(work: Work) -> Result[BuiltVocabulary]:
     inputs = work.claim.inputs
     work.read["seed"] = inputs["seed"]
     work.read["vectors"] = inputs["vectors"]
-    content = await work.database.with_retry(lambda connection: vocabularies.content(connection, built_for))
+    content = await work.database.with_retry(lambda connection: contents.content(connection, built_for))
     models, similarity = await asyncio.gather(
         asyncio.to_thread(_built, content, inputs["seed"], inputs["vectors"]), _similarity(work, content)
     )

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.transcript_variants import TranscriptVariant
 from stages.participants.artifacts.names import answers_to, built_name, index_name, named_parts, vectors_path
 
 DATA = Path("data")

@@ -2,7 +2,7 @@ import json
 from datetime import UTC, datetime
 
 from schemas.values.artifacts import ArtifactMeta, PartialBuild
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.transcript_variants import TranscriptVariant
 from stages.participants.artifacts.meta import describe
 from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.artifacts.write import write_artifact
