@@ -1,12 +1,10 @@
 """The scores of a participant run beside the truth."""
 
-from pydantic import ValidationError
-
 from schemas.errors import Refused, RunMissingError
 from schemas.values.score_tables import ScoreTable
 from stages.reports import score_table
 from store.database import Connection
-from store.runs import runs, score_rows
+from store.runs import run_figures, runs
 
 
 async def scores_of_run(connection: Connection, run_id: int) -> ScoreTable:
@@ -24,11 +22,6 @@ async def run_scores(connection: Connection, run_id: int) -> ScoreTable | None:
 
     Raises Refused for scores that another version stored in another form.
     """
-    try:
-        jobs = await score_rows.scored_subjects(connection, run_id)
-    except ValidationError:
-        raise Refused(
-            f"The scores of run r{run_id} were stored by another version of ragq and cannot be read; "
-            "`ragq inspect JOB score` shows them as stored."
-        ) from None
+    found = await run_figures.job_scores(connection, [run_id])
+    jobs = [job for job in found.get(run_id, ()) if job.is_to_score]
     return score_table.score_table(run_id, jobs) if jobs else None

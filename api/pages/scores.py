@@ -2,6 +2,7 @@
 
 from fastapi import APIRouter, Request
 from fastapi.responses import PlainTextResponse
+from pydantic_core import to_json
 from starlette.responses import Response
 
 from api.context import ApiContext, Context
@@ -46,7 +47,7 @@ async def scores_as_csv(ctx: Context, run_id: PathId) -> Response:
 async def scores_as_json(ctx: Context, run_id: PathId) -> Response:
     """One JSON object, with the summaries of the modes."""
     table = await _scores(ctx, run_id)
-    return Response(table.model_dump_json(), media_type="application/json", headers=_as_file(run_id, "json"))
+    return Response(to_json(table), media_type="application/json", headers=_as_file(run_id, "json"))
 
 
 async def _scores(ctx: ApiContext, run_id: int) -> ScoreTable:

@@ -10,7 +10,7 @@ from api.problems import problem_responses
 from api.rest.bodies.base import Reply, with_example
 from schemas.values.differences import Difference
 from schemas.values.retrieval_reports import RetrievalDifference
-from schemas.values.score_tables import ScoreTable
+from schemas.values.score_tables import ModeSummary, ParticipantRow
 from services.comparisons import compare_runs
 from services.score_tables import scores_of_run
 
@@ -22,7 +22,7 @@ Mode = Literal["zero_shot", "few_shot"]
 _SIDE: Final[dict[str, Any]] = {"mode": "few_shot", "participants": 41, "notices": [], "origin": {}}
 
 
-class ScoresReply(ScoreTable):
+class ScoresReply(Reply):
     """The scores of a participant run."""
 
     model_config = with_example(
@@ -41,6 +41,11 @@ class ScoresReply(ScoreTable):
             }
         ],
     )
+    run_id: int
+    modes: tuple[ModeSummary, ...]
+    """Few-shot first."""
+    participants: tuple[ParticipantRow, ...]
+    """Ascending by number."""
 
 
 class Comparison(Reply):
@@ -80,4 +85,5 @@ async def show_difference(
 async def show_scores(run_id: PathId, ctx: Context) -> ScoresReply:
     """The eight items of each participant in each mode beside the truth, and the summary of each mode."""
     async with ctx.database.connection() as connection:
-        return ScoresReply.model_validate(await scores_of_run(connection, run_id), from_attributes=True)
+        found = await scores_of_run(connection, run_id)
+    return ScoresReply(run_id=found.run_id, modes=found.modes, participants=found.participants)

@@ -1,24 +1,28 @@
 """The main figures of scored runs, without intervals: for the registry of runs, and for comparing draws."""
 
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from schemas.statuses import JobStatus
-from schemas.values.base import Value
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 
 
-class JobScores(Value):
-    """The item scores of one job."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobScores:
+    """The item scores of one participant in one mode."""
 
     run_id: int
+    job_id: int
     mode: AssessmentMode
     participant_id: int
     status: JobStatus
-    scores: dict[PHQ8Item, int | None] | None
-    """None until stage `score` is done."""
-    labels: dict[str, Any] | None
-    """The stored item labels of the participant by evidence key."""
+    is_to_score: bool
+    """False where the chain ends before stage `score`."""
+    scores: dict[PHQ8Item, int | None] | None = field(repr=False)
+    """All eight; None until stage `score` is done."""
+    labels: dict[str, Any] | None = field(repr=False)
+    """The ground truth of an imported job, else the currently stored item labels, by evidence key; None without any."""
 
 
 class ExperimentStatus(StrEnum):
@@ -32,7 +36,8 @@ class ExperimentStatus(StrEnum):
     """Finished, and a job did not succeed."""
 
 
-class ModeFigures(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModeFigures:
     """One mode of a run."""
 
     mode: AssessmentMode
@@ -44,7 +49,8 @@ class ModeFigures(Value):
     prediction_coverage: float | None
 
 
-class Draw(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Draw:
     """One run among those of the same work in other draws."""
 
     run_id: str
@@ -54,7 +60,8 @@ class Draw(Value):
     prediction_coverage: float | None
 
 
-class Spread(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spread:
     """A figure over the draws that have it."""
 
     mean: float | None
@@ -62,7 +69,8 @@ class Spread(Value):
     """Of a sample (ddof 1); None with fewer than two values."""
 
 
-class ModeDraws(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModeDraws:
     """The draws of one mode."""
 
     mode: AssessmentMode
@@ -72,7 +80,8 @@ class ModeDraws(Value):
     prediction_coverage: Spread
 
 
-class SiblingRun(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SiblingRun:
     """A run of the same work and models in a draw, the run itself included."""
 
     run_id: int

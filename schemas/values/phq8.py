@@ -29,6 +29,10 @@ class PHQ8Item(StrEnum):
         return cls(value)
 
 
+ITEM_SCORES = range(4)
+"""The scores of one item."""
+
+
 class AssessmentMode(StrEnum):
     """Whether the scoring prompt has references."""
 

@@ -1,13 +1,13 @@
 """The scores of a participant run beside the truth: what a reader looks at first."""
 
-from pydantic import Field
+from dataclasses import dataclass, field
 
 from schemas.statuses import JobStatus
-from schemas.values.base import Value
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 
 
-class ModeScores(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModeScores:
     """One participant in one mode."""
 
     job_id: int
@@ -24,7 +24,8 @@ class ModeScores(Value):
     """Over the items with a score; None without one or without ground truth."""
 
 
-class ParticipantRow(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParticipantRow:
     """One participant with the truth."""
 
     participant_id: int
@@ -35,7 +36,8 @@ class ParticipantRow(Value):
     """A mode that the participant was not submitted in is absent."""
 
 
-class ModeSummary(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModeSummary:
     """One mode over all participants of the run."""
 
     mode: AssessmentMode
@@ -52,11 +54,12 @@ class ModeSummary(Value):
     """Items of scored participants that the model gave no score."""
 
 
-class ScoreTable(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoreTable:
     """A participant run."""
 
     run_id: int
     modes: tuple[ModeSummary, ...]
     """Few-shot first."""
-    participants: tuple[ParticipantRow, ...] = Field(repr=False)
+    participants: tuple[ParticipantRow, ...] = field(repr=False)
     """Ascending by number."""

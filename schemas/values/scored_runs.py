@@ -44,8 +44,8 @@ class IndexIdentity(Value):
     chunks: int | None
 
 
-class ScoredSubject(Value):
-    """The scores of one participant in one mode."""
+class ScoredJob(Value):
+    """One participant in one mode."""
 
     job_id: int
     mode: AssessmentMode
@@ -55,11 +55,6 @@ class ScoredSubject(Value):
     """None until stage `score` is done."""
     labels: dict[str, Any] | None
     """The ground truth of an imported job, else the currently stored item labels, by evidence key; None without any."""
-
-
-class ScoredJob(ScoredSubject):
-    """One participant in one mode, with what a report reads besides the scores."""
-
     index_id: int | None
     embedding_digest: str | None
     """The weights that embedded the evidence; None without an embedding."""

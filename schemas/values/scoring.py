@@ -9,9 +9,6 @@ from schemas.values.chat import ReaskReason, TokenSignals
 from schemas.values.participants import EvidenceExtractor, SimilarityStatistics
 from schemas.values.phq8 import PHQ8Item
 
-ITEM_SCORES = range(4)
-"""The scores of one item."""
-
 
 class Severity(StrEnum):
     """A band of the PHQ-8 total."""

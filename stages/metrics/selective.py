@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from schemas.values.metrics import RiskCoveragePoint
-from schemas.values.scoring import ITEM_SCORES
+from schemas.values.phq8 import ITEM_SCORES
 from stages.metrics.cohort import ITEMS, Cohort, Floats
 from stages.metrics.confidence import Confidence
 from stages.metrics.draws import Draws, everybody_once, ratio

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 from schemas.errors import Refused, ScoringSchemaError
 from schemas.values.chat import ChatCall
-from schemas.values.phq8 import PHQ8Item
-from schemas.values.scoring import ITEM_SCORES, ChunkScores
+from schemas.values.phq8 import ITEM_SCORES, PHQ8Item
+from schemas.values.scoring import ChunkScores
 from stages.model_aliases import canonical_model
 from stages.participants.chunk_scores_prompt import CHUNK_SCORES_JSON_SCHEMA, PROMPT_HASH, chunk_scores_messages
 from stages.participants.item_keys import match_keys

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from schemas.values.chat import Message
-from schemas.values.phq8 import PHQ8Item
-from schemas.values.scoring import ITEM_SCORES
+from schemas.values.phq8 import ITEM_SCORES, PHQ8Item
 from stages.participants.item_meanings import item_list, score_list
 from stages.texts.fence import DATA_RULE, fenced
 from stages.texts.hashes import short_hash

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from schemas.values.scoring import ITEM_SCORES, Severity, Totals
+from schemas.values.phq8 import ITEM_SCORES
+from schemas.values.scoring import Severity, Totals
 
 _HIGHEST = ITEM_SCORES[-1]
 _BAND = 5

@@ -102,7 +102,7 @@ def _money(money: float | None, currency: str | None) -> str:
 
 
 def _saved(kept: Sequence[KeptStage]) -> SavedStages:
-    return SavedStages(stages=len(kept), seconds=sum(one.seconds for one in kept))
+    return SavedStages(stages=len(kept), seconds=sum((one.seconds for one in kept), 0.0))
 
 
 def _stage(one: StageWork | StageCalls) -> str:
@@ -132,17 +132,17 @@ def _grouped(
 def _spent(work: Sequence[StageWork], calls: Sequence[StageCalls], prices: "Prices | None") -> Spent:
     return Spent(
         attempts=sum(one.attempts for one in work) if work else sum(call.paid for call in calls),
-        seconds=sum(one.seconds for one in work) if work else sum(call.seconds for call in calls),
+        seconds=sum((one.seconds for one in work), 0.0) if work else sum((call.seconds for call in calls), 0.0),
         calls_paid=sum(call.paid for call in calls),
         calls_reused=sum(call.reused for call in calls),
         calls_uncounted=sum(call.uncounted for call in calls),
         prompt_tokens=sum(call.prompt_tokens for call in calls),
         reply_tokens=sum(call.reply_tokens for call in calls),
-        llm_seconds=sum(call.seconds for call in calls),
+        llm_seconds=sum((call.seconds for call in calls), 0.0),
         money=_priced(prices, ((call.model, call.prompt_tokens, call.reply_tokens) for call in calls if call.paid)),
         saved_prompt_tokens=sum(call.saved_prompt_tokens for call in calls),
         saved_reply_tokens=sum(call.saved_reply_tokens for call in calls),
-        saved_seconds=sum(call.saved_seconds for call in calls),
+        saved_seconds=sum((call.saved_seconds for call in calls), 0.0),
         saved_money=_priced(
             prices, ((call.model, call.saved_prompt_tokens, call.saved_reply_tokens) for call in calls if call.reused)
         ),

@@ -1,16 +1,11 @@
 """The main figures of runs from item scores alone."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, stdev
 
 from schemas.statuses import JobStatus
 from schemas.values.figures import Draw, ExperimentStatus, JobScores, ModeDraws, ModeFigures, SiblingRun, Spread
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.scoring import ItemScore, Subject
-from stages.metrics.cohort import Cohort, cohort_of
-from stages.metrics.coverage import prediction_coverage
-from stages.metrics.draws import value_of
-from stages.metrics.mae import item_mae_weighted
 from stages.reports.ground_truth import ground_truth
 
 
@@ -32,27 +27,23 @@ def draws_of(siblings: Sequence[SiblingRun]) -> tuple[ModeDraws, ...]:
 
 
 def _figures(mode: AssessmentMode, jobs: Sequence[JobScores]) -> ModeFigures:
-    cohort = cohort_of(subject for job in jobs if (subject := _subject(job)) is not None)
+    evaluated = [errors for job in jobs if (errors := item_errors(job.scores, ground_truth(job.labels).items))]
+    scored_items = sum(map(len, evaluated))
     return ModeFigures(
         mode=mode,
         status=_status({job.status for job in jobs}),
         participants=len(jobs),
-        evaluated=_evaluated(cohort),
-        item_mae_weighted=value_of(item_mae_weighted, cohort),
-        prediction_coverage=value_of(prediction_coverage, cohort),
+        evaluated=len(evaluated),
+        item_mae_weighted=sum(map(sum, evaluated)) / scored_items if evaluated else None,
+        prediction_coverage=scored_items / (len(PHQ8Item) * len(evaluated)) if evaluated else None,
     )
 
 
-def _subject(job: JobScores) -> Subject | None:
-    truth = ground_truth(job.labels).items
-    if job.scores is None or truth is None:
-        return None
-    items = {item: ItemScore(score=job.scores[item]) for item in PHQ8Item}
-    return Subject(participant_id=job.participant_id, items=items, truth=truth)
-
-
-def _evaluated(cohort: Cohort) -> int:
-    return int((cohort.scored_items > 0).sum())
+def item_errors(scores: Mapping[PHQ8Item, int | None] | None, truth: Mapping[PHQ8Item, int] | None) -> list[int]:
+    """|score - truth| of the items that have both."""
+    if scores is None or truth is None:
+        return []
+    return [abs(score - truth[item]) for item, score in scores.items() if score is not None]
 
 
 def _status(statuses: set[JobStatus]) -> ExperimentStatus:

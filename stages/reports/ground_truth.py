@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from schemas.values.phq8 import PHQ8Item
-from schemas.values.scoring import ITEM_SCORES
+from schemas.values.phq8 import ITEM_SCORES, PHQ8Item
 from stages.failures import FailureCategory
 
 

@@ -1,11 +1,12 @@
 """The scores of a run's participants beside the truth."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from statistics import fmean
 
-from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from schemas.values.figures import JobScores
+from schemas.values.phq8 import ITEM_SCORES, AssessmentMode, PHQ8Item
 from schemas.values.score_tables import ModeScores, ModeSummary, ParticipantRow, ScoreTable
-from schemas.values.scored_runs import ScoredSubject
+from stages.reports.figures import item_errors
 from stages.reports.ground_truth import ground_truth
 
 _COLUMNS = (AssessmentMode.FEW_SHOT, AssessmentMode.ZERO_SHOT)
@@ -13,9 +14,9 @@ _COLUMNS = (AssessmentMode.FEW_SHOT, AssessmentMode.ZERO_SHOT)
 Truth = dict[PHQ8Item, int] | None
 
 
-def score_table(run_id: int, jobs: Iterable[ScoredSubject]) -> ScoreTable:
+def score_table(run_id: int, jobs: Iterable[JobScores]) -> ScoreTable:
     """The table of a run: what is not scored or has no truth is None, never 0."""
-    by_participant: dict[int, list[ScoredSubject]] = {}
+    by_participant: dict[int, list[JobScores]] = {}
     for job in sorted(jobs, key=lambda job: job.participant_id):
         by_participant.setdefault(job.participant_id, []).append(job)
     rows = [_row(participant_id, of_one) for participant_id, of_one in by_participant.items()]
@@ -23,7 +24,7 @@ def score_table(run_id: int, jobs: Iterable[ScoredSubject]) -> ScoreTable:
     return ScoreTable(run_id=run_id, modes=tuple(_summary(mode, rows) for mode in present), participants=tuple(rows))
 
 
-def _row(participant_id: int, jobs: Sequence[ScoredSubject]) -> ParticipantRow:
+def _row(participant_id: int, jobs: Sequence[JobScores]) -> ParticipantRow:
     truth = ground_truth(jobs[0].labels).items
     by_mode = {job.mode: job for job in jobs}
     return ParticipantRow(
@@ -34,25 +35,30 @@ def _row(participant_id: int, jobs: Sequence[ScoredSubject]) -> ParticipantRow:
     )
 
 
-def _scores(job: ScoredSubject, truth: Truth) -> ModeScores:
-    items = None if job.scores is None else {item: job.scores.items[item].score for item in PHQ8Item}
-    totals = None if job.scores is None else job.scores.totals
-    errors = _errors(items, truth)
+def _scores(job: JobScores, truth: Truth) -> ModeScores:
+    lowest, highest = (None, None) if job.scores is None else _bounds(job.scores.values())
+    errors = item_errors(job.scores, truth)
     return ModeScores(
         job_id=job.job_id,
         status=job.status,
-        items=items,
-        total=None if items is None or totals is None or None in items.values() else totals.minimum,
-        lowest_total=None if totals is None else totals.minimum,
-        highest_total=None if totals is None else totals.maximum,
+        items=job.scores,
+        total=lowest if lowest == highest else None,
+        lowest_total=lowest,
+        highest_total=highest,
         mae=fmean(errors) if errors else None,
     )
+
+
+def _bounds(scores: Collection[int | None]) -> tuple[int, int]:
+    """The sum with every N/A as the lowest, and as the highest score."""
+    known = [score for score in scores if score is not None]
+    return sum(known), sum(known) + ITEM_SCORES[-1] * (len(scores) - len(known))
 
 
 def _summary(mode: AssessmentMode, rows: Sequence[ParticipantRow]) -> ModeSummary:
     submitted = [(row.modes[mode], row.truth) for row in rows if mode in row.modes]
     scored = [scores.items for scores, _ in submitted if scores.items is not None]
-    errors = [_errors(scores.items, truth) for scores, truth in submitted]
+    errors = [item_errors(scores.items, truth) for scores, truth in submitted]
     compared = [error for of_one in errors for error in of_one]
     return ModeSummary(
         mode=mode,
@@ -63,10 +69,3 @@ def _summary(mode: AssessmentMode, rows: Sequence[ParticipantRow]) -> ModeSummar
         compared_items=len(compared),
         na_items=sum(score is None for items in scored for score in items.values()),
     )
-
-
-def _errors(items: dict[PHQ8Item, int | None] | None, truth: Truth) -> list[int]:
-    """|score - truth| of the items that have both."""
-    if items is None or truth is None:
-        return []
-    return [abs(score - truth[item]) for item, score in items.items() if score is not None]

@@ -1,18 +1,27 @@
 """Reads what the main figures of runs are computed from: item scores and labels, for many runs in one statement."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from schemas.errors import Refused
+from schemas.statuses import JobStatus
 from schemas.values.figures import JobScores, SiblingRun
+from schemas.values.phq8 import ITEM_SCORES, AssessmentMode, PHQ8Item
 from stages.reports.figures import mode_figures
 from store.database import Connection
 from store.runs import run_models
 
 SCORES = """
-SELECT j.run_id, j.mode, j.subject::integer AS participant_id, j.status,
-       coalesce(j.inputs -> 'ground_truth', p.items) AS labels,
-       (SELECT jsonb_object_agg(item.key, item.value -> 'score') FROM jsonb_each(a.output -> 'items') AS item) AS scores
+SELECT j.run_id, j.id AS job_id, j.mode, j.subject::integer AS participant_id, j.status,
+       s.job_id IS NOT NULL AS is_to_score, coalesce(j.inputs -> 'ground_truth', p.items) AS labels,
+       CASE WHEN a.job_id IS NOT NULL THEN coalesce(
+           (SELECT jsonb_object_agg(item.key, item.value -> 'score') FILTER (WHERE item.value ? 'score')
+            FROM jsonb_each(CASE jsonb_typeof(a.output -> 'items') WHEN 'object' THEN a.output -> 'items' END) AS item),
+           '{}'
+       ) END AS scores
 FROM job AS j
+LEFT JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score'
 LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.status = 'done'
 LEFT JOIN participant AS p ON p.id = CASE j.kind WHEN 'participant' THEN j.subject::integer END
 WHERE j.run_id = ANY($1::bigint[]) AND j.kind = 'participant'
@@ -31,11 +40,32 @@ ORDER BY r.draw, (r.id = $1) DESC, r.id DESC
 
 
 async def job_scores(connection: Connection, run_ids: Sequence[int]) -> dict[int, list[JobScores]]:
-    """The scores of the jobs of scored runs, by run; runs of other kinds are absent."""
+    """The scores of the jobs of participant runs, by run; runs of other kinds are absent.
+
+    Raises Refused for scores that another version stored in another form.
+    """
     found: dict[int, list[JobScores]] = defaultdict(list)
     for row in await connection.fetch(SCORES, list(run_ids)):
-        found[row["run_id"]].append(JobScores(**dict(row)))
+        found[row["run_id"]].append(_job_scores(row))
     return found
+
+
+def _job_scores(row: Mapping[str, Any]) -> JobScores:
+    stored = row["scores"]
+    if stored is not None and not _is_complete(stored):
+        raise Refused(
+            f"The scores of run r{row['run_id']} were stored by another version of ragq and cannot be read; "
+            f"`ragq inspect j{row['job_id']} score` shows them as stored."
+        )
+    scores = None if stored is None else {item: stored[item] for item in PHQ8Item}
+    return JobScores(
+        **{**row, "mode": AssessmentMode(row["mode"]), "status": JobStatus(row["status"]), "scores": scores}
+    )
+
+
+def _is_complete(stored: Mapping[str, Any]) -> bool:
+    is_score = (score is None or (type(score) is int and score in ITEM_SCORES) for score in stored.values())
+    return stored.keys() == set(PHQ8Item) and all(is_score)
 
 
 async def siblings(connection: Connection, run_id: int) -> tuple[SiblingRun, ...]:

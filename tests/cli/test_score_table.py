@@ -11,18 +11,19 @@ from rich.console import Console
 from cli.fitting import Laid
 from cli.score_table import score_table
 from schemas.statuses import JobStatus
+from schemas.values.scored_runs import ScoredJob
 from stages.reports.score_table import score_table as table_of
 from store.database import Connection
 from store.runs import runs
 from tests.cli.conftest import Ragq
-from tests.stages.reports.builders import FEW_SHOT, ZERO_SHOT, job, labels, scores
+from tests.stages.reports.builders import FEW_SHOT, ZERO_SHOT, item_scores, job, labels, scores
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, Outcome, import_labels, store_scored_run
 
 
-def printed(*jobs: Any) -> list[str]:
+def printed(*jobs: ScoredJob) -> list[str]:
     screen = Console(file=io.StringIO(), width=80)
-    screen.print(Laid(score_table(table_of(12, jobs))))
+    screen.print(Laid(score_table(table_of(12, item_scores(jobs)))))
     assert isinstance(screen.file, io.StringIO)
     return [line.rstrip() for line in screen.file.getvalue().splitlines()]
 

@@ -33,6 +33,33 @@ async def test_the_scores_of_a_run_are_beside_the_truth(
     assert (other.status_code, "scores no participants" in other.json()["detail"]) == (409, True)
 
 
+@pytest.mark.parametrize(
+    "other_form",
+    [
+        "output - 'items'",
+        "output #- '{items,Sleep}'",
+        "output #- '{items,Sleep,score}'",
+        "jsonb_set(output, '{items}', '[]')",
+        "jsonb_set(output, '{items,Sleep}', '2')",
+        "jsonb_set(output, '{items,Sleep,score}', '4')",
+        "jsonb_set(output, '{items,Sleep,score}', '1.5')",
+    ],
+)
+async def test_scores_in_another_form_are_refused_and_never_counted_as_missing(
+    client: httpx.AsyncClient, ctx: ApiContext, pair: tuple[int, int], other_form: str
+) -> None:
+    async with ctx.database.connection() as connection:
+        await connection.execute(
+            f"UPDATE stage_attempt SET output = {other_form} WHERE stage = 'score' AND job_id = "
+            f"(SELECT min(id) FROM job WHERE run_id = {pair[0]})"
+        )
+
+    refused = await client.get(f"/runs/{pair[0]}/scores")
+
+    assert (refused.status_code, "stored by another version of ragq" in refused.json()["detail"]) == (409, True)
+    assert (await client.get(f"/runs/{pair[1]}/scores")).status_code == 200
+
+
 async def test_two_runs_are_compared(client: httpx.AsyncClient, pair: tuple[int, int]) -> None:
     cold, hot = pair
     found = (await client.get(f"/runs/{cold}/diff/{hot}")).json()

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from schemas.statuses import JobStatus
+from schemas.values.figures import JobScores
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.reports import Measures
 from schemas.values.run_failures import FailedAttempt, RunFailures
@@ -156,3 +157,16 @@ def run(
             if one.scores is not None
         ),
     )
+
+
+def item_scores(jobs: Iterable[ScoredJob]) -> list[JobScores]:
+    """The jobs with nothing but their item scores."""
+    return [
+        JobScores(
+            run_id=12,
+            **{name: getattr(one, name) for name in ("job_id", "mode", "participant_id", "status", "labels")},
+            is_to_score=True,
+            scores=None if one.scores is None else {item: found.score for item, found in one.scores.items.items()},
+        )
+        for one in jobs
+    ]

@@ -1,11 +1,13 @@
 """The scores of participants beside the truth."""
 
 from schemas.statuses import JobStatus
+from schemas.values.figures import ExperimentStatus, ModeFigures
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.score_tables import ModeSummary, ScoreTable
+from stages.reports.figures import mode_figures
 from stages.reports.report import build_report
 from stages.reports.score_table import score_table
-from tests.stages.reports.builders import FEW, FEW_SHOT, ZERO_SHOT, job, run, scores
+from tests.stages.reports.builders import FEW, FEW_SHOT, ZERO_SHOT, item_scores, job, run, scores
 
 JOBS = (
     job(1, 319, scores("2100000"), "11111111", mode=ZERO_SHOT),
@@ -27,7 +29,7 @@ def of(table: ScoreTable, participant_id: int) -> tuple[dict[AssessmentMode, tup
 
 
 def test_the_modes_of_a_participant_stand_beside_the_truth() -> None:
-    table = score_table(12, JOBS)
+    table = score_table(12, item_scores(JOBS))
 
     assert [row.participant_id for row in table.participants] == [316, 319, 320]
     assert of(table, 316) == ({FEW_SHOT: tuple("11110000"), ZERO_SHOT: ()}, (2, 1, 1, 1, 0, 0, 0, 3))
@@ -36,7 +38,7 @@ def test_the_modes_of_a_participant_stand_beside_the_truth() -> None:
 
 
 def test_what_is_missing_has_no_number() -> None:
-    table = score_table(12, JOBS)
+    table = score_table(12, item_scores(JOBS))
     failed, running = table.participants[0].modes[ZERO_SHOT], table.participants[1].modes[FEW_SHOT]
 
     assert (failed.status, failed.items, failed.total, failed.mae) == (JobStatus.FAILED, None, None, None)
@@ -46,7 +48,7 @@ def test_what_is_missing_has_no_number() -> None:
 
 
 def test_a_total_is_open_while_an_item_is_not_scored() -> None:
-    table = score_table(12, JOBS)
+    table = score_table(12, item_scores(JOBS))
     whole, open_ = table.participants[0].modes[FEW_SHOT], table.participants[1].modes[ZERO_SHOT]
 
     assert (whole.total, whole.lowest_total, whole.highest_total) == (4, 4, 4)
@@ -54,7 +56,7 @@ def test_a_total_is_open_while_an_item_is_not_scored() -> None:
 
 
 def test_a_mode_counts_the_items_that_have_both_score_and_truth() -> None:
-    few, zero = score_table(12, JOBS).modes
+    few, zero = score_table(12, item_scores(JOBS)).modes
 
     # 316: |1-2| and |0-3| of eight items; 320 has scores for none of them and no truth.
     assert few == ModeSummary(
@@ -70,11 +72,29 @@ def test_the_mae_is_that_of_the_report() -> None:
     report = build_report(run(*JOBS), measures=FEW)
 
     of_report = {one.results.mode: one.results.item_mae_weighted for one in report.experiments}
-    assert {mode.mode: mode.mae for mode in score_table(12, JOBS).modes} == of_report
+    assert {mode.mode: mode.mae for mode in score_table(12, item_scores(JOBS)).modes} == of_report
+
+
+def test_the_figures_of_a_mode_are_those_of_the_report_to_the_last_bit() -> None:
+    report = build_report(run(*JOBS), measures=FEW)
+    figures = mode_figures(item_scores(JOBS))
+
+    assert figures[0] == ModeFigures(
+        mode=ZERO_SHOT,
+        status=ExperimentStatus.FAILED,
+        participants=2,
+        evaluated=1,
+        item_mae_weighted=6 / 7,
+        prediction_coverage=7 / 8,
+    )
+    of_report = {one.results.mode: one.results for one in report.experiments}
+    assert {one.mode: (one.item_mae_weighted, one.prediction_coverage) for one in figures} == {
+        mode: (found.item_mae_weighted, found.prediction_coverage) for mode, found in of_report.items()
+    }
 
 
 def test_a_run_of_one_mode_has_one() -> None:
-    table = score_table(12, JOBS[:1])
+    table = score_table(12, item_scores(JOBS[:1]))
 
     assert [mode.mode for mode in table.modes] == [ZERO_SHOT]
     assert list(table.participants[0].modes) == [ZERO_SHOT]
