@@ -1,13 +1,24 @@
 """The settings that differ from the profile, in a line or as a table."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from cli.drawing import FittingTable, Text, plain_table
-from schemas.settings.changed import ChangedSetting
+from schemas.settings.changed import ChangedSetting, is_chosen
 from schemas.settings.words import value_in_words
 
 #: Changes that a line names; it counts the others.
 _NAMED = 3
+
+
+def changes(kind: str, profile: str, snapshot: Mapping[str, Mapping[str, Any]]) -> Mapping[str, ChangedSetting]:
+    """The settings of a run of this kind that its user changed, by name."""
+    if not is_chosen(snapshot):
+        return {}
+    # What a profile says instead takes every group of settings.
+    from schemas.settings.changes import changed_settings, of_kind
+
+    return of_kind(kind, changed_settings(profile, snapshot))
 
 
 def changed_line(changed: Mapping[str, ChangedSetting], *, profile: str, run: str) -> Text:

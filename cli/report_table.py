@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 
-from cli.changed_settings import changed_line
+from cli.changed_settings import changed_line, changes
 from cli.cost_lines import cost_lines
 from cli.drawing import Drawing, FittingTable, Group, Text, figure_table, spaced
 from cli.origin_lines import origin_lines
 from cli.prediction_table import prediction_tables
-from schemas.settings.changes import changed_settings, of_kind
 from schemas.values.figures import ModeDraws
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
@@ -64,7 +63,7 @@ def _head(report: Report) -> Drawing:
     )
     lines.append(Text(definitions(measures), style="dim"))
     settings = {name: one.model_dump() for name, one in report.settings.items()}
-    if changed := of_kind("participant", changed_settings(run.profile, settings)):
+    if changed := changes("participant", run.profile, settings):
         lines.append(changed_line(changed, profile=run.profile, run=run.run_id))
     return Group(*lines)
 

@@ -1,13 +1,14 @@
 """A run as a table in the terminal."""
 
 from collections import Counter
+from collections.abc import Mapping
 
-from cli.changed_settings import changed_line, changed_table
+from cli.changed_settings import changed_line, changed_table, changes
 from cli.drawing import Column, Drawing, FirstThatFits, Group, Text, plain_table
 from cli.origin_lines import origin_lines
 from cli.output import coloured
 from schemas.chains import in_order
-from schemas.settings.changed import ChangedSetting, is_chosen
+from schemas.settings.changed import ChangedSetting
 from schemas.statuses import JobStatus, StageStatus
 from stages.reports.numbers_in_words import counted
 from stages.reports.run_words import limits_in_words, notices, variants_in_words
@@ -72,15 +73,10 @@ def _urgency(job: JobView) -> tuple[bool, bool, bool]:
     return job.error is None, job.status is JobStatus.SUCCEEDED, job.status is JobStatus.WAITING
 
 
-def _changed(view: RunView) -> dict[str, ChangedSetting]:
-    if not is_chosen(view.settings):
-        return {}
-    # What a profile says instead takes every group of settings.
-    from schemas.settings.changes import changed_settings, of_kind
-
+def _changed(view: RunView) -> Mapping[str, ChangedSetting]:
     overview = view.overview
     kind = "tags" if overview.request.get("vocabulary") else overview.kind
-    return of_kind(kind, changed_settings(overview.profile, view.settings))
+    return changes(kind, overview.profile, view.settings)
 
 
 def _head(view: RunView) -> Drawing:
