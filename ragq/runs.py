@@ -34,7 +34,7 @@ from stages.reports.report import build_report
 from stages.reports.retrieval import build_retrieval_report
 from stages.reports.run_words import asked_for, notices
 from store.database import Connection, Database
-from store.runs import run_names, runs
+from store.runs import run_names, stored_runs
 from store.runs.overviews import RunOverview, overview
 from store.runs.run_view import RunView, run_view
 from store.views.attempt_traces import attempt_traces
@@ -273,6 +273,6 @@ async def number_of(connection: Connection, run: int | str) -> int:
     number = run if isinstance(run, int) else run_number(run) or await run_names.find(connection, run)
     if number is None:
         raise Refused(f"'{run}' is neither the number of a run, like r12, nor a run's name.")
-    if not await runs.exists(connection, run_id=number):
+    if not await stored_runs.exists(connection, run_id=number):
         raise RunMissingError(number)
     return number

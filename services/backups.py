@@ -11,8 +11,7 @@ from stack import dumps
 from stack.connections import database_server
 from store import migrate, revision
 from store.database import Connection, Database
-from store.runs import runs as stored_runs
-from store.runs import workers
+from store.runs import stored_runs, workers
 
 Result = TypeVar("Result")
 

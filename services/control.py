@@ -11,7 +11,7 @@ from services.failure_clusters import jobs_that_failed_with
 from stages.failures import FailureCategory
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import imported, job_control, jobs, run_limits, runs
+from store.runs import imported, job_control, jobs, run_limits, stored_runs
 
 
 class Action(StrEnum):
@@ -125,7 +125,7 @@ async def _run_id(connection: Connection, target: Target) -> int:
 
 
 async def _refuse_unknown(connection: Connection, target: Target) -> None:
-    if await runs.exists(connection, **target._asdict()):
+    if await stored_runs.exists(connection, **target._asdict()):
         return
     if target.run_id is not None:
         raise RunMissingError(target.run_id)

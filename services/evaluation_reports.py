@@ -13,7 +13,7 @@ from stages.reports.retrieval import is_judged
 from stages.reports.validator_quality import validator_quality
 from store.database import Connection
 from store.questions import evaluations, query_runs
-from store.runs import overviews, runs
+from store.runs import overviews, stored_runs
 from store.runs.failures import run_failures
 
 KIND = "evaluation"
@@ -34,7 +34,7 @@ async def evaluation_report(connection: Connection, run_id: int, *, measures: Re
             raise RunMissingError(run_id)
         if overview.kind != KIND:
             raise Refused(f"Run r{run_id} evaluates no answers. `ragq evaluate r{run_id}` submits a run that does.")
-        settings = thaw(await runs.settings(connection, run_id)).run
+        settings = thaw(await stored_runs.settings(connection, run_id)).run
         answers = await evaluations.scored(connection, run_id)
         cost = await cost_of_run(connection, run_id)
     found = EvaluatedRun(

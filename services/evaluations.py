@@ -18,7 +18,7 @@ from store.access.idempotency import RequestKey
 from store.database import Connection, Database
 from store.questions import evaluations
 from store.questions.evaluations import StoredAnswer
-from store.runs import imported, overviews, runs
+from store.runs import imported, overviews, stored_runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -67,7 +67,7 @@ async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[s
             f"Run r{run_id} answers no questions. `ragq runs` lists the runs with their kinds; those of kind query do."
         )
     _refuse_unread(values)
-    snapshot = await runs.settings(connection, run_id)
+    snapshot = await stored_runs.settings(connection, run_id)
     preset = thaw(snapshot).preset
     own = {name: entry for name, entry in snapshot.items() if not is_preset_name(name)}
     if preset is not None and preset.validation.model:

@@ -8,7 +8,7 @@ from schemas.errors import Refused, RunMissingError
 from schemas.suggestions import did_you_mean
 from schemas.values.failure_clusters import FailureCluster, FailurePlace
 from store.database import Connection
-from store.runs import failure_clusters, runs
+from store.runs import failure_clusters, stored_runs
 from store.views.attempt_traces import AttemptTrace, attempt_traces
 
 NEWEST_RUNS: Final = 20
@@ -38,7 +38,7 @@ async def failures_of(
     """The failures of these runs, or of the newest, in clusters. Raises RunMissingError, and Refused for no stage."""
     _refuse_unknown_stage(stage)
     for run_id in run_ids:
-        if not await runs.exists(connection, run_id=run_id):
+        if not await stored_runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
     wanted = list(run_ids) or await failure_clusters.newest_runs(connection, NEWEST_RUNS)
     found = await failure_clusters.clusters(connection, wanted, stage=stage, error_type=error_type)

@@ -19,7 +19,7 @@ from services.new_runs import PlannedRun, Submitted, submit_run
 from services.tags import minimum_count, tags_hash
 from store.access.idempotency import RequestKey
 from store.database import Connection, Database
-from store.runs import forks, imported, jobs, overviews, runs
+from store.runs import forks, imported, jobs, overviews, stored_runs
 from store.runs.chain import content_hash
 from store.runs.forks import ParentJob, Source
 from store.runs.overviews import RunOverview
@@ -123,7 +123,7 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork
     found = await forks.parent_jobs(connection, parent.id, job_id=request.target.job_id)
     jobs_with_stage, without_stage = _with_stage(parent, found, request.stage)
     modes = sorted({job.mode for job in jobs_with_stage})
-    snapshot = await runs.settings(connection, parent.id)
+    snapshot = await stored_runs.settings(connection, parent.id)
     _refuse_values(parent, modes, request)
     new = changed_snapshot(snapshot, request.values)
     frozen = thaw(new)

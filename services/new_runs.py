@@ -16,7 +16,7 @@ from stages.reports.run_words import notices
 from store.access.idempotency import RequestKey, once
 from store.committed import committed
 from store.database import DATABASE_ERRORS, Connection, Database
-from store.runs import job_control, run_limits, run_names, runs, shares, workers
+from store.runs import job_control, run_limits, run_names, runs, shares, stored_runs, workers
 from store.runs.runs import NewRun, Report, StoredRun, ignored
 
 _AFTERWARDS: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, OutcomeUnknownError)
@@ -99,7 +99,7 @@ async def submit_run(
         if resumed:
             await run_limits.forgive_failures(connection, run_id=stored.run_id)
         made = {"run": stored.run_id, "is_new": stored.is_new, "jobs": len(stored.job_ids), "resumed": len(resumed)}
-        version = planned.run.version if stored.is_new else await runs.submitted_with(connection, stored.run_id)
+        version = planned.run.version if stored.is_new else await stored_runs.submitted_with(connection, stored.run_id)
         return made if version == planned.run.version else made | {"other_version": version}
 
     made, is_first = await committed(database, lambda connection: once(connection, key, store))

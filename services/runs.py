@@ -7,7 +7,7 @@ from schemas.statuses import Priority
 from schemas.values.run_names import LONGEST_NAME, LONGEST_NOTE, run_name
 from store.database import Connection
 from store.references import due_publications
-from store.runs import deletions, run_names, runs, shares
+from store.runs import deletions, run_names, shares, stored_runs
 from store.runs.deletions import DeletedRun
 
 
@@ -25,7 +25,7 @@ async def change_run(connection: Connection, run_id: int, changes: RunChanges) -
     Raises RunMissingError, RunValueError, and RunNameTakenError.
     """
     async with connection.transaction():
-        if not await runs.exists(connection, run_id=run_id):
+        if not await stored_runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
         if "name" in changes:
             name = changes["name"]

@@ -4,13 +4,13 @@ from schemas.errors import Refused, RunMissingError
 from schemas.values.score_tables import ScoreTable
 from stages.reports import score_table
 from store.database import Connection
-from store.runs import run_figures, runs
+from store.runs import run_figures, stored_runs
 
 
 async def scores_of_run(connection: Connection, run_id: int) -> ScoreTable:
     """As `run_scores`. Raises RunMissingError too, and Refused for a run that scores no participants."""
     found = await run_scores(connection, run_id)
-    if found is None and not await runs.exists(connection, run_id=run_id):
+    if found is None and not await stored_runs.exists(connection, run_id=run_id):
         raise RunMissingError(run_id)
     if found is None:
         raise Refused(f"Run r{run_id} scores no participants; `ragq show r{run_id}` shows what it does.")

@@ -16,7 +16,7 @@ from stages.reports.cohorts import modes_of
 from stages.reports.several_runs import TagsRun, TagsSet, several_queries, several_scored, several_tags
 from store.database import Connection, Database
 from store.references import interviews
-from store.runs import overviews, run_names, runs
+from store.runs import overviews, run_names, stored_runs
 from store.views.reported_runs import reported_run
 from store.vocabularies import tag_runs
 
@@ -73,7 +73,9 @@ async def comparable_run(connection: Connection, run_id: int) -> Comparable:
         run_id=run_id,
         profile=overview.profile,
         request=overview.request,
-        settings={name: SettingValue(**found) for name, found in (await runs.settings(connection, run_id)).items()},
+        settings={
+            name: SettingValue(**found) for name, found in (await stored_runs.settings(connection, run_id)).items()
+        },
         sets=tuple(
             TagsSet(one.job_id, one.subject, one.status, one.validated)
             for one in await tag_runs.results(connection, run_id=run_id)

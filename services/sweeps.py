@@ -17,7 +17,7 @@ from services.several_runs import MOST, compare_several, have_common_members
 from stages.reports.several_runs import best_of, default_measure
 from stages.texts.listed import listed
 from store.database import Database
-from store.runs import forks, runs
+from store.runs import forks, stored_runs
 
 Point = Mapping[str, str]
 
@@ -116,7 +116,7 @@ async def stored_points(database: Database, parent_id: int, stage: str, names: S
     Raises RunMissingError, and Refused where there are none, or more than one comparison takes.
     """
     async with database.connection() as connection:
-        if not await runs.exists(connection, run_id=parent_id):
+        if not await stored_runs.exists(connection, run_id=parent_id):
             raise RunMissingError(parent_id)
         found = await forks.of_settings(connection, parent_id, stage, names)
     newest = {tuple(point.values()): run_id for run_id, point in found.items()}

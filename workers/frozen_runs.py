@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from schemas.settings.frozen import FrozenSettings, thaw
 from store.database import Database
-from store.runs import runs
+from store.runs import stored_runs
 from workers.remembered import Remembered
 
 REMEMBERED = 1000
@@ -34,7 +34,7 @@ class FrozenRuns:
     async def get(self, run_id: int) -> FrozenRun:
         """What a run was submitted with; runs of equal settings share them. Raises Refused as `thaw` does."""
         if run_id not in self._frozen:
-            snapshot, draw = await self._database.with_retry(lambda connection: runs.frozen(connection, run_id))
+            snapshot, draw = await self._database.with_retry(lambda connection: stored_runs.frozen(connection, run_id))
             self._frozen[run_id] = FrozenRun(_thawed(json.dumps(snapshot)), draw)
         return self._frozen[run_id]
 

@@ -3,8 +3,8 @@
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
 from stages.ports import ChatModel, OnText
 from store.database import Connection, Database
-from store.runs import attempts, ledger
-from store.runs.ledger import CallUse
+from store.runs import attempts, call_uses, ledger
+from store.runs.call_uses import CallUse
 from store.runs.stages import Claim
 
 
@@ -40,7 +40,7 @@ class RejectedReplies:
     async def _read(self, connection: Connection) -> list[CallUse]:
         history = await attempts.history(connection, self._claim.job_id, self._claim.stage, with_outputs=False)
         earlier = [attempt.id for attempt in history if attempt.id != self._claim.attempt_id]
-        uses = await ledger.uses(connection, earlier)
+        uses = await call_uses.of_attempts(connection, earlier)
         return [use for attempt_id in earlier for use in uses[attempt_id] if use.is_rejected]
 
 

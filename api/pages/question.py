@@ -34,7 +34,7 @@ from store.questions import presets, queries
 from store.questions.answer_basis import answer_basis
 from store.questions.queries import StoredResult
 from store.questions.query_view import QueryView, existing_view
-from store.runs import answer_pieces, job_progress, runs
+from store.runs import answer_pieces, job_progress, stored_runs
 from store.runs.answer_pieces import AnswerSoFar
 from store.runs.job_progress import JobProgress
 
@@ -198,7 +198,7 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionCo
         results = await queries.results(connection, query_id)
         prompt = settings = None
         notes: list[str] = []
-        frozen = thaw(await runs.settings(connection, view.line.run_id))
+        frozen = thaw(await stored_runs.settings(connection, view.line.run_id))
         stored = await presets.names(connection)
         if view.retrieved is not None:
             prompt = await preview(connection, await get_query(connection, query_id), top_n=top_n)

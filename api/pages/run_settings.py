@@ -13,7 +13,7 @@ from api.routes import PageRoute
 from schemas.settings.changes import changed_settings
 from schemas.settings.words import value_in_words
 from stages.reports.origin_words import origin_words
-from store.runs import overviews, runs
+from store.runs import overviews, stored_runs
 from store.runs.run_origins import run_origin
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -24,7 +24,7 @@ async def settings_page(request: Request, ctx: Context, run_id: PathId, search: 
     """The settings with the words of a search in name, value or source; without a search, all."""
     async with ctx.database.connection() as connection:
         overview = await overviews.get(connection, run_id)
-        frozen = await runs.settings(connection, run_id)
+        frozen = await stored_runs.settings(connection, run_id)
         origin = await run_origin(connection, run_id)
     changed = changed_settings(overview.profile, frozen)
     words = search.lower().split()

@@ -16,7 +16,7 @@ from api.context import ApiContext, Context
 from api.event_streams import PING_SECONDS, POLL_SECONDS, event, stream_responses
 from api.parameters import PathId
 from schemas.errors import RunMissingError
-from store.runs import runs
+from store.runs import stored_runs
 from store.views.run_state import RunState
 
 router = APIRouter(tags=["events"])
@@ -48,7 +48,7 @@ async def watch_run(run_id: PathId, ctx: Context) -> EventSourceResponse:
     job is unfinished. The stream stays open, and continues after a retry."""
     ctx.streams.refuse_too_many()
     async with ctx.database.connection() as connection:
-        if not await runs.exists(connection, run_id=run_id):
+        if not await stored_runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
     return EventSourceResponse(_changes_of(ctx, run_id), ping=PING_SECONDS)
 

@@ -14,7 +14,7 @@ from schemas.values.targets import Target
 from services.forks import ForkRequest, fork
 from services.redo import redo
 from store.access.idempotency import RequestKey
-from store.runs import families, runs
+from store.runs import families, stored_runs
 
 router = APIRouter()
 
@@ -67,7 +67,7 @@ async def redo_job(job_id: PathId, ctx: Context, body: RedoBody) -> RedoneReply:
 async def list_forks(run_id: PathId, ctx: Context) -> FamilyReply:
     """The run that it was forked from, and its own forks."""
     async with ctx.database.connection() as connection:
-        if not await runs.exists(connection, run_id=run_id):
+        if not await stored_runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
         return FamilyReply.model_validate(await families.family(connection, run_id))
 

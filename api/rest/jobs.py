@@ -23,8 +23,8 @@ from schemas.values.targets import Target
 from services.control import Action
 from store.database import Connection
 from store.questions import queries
-from store.runs import attempts, families, jobs, ledger, runs
-from store.runs.ledger import CallUse
+from store.runs import attempts, call_uses, families, jobs, stored_runs
+from store.runs.call_uses import CallUse
 from store.runs.run_view import job_view
 
 router = APIRouter(prefix="/jobs", tags=["jobs"])
@@ -83,7 +83,7 @@ async def show_attempt(
         if not found:
             raise AttemptMissingError(job_id, stage, number)
         (attempt,) = found
-        calls = (await ledger.uses(connection, [attempt.id]))[attempt.id]
+        calls = (await call_uses.of_attempts(connection, [attempt.id]))[attempt.id]
     return AttemptAndCallsReply(
         **AttemptReply.model_validate(attempt).model_dump(),
         job_id=job_id,
@@ -116,7 +116,7 @@ async def cancel_job(job_id: PathId, ctx: Context, body: NoteBody | None = None)
 
 
 async def _refuse_unknown(connection: Connection, job_id: int) -> None:
-    if not await runs.exists(connection, job_id=job_id):
+    if not await stored_runs.exists(connection, job_id=job_id):
         raise JobMissingError(job_id)
 
 

@@ -27,7 +27,7 @@ from schemas.values.run_limits import RunLimits
 from schemas.values.targets import Target
 from services.control import NO_LIMITS, Action, control
 from services.runs import RunChanges, change_run, delete_run
-from store.runs import jobs, overviews, runs
+from store.runs import jobs, overviews, stored_runs
 from store.runs.run_view import run_view, with_origin
 from store.views.run_state import run_state
 
@@ -107,9 +107,9 @@ async def remove_run(run_id: PathId, ctx: Context) -> DeletedRunReply:
 async def show_run_settings(run_id: PathId, ctx: Context) -> dict[str, SettingReply]:
     """Every setting that the run was submitted with, and its source."""
     async with ctx.database.connection() as connection:
-        if not await runs.exists(connection, run_id=run_id):
+        if not await stored_runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
-        frozen = await runs.settings(connection, run_id)
+        frozen = await stored_runs.settings(connection, run_id)
     return {name: SettingReply(**entry) for name, entry in frozen.items()}
 
 

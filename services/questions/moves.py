@@ -20,7 +20,7 @@ from store.corpora import corpora
 from store.database import Connection
 from store.questions import presets, query_jobs, templates
 from store.questions.queries import StoredQuery
-from store.runs import attempts, edits, job_control, jobs, overviews, runs
+from store.runs import attempts, edits, job_control, jobs, overviews, runs, stored_runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -51,7 +51,7 @@ async def planned_move(
     """
     run = await overviews.get(connection, query.run_id)
     job = await jobs.get(connection, query.job_id)
-    settings = await runs.settings(connection, query.run_id)
+    settings = await stored_runs.settings(connection, query.run_id)
     own = thaw(settings).preset
     assert own is not None
     takes_default = bool(job.inputs.get("takes_default"))
@@ -96,7 +96,7 @@ async def move(
         raise QuerySetPresetError(query.id, old.id, old.jobs)
     for corpus_id in query.corpus_ids:
         refuse_token_vectors(await corpora.corpus(connection, corpus_id), to.preset)
-    settings = await runs.settings(connection, query.run_id)
+    settings = await stored_runs.settings(connection, query.run_id)
     own = {name: entry for name, entry in settings.items() if not is_preset_name(name)}
     new = await runs.store(
         connection,
@@ -137,7 +137,7 @@ async def _is_given(connection: Connection, query: StoredQuery, own: Preset) -> 
 
 async def _job(connection: Connection, query: StoredQuery, chain: Sequence[str], to: Move) -> NewJob:
     old = await jobs.get(connection, query.job_id)
-    own = thaw(await runs.settings(connection, query.run_id)).preset
+    own = thaw(await stored_runs.settings(connection, query.run_id)).preset
     assert own is not None
     inputs = {name: value for name, value in old.inputs.items() if name != "takes_default" or to.takes_default}
     origin = old.inputs["expansion"]["origin"]

@@ -12,7 +12,7 @@ from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
 from schemas.values.work_filters import WorkFilter
 from stages.queries.basis_words import basis_in_words
 from store.database import Connection, bulk_seconds
-from store.runs.runs import BATCH
+from store.runs.bulk import BATCH
 
 KEEP = """
 INSERT INTO queries (job_id, corpus_id, other_corpus_ids, external_id, original_query, reference_answer)

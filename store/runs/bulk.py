@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
 
 from store.database import Connection
 
@@ -13,6 +14,9 @@ SELECT set_config('ragq.bulk', 'off', true),
        (SELECT pg_notify('ragq_changes', json_build_object('run', $1::bigint, 'job', NULL)::text)
         WHERE EXISTS (SELECT FROM change_listener WHERE listened_at > now() - interval '30 seconds'))
 """
+
+BATCH: Final = 10_000
+"""Jobs in one statement, and in memory at a time."""
 
 
 @asynccontextmanager

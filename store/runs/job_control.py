@@ -11,8 +11,7 @@ from typing import Final
 from schemas.statuses import JobStatus
 from schemas.values.targets import Target
 from store.database import Connection, bulk_seconds
-from store.runs.bulk import bulk
-from store.runs.runs import BATCH
+from store.runs.bulk import BATCH, bulk
 
 OF_RUN = "SELECT id FROM job WHERE run_id = $1 AND status = ANY($2::text[])"
 

@@ -12,7 +12,8 @@ from schemas.values.limit_states import RunLimitState
 from schemas.values.phq8 import PHQ8Item
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
-from store.runs import jobs, ledger, overviews, run_limits, runs, stage_runs
+from store.runs import call_uses, jobs, overviews, run_limits, stage_runs, stored_runs
+from store.runs.call_uses import CallCounts
 from store.runs.failures import last_failures
 from store.runs.families import NO_FAMILY, Family, family
 from store.runs.overviews import RunOverview
@@ -121,7 +122,7 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
             return None
         read_at: datetime = await connection.fetchval("SELECT now()")
         jobs = await _jobs(connection, run_id, job_ids)
-        settings = await runs.settings(connection, run_id)
+        settings = await stored_runs.settings(connection, run_id)
         # Phrases are never cut, and a million jobs of them not looked through.
         cut_texts: int = 0 if overview.kind == "tags" else await connection.fetchval(CUT_TEXTS, run_id)
         limits = await run_limits.find(connection, run_id)
@@ -156,8 +157,8 @@ async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | No
     stages = await stage_runs.of_jobs(connection, [row["job_id"] for row in found])
     validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id, job_ids)}
     failures = await last_failures(connection, run_id=run_id, job_ids=job_ids)
-    calls = await ledger.counts(connection, run_id, job_ids=job_ids)
-    nothing = ledger.CallCounts(0, 0)
+    calls = await call_uses.counts(connection, run_id, job_ids=job_ids)
+    nothing = CallCounts(0, 0)
     return [
         _job(
             row,
@@ -175,7 +176,7 @@ def _job(
     stages: list[StageRun],
     validated: Mapping[str, Any] | None,
     error: StageFailure | None,
-    calls: ledger.CallCounts,
+    calls: CallCounts,
 ) -> JobView:
     items = {} if validated is None else validated["items"]
     verdicts = {} if validated is None else validated["verdicts"]

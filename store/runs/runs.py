@@ -17,6 +17,7 @@ from schemas.values.chat import ModelIdentity
 from schemas.values.environments import Environment
 from store.database import Connection, bulk_seconds
 from store.runs import environments, run_models
+from store.runs.bulk import BATCH
 from store.runs.canonical import canonical
 
 INSERT_RUN = """
@@ -27,8 +28,6 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id
 FIND = """
 SELECT max(id) FROM run WHERE identity = $1 AND coalesce((request ->> 'draw')::bigint, 0) = $2
 """
-
-FROZEN = "SELECT settings, coalesce((request ->> 'draw')::bigint, 0) AS draw FROM run WHERE id = $1"
 
 # Numbers of a sequence rise within a session, so that jobs have theirs in the order of the run.
 RESERVE = "SELECT nextval('job_id_seq') AS id FROM generate_series(1, $1)"
@@ -41,9 +40,6 @@ SELECT j.job_id, s.stage, s.ordinal - 1, CASE WHEN s.ordinal = 1 THEN 'ready' EL
 FROM unnest($1::bigint[]) AS j (job_id)
 CROSS JOIN unnest($2::text[]) WITH ORDINALITY AS s (stage, ordinal)
 """
-
-BATCH: Final = 10_000
-"""Jobs in one statement, and in memory at a time."""
 
 _JOB_COLUMNS: Final = ("id", "run_id", "ordinal", "kind", "mode", "subject", "inputs", "status")
 
@@ -196,35 +192,3 @@ async def find(connection: Connection, run: NewRun) -> int | None:
     """The newest run that did the same work in the same draw; None when there is none."""
     found: int | None = await connection.fetchval(FIND, run.identity, run.draw)
     return found
-
-
-async def submitted_with(connection: Connection, run_id: int) -> str:
-    """The release of ragq that a run was submitted with."""
-    found: str = await connection.fetchval("SELECT version FROM run WHERE id = $1", run_id)
-    return found
-
-
-async def exists(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> bool:
-    """Whether there is a job, or a run, of that number."""
-    found: bool = await connection.fetchval(
-        "SELECT EXISTS (SELECT FROM job WHERE id = $1) OR EXISTS (SELECT FROM run WHERE id = $2)", job_id, run_id
-    )
-    return found
-
-
-async def count(connection: Connection) -> int:
-    """How many runs there are."""
-    found: int = await connection.fetchval("SELECT count(*) FROM run")
-    return found
-
-
-async def frozen(connection: Connection, run_id: int) -> tuple[dict[str, Any], int]:
-    """The settings of a run as they were frozen, value and source by name, and its draw."""
-    row = await connection.fetchrow(FROZEN, run_id)
-    return row["settings"], row["draw"]
-
-
-async def settings(connection: Connection, run_id: int) -> dict[str, Any]:
-    """The settings of a run as they were frozen: value and source by name."""
-    frozen: dict[str, Any] = await connection.fetchval("SELECT settings FROM run WHERE id = $1", run_id)
-    return frozen

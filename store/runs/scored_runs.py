@@ -16,7 +16,7 @@ from schemas.values.scored_runs import (
 )
 from schemas.values.scoring import ParticipantScores
 from store.database import Connection
-from store.runs import call_costs, ledger
+from store.runs import call_costs, call_uses
 from store.runs.failures import run_failures
 from store.runs.imported import IMPORTED
 from store.runs.run_figures import siblings
@@ -90,7 +90,7 @@ async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
                 f"No job of run r{run_id} scores a participant, so there is nothing to report. "
                 f"`ragq show r{run_id}` shows what it did."
             )
-        calls = await ledger.counts(connection, run_id)
+        calls = await call_uses.counts(connection, run_id)
         return ScoredRun(
             run_id=run_id,
             profile=run["profile"],

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from store.database import Connection
-from store.runs import attempts, ledger
+from store.runs import attempts, call_uses
 from store.runs.attempts import Attempt
-from store.runs.ledger import CallUse
+from store.runs.call_uses import CallUse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +35,7 @@ class AttemptTrace(Attempt):
 async def attempt_traces(connection: Connection, job_id: int, stage: str | None = None) -> list[AttemptTrace]:
     """Every attempt of a job, or of one of its stages, oldest first."""
     tried = await attempts.history(connection, job_id, stage)
-    calls = await ledger.uses(connection, [attempt.source_id or attempt.id for attempt in tried])
+    calls = await call_uses.of_attempts(connection, [attempt.source_id or attempt.id for attempt in tried])
     return [AttemptTrace(**vars(attempt), calls=_calls(attempt, calls)) for attempt in tried]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from store.database import Connection
-from store.runs import overviews, runs
+from store.runs import overviews, stored_runs
 from store.runs.overviews import RunOverview
 
 JOBS = """
@@ -41,6 +41,6 @@ async def submission(connection: Connection, run_id: int) -> Submission:
         overview = await overviews.get(connection, run_id)
         return Submission(
             overview=overview,
-            settings=await runs.settings(connection, run_id),
+            settings=await stored_runs.settings(connection, run_id),
             jobs=[SubmittedJob(**row) for row in await connection.fetch(JOBS, run_id)],
         )

@@ -22,7 +22,7 @@ from services.new_runs import store_run
 from services.runs import delete_run
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import attempts, audit, families, forks, runs, stage_vectors, stages
+from store.runs import attempts, audit, families, forks, runs, stage_vectors, stages, stored_runs
 from store.runs.runs import NewJob, NewRun, StoredRun
 from store.runs.scored_runs import reference_outputs
 from store.views.lineage import job_trace
@@ -332,7 +332,7 @@ async def test_a_fork_of_questions_has_questions_of_its_own(database: Database) 
         judged = await connection.fetch(
             "SELECT document, relevance FROM query_judgement WHERE query_id = $1", question.id
         )
-        settings = await runs.settings(connection, child.run_id)
+        settings = await stored_runs.settings(connection, child.run_id)
         await complete_stages(connection, child.job_ids[0], "rerank", "validate", "consolidate", "augment", "generate")
         assert await flaws(connection) == []
         vectors = await attempts.output(connection, child.job_ids[0], "embed")

@@ -17,7 +17,7 @@ from store.database import Database
 from store.questions import presets
 from store.references import interviews, references
 from store.references.interviews import TranscriptIdentity
-from store.runs import audit, backlog, job_control, ledger, overviews
+from store.runs import audit, backlog, call_uses, job_control, ledger, overviews
 from store.runs.audit import Audit
 from store.runs.backlog import Flow
 from store.runs.run_view import run_view
@@ -146,7 +146,7 @@ async def test_answers_of_the_revision_before_are_reused_by_the_run_that_paid_fo
     database = Database(database_url, pool_size=1)
     async with database.connection() as connection:
         found = [await ledger.find_old(connection, "old key", run_id) for run_id in (1, 2)]
-        shown = await ledger.uses(connection, [1])
+        shown = await call_uses.of_attempts(connection, [1])
     await database.close()
     assert [None if one is None else one.reply.text for one in found] == ["yes", None]
     assert [(use.server, use.draw, use.origin) for use in shown[1]] == [(None, 0, "new")]

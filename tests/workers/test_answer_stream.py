@@ -9,7 +9,7 @@ from schemas.settings.frozen import thaw
 from schemas.settings.process import LLMLimits
 from store.database import Database
 from store.questions.queries import StoredQuery
-from store.runs import answer_pieces, runs, stages
+from store.runs import answer_pieces, stages, stored_runs
 from store.runs.stages import Claim
 from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question
@@ -98,7 +98,7 @@ async def test_the_binding_publishes_what_the_model_writes_and_stores_the_same_a
             return self.model
 
     async with database.connection() as connection:
-        settings = thaw(await runs.settings(connection, query.run_id))
+        settings = thaw(await stored_runs.settings(connection, query.run_id))
     wiring: Any = Server()
     running = asyncio.create_task(generate.run(Work(claim, settings.run, database, wiring, {}, settings.preset)))
     await until_published(database, "By oxygen [S1].")

@@ -12,7 +12,7 @@ from schemas.settings.process import LLMLimits
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity, TokenSignals
 from stages.ports import ChatModel, OnText
 from store.database import Database
-from store.runs import ledger, run_models, stages
+from store.runs import call_uses, ledger, run_models, stages
 from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat, served
 from tests.scripted_openai import ScriptedOpenAI
@@ -63,7 +63,7 @@ async def two_runs(database: Database, store_run: StoreRun) -> list[CallingAttem
 
 async def uses(database: Database, attempt: CallingAttempt) -> list[tuple[str, str, bool]]:
     async with database.connection() as connection:
-        found = await ledger.uses(connection, [attempt.attempt_id])
+        found = await call_uses.of_attempts(connection, [attempt.attempt_id])
     return [(use.purpose, use.reply, use.is_reused) for use in found[attempt.attempt_id]]
 
 
@@ -210,7 +210,7 @@ async def test_uses_show_the_draw_and_the_run_that_paid(database: Database, two_
             await alone(model, database, attempt, draw=draw).chat(CALL)
 
     async with database.connection() as connection:
-        found = await ledger.uses(connection, [attempt.attempt_id for attempt in two_runs])
+        found = await call_uses.of_attempts(connection, [attempt.attempt_id for attempt in two_runs])
 
     paid_by = two_runs[0].run_id
     assert [[use.origin for use in found[attempt.attempt_id]] for attempt in two_runs] == [

@@ -8,7 +8,7 @@ import pytest
 from schemas.settings.process import Retention
 from services.purge import candidates
 from store.database import Connection, Database
-from store.runs import job_control, purging, runs, scheduled_purges, tombstones
+from store.runs import job_control, purging, scheduled_purges, stored_runs, tombstones
 from store.runs.purging import Criteria
 from tests.store.runs.test_deletions import finished_run
 from tests.store.runs.test_purging import a_finished_run, age
@@ -35,17 +35,17 @@ async def test_old_runs_go_once_a_day_and_young_ones_stay(database: Database) ->
     async with database.connection() as connection:
         old, young = await an_old_run(connection), await an_old_run(connection, 89)
         await purge(database)
-        assert [await runs.exists(connection, run_id=run_id) for run_id in (old, young)] == [False, True]
+        assert [await stored_runs.exists(connection, run_id=run_id) for run_id in (old, young)] == [False, True]
         ((stone,), flaws) = await tombstones.audit(connection, old)
         assert (stone.reason, flaws) == ("older than 90 d; by schedule", [])
 
         again = await an_old_run(connection)
         await purge(database)
-        assert await runs.exists(connection, run_id=again)
+        assert await stored_runs.exists(connection, run_id=again)
         await connection.execute(LATER)
         await purge(database)
 
-        assert not await runs.exists(connection, run_id=again)
+        assert not await stored_runs.exists(connection, run_id=again)
         last = await scheduled_purges.last(connection)
         assert last is not None
         assert (last.runs, last.jobs, last.error_type, last.ended_at is not None) == (1, 1, None, True)
@@ -58,8 +58,8 @@ async def test_what_led_to_results_goes_before_the_results(database: Database) -
 
         await purge(database, Retention(runs=timedelta(days=365), texts=timedelta(days=30)))
 
-        assert not await runs.exists(connection, run_id=old)
-        assert await runs.exists(connection, run_id=shown.run_id)
+        assert not await stored_runs.exists(connection, run_id=old)
+        assert await stored_runs.exists(connection, run_id=shown.run_id)
         ((stone,), _) = await tombstones.audit(connection, shown.run_id)
         assert stone.what == tombstones.OUTPUTS
 
@@ -125,6 +125,6 @@ async def test_a_schedule_looks_until_it_is_cancelled(database: Database) -> Non
         old = await an_old_run(connection)
         looking = asyncio.create_task(PurgeSchedule(database, NINETY, look_s=0.05).run())
         async with asyncio.timeout(60):
-            while await runs.exists(connection, run_id=old):  # noqa: ASYNC110  (what it waits for is in the database)
+            while await stored_runs.exists(connection, run_id=old):  # noqa: ASYNC110  (what it waits for is in the database)
                 await asyncio.sleep(0.02)
         looking.cancel()

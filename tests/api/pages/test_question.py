@@ -10,7 +10,7 @@ from schemas.values.failures import AttemptError
 from services.questions.lookup import get_query
 from store.questions import queries, query_lines
 from store.questions.queries import StoredQuery
-from store.runs import jobs, runs, stages
+from store.runs import jobs, stages, stored_runs
 from tests.api.pages.html import HTML, form, forms, see, send, words
 from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, chain, complete_stages
 
@@ -306,7 +306,7 @@ async def test_the_question_runs_with_another_preset_and_other_values(
     assert (reply.status_code, reply.headers["location"]) == (303, f"/rag/{ready.id}")
     async with ctx.database.connection() as connection:
         moved = await get_query(connection, ready.id)
-        settings = await runs.settings(connection, moved.run_id)
+        settings = await stored_runs.settings(connection, moved.run_id)
         stages_now = await chain(connection, moved.job_id)
     assert settings["retrieval.min_word_count"] == {"value": 0, "source": "option"}
     assert settings["retrieval.fusion"]["value"] == "rrf"

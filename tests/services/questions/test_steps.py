@@ -26,7 +26,7 @@ from services.questions.submission import QueryRequest, plan_queries
 from store.database import Connection, Database
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, jobs, pending_chains, runs, stage_vectors, stages
+from store.runs import attempts, jobs, pending_chains, stage_vectors, stages, stored_runs
 from tests.services.questions.questions import (
     PROMPT,
     WHOLE,
@@ -318,8 +318,8 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: D
             "rerank": "waiting",
             "validate": "waiting",
         }
-        assert (await runs.settings(connection, moved.run_id))["retrieval.dense_limit"]["value"] == 30
-        assert (await runs.settings(connection, query.run_id))["retrieval.dense_limit"]["value"] == 50
+        assert (await stored_runs.settings(connection, moved.run_id))["retrieval.dense_limit"]["value"] == 30
+        assert (await stored_runs.settings(connection, query.run_id))["retrieval.dense_limit"]["value"] == 50
         assert await queries.preset_name(connection, moved.run_id) == ("Broad" if changed == "name" else "Balanced")
         old, new = [await attempts.output(connection, job_id, "embed") for job_id in (query.job_id, moved.job_id)]
         assert old is not None and new is not None and old[1:] == new[1:]
@@ -349,7 +349,7 @@ async def test_the_rest_of_the_chain_can_run_by_another_preset(database: Databas
 
 
 async def values_of(connection: Connection, query: StoredQuery) -> dict[str, Any]:
-    return await runs.settings(connection, query.run_id)
+    return await stored_runs.settings(connection, query.run_id)
 
 
 @pytest.mark.parametrize(

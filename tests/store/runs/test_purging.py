@@ -9,7 +9,7 @@ from schemas.statuses import JobStatus
 from services.anchors import anchor_text, audit_runs, read_anchor
 from services.purge import candidates, purge
 from store.database import Connection, Database
-from store.runs import attempts, audit, deletions, job_control, purging, runs, tombstones
+from store.runs import attempts, audit, deletions, job_control, purging, runs, stored_runs, tombstones
 from store.runs.purging import Criteria, Purged
 from store.runs.run_view import run_view
 from store.runs.scored_runs import scored_run
@@ -125,7 +125,7 @@ async def test_a_broken_off_purge_is_continued(
 
         assert (done.run_id, await tombstones.unfinished(connection)) == (shown.run_id, [])
         assert (await tombstones.audit(connection, shown.run_id)).flaws == []
-        assert await runs.exists(connection, run_id=shown.run_id) is keep_results
+        assert await stored_runs.exists(connection, run_id=shown.run_id) is keep_results
 
 
 async def test_a_run_that_became_active_is_not_purged(database: Database) -> None:
@@ -208,7 +208,7 @@ async def test_a_run_that_is_active_again_does_not_keep_others_from_being_purged
         with pytest.raises(RunActiveError):
             await purged(connection, NOW)
 
-        assert not await runs.exists(connection, run_id=other)
+        assert not await stored_runs.exists(connection, run_id=other)
 
 
 @pytest.mark.parametrize("keep_results", [True, False])

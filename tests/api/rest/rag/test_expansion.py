@@ -13,7 +13,7 @@ from schemas.settings.preset import Preset
 from schemas.values.failures import AttemptError
 from store.corpora import corpora
 from store.questions import presets
-from store.runs import jobs, runs
+from store.runs import jobs, stored_runs
 from tests.api.rest.rag.conftest import Working, waits_long
 from tests.services.questions.questions import chain
 from tests.store.small_corpora import SearchableChunk, store_corpus
@@ -40,7 +40,7 @@ def slug(reply: httpx.Response) -> str:
 
 async def frozen_n(ctx: ApiContext, run_id: int) -> object:
     async with ctx.database.connection() as connection:
-        return (await runs.settings(connection, run_id))["expansion.n"]
+        return (await stored_runs.settings(connection, run_id))["expansion.n"]
 
 
 @pytest.mark.parametrize(("body", "n"), [({"original_query": QUESTION}, 3), ({"query": QUESTION, "n": 5}, 5)])

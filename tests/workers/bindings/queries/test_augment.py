@@ -8,7 +8,7 @@ from schemas.settings.frozen import thaw
 from schemas.values.queries import AugmentedPrompt
 from services.questions.steps import Step, take_step
 from store.database import Connection, Database
-from store.runs import runs, stages
+from store.runs import stages, stored_runs
 from tests.services.questions.questions import CONTEXT, WHOLE, a_question
 from workers.bindings.queries import augment
 from workers.work import Work
@@ -18,7 +18,7 @@ async def make(connection: Connection, database: Database, job_id: int) -> tuple
     """The output of the stage and its inputs."""
     claim = await stages.claim(connection, job_id, "augment", "worker", 60)
     assert claim is not None
-    settings = thaw(await runs.settings(connection, claim.run_id))
+    settings = thaw(await stored_runs.settings(connection, claim.run_id))
     read: dict[str, Any] = {}
     no_models: Any = None
     result = await augment.run(Work(claim, settings.run, database, no_models, read, settings.preset))

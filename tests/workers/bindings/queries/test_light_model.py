@@ -12,7 +12,7 @@ from schemas.values.chat import ChatCall
 from services.questions.steps import Step, take_step
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import runs, stages
+from store.runs import stages, stored_runs
 from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question, complete_stages
 from workers.bindings.queries import expand, generate
@@ -56,7 +56,7 @@ async def make(connection: Connection, database: Database, job_id: int, stage: s
     """Run a stage that asks a model."""
     claim = await stages.claim(connection, job_id, stage, "worker", 60)
     assert claim is not None
-    settings = thaw(await runs.settings(connection, claim.run_id))
+    settings = thaw(await stored_runs.settings(connection, claim.run_id))
     server: Any = Server(database)
     read: dict[str, Any] = {}
     result = await STAGES[stage](Work(claim, settings.run, database, server, read, settings.preset))
