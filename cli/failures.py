@@ -10,6 +10,7 @@ from cli.drawing import Text, plain_table
 from cli.ids import RUN
 from cli.output import draw, json_option, print_json, print_text
 from cli.session import with_database
+from cli.utc_times import with_utc_times
 from schemas.chains import STAGES
 from schemas.errors import RunMissingError
 from schemas.values.failures import FailureList, ReportedFailure
@@ -54,7 +55,7 @@ def failures(
     if len(run_ids) == 1 and not (clusters or stage or error_type or with_text):
         found = with_database(lambda connection: _read(connection, run_ids[0]))
         if as_json:
-            print_json(found.model_dump(mode="json"))
+            print_json(with_utc_times(found))
         elif not found.failures:
             draw(f"Nothing went wrong in r{run_ids[0]}.", err=True)
         else:
@@ -73,7 +74,7 @@ def failures(
         print_json(
             {
                 "runs": [f"r{run_id}" for run_id in of_runs.run_ids],
-                "clusters": of_runs.clusters,
+                "clusters": with_utc_times(of_runs.clusters),
                 **({"exchanges": [_exchange(one) for one in shown]} if with_text else {}),
             }
         )
@@ -106,7 +107,7 @@ def _print_clusters(found: Failures) -> None:
 def _exchange(one: FailedExchange) -> dict[str, Any]:
     attempt = one.attempt
     return {
-        **one.place.model_dump(mode="json"),
+        **asdict(one.place),
         "error": None if attempt.error is None else asdict(attempt.error),
         "calls": [
             {"purpose": call.purpose, "model": call.model, "messages": call.messages, "reply": call.reply}

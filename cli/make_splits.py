@@ -10,6 +10,7 @@ from cli.data_directory import data_directory
 from cli.output import json_option, print_json
 from cli.session import with_database
 from cli.user_files import read_file
+from cli.utc_times import with_utc_times
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
 from schemas.values.interviews import Split, SplitProblem
@@ -129,7 +130,7 @@ def show_command(name: str, as_json: bool) -> None:
         suggestion = did_you_mean(name, found)
         raise Refused(f"Split '{name}' is not stored.{suggestion} Stored splits: {', '.join(found) or 'none yet'}.")
     if as_json:
-        print_json(found[name])
+        print_json(with_utc_times(found[name]))
     else:
         click.echo("\n".join(map(str, found[name].participant_ids)))
 

@@ -6,6 +6,7 @@ from cli.drawing import Column, plain_table
 from cli.lazy_group import LazyGroup
 from cli.output import print_list
 from cli.session import with_database
+from cli.utc_times import with_utc_times
 from stages.participants.split_origins import origin_words
 from store.references.splits import stored_splits
 
@@ -38,4 +39,4 @@ def list_command(as_json: bool) -> None:
         size, when = str(len(split.participant_ids)), f"{split.imported_at:%Y-%m-%d %H:%M}"
         table.add_row(split.name, size, origin_words(split.origin), split.ids_hash, when)
     none = "No split is stored. `ragq import participants DIR` imports those of a data set."
-    print_list(found, table, none=none, as_json=as_json)
+    print_list(with_utc_times(found), table, none=none, as_json=as_json)

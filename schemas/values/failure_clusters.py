@@ -1,11 +1,11 @@
 """Failures of several runs that have one cause."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
-from schemas.values.base import Value
 
-
-class FailureCluster(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailureCluster:
     """Failures of one type in one stage whose messages differ in numbers alone."""
 
     type: str
@@ -25,7 +25,8 @@ class FailureCluster(Value):
     """A job in which it happened last."""
 
 
-class FailurePlace(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailurePlace:
     """An attempt that failed so."""
 
     attempt_id: int

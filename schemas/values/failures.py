@@ -4,16 +4,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import Field
+from schemas.example import Example
 
-from schemas.values.base import Value
-
-_Type = Annotated[str, Field(examples=["schemas.errors.LLMTimeoutError"])]
-_Message = Annotated[str, Field(examples=["LLM request timed out after 600s"])]
-_Category = Annotated[str, Field(examples=["llm_timeout"])]
+_Type = Annotated[str, Example("schemas.errors.LLMTimeoutError")]
+_Message = Annotated[str, Example("LLM request timed out after 600s")]
+_Category = Annotated[str, Example("llm_timeout")]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class AttemptError:
     """How an attempt failed."""
 
@@ -22,21 +20,23 @@ class AttemptError:
     message: _Message
     """Safe to show and to log."""
     category: _Category
-    details: Annotated[dict[str, Any] | None, Field(examples=[None])] = field(repr=False)
+    details: Annotated[dict[str, Any] | None, Example(None)] = field(repr=False)
     """What is private: the raw reply, the exception's own message, the traceback. None where it was not read."""
 
 
-class StageFailure(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StageFailure:
     """The error of an attempt of a stage, as it is shown."""
 
-    stage: str = Field(examples=["validate"])
-    attempt: int = Field(examples=[1])
+    stage: Annotated[str, Example("validate")]
+    attempt: Annotated[int, Example(1)]
     type: _Type
     message: _Message
     category: _Category
 
 
-class FailureContext(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailureContext:
     """The job and the attempt of a failure."""
 
     job: str | None
@@ -50,7 +50,8 @@ class FailureContext(Value):
     """A later attempt stored the stage."""
 
 
-class ReportedFailure(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReportedFailure:
     """One failure of a run. The message is safe to show: no text of a subject, a prompt or a reply."""
 
     category: str
@@ -65,7 +66,8 @@ class ReportedFailure(Value):
     context: FailureContext
 
 
-class FailureCounts(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailureCounts:
     """Counts of failures, each in descending order and then by name."""
 
     total: int
@@ -74,7 +76,8 @@ class FailureCounts(Value):
     by_stage: dict[str, int]
 
 
-class FailureSummary(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailureSummary:
     """All failures of a run, counted."""
 
     run_id: str
@@ -93,7 +96,8 @@ class FailureSummary(Value):
     error_count: int
 
 
-class FailureList(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailureList:
     """The failures of a run, oldest first."""
 
     summary: FailureSummary

@@ -1,11 +1,12 @@
 """The failures of a run as they are stored."""
 
+from dataclasses import dataclass
 from datetime import datetime
 
-from schemas.values.base import Value
 from schemas.values.failures import StageFailure
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class FailedAttempt(StageFailure):
     """An attempt that ended with an error, or whose worker was lost, and its job."""
 
@@ -21,7 +22,8 @@ class FailedAttempt(StageFailure):
     """The job ended with it and was not retried."""
 
 
-class HallucinatedEvidence(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HallucinatedEvidence:
     """An extraction whose quotes were all rejected by the grounding check; the job continued without evidence."""
 
     job_id: int
@@ -32,7 +34,8 @@ class HallucinatedEvidence(Value):
     ended_at: datetime
 
 
-class RunFailures(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunFailures:
     """All failures of a run, in order of time."""
 
     run_id: int

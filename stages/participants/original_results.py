@@ -14,7 +14,7 @@ from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.scoring import Consistency, InferenceType, ItemScore, NAReason, ParticipantScores, Subject
 from stages.files.problems import Parsed, validation_problems
 from stages.participants.totals import totals_of
-from stages.texts.storable import Storable
+from stages.texts.storable_field import Storable
 
 _WHAT_TO_DO = "name a results file of ai-psychiatrist as it was written (data/outputs/*.json)"
 _MOST_SUBJECTS = 10_000

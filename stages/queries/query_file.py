@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from schemas.values.query_sets import SubmittedQuery
 from stages.files.problems import Parsed
 from stages.files.records import NumberAsText, parse_records
-from stages.texts.storable import Storable
+from stages.texts.storable_field import Storable
 
 MAX_CHARS: Final = 2000
 """Of the text of a query."""

@@ -10,7 +10,7 @@ from schemas.values.tags import PhraseSet
 from stages.files.problems import Parsed
 from stages.files.records import NumberAsText, parse_repeatedly
 from stages.texts.plain_ids import PLAIN_ID
-from stages.texts.storable import Storable
+from stages.texts.storable_field import Storable
 
 MAX_PHRASES: Final = 1000
 """Of a set."""

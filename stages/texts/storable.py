@@ -1,8 +1,5 @@
 """Text that Postgres can store."""
 
-from pydantic import AfterValidator
-from pydantic_core import PydanticCustomError
-
 
 def can_be_stored(text: str) -> bool:
     """Whether the text is free of NUL characters and of halves of surrogate pairs, which JSON escapes can contain.
@@ -20,13 +17,3 @@ def storable(text: str) -> str:
     'cut here ?'
     """
     return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
-
-
-def _checked(text: str) -> str:
-    if not can_be_stored(text):
-        raise PydanticCustomError("cannot_be_stored", "Text has a NUL character or half of a surrogate pair")
-    return text
-
-
-Storable = AfterValidator(_checked)
-"""Has pydantic refuse text of which `can_be_stored` is not true."""

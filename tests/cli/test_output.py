@@ -8,6 +8,7 @@ import select
 import struct
 import sys
 import termios
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -15,7 +16,6 @@ import pytest
 from cli.drawing import Drawing, FittingTable, plain_table
 from cli.output import coloured, draw, print_json
 from schemas.statuses import JobStatus
-from schemas.values.failures import StageFailure
 from tests.cli.test_run_table import ERROR, job
 
 
@@ -24,7 +24,7 @@ def test_a_job_is_one_object_with_its_error(capsys: pytest.CaptureFixture[str]) 
     printed: dict[str, Any] = json.loads(capsys.readouterr().out)
 
     assert (printed["job_id"], printed["status"]) == (7, "failed")
-    assert printed["error"] == {name: getattr(ERROR, name) for name in StageFailure.model_fields}
+    assert printed["error"] == asdict(ERROR)
 
 
 def words_in_a_terminal(monkeypatch: pytest.MonkeyPatch, *parts: Drawing | str) -> str:

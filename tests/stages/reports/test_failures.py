@@ -1,5 +1,6 @@
 """Failures, listed and counted."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from schemas.values.failures import FailureContext, FailureCounts, FailureSummary, ReportedFailure
@@ -53,9 +54,9 @@ def test_a_failure_names_job_stage_and_attempt() -> None:
 
 
 def test_a_failure_of_a_chunk_belongs_to_no_participant() -> None:
-    about_chunk = VALIDATION.model_copy(update={"mode": "chunk_scores", "subject": "5000000001"})
+    about_chunk = replace(VALIDATION, mode="chunk_scores", subject="5000000001")
 
-    (found,) = failure_list(FAILURES.model_copy(update={"failed": (about_chunk,), "hallucinated": ()}), {}).failures
+    (found,) = failure_list(replace(FAILURES, failed=(about_chunk,), hallucinated=()), {}).failures
 
     assert (found.participant_id, found.context.subject) == (None, "5000000001")
 
@@ -93,7 +94,7 @@ def test_a_report_counts_failures_that_no_retry_resolved() -> None:
 
 def test_the_summary_names_the_ten_participants_with_most_failures() -> None:
     many = [failed(number, number, attempt=attempt) for number in range(1, 13) for attempt in range(1, 1 + number)]
-    found = failure_list(FAILURES.model_copy(update={"failed": tuple(many)}), {}).summary
+    found = failure_list(replace(FAILURES, failed=tuple(many)), {}).summary
 
     assert list(found.by_participant)[:2] == ["12", "11"]
     assert len(found.by_participant) == 10

@@ -1,6 +1,7 @@
 """The report of a run; comments give the arithmetic."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -155,15 +156,14 @@ def test_provenance_names_what_the_original_left_out() -> None:
 def test_two_reports_of_the_same_work_differ_in_timings_alone() -> None:
     later = NOON + timedelta(days=1)
     again = failed(5, 345, attempt=2, at=9)
-    failures = RUN.failures.model_copy(
-        update={
-            "submitted_at": later,
-            "failed": (
-                failed(1, 316, stage="extract", is_final=False, is_resolved=True),
-                failed(5, 345, is_final=False),
-                again,
-            ),
-        }
+    failures = replace(
+        RUN.failures,
+        submitted_at=later,
+        failed=(
+            failed(1, 316, stage="extract", is_final=False, is_resolved=True),
+            failed(5, 345, is_final=False),
+            again,
+        ),
     )
     other = RUN.model_copy(
         update={
