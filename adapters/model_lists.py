@@ -5,6 +5,7 @@ Only HTTP, so that a submission can ask without loading a model.
 
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import PureWindowsPath
 from typing import Any
 
@@ -13,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from adapters.retry_after import retry_after_s
 from schemas.errors import LLMError, ModelMissingError
-from schemas.values.chat import ModelIdentity
+from schemas.values.model_identities import ModelIdentity
 from stages.server_names import server_name
 
 LOOKUP_TIMEOUT_S = 30.0
@@ -103,7 +104,7 @@ class OpenAIModelList:
             ]
         if self._has_clock:
             listed = [{name: value for name, value in entry.items() if name != "created"} for entry in listed]
-        return self.unlisted(model).model_copy(update={"listed": tuple(listed)})
+        return replace(self.unlisted(model), listed=tuple(listed))
 
     def unlisted(self, model: str) -> ModelIdentity:
         """The identity of a model whose entry is not known."""

@@ -18,7 +18,8 @@ from ollama._types import Logprob
 from adapters.ollama_server import OllamaServer
 from adapters.token_logprobs import signals_of
 from schemas.errors import LLMError
-from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.model_identities import ModelIdentity
 from stages.ports import OnText
 
 BYTES_PER_TOKEN = 2

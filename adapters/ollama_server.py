@@ -15,7 +15,7 @@ import pydantic
 from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, ollama_identity
 from adapters.retry_after import retry_after_s
 from schemas.errors import LLMError, LLMTimeoutError
-from schemas.values.chat import ModelIdentity
+from schemas.values.model_identities import ModelIdentity
 
 #: What the client gives for the status of an error that is a line of a stream.
 _IN_STREAM = -1

@@ -10,7 +10,8 @@ from pydantic import BaseModel, Field
 from adapters.openai_server import OpenAIServer
 from adapters.token_logprobs import ReportedToken, signals_of
 from schemas.errors import LLMError, LLMTimeoutError
-from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.model_identities import ModelIdentity
 from stages.ports import OnText
 
 _REFUSALS = frozenset({400, 422})

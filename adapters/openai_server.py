@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList
 from adapters.retry_after import retry_after_s
 from schemas.errors import LLMError, LLMTimeoutError
-from schemas.values.chat import ModelIdentity
+from schemas.values.model_identities import ModelIdentity
 from stages.server_names import server_name
 
 Reply = TypeVar("Reply", bound=BaseModel)

@@ -3,7 +3,8 @@
 import structlog
 
 from schemas.errors import LLMError
-from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.model_identities import ModelIdentity
 from stages.ports import ChatModel, OnText
 
 log = structlog.get_logger("ragq.chat")

@@ -9,8 +9,8 @@ from schemas.chains import CHAINS, reads_of
 from schemas.errors import EmbeddingArtifactMismatchError, ModelUnavailableError, Refused
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.resolve import EffectiveSettings
-from schemas.values.chat import ModelIdentity
 from schemas.values.estimates import Estimate, Range, StageEstimate
+from schemas.values.model_identities import ModelIdentity
 from schemas.values.prices import Prices
 from services.documents import MOST_HEADINGS
 from services.draws import in_draw
@@ -206,7 +206,7 @@ def _equal_stages(
     for one in past:
         theirs = {name: entry["value"] for name, entry in one.settings.items()}
         if any(
-            ModelIdentity.model_validate(identity).weights != weights[name].weights
+            ModelIdentity.read(identity).weights != weights[name].weights
             for name, identity in one.models.items()
             if name in weights
         ):

@@ -10,7 +10,7 @@ import httpx
 from schemas.errors import LLMError, ModelMissingError, ModelUnavailableError, StackError
 from schemas.settings.frozen import thaw
 from schemas.settings.layers import ENV_FILE, merged
-from schemas.values.chat import ModelIdentity
+from schemas.values.model_identities import ModelIdentity
 from services.model_roles import asked_models
 from services.worker_servers import askers
 from stack.connections import language_model_server

@@ -1,8 +1,8 @@
 """Holds every stage of a run to the language models that the run began with."""
 
 from schemas.errors import ModelChangedError, ModelMissingError
-from schemas.values.chat import ModelIdentity
 from schemas.values.environments import FrozenModel
+from schemas.values.model_identities import ModelIdentity
 from store.database import Connection, Database
 from store.runs import run_models
 from workers.remembered import Remembered

@@ -5,7 +5,8 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from schemas.errors import ModelMissingError
-from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.model_identities import ModelIdentity
 from stages.ports import ChatModel, OnText
 from stages.texts.storable import storable
 from store.database import RESULT_RETRY_SECONDS, Connection, Database

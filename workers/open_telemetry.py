@@ -24,7 +24,8 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags, set_span_in_context
 
-from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.model_identities import ModelIdentity
 from stages import failures
 from store.database import DATABASE_ERRORS, Database
 from store.runs.stages import Claim

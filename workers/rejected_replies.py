@@ -1,6 +1,7 @@
 """Replies that earlier attempts of a stage rejected: a retry never repeats the request that led to them."""
 
-from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
+from schemas.values.chat import ChatCall, ChatReply, TokenSignals
+from schemas.values.model_identities import ModelIdentity
 from stages.ports import ChatModel, OnText
 from store.database import Connection, Database
 from store.runs import attempts, call_uses, ledger

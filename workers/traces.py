@@ -8,7 +8,8 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Final, Protocol
 
 from schemas.errors import StackError
-from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.model_identities import ModelIdentity
 from store.database import Database
 from store.runs.stages import Claim
 

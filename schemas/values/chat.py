@@ -1,6 +1,5 @@
 """Calls to language models, and their replies."""
 
-import json
 from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, Any, Literal
@@ -46,42 +45,6 @@ class ChatCall(Value):
         if not self.draw:
             return self.sample
         return int.from_bytes(sha256(f"{self.draw}:{self.sample}".encode()).digest()[:4], "big") >> 1
-
-
-class ModelIdentity(Value):
-    """The model behind a name on a server, as the server reports it."""
-
-    backend: str = Field(examples=["ollama"])
-    server: str = Field(examples=["http://127.0.0.1:11434"])
-    """The server's URL without secrets, or the name that it gives itself."""
-    model: str = Field(examples=["gemma3:27b"])
-    digest: str = Field(examples=["a418f5838eaf"])
-    """Identifies the exact weights; empty if the server reports none."""
-    listed: tuple[dict[str, Any], ...] = Field(default=(), examples=[[]])
-    """The entry of the server's own list of models, where it reports no digest: id, created, owned_by, meta.
-
-    All entries when none has the name.
-    """
-    quantization: str | None = Field(default=None, examples=["Q4_K_M"])
-    """The number format of the weights, if the server reports it; part of what the digest identifies."""
-
-    @property
-    def weights(self) -> dict[str, str]:
-        """What of it identifies the weights, whatever the address of the server."""
-        return {"digest": self.digest, "listed": json.dumps(self.listed, sort_keys=True)}
-
-    @property
-    def key(self) -> dict[str, str]:
-        """What of it decides whether two answers may be exchanged."""
-        return {"backend": self.backend, "server": self.server, "model": self.model} | self.weights
-
-    @property
-    def words(self) -> str:
-        """The model for people: its digest, or its entries in the server's list, and the server."""
-        if self.digest:
-            return f"digest {self.digest} at {self.server}"
-        entries = ", ".join(json.dumps(entry, sort_keys=True) for entry in self.listed)
-        return f"{entries or 'no entry in the list of models'} at {self.server}"
 
 
 class TokenSignals(Value):

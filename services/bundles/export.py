@@ -7,7 +7,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -75,7 +75,7 @@ async def export_run(
             members: dict[str, Path | bytes] = {
                 archive.RUN: _document((run if with_text else withhold(run)).model_dump(mode="json")),
                 archive.BASIS: _document(await basis(connection, run_id, with_text=with_text)),
-                archive.ORIGIN: _document((await run_origin(connection, run_id)).model_dump(mode="json")),
+                archive.ORIGIN: _document(asdict(await run_origin(connection, run_id))),
             }
             rows: dict[str, int] = {}
             for table, kind in TABLES.items():

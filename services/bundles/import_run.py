@@ -1,10 +1,10 @@
 """A bundle stored as a run that is shown, reported and compared like any other, and that nothing computes on."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from schemas.chains import in_order
 from schemas.errors import BundleError
@@ -23,6 +23,7 @@ from store.runs.bundle_rows import ImportedRows
 from store.runs.chain import content_hash
 
 Row = TypeVar("Row", bound=Value)
+Member = TypeVar("Member")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +82,7 @@ async def import_bundle(connection: Connection, path: Path) -> ImportedBundle:
                 verified.bundle,
                 verified.manifest,
                 basis=None if basis is None else _renumbered(basis, run_id, numbers),
-                origin=origin.model_dump(mode="json"),
+                origin=asdict(origin),
             )
     return ImportedBundle(
         run_id=run_id if found is None else found,
@@ -171,8 +172,9 @@ def _rows(bundle: OpenedBundle, table: str, row: type[Row]) -> list[Row]:
     return [one for one in read_rows(bundle, table, row) if isinstance(one, row)]
 
 
-def _valid(kind: type[Row], content: Any, member: str) -> Row:
+def _valid(kind: type[Member], content: Any, member: str) -> Member:
     try:
-        return kind.model_validate(content)
+        found: Member = TypeAdapter(kind).validate_python(content)
+        return found
     except ValidationError:
         raise BundleError(f"{member} is not valid, or of another version of ragq.") from None

@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from schemas.values.chat import ModelIdentity
+from schemas.values.model_identities import ModelIdentity
 from stages.bundles.withheld import has_withheld
 from store.database import Connection
 from store.runs import tombstones
@@ -124,7 +124,7 @@ def _request_flaws(rows: Sequence[Mapping[str, Any]]) -> list[Flaw]:
         if row["id"] in seen:
             continue
         seen.add(row["id"])
-        served_by = ModelIdentity.model_validate(row["served_by"]).key
+        served_by = ModelIdentity.read(row["served_by"]).key
         if stored_hash(f'{{"served_by":{json.dumps(served_by)},"call":{row["request"]}}}') != row["key"]:
             flaws.append(
                 Flaw(row["job_id"], row["stage"], row["number"], "the request of a language model call changed")

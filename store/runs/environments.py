@@ -1,6 +1,7 @@
 """The environments of processes: each distinct one is a row, which runs and workers refer to."""
 
 import json
+from dataclasses import asdict
 
 from schemas.values.environments import Environment, RunEnvironment
 from store.database import Connection
@@ -25,7 +26,7 @@ WHERE j.run_id = $1 GROUP BY e.id ORDER BY count(*) DESC, e.hash
 
 async def keep(connection: Connection, environment: Environment) -> int:
     """The id of an environment, which is stored unless it is known."""
-    content = environment.model_dump(mode="json")
+    content = asdict(environment)
     key = content_hash(content)
     found: int | None = await connection.fetchval(FIND, key)
     if found is None:
@@ -38,12 +39,12 @@ async def keep(connection: Connection, environment: Environment) -> int:
 async def of_submitter(connection: Connection, run_id: int) -> Environment | None:
     """Where a run was submitted; None where that was not recorded."""
     content = await connection.fetchval(SUBMITTER, run_id)
-    return None if content is None else Environment.model_validate(content)
+    return None if content is None else Environment.read(content)
 
 
 async def of_workers(connection: Connection, run_id: int) -> list[RunEnvironment]:
     """The distinct environments in which the stored stages of a run were computed, most stages first."""
     return [
-        RunEnvironment(stages=row["stages"], environment=Environment.model_validate(row["content"]))
+        RunEnvironment(stages=row["stages"], environment=Environment.read(row["content"]))
         for row in await connection.fetch(WORKERS, run_id)
     ]

@@ -10,9 +10,11 @@ runs that used it before find it again, and only with a digest.
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply
+from schemas.values.model_identities import ModelIdentity
 from store.database import Connection
 from store.runs.chain import content_hash
 
@@ -93,7 +95,7 @@ async def keep(
         reply.reply_tokens,
         reply.seconds,
         None if reply.tokens is None else reply.tokens.model_dump_json(),
-        served_by.model_dump_json(),
+        json.dumps(asdict(served_by)),
     )
     if call_id is not None:
         return KeptCall(call_id, reply)

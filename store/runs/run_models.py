@@ -1,9 +1,11 @@
 """The language models of a run, frozen as they were first found."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
-from schemas.values.chat import ModelIdentity
 from schemas.values.environments import FrozenModel
+from schemas.values.model_identities import ModelIdentity
 from store.database import Connection
 
 FREEZE = """
@@ -23,13 +25,13 @@ async def freeze(
     connection: Connection, run_id: int, found: Sequence[ModelIdentity], *, is_from_submission: bool
 ) -> None:
     """Keep these models of a run; one that is kept already stays as it is."""
-    rows = [(run_id, one.model, one.model_dump_json(), is_from_submission) for one in found]
+    rows = [(run_id, one.model, json.dumps(asdict(one)), is_from_submission) for one in found]
     await connection.executemany(FREEZE, rows)
 
 
 async def frozen(connection: Connection, run_id: int, *, model: str | None = None) -> list[FrozenModel]:
     """The models of a run, or the one of a name, by name."""
-    return [FrozenModel(**dict(row)) for row in await connection.fetch(FROZEN, run_id, model)]
+    return [FrozenModel.read(row) for row in await connection.fetch(FROZEN, run_id, model)]
 
 
 async def is_held(connection: Connection, run_id: int) -> bool:

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from schemas.repeatable import Repeatable
 from schemas.statuses import Priority
-from schemas.values.chat import ModelIdentity
 from schemas.values.environments import Environment
+from schemas.values.model_identities import ModelIdentity
 from store.database import Connection, bulk_seconds
 from store.runs import environments, run_models
 from store.runs.bulk import BATCH

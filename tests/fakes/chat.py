@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.errors import LLMTimeoutError
-from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
+from schemas.values.chat import ChatCall, ChatReply, TokenSignals
+from schemas.values.model_identities import ModelIdentity
 from stages.ports import OnText
 
 

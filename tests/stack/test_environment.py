@@ -5,6 +5,7 @@ import json
 import platform
 import socket
 import subprocess
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def test_versions_and_hardware_are_named() -> None:
 
 
 def test_no_host_user_or_folder_is_named() -> None:
-    text = json.dumps(this_environment().model_dump(mode="json"))
+    text = json.dumps(asdict(this_environment()))
 
     assert str(Path.home()) not in text
     assert socket.gethostname() not in text or socket.gethostname() in platform.platform()

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from schemas.errors import LLMError
 from schemas.settings.process import LLMLimits
 from schemas.statuses import WaitReason
-from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply, Message
+from schemas.values.model_identities import ModelIdentity
 from schemas.values.run_limits import RunLimits
 from store.database import Database
 from store.runs import llm_permits, put_off, run_limits, stages

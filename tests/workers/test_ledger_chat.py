@@ -9,7 +9,8 @@ import pytest
 from adapters.openai_chat import OpenAIChat
 from schemas.errors import ModelChangedError, ModelMissingError
 from schemas.settings.process import LLMLimits
-from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity, TokenSignals
+from schemas.values.chat import ChatCall, ChatReply, Message, TokenSignals
+from schemas.values.model_identities import ModelIdentity
 from stages.ports import ChatModel, OnText
 from store.database import Database
 from store.runs import call_uses, ledger, run_models, stages
