@@ -1,18 +1,15 @@
-"""`ragq splits make`, `show` and `verify`."""
+"""`ragq splits make` and `ragq splits verify`."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
 
-from cli.completed_names import SPLIT
 from cli.data_directory import data_directory
 from cli.output import json_option, print_json
 from cli.session import with_database
 from cli.user_files import read_file
-from cli.utc_times import with_utc_times
 from schemas.errors import Refused
-from schemas.suggestions import did_you_mean
 from schemas.values.interviews import Split, SplitProblem
 from schemas.values.stored_splits import SplitMethod, StoredSplit
 from services.splits import MadeSplits, drawn_splits, make_splits, published_splits
@@ -113,26 +110,6 @@ def make_command(
             f"split {split.name}: {counted(len(split.participant_ids), 'participant')}, {origin_words(split.origin)}"
         )
         click.echo(words + (" (replaced)" if split.name in made.replaced else ""))
-
-
-@click.command("show")
-@click.argument("name", type=SPLIT)
-@json_option
-def show_command(name: str, as_json: bool) -> None:
-    """Show the participants of a split, in its order.
-
-    \b
-    Example:
-        ragq splits show paper-test
-    """
-    found = with_database(stored_splits)
-    if name not in found:
-        suggestion = did_you_mean(name, found)
-        raise Refused(f"Split '{name}' is not stored.{suggestion} Stored splits: {', '.join(found) or 'none yet'}.")
-    if as_json:
-        print_json(with_utc_times(found[name]))
-    else:
-        click.echo("\n".join(map(str, found[name].participant_ids)))
 
 
 @click.command("verify")

@@ -2,15 +2,18 @@
 
 import click
 
+from cli.completed_names import SPLIT
 from cli.drawing import Column, plain_table
 from cli.lazy_group import LazyGroup
-from cli.output import print_list
+from cli.output import json_option, print_json, print_list
 from cli.session import with_database
 from cli.utc_times import with_utc_times
+from schemas.errors import Refused
+from schemas.suggestions import did_you_mean
 from stages.participants.split_origins import origin_words
 from store.references.splits import stored_splits
 
-_COMMANDS = {name: f"cli.make_splits:{name}_command" for name in ("make", "show", "verify")}
+_COMMANDS = {name: f"cli.make_splits:{name}_command" for name in ("make", "verify")}
 
 
 @click.group("splits", cls=LazyGroup, elsewhere=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -40,3 +43,23 @@ def list_command(as_json: bool) -> None:
         table.add_row(split.name, size, origin_words(split.origin), split.ids_hash, when)
     none = "No split is stored. `ragq import participants DIR` imports those of a data set."
     print_list(with_utc_times(found), table, none=none, as_json=as_json)
+
+
+@splits_group.command("show")
+@click.argument("name", type=SPLIT)
+@json_option
+def show_command(name: str, as_json: bool) -> None:
+    """Show the participants of a split, in its order.
+
+    \b
+    Example:
+        ragq splits show paper-test
+    """
+    found = with_database(stored_splits)
+    if name not in found:
+        suggestion = did_you_mean(name, found)
+        raise Refused(f"Split '{name}' is not stored.{suggestion} Stored splits: {', '.join(found) or 'none yet'}.")
+    if as_json:
+        print_json(with_utc_times(found[name]))
+    else:
+        click.echo("\n".join(map(str, found[name].participant_ids)))

@@ -49,6 +49,19 @@ def test_json_has_summary_and_failures_without_private_text(ragq: Ragq, stored: 
     assert "private" not in printed
 
 
+def test_times_in_json_end_in_z(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    run_id = stored(failing_run)
+
+    listed = json.loads(ragq("failures", str(run_id), "--json").stdout)
+    (cluster,) = json.loads(ragq("failures", "--json").stdout)["clusters"]
+
+    times = (
+        *(listed["summary"]["start"], listed["summary"]["end"], cluster["first_at"], cluster["last_at"]),
+        *(one["timestamp"] for one in listed["failures"]),
+    )
+    assert [time for time in times if not time.endswith("Z")] == []
+
+
 def test_a_run_without_failures_reports_none(ragq: Ragq, stored: Callable[..., Any]) -> None:
     done = ragq("failures", str(stored(spotless_run)))
 

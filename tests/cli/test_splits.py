@@ -102,6 +102,8 @@ def test_a_seed_draws_the_papers_splits_anew_and_replaces_nothing_unasked(ragq: 
     origins = {split["name"]: split["origin"] for split in listed}
     assert origins["paper-test"] == {"method": "stratified", "seed": 7, "file": None, "missing": []}
     assert origins["train"]["method"] == "file"
+    shown = json.loads(ragq("splits", "show", "train", "--json").stdout)
+    assert [split["name"] for split in (*listed, shown) if not split["imported_at"].endswith("Z")] == []
 
 
 def test_an_import_leaves_a_draw_as_it_is(ragq: Ragq, plain: str) -> None:

@@ -1,0 +1,40 @@
+"""What commands import that read stored rows and print them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from store.database import Connection
+from store.references import interviews
+from store.references.interviews import NewSplit
+from tests.api.pages.example_runs import participant_run, question_run
+from tests.cli.child_process import Ended, ended
+from tests.cli.test_failures import failing_run
+
+HEAVY = ("pydantic", "rich", "numpy", "rapidfuzz", "httpx", "sqlalchemy", "celery")
+
+
+async def filled(connection: Connection) -> None:
+    await failing_run(connection)
+    await interviews.keep_splits(
+        connection, [NewSplit(name="two", csv_hash="c", ids_hash="i", participant_ids=(316, 319))]
+    )
+    await participant_run(connection)
+    await question_run(connection)
+
+
+def test_what_has_room_is_printed_without_heavy_libraries(
+    stored: Callable[..., Any], database_url: str, tmp_path: Path
+) -> None:
+    stored(filled)
+    servers = {"DATABASE_URL": database_url, "REDIS_URL": "redis://127.0.0.1:1/0"}
+    commands = (
+        *("inspect j1", "inspect j2 score", "inspect j1 --json", "inspect j4 --json"),
+        *("failures r1", "failures r1 --json", "failures r1 --clusters", "failures --json"),
+        *("failures r1 --stage score --with-text", "splits show two --json"),
+        *("splits list", "query list", "index list", "corpus list", "vocabulary list"),
+    )
+
+    found = {typed: ended(typed.split(), HEAVY, folder=tmp_path, environment=servers) for typed in commands}
+
+    assert found == dict.fromkeys(commands, Ended(0, []))
