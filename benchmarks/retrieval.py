@@ -24,8 +24,8 @@ from benchmarks.retrieval_sets import (
     write_works,
 )
 from benchmarks.stack import Memory, Stack, stack
+from schemas.values.measures import RetrievalMeasures
 from schemas.values.metrics import Interval
-from schemas.values.retrieval_reports import RetrievalMeasures
 from stages.metrics.query_means import mean_intervals
 
 PACKAGES: Final = ("ragq", "sentence-transformers", "bm25s", "ir-measures", "pgvector")

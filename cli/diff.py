@@ -1,35 +1,20 @@
 """`ragq diff`: one run against another of its kind."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from cli.choices import Choice
-from cli.drawing import Drawing, FittingTable, Group, Text, figure_table, spaced
 from cli.ids import RUN
-from cli.output import draw, print_json
-from cli.paper.differences import (
-    difference_numbers,
-    difference_tables,
-    retrieval_difference_numbers,
-    retrieval_difference_tables,
-)
-from cli.paper.options import paper_format, paper_options, write
-from cli.report_options import chosen_measures, given_measures, measure_options, retrieval_measures
-from cli.retrieval_table import retrieval_difference_table
+from cli.kept_reports import StoredRun, print_kept, recompute_option, stored_run
+from cli.paper.options import paper_format, paper_options
+from cli.report_options import given_measures, measure_options, metric_option
 from cli.session import with_database
-from cli.several_table import metric_option, print_several
-from schemas.values.differences import Difference
 from schemas.values.phq8 import AssessmentMode
-from schemas.values.query_runs import QueryRun
-from schemas.values.scored_runs import ScoredRun
-from services.comparisons import compare_queries, compare_scores
-from services.several_runs import is_of_phrases
-from stages.reports.numbers_in_words import NOT_AVAILABLE, bounds, number
-from stages.reports.origin_words import origin_words
 from store.database import Connection
-from store.views.reported_runs import reported_run
+from store.runs import overviews
 
 _MODES = Choice([mode.value for mode in AssessmentMode])
 
@@ -43,6 +28,7 @@ _MODES = Choice([mode.value for mode in AssessmentMode])
 @measure_options
 @metric_option
 @paper_options
+@recompute_option
 @click.option(
     "--json",
     "as_json",
@@ -60,6 +46,7 @@ def diff(
     markdown: bool,
     csv: bool,
     output: Path | None,
+    recompute: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -79,11 +66,11 @@ def diff(
     """
     if other_mode is not None and mode is None:
         raise click.UsageError("--other-mode goes with --mode, which names the mode of A.")
-
-    is_tags = with_database(lambda connection: is_of_phrases(connection, left))
-    if more or is_tags:
+    if more or with_database(lambda connection: overviews.get(connection, left)).kind == "tags":
         if other_mode is not None or latex or markdown:
             raise click.UsageError("--other-mode, --latex and --markdown go with two runs of participants or queries.")
+        from cli.several_table import print_several
+
         print_several(
             [left, right, *more],
             mode=mode,
@@ -98,101 +85,18 @@ def diff(
         raise click.UsageError("--metric: only for three runs and more, and runs of phrases.")
     wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
 
-    async def both(connection: Connection) -> tuple[ScoredRun | QueryRun, ScoredRun | QueryRun]:
-        return await reported_run(connection, left), await reported_run(connection, right)
+    def compose(runs: Sequence[StoredRun]) -> str:
+        from cli.composed_difference import composed_difference, difference_words
 
-    before, after = with_database(both)
-    if isinstance(before, QueryRun) and isinstance(after, QueryRun):
-        if mode is not None:
-            raise click.UsageError("--mode: only for scored runs.")
-        change = compare_queries(before, after, retrieval_measures(**options))
-        if wanted is not None:
-            tables, numbers = retrieval_difference_tables(change), retrieval_difference_numbers(change)
-            write(wanted, tables=tables, numbers=numbers, confidence=None, output=output)
-        elif as_json:
-            print_json(change.model_dump(mode="json"))
-        else:
-            draw(retrieval_difference_table(change))
+        return difference_words(composed_difference(runs, mode, other_mode, options), as_json=as_json)
+
+    if wanted is None:
+        print_kept([left, right], compose, recompute=recompute)
         return
-    found = compare_scores(before, after, mode=mode, other_mode=other_mode, measures=chosen_measures(**options))
-    if wanted is not None:
-        tables, numbers = difference_tables(found), difference_numbers(found)
-        write(wanted, tables=tables, numbers=numbers, confidence=found[0].confidence, output=output)
-    elif as_json:
-        print_json([one.model_dump(mode="json") for one in found])
-    else:
-        draw(Group(*(_difference(one) for one in found)))
 
+    async def both(connection: Connection) -> list[StoredRun]:
+        return [await stored_run(connection, left), await stored_run(connection, right)]
 
-def _difference(found: Difference) -> Drawing:
-    left, right = (f"{side.run_id} {side.mode}" for side in (found.left, found.right))
-    parts: list[Drawing] = [
-        _head(found, left, right),
-        _deltas(found, left, right),
-    ]
-    if found.settings:
-        parts.append(_settings(found, left, right))
-    parts += [Text(line) for line in _remarks(found)]
-    if found.flips:
-        parts.append(_flips(found, left, right))
-    return spaced(parts)
+    from cli.composed_difference import composed_difference, write_difference
 
-
-def _head(found: Difference, left: str, right: str) -> Drawing:
-    lines = [
-        Text.assemble((f"{right} - {left}", "bold"), f"  participants scored by both: {found.common_participants}")
-    ]
-    sides = [found.left] if found.left == found.right else [found.left, found.right]
-    for side in sides:
-        lines += [Text(f"{side.run_id} {side.mode}: {notice}", style="yellow") for notice in side.notices]
-    if found.left.origin != found.right.origin:
-        lines += [Text(f"{side.run_id}: {words}", style="dim") for side in sides for words in origin_words(side.origin)]
-    return Group(*lines)
-
-
-def _deltas(found: Difference, left: str, right: str) -> FittingTable:
-    table = figure_table("metric", left, right, "delta", "95 %")
-    for name, delta in found.deltas.items():
-        low, high = delta.delta.low, delta.delta.high
-        is_clear = low is not None and high is not None and low * high > 0
-        table.add_row(
-            name,
-            number(delta.left),
-            number(delta.right),
-            Text(number(delta.delta.value), style="bold" if is_clear else ""),
-            bounds(delta.delta),
-        )
-    return table
-
-
-def _settings(found: Difference, left: str, right: str) -> FittingTable:
-    table = figure_table("setting", left, right)
-    for name, setting in found.settings.items():
-        table.add_row(name, Text(str(setting.left)), Text(str(setting.right)))
-    return table
-
-
-def _remarks(found: Difference) -> list[str]:
-    lists = {
-        f"Failed in {found.left.run_id} {found.left.mode} only": found.failed_in_left_only,
-        f"Failed in {found.right.run_id} {found.right.mode} only": found.failed_in_right_only,
-        f"Only in {found.left.run_id} {found.left.mode}": found.only_in_left,
-        f"Only in {found.right.run_id} {found.right.mode}": found.only_in_right,
-    }
-    remarks = [f"{what}: {', '.join(map(str, ids))}" for what, ids in lists.items() if ids]
-    flips = ", ".join(f"{count} {kind}" for kind, count in found.flip_counts.items())
-    return [*remarks, f"Items: {flips}."]
-
-
-def _flips(found: Difference, left: str, right: str) -> FittingTable:
-    table = figure_table("participant", "item", left, right, "truth", "error", texts=("item",))
-    for flip in found.flips:
-        change = "" if flip.error_change is None else f"{flip.error_change:+d}"
-        table.add_row(
-            str(flip.participant_id), flip.item, _score(flip.left), _score(flip.right), _score(flip.truth), change
-        )
-    return table
-
-
-def _score(score: int | None) -> str:
-    return NOT_AVAILABLE if score is None else str(score)
+    write_difference(composed_difference(with_database(both), mode, other_mode, options), wanted, output)

@@ -48,19 +48,46 @@ class Screen(NamedTuple):
 
 def draw(*parts: Drawing | str, err: bool = False) -> None:
     """Print words as they are, and drawings, below each other: results on stdout, everything else on stderr."""
-    screen = _screen(err=err)
+    on = screen(err=err)
     for part in parts:
         drawing = Text(part) if isinstance(part, str) else part
-        if screen is not None and (lines := drawing.drawn(screen.width)) is not None:
-            words = "\n".join(line.escaped() if screen.has_colours else line.plain for line in lines)
-            click.echo(words, err=err, color=screen.has_colours)
+        if on is not None and (words := _fitting(drawing, on)) is not None:
+            click.echo(words, err=err, color=on.has_colours)
         else:
             from cli.fitting import Laid
 
             (notices() if err else console()).print(Laid(drawing))
 
 
-def _screen(*, err: bool) -> Screen | None:
+def drawn_words(drawing: Drawing) -> str:
+    """What `draw` prints of a result on this screen, to be printed again by `echo_drawn`."""
+    on = screen()
+    words = None if on is None else _fitting(drawing, on)
+    if words is not None:
+        return words
+    from cli.fitting import Laid
+
+    laid_out = console()
+    with laid_out.capture() as captured:
+        laid_out.print(Laid(drawing))
+    return captured.get().removesuffix("\n")
+
+
+def echo_drawn(words: str) -> None:
+    """Print the words of a drawing as they are, on the screen that they were drawn for."""
+    on = screen()
+    click.echo(words, color=on is None or on.has_colours)
+
+
+def _fitting(drawing: Drawing, on: Screen) -> str | None:
+    """The words of a drawing; None where something has to be wrapped."""
+    lines = drawing.drawn(on.width)
+    if lines is None:
+        return None
+    return "\n".join(line.escaped() if on.has_colours else line.plain for line in lines)
+
+
+def screen(*, err: bool = False) -> Screen | None:
     """What the stream shows; None for a terminal of which rich knows more."""
     stream = sys.stderr if err else sys.stdout
     if any(name in os.environ for name in _MAKES_A_TERMINAL):
@@ -123,7 +150,12 @@ def print_text(words: str) -> None:
 
 def print_json(value: Any) -> None:
     """One JSON document: dataclasses and values as objects, times as ISO 8601, never NaN."""
-    click.echo(json.dumps(value, default=_plain, indent=2, allow_nan=False))
+    click.echo(json_words(value))
+
+
+def json_words(value: Any) -> str:
+    """The words that `print_json` prints."""
+    return json.dumps(value, default=_plain, indent=2, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:

@@ -1,7 +1,8 @@
 """What a report shows first: totals, or depressed or not, when the run or an option asks for them."""
 
 from cli.drawing import FittingTable, figure_table
-from schemas.values.reports import Measures, Report
+from schemas.values.measures import Measures
+from schemas.values.reports import Report
 from stages.reports.numbers_in_words import bounds, number
 
 _TOTAL = {"MAE": "total_mae", "RMSE": "total_rmse", "r": "total_pearson_r", "severity band": "severity_accuracy"}

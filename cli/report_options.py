@@ -8,12 +8,15 @@ from click.core import ParameterSource
 
 from cli.choices import Choice
 from schemas.values.coverage_grid import ALLOWED, coverage_grid
-from schemas.values.reports import Measures, PredictionMode
-from schemas.values.retrieval_reports import RetrievalMeasures
+from schemas.values.measures import Measures, PredictionMode, RetrievalMeasures
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _DEFAULTS = Measures()
+
+metric_option = click.option(
+    "--metric", "metrics", metavar="NAME", multiple=True, help="Of several runs: a measure to show. May be repeated."
+)
 
 
 def measure_options(command: Command) -> Command:

@@ -20,10 +20,6 @@ from stages.texts.listed import listed
 #: Movements in the terminal; --json and --csv of the page have all.
 _LISTED = 20
 
-metric_option = click.option(
-    "--metric", "metrics", metavar="NAME", multiple=True, help="Of several runs: a measure to show. May be repeated."
-)
-
 
 def print_several(
     run_ids: Sequence[int],

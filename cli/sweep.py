@@ -14,8 +14,9 @@ from cli.fork import StageName
 from cli.ids import TARGET
 from cli.output import draw, json_option, print_json
 from cli.prices import chosen_prices, prices_option, refuse_prices
+from cli.report_options import metric_option
 from cli.session import with_open_database
-from cli.several_table import metric_option, points_in_words, several_table
+from cli.several_table import points_in_words, several_table
 from cli.user_files import read_file
 from schemas.errors import Refused
 from schemas.values.several_runs import Sweep

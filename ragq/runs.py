@@ -16,7 +16,7 @@ from schemas.values.phq8 import PHQ8Item
 from schemas.values.prices import Prices
 from schemas.values.query_runs import QueryRun
 from schemas.values.reports import Report
-from schemas.values.retrieval_reports import RetrievalMeasures, RetrievalReport
+from schemas.values.retrieval_reports import RetrievalReport
 from schemas.values.run_names import run_number
 from schemas.values.several_runs import Sweep
 from schemas.values.targets import Target
@@ -29,7 +29,7 @@ from services.forks import ForkRequest, fork
 from services.score_tables import scores_of_run
 from services.sweeps import grid_points, run_sweep, sweep_results
 from stages.reports.costs import cost_words
-from stages.reports.measures import measures_of
+from stages.reports.measures import measures_of, retrieval_measures_of
 from stages.reports.report import build_report
 from stages.reports.retrieval import build_retrieval_report
 from stages.reports.run_words import asked_for, notices
@@ -168,7 +168,7 @@ class Run:
         """The report, with measures such as `bootstrap_resamples` or, of queries, `cutoff`."""
         found = self._lab.read(lambda connection: reported_run(connection, self.id))
         if isinstance(found, QueryRun):
-            return build_retrieval_report(found, measures=RetrievalMeasures(**measures), prices=prices)
+            return build_retrieval_report(found, measures=retrieval_measures_of(measures), prices=prices)
         return build_report(found, measures=measures_of(found.settings, measures), prices=prices)
 
     def report_page(self) -> str:
@@ -248,7 +248,7 @@ class Run:
     def evaluation(self, **measures: Any) -> EvaluationReport:
         """The results of a run that evaluates answers, with `bootstrap_resamples` and `bootstrap_seed`."""
         return self._lab.read(
-            lambda connection: evaluation_report(connection, self.id, measures=RetrievalMeasures(**measures))
+            lambda connection: evaluation_report(connection, self.id, measures=retrieval_measures_of(measures))
         )
 
     def export(

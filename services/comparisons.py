@@ -6,9 +6,10 @@ from typing import Any
 
 from schemas.errors import Refused
 from schemas.values.differences import Difference
+from schemas.values.measures import RetrievalMeasures
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.query_runs import QueryRun
-from schemas.values.retrieval_reports import RetrievalDifference, RetrievalMeasures
+from schemas.values.retrieval_reports import RetrievalDifference
 from schemas.values.run_names import run_number
 from schemas.values.scored_runs import ScoredRun
 from stages.reports.cohorts import modes_of

@@ -6,7 +6,7 @@ from schemas.errors import Refused, RunMissingError
 from schemas.settings.frozen import thaw
 from schemas.values.evaluation_reports import EvaluationReport, MeasuredValidator
 from schemas.values.evaluations import EvaluatedRun
-from schemas.values.retrieval_reports import RetrievalMeasures
+from schemas.values.measures import RetrievalMeasures
 from services.costs import cost_of_run
 from stages.reports.evaluation import build_evaluation_report
 from stages.reports.retrieval import is_judged

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from schemas.errors import Refused
+from schemas.values.measures import Measures, RetrievalMeasures
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.query_runs import QueryRun
-from schemas.values.reports import Measures
-from schemas.values.retrieval_reports import RetrievalMeasures
 from schemas.values.run_names import run_number
 from schemas.values.scored_runs import ScoredRun, SettingValue
 from schemas.values.several_runs import SeveralRuns
@@ -21,6 +21,8 @@ from store.views.reported_runs import reported_run
 from store.vocabularies import tag_runs
 
 Comparable = ScoredRun | QueryRun | TagsRun
+
+_NAMES = {field.name for field in fields(Measures)}
 
 MOST = 50
 """Runs of one comparison."""
@@ -108,12 +110,12 @@ def _compared(
             modes = [one for one in modes if one == mode]
         if not modes:
             raise Refused("The runs have no mode in common" + ("." if mode is None else f" that is {mode}."))
-        of_scores = {name: value for name, value in chosen.items() if name in Measures.model_fields}
+        of_scores = {name: value for name, value in chosen.items() if name in _NAMES}
         return [several_scored(scored, one, chosen=of_scores, only=only, split=split) for one in modes]
     if split is not None or mode is not None:
         raise Refused("A split or a mode goes with runs of participants.")
     if len(asked) == len(found):
-        known = RetrievalMeasures.model_fields
+        known = {field.name for field in fields(RetrievalMeasures)}
         return [
             several_queries(
                 asked, measures=RetrievalMeasures(**{name: value for name, value in chosen.items() if name in known})

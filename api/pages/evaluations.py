@@ -18,7 +18,7 @@ from api.security.authentication import CurrentPrincipal
 from api.security.csrf import CheckedForm
 from schemas.errors import Refused, RunMissingError
 from schemas.values.estimates import Estimate
-from schemas.values.retrieval_reports import RetrievalMeasures
+from schemas.values.measures import RetrievalMeasures
 from services.estimates import estimate
 from services.evaluation_reports import evaluation_report
 from services.evaluations import evaluate, plan_evaluation

@@ -16,8 +16,8 @@ from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
 from schemas.errors import Refused, RunMissingError
+from schemas.values.measures import RetrievalMeasures
 from schemas.values.query_runs import QueryRun
-from schemas.values.retrieval_reports import RetrievalMeasures
 from schemas.values.scored_runs import ScoredRun
 from stages.reports.measures import measures_of
 from stages.reports.report import build_report

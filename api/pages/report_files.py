@@ -9,8 +9,8 @@ from starlette.responses import Response
 from api.context import Context
 from api.pages.plots import CONTENT_SECURITY_POLICY
 from api.parameters import PathId
+from schemas.values.measures import RetrievalMeasures
 from schemas.values.query_runs import QueryRun
-from schemas.values.retrieval_reports import RetrievalMeasures
 from schemas.values.scored_runs import ScoredRun
 from stages.reports.measures import measures_of
 from stages.reports.report import build_report

@@ -11,7 +11,7 @@ from api.problems import problem_responses
 from api.rest.bodies.evaluations import EvaluationBody, EvaluationSubmitted
 from schemas.values.estimates import Estimate
 from schemas.values.evaluation_reports import EvaluationReport
-from schemas.values.retrieval_reports import RetrievalMeasures
+from schemas.values.measures import RetrievalMeasures
 from services.estimates import estimate
 from services.evaluation_reports import evaluation_report
 from services.evaluations import evaluate, plan_evaluation

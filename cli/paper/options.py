@@ -1,17 +1,11 @@
-"""`--latex`, `--markdown`, `--csv` and `--output`: how a command prints its report for a paper."""
+"""`--latex`, `--markdown`, `--csv` and `--output`: what a report for a paper is asked for with."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-
-from cli.output import draw
-from cli.paper.latex import as_latex
-from cli.paper.markdown import as_markdown
-from cli.paper.table import PaperTable
-from stages.reports.report_numbers import PaperNumber, as_csv
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -25,7 +19,7 @@ class PaperFormat(StrEnum):
 
 
 def paper_options(command: Command) -> Command:
-    """Give a command the parameters that `paper_format` and `write` take."""
+    """Give a command the parameters that `paper_format` takes, and `write`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -54,26 +48,3 @@ def paper_format(*, latex: bool, markdown: bool, csv: bool, as_json: bool, outpu
     if output is not None and not chosen:
         raise click.UsageError("--output goes with --latex, --markdown or --csv.")
     return chosen[0] if chosen else None
-
-
-def write(
-    wanted: PaperFormat,
-    *,
-    tables: Iterable[PaperTable],
-    numbers: Iterable[PaperNumber],
-    confidence: str | None,
-    output: Path | None,
-) -> None:
-    """Print a report in a format, or write it to a file."""
-    match wanted:
-        case PaperFormat.LATEX:
-            text = as_latex(tables)
-        case PaperFormat.MARKDOWN:
-            text = as_markdown(tables)
-        case PaperFormat.CSV:
-            text = as_csv(numbers, confidence=confidence)
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        output.write_text(text, encoding="utf-8", newline="")
-        draw(f"Wrote {output}.", err=True)

@@ -4,17 +4,16 @@ All values that depend on time are in `timings`: two reports of the same work di
 """
 
 from datetime import datetime
-from typing import Literal
 
 from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.costs import RunCost
-from schemas.values.coverage_grid import GRID, coverage_grid
 from schemas.values.environments import RunOrigin
 from schemas.values.failures import FailureCounts
 from schemas.values.figures import ModeDraws
+from schemas.values.measures import Measures
 from schemas.values.metrics import (
     BinaryMetrics,
     Interval,
@@ -26,30 +25,6 @@ from schemas.values.metrics import (
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.scored_runs import IndexIdentity, SettingValue
 from schemas.values.scoring import InferenceType, NAReason, Severity
-
-PredictionMode = Literal["item", "total", "binary"]
-"""Scores of items, totals, or depressed or not."""
-
-
-class Measures(Value):
-    """The parameters of the metrics of a report."""
-
-    confidence: str = "llm"
-    loss: str = "abs_norm"
-    bootstrap_resamples: int = 10_000
-    bootstrap_seed: int = 42
-    coverage_grid: tuple[float, ...] = coverage_grid(GRID)
-    """The coverages at which the risk is reported."""
-    area_coverage: float = 0.5
-    """The coverage at which truncated areas end."""
-    total_min_coverage: float = 0.5
-    """Share of the eight items that need a score for a total."""
-    binary_threshold: int = 10
-    """The total from which a participant counts as depressed."""
-    prediction_mode: PredictionMode = "item"
-    """What the report shows first; it has all of them."""
-    sources: dict[str, str] = Field(default_factory=dict)
-    """Where those come from that a run can set: `option`, `default`, or the setting of the run and its source."""
 
 
 class RunMetadata(Value):

@@ -12,6 +12,7 @@ from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.costs import RunCost
 from schemas.values.differences import SettingDifference
+from schemas.values.measures import RetrievalMeasures
 from schemas.values.metrics import Interval
 from schemas.values.reports import RunMetadata, StageTelemetry, StageTimings
 from schemas.values.scored_runs import SettingValue
@@ -37,15 +38,6 @@ class RankingStage(StrEnum):
     """The selected chunks, in order of selection."""
     CONSOLIDATED = "consolidated"
     """The groups of the context, best first."""
-
-
-class RetrievalMeasures(Value):
-    """The parameters of the measures of a report."""
-
-    cutoff: int = 10
-    """Documents that count, from the top."""
-    bootstrap_resamples: int = 10_000
-    bootstrap_seed: int = 42
 
 
 class RetrievalProvenance(Value):

@@ -7,10 +7,11 @@ from typing import Final, NamedTuple
 from matplotlib.axes import Axes
 
 from schemas.errors import Refused
+from schemas.values.measures import RetrievalMeasures
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.query_runs import QueryRun
 from schemas.values.reports import Report
-from schemas.values.retrieval_reports import RetrievalMeasures, RetrievalReport
+from schemas.values.retrieval_reports import RetrievalReport
 from schemas.values.stage_shares import StageShare
 from services.plots.retrieval import draw_measure
 from services.plots.scored import draw_error_per_item, draw_risk_over_coverage

@@ -2,8 +2,9 @@
 
 import re
 
+from schemas.values.measures import Measures
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.reports import Calibration, Measures
+from schemas.values.reports import Calibration
 from schemas.values.scoring import ItemScore
 from stages.metrics.cohort import Cohort
 from stages.metrics.confidence import Variant, variant_named

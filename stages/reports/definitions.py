@@ -1,6 +1,6 @@
 """What a total and depression are in a report, in words."""
 
-from schemas.values.reports import Measures
+from schemas.values.measures import Measures
 from stages.reports.numbers_in_words import percent
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from schemas.statuses import JobStatus
 from schemas.values.differences import Difference, Flip, FlipKind, SettingDifference, Side
+from schemas.values.measures import Measures
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.reports import Measures
 from schemas.values.scored_runs import ScoredJob, ScoredRun, SettingValue
 from stages.metrics.bootstrap import paired_deltas
 from stages.metrics.confidence import variant_named

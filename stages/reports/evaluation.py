@@ -12,7 +12,7 @@ from schemas.values.evaluation_reports import (
     MeasuredValidator,
 )
 from schemas.values.evaluations import AnswerScores, EvaluatedRun, ScoredAnswer
-from schemas.values.retrieval_reports import RetrievalMeasures
+from schemas.values.measures import RetrievalMeasures
 from stages.metrics.query_means import share_interval
 from stages.reports.retrieval_words import validator_in_words
 from stages.reports.run_words import notices

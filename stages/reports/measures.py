@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from pydantic import TypeAdapter
+
 from schemas.errors import Refused
 from schemas.values.coverage_grid import coverage_grid
-from schemas.values.reports import Measures
+from schemas.values.measures import Measures, RetrievalMeasures
 from schemas.values.scored_runs import ScoredRun, SettingValue
 
 #: The measures that a run can set, and the names of its settings.
@@ -16,14 +18,21 @@ _OF_RUN: Final = {
     "coverage_grid": "RAGQ_COVERAGE_GRID",
 }
 
+_MEASURES: Final = TypeAdapter(Measures)
+_RETRIEVAL_MEASURES: Final = TypeAdapter(RetrievalMeasures)
+
 
 def measures_of(settings: Mapping[str, SettingValue], chosen: Mapping[str, Any]) -> Measures:
     """The measures of a run with these settings; `chosen` values win."""
     frozen = {field: settings[name] for field, name in _OF_RUN.items() if name in settings}
-    return Measures(
-        **({field: _value(field, setting) for field, setting in frozen.items()} | dict(chosen)),
-        sources={field: "option" if field in chosen else _source(field, frozen.get(field)) for field in _OF_RUN},
-    )
+    values = {field: _value(field, setting) for field, setting in frozen.items()} | dict(chosen)
+    sources = {field: "option" if field in chosen else _source(field, frozen.get(field)) for field in _OF_RUN}
+    return _MEASURES.validate_python(values | {"sources": sources})
+
+
+def retrieval_measures_of(chosen: Mapping[str, Any]) -> RetrievalMeasures:
+    """The measures that were chosen for the report of a run of queries."""
+    return _RETRIEVAL_MEASURES.validate_python(chosen)
 
 
 def common_measures(left: ScoredRun, right: ScoredRun, chosen: Mapping[str, Any]) -> Measures:

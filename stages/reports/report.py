@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from schemas.values.measures import Measures
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.prices import Prices
-from schemas.values.reports import Experiment, Measures, Provenance, Report
+from schemas.values.reports import Experiment, Provenance, Report
 from schemas.values.scored_runs import ScoredRun
 from stages.metrics.confidence import variant_named
 from stages.reports.calibrated import calibrated_confidence

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from schemas.statuses import JobStatus
+from schemas.values.measures import Measures
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.reports import ItemResult, Measures, Results
+from schemas.values.reports import ItemResult, Results
 from schemas.values.run_failures import FailedAttempt
 from schemas.values.scored_runs import ScoredJob
 from stages.metrics.binary import accuracy, auroc, f1, precision, recall

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from schemas.statuses import JobStatus
+from schemas.values.measures import RetrievalMeasures
 from schemas.values.prices import Prices
 from schemas.values.query_runs import QueryRun, RankedQuery
 from schemas.values.reports import StageTimings
@@ -11,7 +12,6 @@ from schemas.values.retrieval_reports import (
     QueryCounts,
     QueryQuality,
     RankingStage,
-    RetrievalMeasures,
     RetrievalProvenance,
     RetrievalReport,
     RetrievalTimings,

@@ -2,14 +2,9 @@
 
 from collections.abc import Mapping
 
+from schemas.values.measures import RetrievalMeasures
 from schemas.values.query_runs import QueryRun, RankedQuery
-from schemas.values.retrieval_reports import (
-    QueryChange,
-    QueryDelta,
-    RankingStage,
-    RetrievalDifference,
-    RetrievalMeasures,
-)
+from schemas.values.retrieval_reports import QueryChange, QueryDelta, RankingStage, RetrievalDifference
 from stages.metrics.query_means import mean_intervals
 from stages.metrics.retrieval import measure_names
 from stages.reports.differences import setting_differences

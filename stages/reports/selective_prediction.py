@@ -5,15 +5,9 @@ from functools import partial
 import numpy as np
 
 from schemas.errors import Refused
+from schemas.values.measures import Measures
 from schemas.values.metrics import Interval
-from schemas.values.reports import (
-    BandPoint,
-    ChosenConfidence,
-    ConfidenceMeasures,
-    Measures,
-    RiskAtCoverage,
-    SelectivePrediction,
-)
+from schemas.values.reports import BandPoint, ChosenConfidence, ConfidenceMeasures, RiskAtCoverage, SelectivePrediction
 from schemas.values.scoring import ItemScore
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.cohort import ITEMS, Cohort

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
+from schemas.values.measures import Measures, RetrievalMeasures
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.query_runs import QueryRun
-from schemas.values.reports import Measures
-from schemas.values.retrieval_reports import RankingStage, RetrievalMeasures
+from schemas.values.retrieval_reports import RankingStage
 from schemas.values.scored_runs import ScoredJob, ScoredRun, SettingValue
 from schemas.values.several_runs import BestRun, ComparedMeasure, ComparedRun, Movement, SeveralRuns
 from schemas.values.tags import ValidatedTags

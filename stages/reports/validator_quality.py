@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from schemas.values.measures import RetrievalMeasures
 from schemas.values.query_runs import RankedQuery
-from schemas.values.retrieval_reports import RetrievalMeasures, ValidatorQuality
+from schemas.values.retrieval_reports import ValidatorQuality
 from schemas.values.verdicts import Decision
 from stages.metrics.query_means import share_interval
 

@@ -7,14 +7,13 @@ from typing import Any
 from schemas.errors import Refused
 from schemas.values.queries import ChunkVerdict, RetrievedChunks
 from schemas.values.query_runs import QueryRun, RankedQuery
-from schemas.values.scored_runs import AttemptTime, SettingValue
+from schemas.values.scored_runs import AttemptTime, OutputTelemetry, SettingValue
 from stages.queries.document_names import document_name
 from store.database import Connection
 from store.runs import call_costs
 from store.runs.failures import run_failures
 from store.runs.run_origins import run_origin
-from store.runs.scored_runs import ATTEMPTS
-from store.runs.telemetry import output_telemetry
+from store.runs.scored_rows import ATTEMPTS, TELEMETRY
 
 RUN = """
 SELECT r.profile, r.version, r.identity, r.settings_hash, r.request, r.settings, r.created_at AS submitted_at
@@ -79,7 +78,7 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         retried = await call_costs.retried_stages(connection, run_id)
         shared = await call_costs.shared_stages(connection, run_id)
         origin = await run_origin(connection, run_id)
-        telemetry = await output_telemetry(connection, run_id)
+        telemetry = await connection.fetch(TELEMETRY, run_id)
     known = {document_name(row["source_path"], row["title"]) for row in works}
     return QueryRun(
         **{**run, "settings": {name: SettingValue(**setting) for name, setting in run["settings"].items()}},
@@ -93,7 +92,7 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         retried=retried,
         shared=shared,
         origin=origin,
-        telemetry=telemetry,
+        telemetry=tuple(OutputTelemetry(**dict(row)) for row in telemetry),
     )
 
 

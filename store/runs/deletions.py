@@ -42,9 +42,11 @@ RELEASE = """
 DELETE FROM attempt_source AS f USING stage_attempt AS a WHERE a.id = f.attempt_id AND a.job_id = ANY($1::bigint[])
 """
 
-# Stages, attempts, vectors, uses of calls, the question, its judgements and its answers go with the jobs.
+# Stages, attempts, vectors, uses of calls, the question, its judgements and its answers go with the jobs, and what was
+# reported of them.
 DELETE_JOBS = """
-WITH gone AS (DELETE FROM job WHERE id = ANY($1::bigint[]) RETURNING kind)
+WITH gone AS (DELETE FROM job WHERE id = ANY($1::bigint[]) RETURNING kind, run_id),
+     reports AS (DELETE FROM kept_report AS k USING gone WHERE gone.run_id IN (k.run_id, k.other_id))
 SELECT coalesce(bool_or(kind = 'work'), false) FROM gone
 """
 

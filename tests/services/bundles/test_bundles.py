@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from schemas.errors import BundleError, ImportedRunError, Refused
+from schemas.values.measures import Measures, RetrievalMeasures
 from schemas.values.query_runs import QueryRun
-from schemas.values.reports import Measures
-from schemas.values.retrieval_reports import RetrievalMeasures
 from services.bundles import archive, signatures
 from services.bundles.export import export_run
 from services.bundles.import_run import import_bundle

@@ -6,8 +6,8 @@ from typing import Any
 
 from schemas.statuses import JobStatus
 from schemas.values.figures import JobScores
+from schemas.values.measures import Measures
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.reports import Measures
 from schemas.values.run_failures import FailedAttempt, RunFailures
 from schemas.values.scored_runs import (
     AttemptTime,

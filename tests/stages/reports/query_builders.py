@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from schemas.statuses import JobStatus
+from schemas.values.measures import RetrievalMeasures
 from schemas.values.queries import (
     ChunkVerdict,
     FusedHit,
@@ -15,7 +16,6 @@ from schemas.values.queries import (
     RetrievedChunks,
 )
 from schemas.values.query_runs import QueryRun, RankedQuery
-from schemas.values.retrieval_reports import RetrievalMeasures
 from schemas.values.scored_runs import AttemptTime, SettingValue
 from schemas.values.verdicts import Decision
 from tests.stages.reports.builders import NOON

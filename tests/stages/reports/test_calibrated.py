@@ -1,5 +1,7 @@
 """A confidence that is calibrated on another run."""
 
+from dataclasses import replace
+
 import pytest
 
 from schemas.errors import Refused
@@ -20,7 +22,7 @@ TRAINING = run(
 
 
 def report(confidence: str, *, on: ScoredRun | None = TRAINING, of: ScoredRun = TEST) -> Report:
-    return build_report(of, measures=FEW.model_copy(update={"confidence": confidence}), calibrate_on=on)
+    return build_report(of, measures=replace(FEW, confidence=confidence), calibrate_on=on)
 
 
 def calibrated(confidence: str) -> CalibratedConfidence:

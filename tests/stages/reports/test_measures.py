@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.reports import Measures
+from schemas.values.measures import Measures
 from schemas.values.scored_runs import ScoredRun, SettingValue
 from stages.reports.measures import common_measures, measures_of
 from tests.stages.reports.builders import run as scored_run

@@ -11,8 +11,9 @@ import pytest
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.chat import ReaskReason, TokenSignals
+from schemas.values.measures import Measures
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.reports import Measures, Report
+from schemas.values.reports import Report
 from schemas.values.scored_runs import ScoredRun
 from stages.reports.report import build_report
 from stages.reports.run_words import DEMO_NOTICES

@@ -6,8 +6,8 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
+from schemas.values.measures import Measures
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.reports import Measures
 from schemas.values.scored_runs import CallCount, ScoredJob, ScoredRun, SettingValue
 from stages.participants.validate import keep_all
 from stages.reports.report import build_report

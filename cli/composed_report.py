@@ -1,0 +1,113 @@
+"""A report from the rows of its run, and how it is shown."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cli.drawing import Drawing
+from cli.evaluation_table import evaluation_table
+from cli.kept_reports import StoredRun
+from cli.output import draw, drawn_words, echo_drawn, json_words
+from cli.paper.options import PaperFormat
+from cli.paper.retrieval import retrieval_tables
+from cli.paper.scored import report_tables
+from cli.paper.writing import write
+from cli.report_options import chosen_measures, retrieval_measures
+from cli.report_table import report_table
+from cli.retrieval_table import retrieval_table
+from schemas.errors import Refused
+from schemas.values.evaluation_reports import EvaluationReport
+from schemas.values.measures import Measures
+from schemas.values.prices import Prices
+from schemas.values.query_runs import QueryRun
+from schemas.values.reports import Report
+from schemas.values.retrieval_reports import RetrievalReport
+from schemas.values.scored_runs import ScoredRun
+from stages.reports import calibrated
+from stages.reports.calibrated import is_calibrated
+from stages.reports.measures import measures_of
+from stages.reports.report import build_report
+from stages.reports.report_numbers import report_numbers, retrieval_numbers
+from stages.reports.retrieval import build_retrieval_report
+from store.runs.scored_rows import ScoredRows
+from store.runs.scored_runs import as_scored_run
+from store.views.reported_runs import of_basis
+
+AnyReport = Report | RetrievalReport | EvaluationReport
+
+
+def composed_report(
+    runs: Sequence[StoredRun | EvaluationReport], options: Mapping[str, Any], prices: Prices | None
+) -> AnyReport:
+    """The report of the first run, calibrated on the second if there is one."""
+    run, *others = runs
+    if isinstance(run, EvaluationReport):
+        return run
+    run, other = as_run(run), as_run(others[0]) if others else None
+    if isinstance(run, QueryRun) or isinstance(other, QueryRun):
+        if other is not None:
+            raise Refused("A run of queries has no confidence, so nothing is calibrated in it or on it.")
+        assert isinstance(run, QueryRun)
+        return build_retrieval_report(run, measures=retrieval_measures(**options), prices=prices)
+    return build_report(run, measures=_measures(run, other, options), calibrate_on=other, prices=prices)
+
+
+def as_run(stored: StoredRun) -> ScoredRun | QueryRun:
+    """The run of what was read. Raises RunMissingError."""
+    if isinstance(stored, QueryRun):
+        return stored
+    return as_scored_run(stored) if isinstance(stored, ScoredRows) else of_basis(stored)
+
+
+def report_words(found: AnyReport, *, as_json: bool) -> str:
+    """The report as it is printed."""
+    return json_words(found.model_dump(mode="json")) if as_json else drawn_words(_table(found))
+
+
+def write_report(
+    found: AnyReport, *, wanted: PaperFormat | None, output: Path | None, page: Path | None, as_json: bool
+) -> None:
+    """Print a report for a paper, or write it as a page."""
+    assert not isinstance(found, EvaluationReport)
+    if wanted is not None and isinstance(found, Report):
+        tables, numbers = report_tables(found), report_numbers(found)
+        write(wanted, tables=tables, numbers=numbers, confidence=found.measures.confidence, output=output)
+    elif wanted is not None and isinstance(found, RetrievalReport):
+        tables, numbers = retrieval_tables(found), retrieval_numbers(found)
+        write(wanted, tables=tables, numbers=numbers, confidence=None, output=output)
+    if page is not None:
+        page.write_text(_page(found), encoding="utf-8")
+        draw(f"Wrote {page}.", err=True)
+    if as_json:
+        echo_drawn(report_words(found, as_json=True))
+
+
+def _table(found: AnyReport) -> Drawing:
+    match found:
+        case Report():
+            return report_table(found)
+        case RetrievalReport():
+            return retrieval_table(found)
+        case EvaluationReport():
+            return evaluation_table(found)
+
+
+def _page(found: Report | RetrievalReport) -> str:
+    # Drawing takes a second to load.
+    from services.report_pages.pages import report_page, retrieval_page
+
+    return report_page(found) if isinstance(found, Report) else retrieval_page(found)
+
+
+def _measures(run: ScoredRun, other: ScoredRun | None, options: Mapping[str, Any]) -> Measures:
+    found = measures_of(run.settings, chosen_measures(**options))
+    if other is None or is_calibrated(found.confidence):
+        return found
+    if found.confidence != Measures().confidence:
+        raise click.UsageError(
+            f"--calibrate-on goes with a calibrated confidence: --confidence calibrated:isotonic:{found.confidence}"
+        )
+    return replace(found, confidence=calibrated.DEFAULT)

@@ -1,0 +1,79 @@
+"""Reports that are printed again while everything is the same that they were computed from."""
+
+import hashlib
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias, cast
+
+import click
+from click.core import ParameterSource
+
+from cli.code_digest import code_digest
+from cli.output import draw, echo_drawn, screen
+from cli.session import with_database
+from store.database import Connection
+from store.digested import DigestedConnection
+from store.runs import kept_reports, overviews
+from store.runs.imported import reported_basis
+from store.runs.scored_rows import scored_rows
+
+StoredRun: TypeAlias = Any
+"""What `stored_run` reads, or what a command reads instead."""
+
+recompute_option = click.option(
+    "--recompute", is_flag=True, help="Compute it anew, even where it is kept and nothing has changed."
+)
+
+
+async def stored_run(connection: Connection, run_id: int) -> StoredRun:
+    """A run of participants or queries, read without what its statistics need.
+
+    Raises RunMissingError, and Refused when nothing can be reported.
+    """
+    basis = await reported_basis(connection, run_id)
+    if basis is not None:
+        return basis
+    if (await overviews.get(connection, run_id)).kind == "query":
+        from store.questions.query_runs import query_run
+
+        return await query_run(connection, run_id)
+    return await scored_rows(connection, run_id)
+
+
+def print_kept(
+    run_ids: Sequence[int],
+    compose: Callable[[Sequence[StoredRun]], str],
+    *,
+    read: Callable[[Connection, int], Awaitable[StoredRun]] = stored_run,
+    beside: object = None,
+    recompute: bool,
+) -> None:
+    """Print what `compose` makes of one run or two, or what it made before of the same rows, options and code.
+
+    `beside` is what it depends on besides them. That it was kept is said on stderr, with the time.
+    """
+
+    async def found(connection: Connection) -> tuple[str, datetime | None]:
+        digested = DigestedConnection(connection)
+        runs = [await read(cast(Connection, digested), run_id) for run_id in run_ids]
+        key = hashlib.sha256(digested.digest() + repr((_asked(), beside, screen(), code_digest())).encode()).digest()
+        kept = None if recompute else await kept_reports.find(connection, key)
+        if kept is not None:
+            return kept
+        words = compose(runs)
+        if screen() is not None:
+            await kept_reports.keep(connection, key, words, run_ids)
+        return words, None
+
+    words, made_at = with_database(found)
+    echo_drawn(words)
+    if made_at is not None:
+        draw(f"Kept since {made_at:%Y-%m-%d %H:%M} UTC: nothing that it depends on has changed.", err=True)
+
+
+def _asked() -> object:
+    """The command with its options, and which of them were typed: some refuse a default that is typed."""
+    context = click.get_current_context()
+    given = [name for name in context.params if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    options = {name: value for name, value in context.params.items() if name != "recompute"}
+    return context.command.name, sorted(options.items()), sorted(set(given) - {"recompute"})

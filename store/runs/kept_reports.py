@@ -1,0 +1,57 @@
+"""Reports as they were shown: kept until the rows change that they were computed from, or a run of them is deleted."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+import asyncpg
+
+from store.database import Connection
+
+FIND = "SELECT words, made_at FROM kept_report WHERE key = $1"
+
+KEEP = """
+INSERT INTO kept_report (key, run_id, other_id, words) VALUES ($1, $2, $3, $4)
+ON CONFLICT (key) DO UPDATE SET words = excluded.words, made_at = now()
+"""
+
+FORGET = """
+DELETE FROM kept_report WHERE key IN (
+    SELECT key FROM kept_report WHERE run_id = $1 ORDER BY made_at DESC OFFSET $2
+)
+"""
+
+KEPT_OF_A_RUN: Final = 5
+
+_MAY_NOT_WRITE: Final = (
+    asyncpg.InsufficientPrivilegeError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.ForeignKeyViolationError,
+)
+
+
+class KeptReport(NamedTuple):
+    """What a command printed, and when it was computed."""
+
+    words: str
+    made_at: datetime
+
+
+async def find(connection: Connection, key: bytes) -> KeptReport | None:
+    """The report of a key."""
+    row = await connection.fetchrow(FIND, key)
+    return None if row is None else KeptReport(row["words"], row["made_at"])
+
+
+async def keep(connection: Connection, key: bytes, words: str, run_ids: Sequence[int]) -> None:
+    """Keep a report of one run or two, and of the first run only the newest reports.
+
+    Where nothing may be written, or a run was deleted meanwhile, it is not kept.
+    """
+    first, *others = run_ids
+    try:
+        async with connection.transaction():
+            await connection.execute(KEEP, key, first, others[0] if others else None, words)
+            await connection.execute(FORGET, first, KEPT_OF_A_RUN)
+    except _MAY_NOT_WRITE:
+        return
