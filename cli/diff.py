@@ -55,7 +55,7 @@ def diff(
     Two scored runs are compared on the participants that both scored, two runs of queries on the queries that both
     have. Also shows the items or queries that changed, the settings that differ, and who failed in one of them only.
     Three runs and more, and runs of phrases, are shown in one table, with intervals that are corrected for the number
-    of comparisons (Bonferroni) beside the others.
+    of comparisons (Bonferroni) beside the others. A comparison of two runs is kept, as a report is.
 
     \b
     Example:

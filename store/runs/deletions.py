@@ -46,7 +46,10 @@ DELETE FROM attempt_source AS f USING stage_attempt AS a WHERE a.id = f.attempt_
 # reported of them.
 DELETE_JOBS = """
 WITH gone AS (DELETE FROM job WHERE id = ANY($1::bigint[]) RETURNING kind, run_id),
-     reports AS (DELETE FROM kept_report AS k USING gone WHERE gone.run_id IN (k.run_id, k.other_id))
+     about AS (SELECT DISTINCT run_id FROM gone),
+     reports AS (
+         DELETE FROM kept_report WHERE run_id IN (SELECT run_id FROM about) OR other_id IN (SELECT run_id FROM about)
+     )
 SELECT coalesce(bool_or(kind = 'work'), false) FROM gone
 """
 
