@@ -1,25 +1,23 @@
 """`ragq template`: the texts of prompts, by version."""
 
-from pathlib import Path
-
 import click
 
 from cli.choices import Choice
 from cli.drawing import Text, plain_table
-from cli.output import draw, json_option, print_json, print_result
+from cli.lazy_group import LazyGroup
+from cli.output import draw, print_json
 from cli.session import with_database
-from cli.settings_options import effective_settings
-from cli.user_files import read_file
-from schemas.errors import Refused
-from stages.queries.templates import OF_ANSWERS, TemplateTag
+from stages.queries.templates import TemplateTag
 from store.database import Connection
 from store.questions import templates
 from store.questions.templates import StoredTemplate
 
-_TAG = Choice([tag.value for tag in TemplateTag])
+TAG = Choice([tag.value for tag in TemplateTag])
+
+_COMMANDS = {name: f"cli.template_changes:{name}" for name in ("new", "activate")}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, elsewhere=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 def template() -> None:
     """Manage the prompt templates of query runs: versions are added and never changed; one version of each is active.
 
@@ -42,7 +40,7 @@ def list_command(as_json: bool) -> None:
     """
     found = with_database(templates.list_all)
     if as_json:
-        print_json([_without_text(stored) for stored in found])
+        print_json([template_json(stored) for stored in found])
         return
     table = plain_table("", "template", "version", "title", "characters", "added")
     for stored in found:
@@ -58,7 +56,7 @@ def list_command(as_json: bool) -> None:
 
 
 @template.command()
-@click.argument("tag", type=_TAG)
+@click.argument("tag", type=TAG)
 @click.argument("version", type=click.IntRange(min=1), required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, with the meaning of each placeholder.")
 def show(tag: str, version: int | None, as_json: bool) -> None:
@@ -76,61 +74,13 @@ def show(tag: str, version: int | None, as_json: bool) -> None:
 
     stored, variables = with_database(read)
     if as_json:
-        print_json({**_without_text(stored), "text": stored.text, "variables": variables})
+        print_json({**template_json(stored), "text": stored.text, "variables": variables})
     else:
         click.echo(stored.text, nl=not stored.text.endswith("\n"))
 
 
-@template.command()
-@click.argument("tag", type=_TAG)
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--title", required=True, help="What is new about it, in a few words.")
-@json_option
-def new(tag: str, file: Path, title: str, as_json: bool) -> None:
-    """Add the text of a file as the next version, which is used once it is activated.
-
-    A placeholder is a name in braces, {query}; a brace that is meant as such is doubled. Unknown placeholders, and
-    needed ones that are missing, are refused.
-
-    \b
-    Example:
-        ragq template new query_expansion mine.txt --title "More angles"
-    """
-    text = _read(file)
-    stored = with_database(lambda connection: templates.add(connection, TemplateTag(tag), text, title=title))
-    print_result(
-        _without_text(stored),
-        f"Added version {stored.version} of {tag}; `ragq template activate {tag} {stored.version}` uses it.",
-        as_json=as_json,
-    )
-
-
-@template.command()
-@click.argument("tag", type=_TAG)
-@click.argument("version", type=click.IntRange(min=1))
-@json_option
-def activate(tag: str, version: int, as_json: bool) -> None:
-    """Make a version the active one of its template. Stored prompts do not change.
-
-    \b
-    Example:
-        ragq template activate query_expansion 1
-    """
-    used = effective_settings(None, ()).run.ragq.answer_template
-    stored = with_database(lambda connection: templates.activate(connection, TemplateTag(tag), version))
-    print_result(_without_text(stored), f"Version {version} of {tag} is active.", as_json=as_json)
-    if TemplateTag(tag) in OF_ANSWERS and tag != used:
-        draw(f"Answers are asked for with {used} here; RAGQ_ANSWER_TEMPLATE={tag} uses this one.", err=True)
-
-
-def _read(file: Path) -> str:
-    try:
-        return read_file(file).decode("utf-8")
-    except UnicodeDecodeError:
-        raise Refused(f"{file} is not UTF-8; save it as UTF-8 text.") from None
-
-
-def _without_text(stored: StoredTemplate) -> dict[str, object]:
+def template_json(stored: StoredTemplate) -> dict[str, object]:
+    """A version as JSON shows it, without its text."""
     return {
         "tag": stored.tag,
         "version": stored.version,
