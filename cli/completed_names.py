@@ -82,9 +82,9 @@ async def run_names(connection: "Connection") -> list[CompletionItem]:
 
 
 async def _presets(connection: "Connection") -> list[CompletionItem]:
-    from store.questions import presets
+    from store.questions import preset_lines
 
-    return [CompletionItem(one.name, help=one.description) for one in await presets.list_all(connection)]
+    return [CompletionItem(one.name, help=one.description) for one in await preset_lines.lines(connection)]
 
 
 async def _corpora(connection: "Connection") -> list[CompletionItem]:

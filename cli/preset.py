@@ -1,26 +1,25 @@
 """`ragq preset`: named values for query runs."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli.completed_names import PRESET
 from cli.drawing import Text, plain_table
-from cli.output import draw, json_option, print_json, print_list, print_result
+from cli.lazy_group import LazyGroup
+from cli.output import print_list
 from cli.session import with_database
-from cli.settings_options import Assignment
-from schemas.settings.preset import PRESET_SETTINGS
-from schemas.settings.words import value_in_words
-from store.database import Connection
-from store.questions import presets
-from store.questions.presets import StoredPreset
+from schemas.settings.shipped_presets import as_shipped, differing_values
+from store.questions import preset_lines
+from store.questions.preset_lines import PresetLine
 
-_ORIGIN = "command line"
+if TYPE_CHECKING:
+    from store.questions.presets import StoredPreset
 
-_VALUES = Assignment("retrieval.dense_limit=25")
+_COMMANDS = {name: f"cli.one_preset:{name}_command" for name in ("show", "diff", "create", "set", "default", "delete")}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, elsewhere=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 def preset() -> None:
     """Manage presets: named values for query runs (search, ranking, validation, prompt).
 
@@ -39,173 +38,37 @@ def list_command(as_json: bool) -> None:
     Example:
         ragq preset list
     """
-    found = with_database(presets.list_all)
+    found = [(line, _values(line)) for line in with_database(preset_lines.lines)]
     table = plain_table("", "preset", "differs in", "description", "changed")
-    for stored in found:
+    for line, values in found:
         table.add_row(
-            "*" if stored.is_default else "",
-            Text(stored.name),
-            str(len(_differing(stored))),
-            Text(stored.description or ""),
-            f"{stored.updated_at:%Y-%m-%d %H:%M}",
+            "*" if line.is_default else "",
+            Text(line.name),
+            str(len(differing_values(values))),
+            Text(line.description or ""),
+            f"{line.updated_at:%Y-%m-%d %H:%M}",
         )
     none = "No preset is stored. `ragq preset create NAME` makes one."
-    print_list([_as_json(stored) for stored in found], table, none=none, as_json=as_json)
+    print_list([preset_json(line, values) for line, values in found], table, none=none, as_json=as_json)
 
 
-@preset.command()
-@click.argument("name", required=False, type=PRESET)
-@json_option
-def show(name: str | None, as_json: bool) -> None:
-    """Show every value of a preset and what it accepts; without NAME those of the default preset.
-
-    Values other than those of `Balanced`, as ragq comes with it, are marked with *; `ragq preset diff` compares with
-    the original pipeline.
-
-    \b
-    Example:
-        ragq preset show
-        ragq preset show small --json
-    """
-    stored = with_database(lambda connection: _chosen(connection, name))
-    if as_json:
-        print_json(_as_json(stored))
-        return
-    mark = " (default)" if stored.is_default else ""
-    words = f": {stored.description}" if stored.description else ""
-    click.echo(f"Preset '{stored.name}'{mark}{words}\n")
-    differing = _differing(stored)
-    table = plain_table("", "name", "value", "allowed", "what it does")
-    for key, value in stored.preset.values().items():
-        setting = PRESET_SETTINGS[key]
-        mark = "*" if key in differing else ""
-        table.add_row(mark, key, Text(value_in_words(value)), setting.allowed, Text(setting.description))
-    draw(table)
-
-
-@preset.command()
-@click.argument("name")
-@click.argument("other", default="Original")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: each value's name, and both values.")
-def diff(name: str, other: str, as_json: bool) -> None:
-    """Show the values in which a preset differs from another one; without OTHER from `Original`.
-
-    `Original` is the original pipeline to the letter.
-
-    \b
-    Example:
-        ragq preset diff Balanced
-        ragq preset diff small Balanced --json
-    """
-
-    async def read(connection: Connection) -> tuple[StoredPreset, StoredPreset]:
-        return await presets.get(connection, name), await presets.get(connection, other)
-
-    one, two = with_database(read)
-    of_two = two.preset.values()
-    differing = {key: (value, of_two[key]) for key, value in one.preset.values().items() if value != of_two[key]}
-    table = plain_table("value", one.name, two.name, "what it does")
-    for key, values in differing.items():
-        table.add_row(key, *(Text(value_in_words(value)) for value in values), Text(PRESET_SETTINGS[key].description))
-    if as_json:
-        print_json({key: {one.name: values[0], two.name: values[1]} for key, values in differing.items()})
-    elif differing:
-        draw(table)
-    else:
-        click.echo(f"Presets '{one.name}' and '{two.name}' have the same values.")
-
-
-@preset.command()
-@click.argument("name")
-@click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
-@click.option("--from", "origin", type=PRESET, help="Preset to copy; without it the default preset.")
-@click.option("--description", help="Its purpose, in a few words.")
-@json_option
-def create(
-    name: str, values: tuple[tuple[str, str], ...], origin: str | None, description: str | None, as_json: bool
-) -> None:
-    """Create a preset: a copy of another one with some values changed.
-
-    A name has 1 to 100 letters from A to Z, digits, spaces, '-' and '_'; names that differ only in the case of
-    letters are the same.
-
-    \b
-    Example:
-        ragq preset create small augmentation.top_n_contexts=3
-        ragq preset create "small and judged" --from small validation.enabled=true
-    """
-
-    async def work(connection: Connection) -> StoredPreset:
-        copied = await _chosen(connection, origin)
-        changed = copied.preset.changed(dict(values), origin=_ORIGIN)
-        return await presets.create(connection, name, changed, description=description)
-
-    created = with_database(work)
-    print_result(_as_json(created), f"Created preset '{created.name}'.", as_json=as_json)
-
-
-@preset.command("set")
-@click.argument("name", type=PRESET)
-@click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
-@click.option("--description", help="Its purpose, in a few words.")
-@json_option
-def set_command(name: str, values: tuple[tuple[str, str], ...], description: str | None, as_json: bool) -> None:
-    """Change values of a preset, all of them or none. Runs that were submitted keep the values they had.
-
-    \b
-    Example:
-        ragq preset set Balanced retrieval.dense_limit=25 retrieval.fusion=rrf
-    """
-    if not values and description is None:
-        raise click.UsageError("Say what to change: GROUP.KEY=VALUE, or --description.")
-    changed = with_database(
-        lambda connection: presets.change(connection, name, dict(values), origin=_ORIGIN, description=description)
-    )
-    print_result(_as_json(changed), f"Changed preset '{changed.name}'.", as_json=as_json)
-
-
-@preset.command()
-@click.argument("name", type=PRESET)
-@json_option
-def default(name: str, as_json: bool) -> None:
-    """Make a preset the default: the one of query runs that are submitted without --preset.
-
-    \b
-    Example:
-        ragq preset default small
-    """
-    stored = with_database(lambda connection: presets.set_default(connection, name))
-    print_result({"default": stored}, f"Preset '{stored}' is the default.", as_json=as_json)
-
-
-@preset.command()
-@click.argument("name", type=PRESET)
-@json_option
-def delete(name: str, as_json: bool) -> None:
-    """Delete a preset. The default preset cannot be deleted.
-
-    \b
-    Example:
-        ragq preset delete small
-    """
-    stored = with_database(lambda connection: presets.delete(connection, name))
-    print_result({"deleted": stored}, f"Deleted preset '{stored}'.", as_json=as_json)
-
-
-async def _chosen(connection: Connection, name: str | None) -> StoredPreset:
-    return await presets.default(connection) if name is None else await presets.get(connection, name)
-
-
-def _differing(stored: StoredPreset) -> set[str]:
-    return {key for key, value in stored.preset.values().items() if value != PRESET_SETTINGS[key].default}
-
-
-def _as_json(stored: StoredPreset) -> dict[str, Any]:
+def preset_json(stored: "PresetLine | StoredPreset", values: Mapping[str, Any]) -> dict[str, Any]:
+    """A preset as JSON shows it."""
     return {
         "name": stored.name,
         "is_default": stored.is_default,
         "description": stored.description,
-        "values": stored.preset.values(),
+        "values": values,
         "created_at": stored.created_at,
         "updated_at": stored.updated_at,
     }
+
+
+def _values(line: PresetLine) -> Mapping[str, Any]:
+    """The values as a run would get them. Raises PresetValueError for those that cannot be used."""
+    if (shipped := as_shipped(line.values)) is not None:
+        return shipped
+    # What values other than those that ragq comes with must be takes every group of settings.
+    from schemas.settings.preset import preset_of
+
+    return preset_of(line.values, origin=line.origin).values()

@@ -192,43 +192,6 @@ PRESET_SETTINGS: Final[dict[str, Setting]] = {
 """Every value of a preset under its name."""
 
 
-ORIGINAL: Final[dict[str, bool | int | float | str]] = {
-    "retrieval.dense_limit": 19,
-    "retrieval.lexical_limit": 5,
-    "retrieval.lexical": "websearch",
-    "retrieval.fusion": "rrf",
-    "retrieval.late_weight": 0.0,
-    "retrieval.rrf_k": 50,
-    "retrieval.top_k_rrf": 75,
-    "retrieval.top_n_final": 17,
-    "retrieval.entity_boost": 0.05,
-    "retrieval.min_word_count": 150,
-    "retrieval.min_char_count": 250,
-    "retrieval.keep_if_all_short": False,
-    "retrieval.min_content_length": 750,
-    "retrieval.enrich_lines_above": 0,
-    "retrieval.enrich_lines_below": 13,
-    "retrieval.mmr_lambda": 0.7,
-    "retrieval.reranker_batch_size": 8,
-    "retrieval.reranker_max_length": 512,
-    "reranking.ranker": "cross-encoder",
-    "reranking.model": "BAAI/bge-reranker-base",
-    "reranking.without_weights": "score-fusion",
-    "expansion.enabled": True,
-    "expansion.n": 3,
-    "expansion.max_tokens": 0,
-    "validation.enabled": False,
-    "consolidation.enabled": True,
-    "consolidation.coverage_threshold": 0.5,
-    "consolidation.line_gap": 7,
-    "consolidation.min_content_length": 350,
-    "consolidation.enrich_from_md": True,
-    "augmentation.top_n_contexts": 5,
-    "augmentation.max_answer_tokens": 0,
-}
-"""The values of the original pipeline, whatever the defaults are."""
-
-
 def is_preset_name(name: str) -> bool:
     """Whether a name of a run's snapshot is that of a preset's value: names of settings have no dot."""
     return "." in name

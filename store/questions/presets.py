@@ -8,6 +8,7 @@ from typing import Any
 from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingError
 from schemas.settings.preset import Preset, preset_name, preset_of
 from store.database import Connection
+from store.questions.preset_lines import stored_values, values_origin
 
 COLUMNS = "id, preset_name AS name, is_default, description, config AS preset, created_at, updated_at"
 
@@ -149,5 +150,5 @@ async def _missing(connection: Connection, name: str) -> PresetMissingError:
 
 
 def _stored(row: Any) -> StoredPreset:
-    values = {f"{group}.{key}": value for group, keys in row["preset"].items() for key, value in keys.items()}
-    return StoredPreset(**{**row, "preset": preset_of(values, origin=f"stored in preset {row['name']}")})
+    values = stored_values(row["preset"])
+    return StoredPreset(**{**row, "preset": preset_of(values, origin=values_origin(row["name"]))})

@@ -155,7 +155,7 @@ def test_the_help_of_ragq_shows_every_command_in_a_line() -> None:
         (["report", "r1"], (*MODELS, *DRAWING, *LIBRARIES, "services.forks")),
         *(
             ([group, "list"], (*MODELS, *DRAWING, *LIBRARIES, "numpy", "services"))
-            for group in ("corpus", "index", "query", "vocabulary")
+            for group in ("corpus", "index", "preset", "query", "template", "vocabulary")
         ),
         (["submit", "--help"], MODELS),
     ],

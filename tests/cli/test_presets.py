@@ -1,13 +1,17 @@
 """`ragq preset` and `ragq template`: the first checks of a user."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingError, Refused, TemplateError
-from schemas.settings.preset import ORIGINAL, Preset
+from schemas.settings.preset import Preset
+from schemas.settings.shipped_presets import ORIGINAL
 from stages.queries.templates import TemplateTag, default_template
+from store.database import Connection
 from tests.cli.conftest import Ragq
 
 TAG = "query_expansion"
@@ -57,6 +61,26 @@ def test_presets_are_listed_with_the_default_first(ragq: Ragq) -> None:
         ("Original", False),
     ]
     assert ragq("preset", "list").output.splitlines()[1].split()[:3] == ["*", "b", "0"]
+
+
+def test_a_list_has_the_values_of_presets_that_users_made(ragq: Ragq) -> None:
+    ragq("preset", "create", "small", "augmentation.top_n_contexts=3", "retrieval.rrf_k=60")
+
+    listed = {one["name"]: one for one in json.loads(ragq("preset", "list", "--json").output)}
+
+    assert listed["small"] == shown(ragq, "small")
+    assert listed["Original"] == shown(ragq, "Original")
+    assert [line.split()[:2] for line in ragq("preset", "list").output.splitlines()[3:]] == [["small", "2"]]
+
+
+def test_a_list_names_a_preset_that_cannot_be_read(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    async def spoil(connection: Connection) -> None:
+        await connection.execute("UPDATE rag_config SET config = jsonb_set(config, '{retrieval,rrf_k}', '0')")
+
+    stored(spoil)
+
+    with pytest.raises(Refused, match=r"rrf_k is 0 \(stored in preset Balanced\)"):
+        ragq("preset", "list", catch_exceptions=False)
 
 
 def test_a_value_out_of_range_is_refused_with_every_problem(ragq: Ragq) -> None:

@@ -6,7 +6,8 @@ import json
 import pytest
 
 from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingError, Refused
-from schemas.settings.preset import ORIGINAL, Preset, preset_of
+from schemas.settings.preset import Preset, preset_of
+from schemas.settings.shipped_presets import ORIGINAL
 from store.database import Connection, Database
 from store.questions import presets
 from store.seeds import seed

@@ -1,0 +1,169 @@
+"""The commands on a preset: shown, compared, created, changed, made the default, deleted."""
+
+from typing import Any
+
+import click
+
+from cli.completed_names import PRESET
+from cli.drawing import Text, plain_table
+from cli.output import draw, json_option, print_json, print_result
+from cli.preset import preset_json
+from cli.session import with_database
+from cli.settings_options import Assignment
+from schemas.settings.preset import PRESET_SETTINGS
+from schemas.settings.shipped_presets import differing_values
+from schemas.settings.words import value_in_words
+from store.database import Connection
+from store.questions import presets
+from store.questions.presets import StoredPreset
+
+_ORIGIN = "command line"
+
+_VALUES = Assignment("retrieval.dense_limit=25")
+
+
+@click.command("show")
+@click.argument("name", required=False, type=PRESET)
+@json_option
+def show_command(name: str | None, as_json: bool) -> None:
+    """Show every value of a preset and what it accepts; without NAME those of the default preset.
+
+    Values other than those of `Balanced`, as ragq comes with it, are marked with *; `ragq preset diff` compares with
+    the original pipeline.
+
+    \b
+    Example:
+        ragq preset show
+        ragq preset show small --json
+    """
+    stored = with_database(lambda connection: _chosen(connection, name))
+    if as_json:
+        print_json(_json(stored))
+        return
+    mark = " (default)" if stored.is_default else ""
+    words = f": {stored.description}" if stored.description else ""
+    click.echo(f"Preset '{stored.name}'{mark}{words}\n")
+    differing = differing_values(stored.preset.values())
+    table = plain_table("", "name", "value", "allowed", "what it does")
+    for key, value in stored.preset.values().items():
+        setting = PRESET_SETTINGS[key]
+        mark = "*" if key in differing else ""
+        table.add_row(mark, key, Text(value_in_words(value)), setting.allowed, Text(setting.description))
+    draw(table)
+
+
+@click.command("diff")
+@click.argument("name")
+@click.argument("other", default="Original")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: each value's name, and both values.")
+def diff_command(name: str, other: str, as_json: bool) -> None:
+    """Show the values in which a preset differs from another one; without OTHER from `Original`.
+
+    `Original` is the original pipeline to the letter.
+
+    \b
+    Example:
+        ragq preset diff Balanced
+        ragq preset diff small Balanced --json
+    """
+
+    async def read(connection: Connection) -> tuple[StoredPreset, StoredPreset]:
+        return await presets.get(connection, name), await presets.get(connection, other)
+
+    one, two = with_database(read)
+    of_two = two.preset.values()
+    differing = {key: (value, of_two[key]) for key, value in one.preset.values().items() if value != of_two[key]}
+    table = plain_table("value", one.name, two.name, "what it does")
+    for key, values in differing.items():
+        table.add_row(key, *(Text(value_in_words(value)) for value in values), Text(PRESET_SETTINGS[key].description))
+    if as_json:
+        print_json({key: {one.name: values[0], two.name: values[1]} for key, values in differing.items()})
+    elif differing:
+        draw(table)
+    else:
+        click.echo(f"Presets '{one.name}' and '{two.name}' have the same values.")
+
+
+@click.command("create")
+@click.argument("name")
+@click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
+@click.option("--from", "origin", type=PRESET, help="Preset to copy; without it the default preset.")
+@click.option("--description", help="Its purpose, in a few words.")
+@json_option
+def create_command(
+    name: str, values: tuple[tuple[str, str], ...], origin: str | None, description: str | None, as_json: bool
+) -> None:
+    """Create a preset: a copy of another one with some values changed.
+
+    A name has 1 to 100 letters from A to Z, digits, spaces, '-' and '_'; names that differ only in the case of
+    letters are the same.
+
+    \b
+    Example:
+        ragq preset create small augmentation.top_n_contexts=3
+        ragq preset create "small and judged" --from small validation.enabled=true
+    """
+
+    async def work(connection: Connection) -> StoredPreset:
+        copied = await _chosen(connection, origin)
+        changed = copied.preset.changed(dict(values), origin=_ORIGIN)
+        return await presets.create(connection, name, changed, description=description)
+
+    created = with_database(work)
+    print_result(_json(created), f"Created preset '{created.name}'.", as_json=as_json)
+
+
+@click.command("set")
+@click.argument("name", type=PRESET)
+@click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
+@click.option("--description", help="Its purpose, in a few words.")
+@json_option
+def set_command(name: str, values: tuple[tuple[str, str], ...], description: str | None, as_json: bool) -> None:
+    """Change values of a preset, all of them or none. Runs that were submitted keep the values they had.
+
+    \b
+    Example:
+        ragq preset set Balanced retrieval.dense_limit=25 retrieval.fusion=rrf
+    """
+    if not values and description is None:
+        raise click.UsageError("Say what to change: GROUP.KEY=VALUE, or --description.")
+    changed = with_database(
+        lambda connection: presets.change(connection, name, dict(values), origin=_ORIGIN, description=description)
+    )
+    print_result(_json(changed), f"Changed preset '{changed.name}'.", as_json=as_json)
+
+
+@click.command("default")
+@click.argument("name", type=PRESET)
+@json_option
+def default_command(name: str, as_json: bool) -> None:
+    """Make a preset the default: the one of query runs that are submitted without --preset.
+
+    \b
+    Example:
+        ragq preset default small
+    """
+    stored = with_database(lambda connection: presets.set_default(connection, name))
+    print_result({"default": stored}, f"Preset '{stored}' is the default.", as_json=as_json)
+
+
+@click.command("delete")
+@click.argument("name", type=PRESET)
+@json_option
+def delete_command(name: str, as_json: bool) -> None:
+    """Delete a preset. The default preset cannot be deleted.
+
+    \b
+    Example:
+        ragq preset delete small
+    """
+    stored = with_database(lambda connection: presets.delete(connection, name))
+    print_result({"deleted": stored}, f"Deleted preset '{stored}'.", as_json=as_json)
+
+
+async def _chosen(connection: Connection, name: str | None) -> StoredPreset:
+    return await presets.default(connection) if name is None else await presets.get(connection, name)
+
+
+def _json(stored: StoredPreset) -> dict[str, Any]:
+    return preset_json(stored, stored.preset.values())
