@@ -9,7 +9,7 @@ from cli.choices import Choice
 from cli.row_files import Rows
 from cli.user_files import read_file
 from schemas.errors import QueryValueError, Refused
-from schemas.settings.preset import is_preset_name
+from schemas.settings.preset_names import is_preset_name
 from schemas.values.query_sets import QuerySet
 from services.questions.ask import single_query
 from services.questions.submission import QueryRequest

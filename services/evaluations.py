@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from schemas.chains import CHAINS, settings_read, stages_of
 from schemas.errors import ImportedRunError, Refused
 from schemas.settings.frozen import thaw
-from schemas.settings.preset import is_preset_name
+from schemas.settings.preset_names import is_preset_name
 from schemas.settings.run import settings_hash
 from schemas.values.queries import Source
 from services.evaluation_reports import KIND

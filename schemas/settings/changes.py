@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from schemas.settings.base import settings_of
 from schemas.settings.changed import OF_THE_USER, ChangedSetting
-from schemas.settings.preset import is_preset_name
+from schemas.settings.preset_names import is_preset_name
 from schemas.settings.profiles import PROFILES
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, run_settings
 

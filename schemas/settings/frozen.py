@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from schemas.settings.preset import Preset, is_preset_name
+from schemas.settings.preset import Preset
+from schemas.settings.preset_names import is_preset_name
 from schemas.settings.run import RunSettings
 
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from schemas.errors import PresetValueError
 from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
+from schemas.settings.preset_names import is_preset_name
 from schemas.settings.problems import checked
 
 _NAME = re.compile(r"[A-Za-z0-9 _-]{1,100}")
@@ -190,11 +191,6 @@ PRESET_SETTINGS: Final[dict[str, Setting]] = {
     for setting in settings_of(group)
 }
 """Every value of a preset under its name."""
-
-
-def is_preset_name(name: str) -> bool:
-    """Whether a name of a run's snapshot is that of a preset's value: names of settings have no dot."""
-    return "." in name
 
 
 def preset_of(values: Mapping[str, Any], *, origin: str, base: Preset | None = None) -> Preset:

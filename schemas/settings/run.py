@@ -15,7 +15,7 @@ from schemas.settings.evaluation import EvaluationSettings
 from schemas.settings.llm import LLMSettings
 from schemas.settings.model import ModelSettings
 from schemas.settings.ollama import OllamaSettings
-from schemas.settings.preset import is_preset_name
+from schemas.settings.preset_names import is_preset_name
 from schemas.settings.problems import checked, unknown_name
 from schemas.settings.psq import PsqSettings
 from schemas.settings.pydantic_ai import PydanticAISettings

@@ -1,9 +1,10 @@
 """Submits one query as its own run. The caller sends it, once that is committed."""
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from schemas.settings.resolve import EffectiveSettings
+from schemas.values.query_ids import SINGLE
 from schemas.values.query_sets import QuerySet, SubmittedQuery
 from services.new_runs import store_run
 from services.questions.lookup import get_query
@@ -15,9 +16,6 @@ from store.access.idempotency import RequestKey, once
 from store.database import Connection
 from store.questions import presets, queries, templates
 from store.runs import edits
-
-#: The id of a query that is asked by itself.
-SINGLE: Final = "1"
 
 
 class AskResult(NamedTuple):

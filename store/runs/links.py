@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import rfc8785
 
-from schemas.settings.preset import is_preset_name
+from schemas.settings.preset_names import is_preset_name
 from schemas.statuses import AttemptOutcome
 from store.runs.chain import attempt_hash, content_hash
 

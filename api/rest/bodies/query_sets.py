@@ -9,7 +9,7 @@ from api.rest.bodies.base import Body, with_example
 from api.rest.bodies.rag_queries import Question
 from api.rest.bodies.searched_works import Searched
 from api.rest.bodies.submissions import Submission
-from schemas.settings.preset import is_preset_name
+from schemas.settings.preset_names import is_preset_name
 from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
 from services.questions.submission import QueryRequest
 from stages.queries.query_file import MAX_REFERENCE_CHARS
