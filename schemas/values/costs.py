@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from schemas.example import Example
+from schemas.values.plain import PlainValue
 
 
-@dataclass(frozen=True, kw_only=True)
-class StageWork:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StageWork(PlainValue):
     """The attempts of a stage, of one job or of a whole run."""
 
     job_id: int | None
@@ -16,8 +17,8 @@ class StageWork:
     seconds: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class StageCalls:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StageCalls(PlainValue):
     """The calls of a stage to one model over all attempts, of one job or of a whole run."""
 
     job_id: int | None
@@ -36,8 +37,8 @@ class StageCalls:
     saved_seconds: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class KeptStage:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeptStage(PlainValue):
     """A stage that was not computed again, because its output was stored."""
 
     job_id: int
@@ -46,8 +47,8 @@ class KeptStage:
     """Of the attempt that stored it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spent:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spent(PlainValue):
     """What something cost, and what it would have cost without the ledger."""
 
     attempts: Annotated[int, Example(40)]
@@ -70,16 +71,16 @@ class Spent:
     saved_money: Annotated[float | None, Example(0.02)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SavedStages:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SavedStages(PlainValue):
     """What was not computed again, because it was stored."""
 
     stages: Annotated[int, Example(3)]
     seconds: Annotated[float, Example(12.5)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunCost:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunCost(PlainValue):
     """The cost of a run."""
 
     currency: Annotated[str | None, Example("EUR")]

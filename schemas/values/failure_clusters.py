@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from schemas.values.plain import PlainValue
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FailureCluster:
+class FailureCluster(PlainValue):
     """Failures of one type in one stage whose messages differ in numbers alone."""
 
     type: str
@@ -26,7 +28,7 @@ class FailureCluster:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FailurePlace:
+class FailurePlace(PlainValue):
     """An attempt that failed so."""
 
     attempt_id: int

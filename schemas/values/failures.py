@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from schemas.example import Example
+from schemas.values.plain import PlainValue
 
 _Type = Annotated[str, Example("schemas.errors.LLMTimeoutError")]
 _Message = Annotated[str, Example("LLM request timed out after 600s")]
@@ -12,7 +13,7 @@ _Category = Annotated[str, Example("llm_timeout")]
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptError:
+class AttemptError(PlainValue):
     """How an attempt failed."""
 
     type: _Type
@@ -25,7 +26,7 @@ class AttemptError:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StageFailure:
+class StageFailure(PlainValue):
     """The error of an attempt of a stage, as it is shown."""
 
     stage: Annotated[str, Example("validate")]
@@ -36,7 +37,7 @@ class StageFailure:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FailureContext:
+class FailureContext(PlainValue):
     """The job and the attempt of a failure."""
 
     job: str | None
@@ -51,7 +52,7 @@ class FailureContext:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ReportedFailure:
+class ReportedFailure(PlainValue):
     """One failure of a run. The message is safe to show: no text of a subject, a prompt or a reply."""
 
     category: str
@@ -67,7 +68,7 @@ class ReportedFailure:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FailureCounts:
+class FailureCounts(PlainValue):
     """Counts of failures, each in descending order and then by name."""
 
     total: int
@@ -77,7 +78,7 @@ class FailureCounts:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FailureSummary:
+class FailureSummary(PlainValue):
     """All failures of a run, counted."""
 
     run_id: str
@@ -97,7 +98,7 @@ class FailureSummary:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FailureList:
+class FailureList(PlainValue):
     """The failures of a run, oldest first."""
 
     summary: FailureSummary

@@ -6,10 +6,11 @@ from typing import Any
 
 from schemas.statuses import JobStatus
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from schemas.values.plain import PlainValue
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class JobScores:
+class JobScores(PlainValue):
     """The item scores of one participant in one mode."""
 
     run_id: int
@@ -37,7 +38,7 @@ class ExperimentStatus(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ModeFigures:
+class ModeFigures(PlainValue):
     """One mode of a run."""
 
     mode: AssessmentMode
@@ -50,7 +51,7 @@ class ModeFigures:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Draw:
+class Draw(PlainValue):
     """One run among those of the same work in other draws."""
 
     run_id: str
@@ -61,7 +62,7 @@ class Draw:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Spread:
+class Spread(PlainValue):
     """A figure over the draws that have it."""
 
     mean: float | None
@@ -70,7 +71,7 @@ class Spread:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ModeDraws:
+class ModeDraws(PlainValue):
     """The draws of one mode."""
 
     mode: AssessmentMode
@@ -81,7 +82,7 @@ class ModeDraws:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SiblingRun:
+class SiblingRun(PlainValue):
     """A run of the same work and models in a draw, the run itself included."""
 
     run_id: int

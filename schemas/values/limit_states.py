@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 from typing import Final
 
+from schemas.values.plain import PlainValue
+
 #: A percentage of failures is not looked at before so many jobs have finished, or half of a smaller run.
 LEAST_FINISHED: Final = 20
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunLimitState:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunLimitState(PlainValue):
     """The limits of a run, None where there is none, and what counts towards them."""
 
     max_failures: str | None = None
@@ -20,8 +22,8 @@ class RunLimitState:
     """Of the calls that ended."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FinishedJobs:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FinishedJobs(PlainValue):
     """How the jobs of a run ended since it was last resumed."""
 
     jobs: int

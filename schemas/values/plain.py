@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 
 class PlainValue:
-    """A dataclass in which pydantic, where it reads one, refuses unknown fields, as in every other value."""
+    """A dataclass that pydantic, where it reads one, reads as strictly as the value that it is a part of."""
 
     __slots__ = ()
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from schemas.values.failures import StageFailure
+from schemas.values.plain import PlainValue
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,7 +24,7 @@ class FailedAttempt(StageFailure):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class HallucinatedEvidence:
+class HallucinatedEvidence(PlainValue):
     """An extraction whose quotes were all rejected by the grounding check; the job continued without evidence."""
 
     job_id: int
@@ -35,7 +36,7 @@ class HallucinatedEvidence:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RunFailures:
+class RunFailures(PlainValue):
     """All failures of a run, in order of time."""
 
     run_id: int

@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 
 from schemas.statuses import JobStatus
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from schemas.values.plain import PlainValue
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ModeScores:
+class ModeScores(PlainValue):
     """One participant in one mode."""
 
     job_id: int
@@ -25,7 +26,7 @@ class ModeScores:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ParticipantRow:
+class ParticipantRow(PlainValue):
     """One participant with the truth."""
 
     participant_id: int
@@ -37,7 +38,7 @@ class ParticipantRow:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ModeSummary:
+class ModeSummary(PlainValue):
     """One mode over all participants of the run."""
 
     mode: AssessmentMode
@@ -55,7 +56,7 @@ class ModeSummary:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ScoreTable:
+class ScoreTable(PlainValue):
     """A participant run."""
 
     run_id: int

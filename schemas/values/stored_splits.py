@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from schemas.values.plain import PlainValue
+
 
 class SplitMethod(StrEnum):
     """How a split was made."""
@@ -18,8 +20,8 @@ class SplitMethod(StrEnum):
     """Read from a file of ids that was named with `ragq splits make --from`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SplitOrigin:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SplitOrigin(PlainValue):
     """How a split was made, stored with it."""
 
     method: SplitMethod
@@ -30,8 +32,8 @@ class SplitOrigin:
     """Participants that belong to the split and were not stored when it was made, and are left out."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredSplit:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredSplit(PlainValue):
     """A split as it is stored."""
 
     name: str
