@@ -4,13 +4,13 @@ from pathlib import Path
 
 import click
 
+from cli.assignments import Assignment
 from cli.estimate import print_estimate
 from cli.ids import RUN
 from cli.output import print_result
 from cli.prices import refuse_prices
 from cli.run_options import run_options
 from cli.session import with_open_database
-from cli.settings_options import Assignment
 from cli.watch import follow
 from services.evaluations import evaluate, plan_evaluation
 from stages.reports.numbers_in_words import counted

@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from cli.assignments import Assignment
 from cli.estimate import print_found
 from cli.ids import JOB, TARGET
 from cli.output import json_option, print_json, print_result
 from cli.prices import chosen_prices, refuse_prices
 from cli.run_options import run_options
 from cli.session import with_open_database
-from cli.settings_options import Assignment
 from cli.watch import follow
 from schemas.chains import STAGES
 from schemas.values.targets import Target

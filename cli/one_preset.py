@@ -4,12 +4,12 @@ from typing import Any
 
 import click
 
+from cli.assignments import Assignment
 from cli.completed_names import PRESET
 from cli.drawing import Text, plain_table
 from cli.output import draw, json_option, print_json, print_result
 from cli.preset import preset_json
 from cli.session import with_database
-from cli.settings_options import Assignment
 from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.shipped_presets import differing_values
 from schemas.settings.words import value_in_words

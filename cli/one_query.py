@@ -6,12 +6,12 @@ from typing import TypeVar
 
 import click
 
+from cli.assignments import Assignment
 from cli.completed_names import PRESET
 from cli.drawing import Text
 from cli.output import draw, json_option, print_json, print_result
 from cli.query_answers import print_answer, print_failure, query_json
 from cli.session import with_database
-from cli.settings_options import Assignment
 from cli.submit_queries import LIGHT, model_option, read_reply
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus

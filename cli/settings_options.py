@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from cli.assignments import Assignment
 from schemas.settings.layers import ENV_FILE, Layer, outside_layers
 from schemas.settings.name_checks import check_names
 from schemas.settings.profiles import PROFILES
@@ -16,23 +17,6 @@ from stages.reports.numbers_in_words import counted
 _WARNINGS = 2
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-class Assignment(click.ParamType[tuple[str, str]]):
-    """A text of the form NAME=VALUE, as a pair."""
-
-    name = "NAME=VALUE"
-
-    def __init__(self, example: str = "EMBEDDING_TOP_K_REFERENCES=3") -> None:
-        self._example = example
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        if isinstance(value, tuple):
-            return value
-        name, equals, text = value.partition("=")
-        if not (name and equals):
-            self.fail(f"{value!r} is not of the form NAME=VALUE, such as {self._example}.", param, ctx)
-        return name, text
 
 
 def settings_options(command: Command) -> Command:

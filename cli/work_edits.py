@@ -6,11 +6,11 @@ from typing import TypeVar
 
 import click
 
+from cli.assignments import Assignment
 from cli.document_target import document_argument
 from cli.ids import JOB
 from cli.output import json_option, print_result
 from cli.session import with_database, with_open_database
-from cli.settings_options import Assignment
 from cli.submit_queries import read_reply
 from cli.user_files import read_stdin
 from schemas.errors import Refused
