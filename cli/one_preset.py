@@ -10,8 +10,7 @@ from cli.drawing import Text, plain_table
 from cli.output import draw, json_option, print_json, print_result
 from cli.preset import preset_json
 from cli.session import with_database
-from schemas.settings.preset import PRESET_SETTINGS
-from schemas.settings.shipped_presets import differing_values
+from schemas.settings.preset import PRESET_SETTINGS, differing_values
 from schemas.settings.words import value_in_words
 from store.database import Connection
 from store.questions import presets

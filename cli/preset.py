@@ -9,7 +9,6 @@ from cli.drawing import Text, plain_table
 from cli.lazy_group import LazyGroup
 from cli.output import print_list
 from cli.session import with_database
-from schemas.settings.shipped_presets import as_shipped, differing_values
 from store.questions import preset_lines
 from store.questions.preset_lines import PresetLine
 
@@ -38,7 +37,11 @@ def list_command(as_json: bool) -> None:
     Example:
         ragq preset list
     """
-    found = [(line, _values(line)) for line in with_database(preset_lines.lines)]
+    # What is allowed takes every group of settings.
+    from schemas.settings.preset import differing_values, preset_of
+
+    lines = with_database(preset_lines.lines)
+    found = [(line, preset_of(line.values, origin=line.origin).values()) for line in lines]
     table = plain_table("", "preset", "differs in", "description", "changed")
     for line, values in found:
         table.add_row(
@@ -62,13 +65,3 @@ def preset_json(stored: "PresetLine | StoredPreset", values: Mapping[str, Any]) 
         "created_at": stored.created_at,
         "updated_at": stored.updated_at,
     }
-
-
-def _values(line: PresetLine) -> Mapping[str, Any]:
-    """The values as a run would get them. Raises PresetValueError for those that cannot be used."""
-    if (shipped := as_shipped(line.values)) is not None:
-        return shipped
-    # What values other than those that ragq comes with must be takes every group of settings.
-    from schemas.settings.preset import preset_of
-
-    return preset_of(line.values, origin=line.origin).values()

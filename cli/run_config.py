@@ -8,9 +8,9 @@ from cli.toml_text import toml_line, toml_tables
 from schemas.errors import Refused
 from schemas.settings.base import settings_of
 from schemas.settings.changes import changed_settings
+from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.preset_names import is_preset_name
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
-from schemas.settings.shipped_presets import BALANCED
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.query_ids import SINGLE
 from schemas.values.work_filters import WorkFilter
@@ -18,7 +18,7 @@ from stages.queries.work_conditions import conditions_of
 from store.runs.chain import content_hash
 from store.views.submissions import Submission, SubmittedJob
 
-_PLACES = {name: place for place, name in enumerate([*RUN_SETTINGS, *BALANCED])}
+_PLACES = {name: place for place, name in enumerate([*RUN_SETTINGS, *PRESET_SETTINGS])}
 
 
 def run_config(run: Submission, *, with_text: bool) -> str:

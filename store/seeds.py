@@ -3,8 +3,7 @@
 import json
 from typing import Final
 
-from schemas.settings.preset import Preset, preset_of
-from schemas.settings.shipped_presets import ORIGINAL
+from schemas.settings.preset import ORIGINAL, Preset, preset_of
 from stages.queries.templates import RULES, default_template
 from store.database import Connection
 from store.questions import presets

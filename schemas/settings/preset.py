@@ -192,6 +192,42 @@ PRESET_SETTINGS: Final[dict[str, Setting]] = {
 }
 """Every value of a preset under its name."""
 
+ORIGINAL: Final[dict[str, bool | int | float | str]] = {
+    "retrieval.dense_limit": 19,
+    "retrieval.lexical_limit": 5,
+    "retrieval.lexical": "websearch",
+    "retrieval.fusion": "rrf",
+    "retrieval.late_weight": 0.0,
+    "retrieval.rrf_k": 50,
+    "retrieval.top_k_rrf": 75,
+    "retrieval.top_n_final": 17,
+    "retrieval.entity_boost": 0.05,
+    "retrieval.min_word_count": 150,
+    "retrieval.min_char_count": 250,
+    "retrieval.keep_if_all_short": False,
+    "retrieval.min_content_length": 750,
+    "retrieval.enrich_lines_above": 0,
+    "retrieval.enrich_lines_below": 13,
+    "retrieval.mmr_lambda": 0.7,
+    "retrieval.reranker_batch_size": 8,
+    "retrieval.reranker_max_length": 512,
+    "reranking.ranker": "cross-encoder",
+    "reranking.model": "BAAI/bge-reranker-base",
+    "reranking.without_weights": "score-fusion",
+    "expansion.enabled": True,
+    "expansion.n": 3,
+    "expansion.max_tokens": 0,
+    "validation.enabled": False,
+    "consolidation.enabled": True,
+    "consolidation.coverage_threshold": 0.5,
+    "consolidation.line_gap": 7,
+    "consolidation.min_content_length": 350,
+    "consolidation.enrich_from_md": True,
+    "augmentation.top_n_contexts": 5,
+    "augmentation.max_answer_tokens": 0,
+}
+"""The values of the original pipeline, whatever the defaults are."""
+
 
 def preset_of(values: Mapping[str, Any], *, origin: str, base: Preset | None = None) -> Preset:
     """The preset with these values under their names; absent ones are those of `base`, or the defaults.
@@ -241,3 +277,8 @@ def _refused(problems: list[str]) -> PresetValueError:
     advice = "`ragq preset show` lists every value and what it accepts."
     message = "\n".join([heading, *(f"- {problem}" for problem in problems), advice])
     return PresetValueError(message, problems=problems)
+
+
+def differing_values(values: Mapping[str, Any]) -> set[str]:
+    """The names of the values that are not those of `Balanced`, as ragq comes with it."""
+    return {name for name, value in values.items() if value != PRESET_SETTINGS[name].default}

@@ -44,8 +44,6 @@ UPDATE rag_config SET is_default = true, updated_at = now() WHERE lower(preset_n
 
 FIND = "SELECT preset_name, is_default FROM rag_config WHERE lower(preset_name) = lower($1)"
 
-NAMES = "SELECT preset_name FROM rag_config ORDER BY lower(preset_name)"
-
 DELETE = "DELETE FROM rag_config WHERE preset_name = $1"
 
 

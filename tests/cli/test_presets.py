@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingError, Refused, TemplateError
-from schemas.settings.preset import Preset
-from schemas.settings.shipped_presets import ORIGINAL
+from schemas.settings.preset import ORIGINAL, Preset
 from stages.queries.templates import TemplateTag, default_template
 from store.database import Connection
 from tests.cli.conftest import Ragq

@@ -2,9 +2,8 @@
 
 from functools import partial
 
-from schemas.settings.preset import preset_of
+from schemas.settings.preset import ORIGINAL, preset_of
 from schemas.settings.run import RunSettings
-from schemas.settings.shipped_presets import ORIGINAL
 from stages.participants.assemble import assemble_prompt as _assemble_prompt
 from stages.participants.chunk_scores import chunk_scores_call as _chunk_scores_call
 from stages.participants.chunk_scores import score_chunk as _score_chunk

@@ -4,9 +4,8 @@ from hypothesis import strategies as st
 
 from schemas.chains import first_reader, stages_of
 from schemas.errors import Refused
-from schemas.settings.preset import PRESET_SETTINGS, Preset, preset_name, preset_of
+from schemas.settings.preset import ORIGINAL, PRESET_SETTINGS, Preset, preset_name, preset_of
 from schemas.settings.run import RunSettings
-from schemas.settings.shipped_presets import ORIGINAL
 
 DEFAULTS_OF_THE_SEED = {
     "retrieval.dense_limit": 19,

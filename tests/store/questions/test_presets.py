@@ -6,8 +6,7 @@ import json
 import pytest
 
 from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingError, Refused
-from schemas.settings.preset import Preset, preset_of
-from schemas.settings.shipped_presets import ORIGINAL
+from schemas.settings.preset import ORIGINAL, Preset, preset_of
 from store.database import Connection, Database
 from store.questions import presets
 from store.seeds import seed
@@ -41,6 +40,7 @@ async def test_presets_are_listed_by_name_behind_the_default(database: Database)
 
         listed = await names(connection)
         assert listed == [("middle", True), *((name, False) for name in ("Apple", "Balanced", "Original", "zebra"))]
+        assert await presets.names(connection) == [name for name, _ in listed]
 
 
 async def test_a_preset_is_found_in_any_case_with_all_its_values(database: Database) -> None:
