@@ -15,7 +15,8 @@ from schemas.settings.name_report import report_names
 from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, effective_process
 from schemas.settings.profiles import PROFILES, Profile
 from schemas.settings.resolve import EffectiveSettings
-from schemas.settings.run import RUN_SETTINGS, settings_hash
+from schemas.settings.run import settings_hash
+from schemas.settings.run_groups import RUN_SETTINGS
 from schemas.settings.words import value_in_words
 
 

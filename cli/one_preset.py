@@ -10,7 +10,9 @@ from cli.drawing import Text, plain_table
 from cli.output import draw, json_option, print_json, print_result
 from cli.preset import preset_json
 from cli.session import with_database
-from schemas.settings.preset import PRESET_SETTINGS, differing_values
+from schemas.settings.allowed_values import allowed
+from schemas.settings.preset import differing_values
+from schemas.settings.preset_groups import PRESET_SETTINGS
 from schemas.settings.words import value_in_words
 from store.database import Connection
 from store.questions import presets
@@ -47,7 +49,7 @@ def show_command(name: str | None, as_json: bool) -> None:
     for key, value in stored.preset.values().items():
         setting = PRESET_SETTINGS[key]
         mark = "*" if key in differing else ""
-        table.add_row(mark, key, Text(value_in_words(value)), setting.allowed, Text(setting.description))
+        table.add_row(mark, key, Text(value_in_words(value)), allowed(setting), Text(setting.description))
     draw(table)
 
 

@@ -8,9 +8,9 @@ from cli.toml_text import toml_line, toml_tables
 from schemas.errors import Refused
 from schemas.settings.base import settings_of
 from schemas.settings.changes import changed_settings
-from schemas.settings.preset import PRESET_SETTINGS
+from schemas.settings.preset_groups import PRESET_SETTINGS
 from schemas.settings.preset_names import is_preset_name
-from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
+from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.query_ids import SINGLE
 from schemas.values.work_filters import WorkFilter

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
+from schemas.settings.allowed_values import allowed
 from schemas.settings.base import Setting, SettingsGroup, settings_of
 from schemas.settings.original_names import ORIGINAL_NAMES
-from schemas.settings.preset import PRESET_SETTINGS
-from schemas.settings.process import ProcessSettings
+from schemas.settings.preset_groups import PRESET_SETTINGS
+from schemas.settings.process import PROCESS_SETTINGS, ProcessSettings
 from schemas.settings.profiles import PROFILES
-from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
+from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
 from schemas.settings.words import value_in_words
 
 _HEAD = """\
@@ -49,24 +50,23 @@ a file. Secrets are never printed.
 
 def settings_reference() -> str:
     """The text of docs/settings.md."""
-    runs = [_section(_heading(group), group) for group in RUN_GROUPS.values()]
+    runs = [_section(_heading(group), group, settings_of(group)) for group in RUN_GROUPS.values()]
     presets = [_PRESETS, _settings_table(PRESET_SETTINGS.values())]
-    process = _section("The process", ProcessSettings)
+    process = _section("The process", ProcessSettings, PROCESS_SETTINGS.values())
     return "\n".join([_HEAD, _PROFILES, *_profiles(), *runs, *presets, process, _ORIGINAL, _original_names()])
 
 
 def _heading(group: type[SettingsGroup]) -> str:
-    prefix = group.model_config.get("env_prefix")
-    return f"{prefix}* of a run" if prefix else "Names of a run without a prefix"
+    return f"{group.prefix}* of a run" if group.prefix else "Names of a run without a prefix"
 
 
-def _section(heading: str, group: type[SettingsGroup]) -> str:
-    return f"## {heading}\n\n{group.__doc__}\n\n{_settings_table(settings_of(group))}"
+def _section(heading: str, group: type, settings: Iterable[Setting]) -> str:
+    return f"## {heading}\n\n{group.__doc__}\n\n{_settings_table(settings)}"
 
 
 def _settings_table(settings: Iterable[Setting]) -> str:
     rows = [
-        (f"`{setting.name}`", value_in_words(setting.default), setting.allowed, " ".join(setting.description.split()))
+        (f"`{setting.name}`", value_in_words(setting.default), allowed(setting), " ".join(setting.description.split()))
         for setting in settings
     ]
     return _table(("name", "default", "allowed", "what it does"), rows)

@@ -13,7 +13,7 @@ from cli.submission_keys import SETTINGS
 from cli.submit_participants import ParticipantIds
 from cli.user_files import read_file
 from schemas.errors import Refused
-from schemas.settings.preset import PRESET_SETTINGS
+from schemas.settings.preset_groups import PRESET_SETTINGS
 from schemas.settings.preset_names import is_preset_name
 from schemas.suggestions import did_you_mean
 

@@ -3,7 +3,8 @@
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from schemas.settings.preset import PRESET_SETTINGS, Preset
+from schemas.settings.allowed_values import allowed, field_schemas
+from schemas.settings.preset_groups import PRESET_GROUPS, PRESET_SETTINGS
 
 #: A slider of a wider range could not be set to one value.
 _WIDEST_SLIDER: Final = 5000
@@ -56,7 +57,7 @@ def _field(name: str, schema: dict[str, Any]) -> PresetField:
         name=name,
         key=setting.field,
         description=setting.description,
-        allowed=setting.allowed,
+        allowed=allowed(setting),
         control=Control.CHOICE if "enum" in schema else kinds.get(schema["type"], Control.TEXT),
         choices=tuple(schema.get("enum", ())),
         least=schema.get("minimum"),
@@ -66,14 +67,13 @@ def _field(name: str, schema: dict[str, Any]) -> PresetField:
 
 
 def _groups() -> tuple[FieldGroup, ...]:
-    groups = {name: type(field.default) for name, field in Preset.model_fields.items()}
     return tuple(
         FieldGroup(
             name,
             group.__doc__ or "",
-            tuple(_field(f"{name}.{key}", schema) for key, schema in group.model_json_schema()["properties"].items()),
+            tuple(_field(f"{name}.{key}", schema) for key, schema in field_schemas(group).items()),
         )
-        for name, group in groups.items()
+        for name, group in PRESET_GROUPS.items()
     )
 
 

@@ -13,7 +13,7 @@ from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm, csrf
 from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingError, PresetValueError
-from schemas.settings.preset import PRESET_SETTINGS
+from schemas.settings.preset_groups import PRESET_SETTINGS
 from schemas.settings.words import value_in_words
 from store.database import Connection
 from store.questions import presets

@@ -19,8 +19,9 @@ from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused
+from schemas.settings.allowed_values import allowed
 from schemas.settings.frozen import thaw
-from schemas.settings.preset import PRESET_SETTINGS
+from schemas.settings.preset_groups import PRESET_SETTINGS
 from schemas.settings.run import RunSettings
 from schemas.values.queries import AugmentedPrompt
 from services.questions.answers import answer, preview
@@ -216,7 +217,7 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionCo
         settings=settings,
         presets=stored,
         own_values=[
-            ShownValue(name, value, PRESET_SETTINGS[name].allowed, PRESET_SETTINGS[name].description)
+            ShownValue(name, value, allowed(PRESET_SETTINGS[name]), PRESET_SETTINGS[name].description)
             for name, value in frozen.preset.values().items()
         ],
         notes=notes,

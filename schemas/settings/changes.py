@@ -7,7 +7,8 @@ from schemas.settings.base import settings_of
 from schemas.settings.changed import OF_THE_USER, ChangedSetting
 from schemas.settings.preset_names import is_preset_name
 from schemas.settings.profiles import PROFILES
-from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, run_settings
+from schemas.settings.run import run_settings
+from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
 
 #: JSON in Postgres keeps no order of names.
 _PLACES = {name: place for place, name in enumerate(RUN_SETTINGS)}

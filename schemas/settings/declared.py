@@ -7,8 +7,10 @@ from schemas.chains import reads_of
 from schemas.errors import UndeclaredSettingError
 from schemas.settings.base import SettingsGroup, settings_of
 from schemas.settings.frozen import FrozenSettings
-from schemas.settings.preset import PRESET_SETTINGS, Preset
-from schemas.settings.run import RUN_GROUPS, RunSettings
+from schemas.settings.preset import Preset
+from schemas.settings.preset_groups import PRESET_SETTINGS
+from schemas.settings.run import RunSettings
+from schemas.settings.run_groups import RUN_GROUPS
 
 _RUN_NAMES: Final[dict[str, dict[str, str]]] = {
     name: {setting.field: setting.name for setting in settings_of(group)} for name, group in RUN_GROUPS.items()

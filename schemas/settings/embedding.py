@@ -1,44 +1,45 @@
 """EMBEDDING_*: the reference index, its search and the filters after the search."""
 
-from typing import Literal, Self
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
-from pydantic_settings import SettingsConfigDict
+from annotated_types import Ge, Le, MinLen
 
-from schemas.settings.base import SettingsGroup, disagreement
+from schemas.settings.base import SettingsGroup
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class EmbeddingSettings(SettingsGroup):
     """The reference index, its search and the filters after the search."""
 
-    model_config = SettingsConfigDict(env_prefix="EMBEDDING_")
+    prefix: ClassVar = "EMBEDDING_"
 
     backend: Literal["huggingface", "ollama", "openai"] = "huggingface"
     """The embedder: a sentence-transformers model in the worker, an Ollama server, or any server with OpenAI's
     embeddings API at RAGQ_OPENAI_EMBEDDING_BASE_URL."""
-    dimension: int = Field(default=4096, ge=1)
+    dimension: Annotated[int, Ge(1)] = 4096
     """Numbers per vector; longer vectors of the model are cut to it and normalised again."""
     allow_insufficient_dimension_embeddings: bool = False
     """Skip vectors shorter than EMBEDDING_DIMENSION instead of failing."""
-    chunk_size: int = Field(default=8, ge=2, le=20)
+    chunk_size: Annotated[int, Ge(2), Le(20)] = 8
     """Lines of a transcript per chunk of the reference index."""
-    chunk_step: int = Field(default=2, ge=1)
+    chunk_step: Annotated[int, Ge(1)] = 2
     """Lines from the start of one chunk to the start of the next; at most EMBEDDING_CHUNK_SIZE."""
-    top_k_references: int = Field(default=2, ge=1, le=10)
+    top_k_references: Annotated[int, Ge(1), Le(10)] = 2
     """References kept per item after the similarity threshold."""
-    min_evidence_chars: int = Field(default=8, ge=0)
+    min_evidence_chars: Annotated[int, Ge(0)] = 8
     """Characters that an item's evidence, or a chunk, needs in order to be embedded."""
     enable_batch_query_embedding: bool = True
     """Embed the evidence of all items in one call instead of one call per item."""
-    query_embed_timeout_seconds: int = Field(default=300, ge=30, le=3600)
+    query_embed_timeout_seconds: Annotated[int, Ge(30), Le(3600)] = 300
     """Seconds that one embedding call may take."""
-    embeddings_file: str = Field(default="huggingface_qwen3_8b_paper_train", min_length=1)
+    embeddings_file: Annotated[str, MinLen(1)] = "huggingface_qwen3_8b_paper_train"
     """Name of the reference index that is searched."""
     enable_retrieval_audit: bool = False
     """Log one `retrieved_reference` event per reference that remains after all filters."""
-    min_reference_similarity: float = Field(default=0.0, ge=0.0, le=1.0)
+    min_reference_similarity: Annotated[float, Ge(0.0), Le(1.0)] = 0.0
     """References below this similarity, (1 + cosine) / 2, are dropped; 0 drops none."""
-    max_reference_chars_per_item: int = Field(default=0, ge=0)
+    max_reference_chars_per_item: Annotated[int, Ge(0)] = 0
     """Maximum characters of reference text per item; the first reference beyond it ends the list; 0 is no limit."""
     enable_item_tag_filter: bool = False
     """Search only chunks that carry the tag of the item."""
@@ -50,16 +51,5 @@ class EmbeddingSettings(SettingsGroup):
     """Let a language model judge every reference before it goes into the prompt."""
     validation_model: str = ""
     """Model that judges references; if empty, MODEL_JUDGE_MODEL."""
-    validation_max_refs_per_item: int = Field(default=2, ge=1)
+    validation_max_refs_per_item: Annotated[int, Ge(1)] = 2
     """Accepted references per item at which judging stops; only used with validation."""
-
-    @model_validator(mode="after")
-    def _chunks_leave_no_line_out(self) -> Self:
-        if self.chunk_step > self.chunk_size:
-            raise disagreement(
-                f"EMBEDDING_CHUNK_STEP={self.chunk_step} is more than EMBEDDING_CHUNK_SIZE={self.chunk_size}, "
-                "so lines between two chunks would be lost; lower the step or raise the size",
-                "EMBEDDING_CHUNK_STEP",
-                "EMBEDDING_CHUNK_SIZE",
-            )
-        return self

@@ -1,16 +1,16 @@
 """LLM_*: the protocol of the language model server."""
 
-from typing import Literal
-
-from pydantic_settings import SettingsConfigDict
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from schemas.settings.base import SettingsGroup
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class LLMSettings(SettingsGroup):
     """The protocol of the language model server."""
 
-    model_config = SettingsConfigDict(env_prefix="LLM_")
+    prefix: ClassVar = "LLM_"
 
     backend: Literal["ollama", "openai"] = "ollama"
     """Ollama's API, or any server with OpenAI's chat API at RAGQ_OPENAI_BASE_URL."""

@@ -3,12 +3,11 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from rapidfuzz.distance import OSA
-
 from schemas.settings.given import Given
 from schemas.settings.layers import Layer
 from schemas.settings.original_names import ORIGINAL_NAMES, Treatment
 from schemas.settings.problems import misspelt_name, unknown_names, without_effect
+from schemas.suggestions import has_mistakes
 
 OWN_PREFIXES: Final = ("EMBEDDING_", "PSQ_", "QUANTITATIVE_", "RAGQ_")
 """Prefixes that only ragq uses. MODEL_*, OLLAMA_* and LLM_* may belong to other programs."""
@@ -87,7 +86,7 @@ def near_name(name: str, known: Collection[str]) -> str | None:
     for other in _NEAR_NAMES:
         has_its_prefix = name.partition("_")[0] == other.partition("_")[0]
         mistakes = 2 if len(other) >= _DISTINCT_LENGTH else int(has_its_prefix)
-        if not name.startswith(other) and OSA.distance(name, other, score_cutoff=mistakes) <= mistakes:
+        if not name.startswith(other) and has_mistakes(name, other, at_most=mistakes):
             return other
     return None
 

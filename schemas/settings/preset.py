@@ -1,127 +1,27 @@
-"""Presets: the settings of expansion, search, ranking, validation and prompts of queries.
-
-A value has a name like `retrieval.dense_limit`: its group and its key.
-"""
+"""Presets: the settings of expansion, search, ranking, validation and prompts of queries."""
 
 import re
 from collections.abc import Collection, Mapping
 from difflib import get_close_matches
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from schemas.errors import PresetValueError
-from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
+from schemas.settings.preset_groups import (
+    PRESET_GROUPS,
+    PRESET_SETTINGS,
+    AugmentationPreset,
+    ConsolidationPreset,
+    ExpansionPreset,
+    RerankingPreset,
+    RetrievalPreset,
+    ValidationPreset,
+)
 from schemas.settings.preset_names import is_preset_name
-from schemas.settings.problems import checked
+from schemas.settings.problems import checked, disagreement
 
 _NAME = re.compile(r"[A-Za-z0-9 _-]{1,100}")
-
-
-class ExpansionPreset(SettingsGroup):
-    """Other wordings of the query."""
-
-    enabled: bool = True
-    """Let a language model write search phrases, a hypothetical answer (HyDE), the intent and the entities."""
-    n: int = Field(default=3, ge=1, le=10)
-    """Number of search phrases."""
-    max_tokens: int = Field(default=0, ge=0, le=100_000)
-    """Maximum tokens of the expansion; one that is cut off there fails the job. 0 uses RAGQ_QUERY_MAX_TOKENS."""
-
-
-class RetrievalPreset(SettingsGroup):
-    """The search, and the order of what it finds."""
-
-    dense_limit: int = Field(default=50, ge=0, le=100)
-    """Chunks per vector; 0 disables the search by vector."""
-    lexical_limit: int = Field(default=50, ge=0, le=50)
-    """Chunks per text; 0 disables the full-text search."""
-    lexical: Literal["bm25", "websearch", "cover_density"] = "bm25"
-    """Full-text scorer: BM25 over any term; all terms of a search-box text; or cover density over any term."""
-    bm25_k1: float = Field(default=0.9, ge=0, le=10)
-    """Saturation of further occurrences of a term, for `bm25`."""
-    bm25_b: float = Field(default=0.4, ge=0, le=1)
-    """Penalty for the length of a chunk, for `bm25`."""
-    fusion: Literal["zscore", "rrf", "minmax"] = "zscore"
-    """Fusion of both searches into one list: weighted z-scores, reciprocal ranks, or weighted scores from 0 to 1."""
-    dense_weight: float = Field(default=0.5, ge=0, le=1)
-    """Share of the search by vector in `zscore` and `minmax`; the full-text search has the rest."""
-    late_weight: float = Field(default=0, ge=0, le=1)
-    """Share of late interaction in `zscore` and `minmax`, in corpora with a vector per token; 0 disables it."""
-    rrf_k: int = Field(default=50, ge=1, le=100)
-    """Added to every rank by `rrf`: larger values reduce the differences between ranks."""
-    top_k_rrf: int = Field(default=200, ge=1, le=200)
-    """Chunks kept after fusion, whichever fusion runs; at least retrieval.top_n_final."""
-    top_n_final: int = Field(default=17, ge=1, le=50)
-    """Chunks in the final selection."""
-    entity_boost: float = Field(default=0.05, ge=0, le=0.5)
-    """Added to a chunk's score for each entity of the query that it names."""
-    min_word_count: int = Field(default=0, ge=0, le=1000)
-    """Chunks of fewer words are dropped; 0 drops none."""
-    min_char_count: int = Field(default=0, ge=0, le=5000)
-    """Chunks of fewer characters are dropped; 0 drops none."""
-    keep_if_all_short: bool = True
-    """Keep the chunks that are too short if no longer one was found; otherwise the job fails, or has no sources."""
-    min_content_length: int = Field(default=750, ge=0, le=5000)
-    """Chunks of fewer characters are shown to the ranker with the lines around them."""
-    enrich_lines_above: int = Field(default=0, ge=0, le=50)
-    """Lines added above such a chunk."""
-    enrich_lines_below: int = Field(default=13, ge=0, le=50)
-    """Lines added below such a chunk."""
-    mmr_lambda: float = Field(default=0.7, ge=0, le=1)
-    """Relevance versus diversity in the selection: 1 is relevance alone, 0 diversity alone."""
-    reranker_batch_size: int = Field(default=8, ge=1, le=32)
-    """Pairs in one pass of a cross-encoder."""
-    reranker_max_length: int = Field(default=512, ge=128, le=1024)
-    """Tokens of query and chunk that a cross-encoder reads."""
-
-
-class RerankingPreset(SettingsGroup):
-    """The ranker of the candidates."""
-
-    ranker: Literal["none", "score-fusion", "cross-encoder", "late-interaction"] = "none"
-    """The order after fusion; the scores of both searches together; a cross-encoder; or the vectors of tokens."""
-    model: str = Field(default="BAAI/bge-reranker-base", min_length=1)
-    """Name or folder of the cross-encoder."""
-    without_weights: Literal["fail", "score-fusion"] = "fail"
-    """If the cross-encoder cannot be loaded: fail the job, or rank by `score-fusion`, which the answer then states."""
-
-
-class ValidationPreset(SettingsGroup):
-    """Validation of every selected chunk by a language model."""
-
-    enabled: bool = False
-    """Let a language model judge every selected chunk, and keep only accepted ones."""
-    model: str = ""
-    """Model that judges; if empty, MODEL_JUDGE_MODEL."""
-    max_chunks: int = Field(default=17, ge=1, le=50)
-    """Accepted chunks at which judging stops."""
-    allow_empty: bool = False
-    """Continue without sources when no chunk is accepted, instead of failing the job."""
-
-
-class ConsolidationPreset(SettingsGroup):
-    """Merging of neighbouring chunks into one source."""
-
-    enabled: bool = True
-    """Group chunks; otherwise the prompt has them as retrieved."""
-    coverage_threshold: float = Field(default=0.5, ge=0, le=1)
-    """Share of a section's lines from which the whole section replaces its chunks."""
-    line_gap: int = Field(default=7, ge=0, le=50)
-    """Maximum lines from the end of a chunk to the start of the next for joining both."""
-    min_content_length: int = Field(default=0, ge=0, le=5000)
-    """Groups of fewer characters are dropped."""
-    enrich_from_md: bool = True
-    """Read the lines of a group from the work, instead of joining the texts of its chunks."""
-
-
-class AugmentationPreset(SettingsGroup):
-    """The prompt, and the answer to it."""
-
-    top_n_contexts: int = Field(default=5, ge=1, le=20)
-    """Sources in the prompt."""
-    max_answer_tokens: int = Field(default=0, ge=0, le=100_000)
-    """Maximum tokens of the answer; one that is cut off there is stored and marked. 0 uses RAGQ_QUERY_MAX_TOKENS."""
 
 
 class Preset(BaseModel):
@@ -181,17 +81,6 @@ class Preset(BaseModel):
         return preset_of(stored, origin="stored with the run")
 
 
-_GROUPS: Final[dict[str, type[SettingsGroup]]] = {
-    name: type(field.default) for name, field in Preset.model_fields.items()
-}
-
-PRESET_SETTINGS: Final[dict[str, Setting]] = {
-    f"{name}.{setting.field}": setting._replace(name=f"{name}.{setting.field}")
-    for name, group in _GROUPS.items()
-    for setting in settings_of(group)
-}
-"""Every value of a preset under its name."""
-
 ORIGINAL: Final[dict[str, bool | int | float | str]] = {
     "retrieval.dense_limit": 19,
     "retrieval.lexical_limit": 5,
@@ -236,7 +125,7 @@ def preset_of(values: Mapping[str, Any], *, origin: str, base: Preset | None = N
     that conflict. `origin` is the source of the values.
     """
     unknown = [_unknown(name, origin) for name in values if name not in PRESET_SETTINGS]
-    groups: dict[str, dict[str, Any]] = {name: {} for name in _GROUPS}
+    groups: dict[str, dict[str, Any]] = {name: {} for name in PRESET_GROUPS}
     for name, value in {**(base.values() if base else {}), **values}.items():
         if name in PRESET_SETTINGS:
             groups[name.partition(".")[0]][PRESET_SETTINGS[name].field] = value

@@ -6,8 +6,9 @@ from reprlib import Repr
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticCustomError
 
+from schemas.settings.allowed_values import allowed
 from schemas.settings.base import Setting
 from schemas.settings.layers import Layer
 
@@ -17,10 +18,15 @@ _SHORT = Repr()
 _SHORT.maxstring = 80
 
 
+def disagreement(message: str, *names: str) -> PydanticCustomError:
+    """The error of a validator for valid values that conflict; `names` are environment names."""
+    return PydanticCustomError("disagreement", "{message}", {"message": message, "names": names})
+
+
 def unusable_value(setting: Setting, value: object, origin: str) -> str:
     """A value that the setting does not accept. The value of a secret is omitted."""
     found = "has a value" if setting.is_secret else f"is {_SHORT.repr(value)}"
-    return f"{setting.name} {found} ({origin}); allowed is {setting.allowed}."
+    return f"{setting.name} {found} ({origin}); allowed is {allowed(setting)}."
 
 
 def unknown_name(name: str, origin: str, known: Iterable[str]) -> str:

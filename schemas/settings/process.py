@@ -6,17 +6,17 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
-from pydantic import BeforeValidator, Field, SecretStr, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
 from schemas.ages import AGE_PATTERN, age
 from schemas.errors import SettingsError
-from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
+from schemas.settings.base import Setting
 from schemas.settings.given import given_in
 from schemas.settings.layers import SettingSource, outside_layers
 from schemas.settings.name_checks import near_name
 from schemas.settings.original_names import ORIGINAL_NAMES
-from schemas.settings.problems import checked, misspelt_name, unknown_names
-from schemas.settings.run import RUN_SETTINGS
+from schemas.settings.problems import checked, disagreement, misspelt_name, unknown_names
+from schemas.settings.run_groups import RUN_SETTINGS
 
 #: As browsers send it: without a path or a wildcard.
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
@@ -69,8 +69,10 @@ def _listed(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-class ProcessSettings(SettingsGroup):
+class ProcessSettings(BaseModel):
     """Connections, time constants and logging of one process. Never frozen into a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     database_url: str | None = Field(default=None, repr=False)
     """Postgres to use; unset, the one that `ragq up` starts."""
@@ -273,7 +275,10 @@ class ProcessSettings(SettingsGroup):
         return effective_process(environment, env_file).settings
 
 
-PROCESS_SETTINGS: dict[str, Setting] = {setting.name: setting for setting in settings_of(ProcessSettings)}
+PROCESS_SETTINGS: dict[str, Setting] = {
+    field.upper(): Setting(field.upper(), field, info.default, not info.repr, ProcessSettings)
+    for field, info in ProcessSettings.model_fields.items()
+}
 """Every setting of a process under its environment name."""
 
 KNOWN_NAMES = frozenset({*RUN_SETTINGS, *PROCESS_SETTINGS, *ORIGINAL_NAMES, "RAGQ_DATA_DIR"})
@@ -297,7 +302,7 @@ def effective_process(environment: Mapping[str, str], env_file: Path | None) -> 
             for name in layer.variables
             if (near := near_name(name, KNOWN_NAMES)) is not None and near in PROCESS_SETTINGS
         ]
-    given = {name: found for name, found in given_in(layers, ProcessSettings).items() if found.text}
+    given = {name: found for name, found in given_in(layers, PROCESS_SETTINGS).items() if found.text}
     settings, unusable = checked(
         ProcessSettings,
         {PROCESS_SETTINGS[name].field: found.text for name, found in given.items()},

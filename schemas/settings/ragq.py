@@ -1,45 +1,41 @@
 """RAGQ_* settings of a run: those that are new in ragq. The RAGQ_* settings of a process are in process.py."""
 
-from typing import Annotated, Literal, Self
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
-from pydantic_settings import SettingsConfigDict
+from annotated_types import Ge, Le, Predicate
 
-from schemas.settings.base import SettingsGroup, disagreement
-from schemas.values.coverage_grid import ALLOWED, GRID, coverage_grid
-
-
-def _is_coverage_grid(text: str) -> str:
-    coverage_grid(text)
-    return text
+from schemas.settings.base import Allowed, SettingsGroup
+from schemas.values.coverage_grid import ALLOWED, GRID, is_coverage_grid
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
 class RagqSettings(SettingsGroup):
     """Settings that are new in ragq."""
 
-    model_config = SettingsConfigDict(env_prefix="RAGQ_")
+    prefix: ClassVar = "RAGQ_"
 
-    retrieve_candidates: int = Field(default=50, ge=1, le=1000)
+    retrieve_candidates: Annotated[int, Ge(1), Le(1000)] = 50
     """Nearest chunks per item that the search returns for ranking; at least EMBEDDING_TOP_K_REFERENCES."""
     reranker: Literal["similarity", "cross_encoder"] = "similarity"
     """Order of the references: by similarity, or by a cross-encoder that reads evidence and reference together."""
     reranker_model: str = ""
     """Folder or hub id of the cross-encoder; required by RAGQ_RERANKER=cross_encoder."""
-    reranker_batch_size: int = Field(default=8, ge=1, le=32)
+    reranker_batch_size: Annotated[int, Ge(1), Le(32)] = 8
     """Pairs in one pass of the cross-encoder."""
-    reranker_max_tokens: int = Field(default=512, ge=128, le=1024)
+    reranker_max_tokens: Annotated[int, Ge(128), Le(1024)] = 512
     """Tokens of a pair that the cross-encoder reads; the rest is cut."""
-    reranker_timeout_seconds: int = Field(default=300, ge=1)
+    reranker_timeout_seconds: Annotated[int, Ge(1)] = 300
     """Seconds that the cross-encoder may take for the references of one item."""
-    validation_max_chars: int = Field(default=4000, ge=100, le=100_000)
+    validation_max_chars: Annotated[int, Ge(100), Le(100_000)] = 4000
     """Characters of a passage that the judging prompt shows; the rest is cut."""
     long_texts: Literal["refuse", "truncate"] = "refuse"
     """Evidence and reference chunks that are longer than the embedder reads: fail the job, or cut and count them."""
-    verdict_max_tokens: int = Field(default=256, ge=1)
+    verdict_max_tokens: Annotated[int, Ge(1)] = 256
     """Maximum tokens of a verdict on a reference or a passage; one that is cut off is asked for again."""
-    chunk_score_max_tokens: int = Field(default=256, ge=1)
+    chunk_score_max_tokens: Annotated[int, Ge(1)] = 256
     """Maximum tokens of the scores of a chunk; a reply that is cut off is asked for again."""
-    reply_retries: int = Field(default=2, ge=0, le=10)
+    reply_retries: Annotated[int, Ge(0), Le(10)] = 2
     """Times the model is sent the error in evidence, verdicts, chunk scores or headings and asked again before the job
     fails."""
     deduplicate_references: bool = False
@@ -52,27 +48,25 @@ class RagqSettings(SettingsGroup):
     RAGQ_SCORE_SCHEMA allows N/A for items without a passage only, and the reply gives no reasons: for small models."""
     score_schema: bool = False
     """Have the server enforce a JSON schema for scores; the model then cannot reason before it answers."""
-    score_text_chars: int = Field(default=0, ge=0)
+    score_text_chars: Annotated[int, Ge(0)] = 0
     """Maximum characters of each evidence and reason under RAGQ_SCORE_SCHEMA; 0 is no limit."""
     token_signals: bool = True
     """Request the log-probabilities of the tokens of scoring replies; a server that has none gives scores without."""
-    coverage_grid: Annotated[str, AfterValidator(_is_coverage_grid)] = Field(
-        default=GRID, json_schema_extra={"allowed": ALLOWED}
-    )
+    coverage_grid: Annotated[str, Predicate(is_coverage_grid), Allowed(ALLOWED)] = GRID
     """Coverages at which the report of the run shows the risk."""
     query_model: str = ""
     """Language model that expands and answers questions; if empty, MODEL_QUANTITATIVE_MODEL."""
     query_light_model: str = ""
     """Language model for questions that request the light one; if empty, that of all other questions."""
-    query_temperature: float = Field(default=0.2, ge=0.0, le=2.0)
+    query_temperature: Annotated[float, Ge(0.0), Le(2.0)] = 0.2
     """Sampling temperature of expansions and answers."""
-    corpus_batch_chunks: int = Field(default=64, ge=1, le=1024)
+    corpus_batch_chunks: Annotated[int, Ge(1), Le(1024)] = 64
     """Chunks of a corpus that are embedded by one job."""
-    hnsw_from_chunks: int = Field(default=20_000, ge=1)
+    hnsw_from_chunks: Annotated[int, Ge(1)] = 20_000
     """Searchable chunks from which a corpus gets an HNSW index; fewer are scanned exactly."""
     answer_template: Literal["rag_augmentation", "short_answer"] = "rag_augmentation"
     """Template of the prompt of an answer: with sections, or of two to four sentences, for small models."""
-    query_max_tokens: int = Field(default=0, ge=0)
+    query_max_tokens: Annotated[int, Ge(0)] = 0
     """Maximum tokens of an expansion or answer unless the preset sets it; 0 uses the limit of the server."""
     pdf_converter: Literal["pdfium", "docling"] = "pdfium"
     """What converts PDFs: PDFium and rules, or the models of docling."""
@@ -82,22 +76,12 @@ class RagqSettings(SettingsGroup):
     """Who selects the sections of an imported document that are embedded: rules, or a language model."""
     document_model: str = ""
     """Language model for the headings and sections of documents; if empty, MODEL_QUANTITATIVE_MODEL."""
-    document_max_tokens: int = Field(default=0, ge=0)
+    document_max_tokens: Annotated[int, Ge(0)] = 0
     """Maximum tokens of a reply about headings or sections; 0 uses the limit of the server."""
-    document_chunk_tokens: int = Field(default=-1, ge=-1)
+    document_chunk_tokens: Annotated[int, Ge(-1)] = -1
     """Most tokens of a chunk of an imported document; 0 sizes chunks by words, -1 as in the rest of its corpus."""
     search_tables: bool = True
     """Tables and figures of works that are imported can be found: rows with the names of their columns, descriptions of
     images, both with their captions."""
-    retries: int = Field(default=0, ge=0, le=10)
+    retries: Annotated[int, Ge(0), Le(10)] = 0
     """Automatic retries of a stage after a transport error; other errors are not retried."""
-
-    @model_validator(mode="after")
-    def _a_cross_encoder_has_a_name(self) -> Self:
-        if self.reranker == "cross_encoder" and not self.reranker_model:
-            raise disagreement(
-                "RAGQ_RERANKER=cross_encoder needs a model; set RAGQ_RERANKER_MODEL to a folder or hub id",
-                "RAGQ_RERANKER",
-                "RAGQ_RERANKER_MODEL",
-            )
-        return self

@@ -23,7 +23,8 @@ from schemas.settings.original_names import ORIGINAL_NAMES, Treatment
 from schemas.settings.problems import unknown_name, without_effect
 from schemas.settings.process import KNOWN_NAMES, PROCESS_SETTINGS
 from schemas.settings.profiles import PROFILES, choose_profile
-from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings, run_settings
+from schemas.settings.run import RunSettings, run_settings
+from schemas.settings.run_groups import RUN_SETTINGS
 from schemas.suggestions import did_you_mean
 
 _SCORING_TIMEOUT, _TIMEOUT = "PYDANTIC_AI_TIMEOUT_SECONDS", "OLLAMA_TIMEOUT_SECONDS"
@@ -89,9 +90,7 @@ def resolve(
     problems += [*named.problems, *of_chosen, *(problem for one in chosen_layers for problem in _not_of_a_run(one))]
     values = PROFILES[chosen.profile].values if chosen.profile in PROFILES else {}
     layers = [profile_layer(chosen.profile, values), *named.layers, *chosen_layers]
-    given = _with_one_timeout_for_both(
-        {name: found for group in RUN_GROUPS.values() for name, found in given_in(layers, group).items()}
-    )
+    given = _with_one_timeout_for_both(given_in(layers, RUN_SETTINGS))
     run, unusable = run_settings(
         {name: found.text for name, found in given.items()},
         origins={name: given[name].layer.origin if name in given else "default" for name in RUN_SETTINGS},

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import rfc8785
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from schemas.errors import SettingsError
-from schemas.settings.base import Setting, SettingsGroup, disagreement, settings_of
+from schemas.settings.base import settings_of
 from schemas.settings.consistency import ConsistencySettings
 from schemas.settings.embedding import EmbeddingSettings
 from schemas.settings.evaluation import EvaluationSettings
@@ -16,11 +16,33 @@ from schemas.settings.llm import LLMSettings
 from schemas.settings.model import ModelSettings
 from schemas.settings.ollama import OllamaSettings
 from schemas.settings.preset_names import is_preset_name
-from schemas.settings.problems import checked, unknown_name
+from schemas.settings.problems import checked, disagreement, unknown_name
 from schemas.settings.psq import PsqSettings
 from schemas.settings.pydantic_ai import PydanticAISettings
 from schemas.settings.quantitative import QuantitativeSettings
 from schemas.settings.ragq import RagqSettings
+from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
+
+
+def _chunks_leave_no_line_out(group: EmbeddingSettings) -> EmbeddingSettings:
+    if group.chunk_step > group.chunk_size:
+        raise disagreement(
+            f"EMBEDDING_CHUNK_STEP={group.chunk_step} is more than EMBEDDING_CHUNK_SIZE={group.chunk_size}, "
+            "so lines between two chunks would be lost; lower the step or raise the size",
+            "EMBEDDING_CHUNK_STEP",
+            "EMBEDDING_CHUNK_SIZE",
+        )
+    return group
+
+
+def _a_cross_encoder_has_a_name(group: RagqSettings) -> RagqSettings:
+    if group.reranker == "cross_encoder" and not group.reranker_model:
+        raise disagreement(
+            "RAGQ_RERANKER=cross_encoder needs a model; set RAGQ_RERANKER_MODEL to a folder or hub id",
+            "RAGQ_RERANKER",
+            "RAGQ_RERANKER_MODEL",
+        )
+    return group
 
 
 class RunSettings(BaseModel):
@@ -28,7 +50,7 @@ class RunSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    embedding: EmbeddingSettings = EmbeddingSettings()
+    embedding: Annotated[EmbeddingSettings, AfterValidator(_chunks_leave_no_line_out)] = EmbeddingSettings()
     model: ModelSettings = ModelSettings()
     llm: LLMSettings = LLMSettings()
     ollama: OllamaSettings = OllamaSettings()
@@ -37,7 +59,7 @@ class RunSettings(BaseModel):
     pydantic_ai: PydanticAISettings = PydanticAISettings()
     evaluation: EvaluationSettings = EvaluationSettings()
     psq: PsqSettings = PsqSettings()
-    ragq: RagqSettings = RagqSettings()
+    ragq: Annotated[RagqSettings, AfterValidator(_a_cross_encoder_has_a_name)] = RagqSettings()
 
     @model_validator(mode="after")
     def _search_gives_enough_to_choose_from(self) -> Self:
@@ -110,17 +132,6 @@ class RunSettings(BaseModel):
         if settings is None or unknown:
             raise SettingsError([*unknown, *problems])
         return settings
-
-
-RUN_GROUPS: dict[str, type[SettingsGroup]] = {
-    name: type(field.default) for name, field in RunSettings.model_fields.items()
-}
-"""The groups under their names in RunSettings."""
-
-RUN_SETTINGS: dict[str, Setting] = {
-    setting.name: setting for group in RUN_GROUPS.values() for setting in settings_of(group)
-}
-"""Every setting of a run under its environment name."""
 
 
 def run_settings(values: Mapping[str, Any], *, origins: Mapping[str, str]) -> tuple[RunSettings | None, list[str]]:

@@ -16,3 +16,12 @@ def coverage_grid(text: str) -> tuple[float, ...]:
     if not all(0 < coverage <= 1 for coverage in coverages):
         raise ValueError(f"allowed are {ALLOWED}")
     return tuple(coverages)
+
+
+def is_coverage_grid(text: str) -> bool:
+    """Whether a text lists coverages."""
+    try:
+        coverage_grid(text)
+    except ValueError:
+        return False
+    return True

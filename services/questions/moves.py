@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from schemas.chains import first_reader, stages_of
 from schemas.errors import QuerySetPresetError
 from schemas.settings.frozen import thaw
-from schemas.settings.preset import PRESET_SETTINGS, Preset
+from schemas.settings.preset import Preset
+from schemas.settings.preset_groups import PRESET_SETTINGS
 from schemas.settings.preset_names import is_preset_name
 from schemas.statuses import JobStatus, Priority
 from schemas.values.queries import Expansion, Origin

@@ -10,7 +10,7 @@ from schemas.errors import Refused
 from schemas.settings.original_names import ORIGINAL_NAMES, Treatment
 from schemas.settings.process import KNOWN_NAMES
 from schemas.settings.profiles import PROFILES
-from schemas.settings.run import RUN_SETTINGS
+from schemas.settings.run_groups import RUN_SETTINGS
 from schemas.settings.words import value_in_words
 
 REPOSITORY = Path(__file__).parents[2]

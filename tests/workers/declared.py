@@ -12,8 +12,10 @@ from textwrap import dedent
 from types import ModuleType
 from typing import Final, NamedTuple, get_type_hints
 
-from schemas.settings.preset import PRESET_SETTINGS, Preset
-from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings
+from schemas.settings.preset import Preset
+from schemas.settings.preset_groups import PRESET_SETTINGS
+from schemas.settings.run import RunSettings
+from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
 from workers.work import Work
 
 _EMBEDDER: Final = frozenset({"EMBEDDING_BACKEND", "MODEL_EMBEDDING_MODEL"})
@@ -29,7 +31,7 @@ _RUN_NAMES: Final = {
     (group, setting.field): name
     for name, setting in RUN_SETTINGS.items()
     for group, kind in RUN_GROUPS.items()
-    if setting.field in kind.model_fields and name.startswith(str(kind.model_config.get("env_prefix", "")))
+    if setting.group is kind
 }
 _PRESET_NAMES: Final = {tuple(name.split(".")): name for name in PRESET_SETTINGS}
 _GROUP_TYPES: Final = {kind: ("settings", name) for name, kind in RUN_GROUPS.items()}

@@ -1,15 +1,17 @@
 """Presets as JSON."""
 
+from dataclasses import fields
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin
 
 from fastapi import Path
-from pydantic import BaseModel, Field, StringConstraints, create_model
+from pydantic import Field, StringConstraints, create_model
 
 from api.parameters import Text
 from api.rest.bodies.base import Body, Reply, with_example
-from schemas.settings.base import descriptions
+from schemas.settings.base import SettingsGroup, descriptions
 from schemas.settings.preset import Preset
+from schemas.settings.preset_groups import PRESET_GROUPS
 
 Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9 _-]{1,100}$")]
 PathName = Annotated[
@@ -18,24 +20,30 @@ PathName = Annotated[
 Description = Annotated[Text, StringConstraints(max_length=1000)]
 
 
-def _partial(model: type[BaseModel]) -> type[Body]:
-    """A body with the fields of a model, all of them optional."""
-    fields: dict[str, Any] = {}
-    described = descriptions(model)
-    for name, info in model.model_fields.items():
-        accepted: Any = info.annotation
-        if isinstance(accepted, type) and issubclass(accepted, BaseModel):
-            accepted = _partial(accepted)
-        elif accepted is str:
-            accepted = Text
-        default = info.default
-        # OpenAPI shows no default that comes from a factory: an absent value is not changed.
-        optional = Field(default_factory=lambda default=default: default, description=described.get(name))
-        fields[name] = Annotated[(accepted, *info.metadata, optional)]
-    return create_model(f"Some{model.__name__}", __base__=Body, __doc__=model.__doc__, **fields)
+def _some(group: type[SettingsGroup]) -> type[Body]:
+    """A body with the fields of a group, all of them optional."""
+    described = descriptions(group)
+    optional: dict[str, Any] = {
+        field.name: _optional(_accepted(field.type), field.default, described.get(field.name))
+        for field in fields(group)
+    }
+    return create_model(f"Some{group.__name__}", __base__=Body, __doc__=group.__doc__, **optional)
 
 
-class PresetConfig(_partial(Preset)):  # type: ignore[misc]
+def _accepted(annotation: Any) -> Any:
+    kind, *limits = get_args(annotation) if get_origin(annotation) is Annotated else (annotation,)
+    return Annotated[(Text if kind is str else kind, *limits)] if limits else Text if kind is str else kind
+
+
+def _optional(accepted: Any, default: object, description: str | None) -> Any:
+    # OpenAPI shows no default that comes from a factory: an absent value is not changed.
+    return Annotated[accepted, Field(default_factory=lambda: default, description=description)]
+
+
+_GROUPS: dict[str, Any] = {name: _optional(_some(group), group(), None) for name, group in PRESET_GROUPS.items()}
+
+
+class PresetConfig(create_model("SomePreset", __base__=Body, __doc__=Preset.__doc__, **_GROUPS)):  # type: ignore[misc]
     """Values of a preset by group and key; absent ones are not changed."""
 
     model_config = with_example(augmentation={"top_n_contexts": 3})

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from schemas.settings.preset import PRESET_SETTINGS
+from schemas.settings.preset_groups import PRESET_SETTINGS
 from store.questions import presets
 from store.questions.presets import StoredPreset
 from tests.api.pages.html import HTML, form, see, send, words

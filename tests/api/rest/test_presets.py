@@ -3,7 +3,8 @@
 import httpx
 import pytest
 
-from schemas.settings.preset import PRESET_SETTINGS, Preset
+from schemas.settings.preset import Preset
+from schemas.settings.preset_groups import PRESET_SETTINGS
 
 PRESETS = "/api/rag-config"
 

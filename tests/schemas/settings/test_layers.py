@@ -2,7 +2,7 @@ from pathlib import Path
 
 from schemas.settings.given import Given, given_in
 from schemas.settings.layers import Layer, SettingSource, file_layer, outside_layers
-from schemas.settings.model import ModelSettings
+from schemas.settings.run_groups import RUN_SETTINGS
 
 
 def test_a_later_layer_wins() -> None:
@@ -11,7 +11,7 @@ def test_a_later_layer_wins() -> None:
         SettingSource.ENVIRONMENT, "environment", {"MODEL_JUDGE_MODEL": "high", "MODEL_PLANE": "other program"}
     )
 
-    assert given_in([low, high], ModelSettings) == {
+    assert given_in([low, high], RUN_SETTINGS) == {
         "MODEL_JUDGE_MODEL": Given("high", high),
         "MODEL_EMBEDDING_MODEL": Given("low", low),
     }
@@ -20,7 +20,7 @@ def test_a_later_layer_wins() -> None:
 def test_names_in_small_letters_count() -> None:
     (layer,), _ = outside_layers({"model_temperature": "0.5"}, None)
 
-    assert given_in([layer], ModelSettings) == {"MODEL_TEMPERATURE": Given("0.5", layer)}
+    assert given_in([layer], RUN_SETTINGS) == {"MODEL_TEMPERATURE": Given("0.5", layer)}
 
 
 def test_a_file_is_read_as_python_dotenv_reads_it(tmp_path: Path) -> None:

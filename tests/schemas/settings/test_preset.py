@@ -4,7 +4,8 @@ from hypothesis import strategies as st
 
 from schemas.chains import first_reader, stages_of
 from schemas.errors import Refused
-from schemas.settings.preset import ORIGINAL, PRESET_SETTINGS, Preset, preset_name, preset_of
+from schemas.settings.preset import ORIGINAL, Preset, preset_name, preset_of
+from schemas.settings.preset_groups import PRESET_SETTINGS
 from schemas.settings.run import RunSettings
 
 DEFAULTS_OF_THE_SEED = {

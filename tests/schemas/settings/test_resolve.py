@@ -7,7 +7,8 @@ from schemas.errors import Refused
 from schemas.settings.layers import SettingSource
 from schemas.settings.profiles import PROFILES
 from schemas.settings.resolve import resolve
-from schemas.settings.run import RUN_SETTINGS, RunSettings, settings_hash
+from schemas.settings.run import RunSettings, settings_hash
+from schemas.settings.run_groups import RUN_SETTINGS
 
 TOP_K = "EMBEDDING_TOP_K_REFERENCES"
 
