@@ -7,7 +7,6 @@ from schemas.settings.base import settings_of
 from schemas.settings.changed import OF_THE_USER, ChangedSetting
 from schemas.settings.preset_names import is_preset_name
 from schemas.settings.profiles import PROFILES
-from schemas.settings.run import run_settings
 from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
 
 #: JSON in Postgres keeps no order of names.
@@ -45,5 +44,13 @@ def of_kind(kind: str, changed: Mapping[str, ChangedSetting]) -> dict[str, Chang
 def _values(profile: str) -> Mapping[str, Any]:
     if profile not in PROFILES:
         return {}
-    settings, _ = run_settings(PROFILES[profile].values, origins=dict.fromkeys(RUN_SETTINGS, f"profile {profile}"))
-    return {} if settings is None else settings.values()
+    texts = PROFILES[profile].values
+    return {
+        name: _like(setting.default, texts[name]) if name in texts else setting.default
+        for name, setting in RUN_SETTINGS.items()
+    }
+
+
+def _like(default: Any, text: str) -> Any:
+    """The value that a profile of ragq writes as this text, for a setting with this default."""
+    return text == "true" if isinstance(default, bool) else type(default)(text)

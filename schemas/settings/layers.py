@@ -40,7 +40,7 @@ class Layer(NamedTuple):
     origin: str
     """The source as errors name it: `file .env`."""
     variables: Mapping[str, str]
-    """Names in capitals: like pydantic-settings, ragq ignores the case of names."""
+    """Names in capitals: the case of names does not matter."""
 
 
 def profile_layer(name: str, variables: Mapping[str, str]) -> Layer:

@@ -29,6 +29,7 @@ def test_what_has_room_is_printed_without_heavy_libraries(
     stored(filled)
     servers = {"DATABASE_URL": database_url, "REDIS_URL": "redis://127.0.0.1:1/0"}
     commands = (
+        *("runs", "runs --json", "runs --csv", "show r1", "show r1 --json", "show r2", "show r3"),
         *("inspect j1", "inspect j2 score", "inspect j1 --json", "inspect j4 --json"),
         *("failures r1", "failures r1 --json", "failures r1 --clusters", "failures --json"),
         *("failures r1 --stage score --with-text", "splits show two --json"),
