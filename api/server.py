@@ -55,7 +55,7 @@ async def _require_token(host: str) -> None:
     try:
         has_token = await database.with_retry(api_tokens.any_live)
     except asyncpg.UndefinedTableError:
-        raise StackError("The database has no tables of ragq yet. `ragq migrate` makes them.") from None
+        raise StackError("The database lacks tables of this version of ragq. `ragq migrate` makes them.") from None
     finally:
         await database.close()
     if not has_token:

@@ -47,7 +47,7 @@ def _run(work: Callable[[Database], Awaitable[Result]]) -> Result:
         try:
             return await work(database)
         except asyncpg.UndefinedTableError:
-            raise StackError("The database has no tables of ragq yet. `ragq migrate` makes them.") from None
+            raise StackError("The database lacks tables of this version of ragq. `ragq migrate` makes them.") from None
         except asyncpg.UndefinedColumnError:
             raise StackError(
                 "The tables of the database are of an older version of ragq. `ragq migrate` brings them up to date."

@@ -16,6 +16,7 @@ def upgrade() -> None:
         sa.Column("run_id", sa.BigInteger(), nullable=False),
         sa.Column("other_id", sa.BigInteger(), nullable=True),
         sa.Column("words", sa.Text(), nullable=False),
+        sa.Column("hash", sa.LargeBinary(), nullable=False),
         sa.Column("made_at", sa.DateTime(timezone=True), server_default=sa.func.now(), nullable=False),
         sa.ForeignKeyConstraint(["run_id"], ["run.id"], ondelete="CASCADE"),
         sa.ForeignKeyConstraint(["other_id"], ["run.id"], ondelete="CASCADE"),

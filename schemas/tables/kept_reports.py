@@ -20,4 +20,6 @@ class KeptReportTable(SQLModel, table=True):
     other_id: int | None = Field(default=None, sa_column=reference_column("run.id", nullable=True))
     """The run that it is compared with, or calibrated on."""
     words: str = Field(sa_column=text_column())
+    hash: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
+    """SHA-256 over the key and the words: words that were changed are not shown."""
     made_at: datetime | None = Field(default=None, sa_column=now_column())

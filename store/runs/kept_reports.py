@@ -1,5 +1,6 @@
 """Reports as they were shown: kept until the rows change that they were computed from, or a run of them is deleted."""
 
+import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
@@ -8,11 +9,11 @@ import asyncpg
 
 from store.database import Connection
 
-FIND = "SELECT words, made_at FROM kept_report WHERE key = $1"
+FIND = "SELECT words, hash, made_at FROM kept_report WHERE key = $1"
 
 KEEP = """
-INSERT INTO kept_report (key, run_id, other_id, words) VALUES ($1, $2, $3, $4)
-ON CONFLICT (key) DO UPDATE SET words = excluded.words, made_at = now()
+INSERT INTO kept_report (key, run_id, other_id, words, hash) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (key) DO UPDATE SET words = excluded.words, hash = excluded.hash, made_at = now()
 """
 
 FORGET = """
@@ -23,12 +24,6 @@ DELETE FROM kept_report WHERE key IN (
 
 KEPT_OF_A_RUN: Final = 5
 
-_MAY_NOT_WRITE: Final = (
-    asyncpg.InsufficientPrivilegeError,
-    asyncpg.ReadOnlySQLTransactionError,
-    asyncpg.ForeignKeyViolationError,
-)
-
 
 class KeptReport(NamedTuple):
     """What a command printed, and when it was computed."""
@@ -38,20 +33,26 @@ class KeptReport(NamedTuple):
 
 
 async def find(connection: Connection, key: bytes) -> KeptReport | None:
-    """The report of a key."""
+    """The report of a key; None where there is none, or its words are not those that were kept."""
     row = await connection.fetchrow(FIND, key)
-    return None if row is None else KeptReport(row["words"], row["made_at"])
+    if row is None or row["hash"] != _hash(key, row["words"]):
+        return None
+    return KeptReport(row["words"], row["made_at"])
 
 
 async def keep(connection: Connection, key: bytes, words: str, run_ids: Sequence[int]) -> None:
     """Keep a report of one run or two, and of the first run only the newest reports.
 
-    Where nothing may be written, or a run was deleted meanwhile, it is not kept.
+    Where nothing can be written, or a run was deleted meanwhile, it is not kept: a reader has it nevertheless.
     """
     first, *others = run_ids
     try:
         async with connection.transaction():
-            await connection.execute(KEEP, key, first, others[0] if others else None, words)
+            await connection.execute(KEEP, key, first, others[0] if others else None, words, _hash(key, words))
             await connection.execute(FORGET, first, KEPT_OF_A_RUN)
-    except _MAY_NOT_WRITE:
+    except asyncpg.PostgresError:
         return
+
+
+def _hash(key: bytes, words: str) -> bytes:
+    return hashlib.sha256(key + words.encode()).digest()

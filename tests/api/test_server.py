@@ -96,7 +96,7 @@ def test_off_loopback_a_database_without_tables_is_reported(environment: pytest.
     refused = subprocess.run([sys.executable, "-m", "api.server"], capture_output=True, text=True, check=False)
 
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr == "ragq: The database has no tables of ragq yet. `ragq migrate` makes them.\n"
+    assert refused.stderr == "ragq: The database lacks tables of this version of ragq. `ragq migrate` makes them.\n"
 
 
 def test_off_loopback_it_opens_for_its_token_alone(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cli import kept_reports
+from schemas.errors import StackError
 from store.database import Connection
 from store.runs import deletions
 from tests.cli.child_process import Ended, ended
@@ -71,6 +72,20 @@ def test_a_report_is_computed_again_after_every_change_that_may_matter(
         shown = ragq(*command)
         assert KEPT not in shown.stderr
         assert shown.stdout == ragq(*command, "--recompute").stdout
+
+
+def test_words_that_were_changed_in_the_database_are_not_shown(
+    ragq: Ragq, stored: Callable[..., Any], pair: tuple[str, str]
+) -> None:
+    async def forge(connection: Connection) -> None:
+        await connection.execute("UPDATE kept_report SET words = replace(words, '0', '1')")
+
+    first = ragq("report", pair[0])
+    stored(forge)
+    again = ragq("report", pair[0])
+
+    assert (again.stdout, KEPT in again.stderr) == (first.stdout, False)
+    assert KEPT in ragq("report", pair[0]).stderr
 
 
 def test_other_options_code_and_prices_are_computed_by_themselves(
@@ -149,3 +164,15 @@ def test_a_kept_report_imports_no_statistics(
     for command in (["report", pair[0]], ["diff", *pair]):
         assert ended(command, ("numpy",), folder=tmp_path, environment=servers) == Ended(0, ["numpy"])
         assert ended(command, heavy, folder=tmp_path, environment=servers) == Ended(0, [])
+
+
+def test_a_database_of_an_older_version_is_to_be_migrated(
+    ragq: Ragq, stored: Callable[..., Any], pair: tuple[str, str]
+) -> None:
+    async def go_back(connection: Connection) -> None:
+        await connection.execute("DROP TABLE kept_report")
+
+    stored(go_back)
+
+    with pytest.raises(StackError, match="lacks tables of this version of ragq"):
+        ragq("report", pair[0], catch_exceptions=False)
