@@ -13,8 +13,7 @@ from schemas.settings.preset_names import is_preset_name
 from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.query_ids import SINGLE
-from schemas.values.work_filters import WorkFilter
-from stages.queries.work_conditions import conditions_of
+from schemas.values.work_words import conditions_of
 from store.runs.chain import content_hash
 from store.views.submissions import Submission, SubmittedJob
 
@@ -72,7 +71,7 @@ def _of_questions(run: Submission) -> dict[str, Any]:
     is_light = any(job.inputs.get("light_model") for job in run.jobs)
     return {
         "corpus": _one_or_all(request["corpus"].split(", ")),
-        "where": conditions_of(WorkFilter(**request.get("works", {}))) or None,
+        "where": conditions_of(request.get("works", {})) or None,
         "preset": None if _follows_default(run) else request["preset"],
         "no-expand": request.get("expansion") == "none",
         "model": "light" if is_light else None,

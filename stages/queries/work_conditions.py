@@ -40,16 +40,6 @@ def work_filter(conditions: Iterable[str]) -> WorkFilter:
     return filter_of(fields)
 
 
-def conditions_of(works: WorkFilter) -> list[str]:
-    """The conditions that make this filter, as they are typed.
-
-    >>> conditions_of(work_filter(["year=2001", "tag=green tea"]))
-    ['tag=green tea', 'year>=2001', 'year<=2001']
-    """
-    signs = {"year_from": "year>=", "year_to": "year<="}
-    return [f"{signs.get(name, f'{name}=')}{value}" for name, value in works.given.items()]
-
-
 def filter_of(fields: dict[str, Any]) -> WorkFilter:
     """The filter of these fields. Raises Refused for a value that cannot be used."""
     try:

@@ -4,7 +4,8 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.values.work_filters import WorkFilter
-from stages.queries.work_conditions import conditions_of, work_filter
+from schemas.values.work_words import conditions_of
+from stages.queries.work_conditions import work_filter
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ def test_conditions_make_one_filter(conditions: list[str], expected: WorkFilter 
             work_filter(conditions)
         return
     assert work_filter(conditions) == expected
-    assert work_filter(conditions_of(expected)) == expected
+    assert work_filter(conditions_of(expected.given)) == expected
 
 
 @pytest.mark.parametrize(
