@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import click
 
@@ -36,6 +37,8 @@ SOME_FAILED = 3
 INTERRUPTED = 130
 
 
+Result = TypeVar("Result")
+
 Beside = Callable[[Connection, RunView], Awaitable[Drawing | None]]
 """What else is shown of a run that is watched."""
 
@@ -63,21 +66,20 @@ def follow(run_id: int, *, as_json: bool) -> None:
 
 def follow_all(run_ids: Sequence[int], *, as_json: bool) -> None:
     """Like `follow`, one run after the other; as JSON one array."""
-    views = [wait_until_idle(run_id, all_jobs=as_json) for run_id in run_ids]
-    scores = [_scores(run_id) for run_id in run_ids]
+    found = [_run_and_scores(run_id, all_jobs=as_json) for run_id in run_ids]
     if as_json:
-        print_json([run_json(*shown) for shown in zip(views, scores, strict=True)])
+        print_json([run_json(view, scores) for view, scores in found])
     else:
-        for view, of_run in zip(views, scores, strict=True):
-            print_run(view, of_run, as_json=False)
-    if not all(map(all_succeeded, views)):
+        for view, scores in found:
+            print_run(view, scores, as_json=False)
+    if not all(all_succeeded(view) for view, _ in found):
         raise SystemExit(SOME_FAILED)
 
 
 def follow_to_rest(run_id: int, *, as_json: bool) -> bool:
     """Watch a run to its end and print it. Whether all of its jobs succeeded."""
-    view = wait_until_idle(run_id, all_jobs=as_json)
-    print_run(view, _scores(run_id), as_json=as_json)
+    view, scores = _run_and_scores(run_id, all_jobs=as_json)
+    print_run(view, scores, as_json=as_json)
     return all_succeeded(view)
 
 
@@ -91,15 +93,22 @@ def wait_until_idle(run_id: int, *, all_jobs: bool = False, beside: Beside | Non
 
     The run has the jobs that a table lists, or all. What `beside` gives is shown below the table in a terminal.
     """
+    return _watching(run_id, lambda connection: _until_rest(connection, run_id, all_jobs, beside))
+
+
+def _watching(run_id: int, work: Callable[[Connection], Awaitable[Result]]) -> Result:
     try:
-        return with_database(lambda connection: _until_rest(connection, run_id, all_jobs, beside))
+        return with_database(work)
     except KeyboardInterrupt:
         click.echo(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` watches it again.", err=True)
         raise SystemExit(INTERRUPTED) from None
 
 
-def _scores(run_id: int) -> ScoreTable | None:
-    return with_database(lambda connection: run_scores(connection, run_id))
+def _run_and_scores(run_id: int, *, all_jobs: bool) -> tuple[RunView, ScoreTable | None]:
+    async def read_both(connection: Connection) -> tuple[RunView, ScoreTable | None]:
+        return await _until_rest(connection, run_id, all_jobs), await run_scores(connection, run_id)
+
+    return _watching(run_id, read_both)
 
 
 async def read(connection: Connection, run_id: int, *, all_jobs: bool = False) -> RunView:
@@ -111,7 +120,7 @@ async def read(connection: Connection, run_id: int, *, all_jobs: bool = False) -
     return view
 
 
-async def _until_rest(connection: Connection, run_id: int, all_jobs: bool, beside: Beside | None) -> RunView:
+async def _until_rest(connection: Connection, run_id: int, all_jobs: bool, beside: Beside | None = None) -> RunView:
     view, is_idle = await look(connection, run_id)
     if not is_idle:
         view = await _watched(connection, run_id, view, beside)

@@ -34,7 +34,7 @@ def test_what_has_room_is_printed_without_heavy_libraries(
         *("failures r1", "failures r1 --json", "failures r1 --clusters", "failures --json"),
         *("failures r1 --stage score --with-text", "splits show two --json"),
         *("splits list", "query list", "index list", "corpus list", "vocabulary list"),
-        *("template list", "template show query_expansion", "preset list", "preset list --json"),
+        *("template list", "template show query_expansion"),
         *("show r1 --config", "show r3 --config", "show r3 --config --with-text"),
     )
 
