@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
 from cli.choices import Choice
 from cli.ids import RUN
-from cli.kept_reports import StoredRun, print_kept, recompute_option, stored_run
-from cli.paper.options import paper_format, paper_options
+from cli.kept_reports import Composed, StoredRun, kept_or_composed, recompute_option, stored_run
+from cli.paper.options import PaperFormat, paper_format, paper_options
 from cli.report_options import given_measures, measure_options, metric_option
 from cli.session import with_database
 from schemas.values.phq8 import AssessmentMode
@@ -17,6 +17,13 @@ from store.database import Connection
 from store.runs import overviews
 
 _MODES = Choice([mode.value for mode in AssessmentMode])
+
+
+class ForPaper(NamedTuple):
+    """Two runs, and the form in which their comparison is written."""
+
+    wanted: PaperFormat
+    runs: list[StoredRun]
 
 
 @click.command()
@@ -66,37 +73,43 @@ def diff(
     """
     if other_mode is not None and mode is None:
         raise click.UsageError("--other-mode goes with --mode, which names the mode of A.")
-    if more or with_database(lambda connection: overviews.get(connection, left)).kind == "tags":
-        if other_mode is not None or latex or markdown:
-            raise click.UsageError("--other-mode, --latex and --markdown go with two runs of participants or queries.")
-        from cli.several_table import print_several
-
-        print_several(
-            [left, right, *more],
-            mode=mode,
-            measures=given_measures(**options),
-            metrics=metrics,
-            csv=csv,
-            output=output,
-            as_json=as_json,
-        )
-        return
-    if metrics:
-        raise click.UsageError("--metric: only for three runs and more, and runs of phrases.")
-    wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
 
     def compose(runs: Sequence[StoredRun]) -> str:
         from cli.composed_difference import composed_difference, difference_words
 
         return difference_words(composed_difference(runs, mode, other_mode, options), as_json=as_json)
 
-    if wanted is None:
-        print_kept([left, right], compose, recompute=recompute)
-        return
+    async def of_two(connection: Connection) -> Composed | ForPaper | None:
+        if (await overviews.get(connection, left)).kind == "tags":
+            return None
+        if metrics:
+            raise click.UsageError("--metric: only for three runs and more, and runs of phrases.")
+        wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
+        if wanted is None:
+            return await kept_or_composed(connection, [left, right], compose, recompute=recompute)
+        return ForPaper(wanted, [await stored_run(connection, run_id) for run_id in (left, right)])
 
-    async def both(connection: Connection) -> list[StoredRun]:
-        return [await stored_run(connection, left), await stored_run(connection, right)]
+    found = None if more else with_database(of_two)
+    match found:
+        case Composed():
+            found.print()
+        case ForPaper(wanted, runs):
+            from cli.composed_difference import composed_difference, write_difference
 
-    from cli.composed_difference import composed_difference, write_difference
+            write_difference(composed_difference(runs, mode, other_mode, options), wanted, output)
+        case None:
+            if other_mode is not None or latex or markdown:
+                raise click.UsageError(
+                    "--other-mode, --latex and --markdown go with two runs of participants or queries."
+                )
+            from cli.several_table import print_several
 
-    write_difference(composed_difference(with_database(both), mode, other_mode, options), wanted, output)
+            print_several(
+                [left, right, *more],
+                mode=mode,
+                measures=given_measures(**options),
+                metrics=metrics,
+                csv=csv,
+                output=output,
+                as_json=as_json,
+            )

@@ -3,14 +3,13 @@
 import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import click
 from click.core import ParameterSource
 
 from cli.code_digest import code_digest
 from cli.output import draw, echo_drawn, screen
-from cli.session import with_database
 from store.database import Connection
 from store.digested import DigestedConnection
 from store.runs import kept_reports, overviews
@@ -40,35 +39,43 @@ async def stored_run(connection: Connection, run_id: int) -> StoredRun:
     return await scored_rows(connection, run_id)
 
 
-def print_kept(
+class Composed(NamedTuple):
+    """What is printed of a run."""
+
+    words: str
+    kept_since: datetime | None = None
+    """None where it was computed now."""
+
+    def print(self) -> None:
+        """Print it; that it was kept, with the time, on stderr."""
+        echo_drawn(self.words)
+        if self.kept_since is not None:
+            draw(f"Kept since {self.kept_since:%Y-%m-%d %H:%M} UTC: nothing that it depends on has changed.", err=True)
+
+
+async def kept_or_composed(
+    connection: Connection,
     run_ids: Sequence[int],
     compose: Callable[[Sequence[StoredRun]], str],
     *,
     read: Callable[[Connection, int], Awaitable[StoredRun]] = stored_run,
     beside: object = None,
     recompute: bool,
-) -> None:
-    """Print what `compose` makes of one run or two, or what it made before of the same rows, options and code.
+) -> Composed:
+    """What `compose` makes of one run or two, or what it made before of the same rows, options and code.
 
-    `beside` is what it depends on besides them. That it was kept is said on stderr, with the time.
+    `beside` is what it depends on besides them.
     """
-
-    async def found(connection: Connection) -> tuple[str, datetime | None]:
-        digested = DigestedConnection(connection)
-        runs = [await read(cast(Connection, digested), run_id) for run_id in run_ids]
-        key = hashlib.sha256(digested.digest() + repr((_asked(), beside, screen(), code_digest())).encode()).digest()
-        kept = None if recompute else await kept_reports.find(connection, key)
-        if kept is not None:
-            return kept
-        words = compose(runs)
-        if screen() is not None:
-            await kept_reports.keep(connection, key, words, run_ids)
-        return words, None
-
-    words, made_at = with_database(found)
-    echo_drawn(words)
-    if made_at is not None:
-        draw(f"Kept since {made_at:%Y-%m-%d %H:%M} UTC: nothing that it depends on has changed.", err=True)
+    digested = DigestedConnection(connection)
+    runs = [await read(cast(Connection, digested), run_id) for run_id in run_ids]
+    key = hashlib.sha256(digested.digest() + repr((_asked(), beside, screen(), code_digest())).encode()).digest()
+    kept = None if recompute else await kept_reports.find(connection, key)
+    if kept is not None:
+        return Composed(*kept)
+    words = compose(runs)
+    if screen() is not None:
+        await kept_reports.keep(connection, key, words, run_ids)
+    return Composed(words)
 
 
 def _asked() -> object:

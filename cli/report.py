@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from cli.ids import RUN
-from cli.kept_reports import StoredRun, print_kept, recompute_option, stored_run
+from cli.kept_reports import StoredRun, kept_or_composed, recompute_option, stored_run
 from cli.output import json_option
 from cli.paper.options import paper_format, paper_options
 from cli.prices import chosen_prices, prices_option
@@ -85,7 +85,11 @@ def report(
         return report_words(composed_report(runs, options, prices), as_json=as_json)
 
     if wanted is None and page is None:
-        print_kept(run_ids, compose, read=read, beside=prices, recompute=recompute)
+        with_database(
+            lambda connection: kept_or_composed(
+                connection, run_ids, compose, read=read, beside=prices, recompute=recompute
+            )
+        ).print()
         return
 
     async def read_all(connection: Connection) -> list[StoredRun]:
