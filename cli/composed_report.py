@@ -56,7 +56,7 @@ def composed_report(
 
 
 def as_run(stored: StoredRun) -> ScoredRun | QueryRun:
-    """The run of what was read. Raises RunMissingError."""
+    """The run of what `stored_run` read."""
     if isinstance(stored, QueryRun):
         return stored
     return as_scored_run(stored) if isinstance(stored, ScoredRows) else of_basis(stored)

@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from cli.code_digest import code_digest
 from cli.output import draw, echo_drawn, screen
+from schemas.errors import RunMissingError
 from store.database import Connection
 from store.digested import DigestedConnection
 from store.runs import kept_reports, overviews
@@ -35,8 +36,12 @@ async def stored_run(connection: Connection, run_id: int) -> StoredRun:
     if (await overviews.get(connection, run_id)).kind == "query":
         from store.questions.query_runs import query_run
 
-        return await query_run(connection, run_id)
-    return await scored_rows(connection, run_id)
+        found: StoredRun = await query_run(connection, run_id)
+    else:
+        found = await scored_rows(connection, run_id)
+    if found is None:
+        raise RunMissingError(run_id)
+    return found
 
 
 class Composed(NamedTuple):

@@ -19,12 +19,6 @@ from store.runs.failures import run_failures
 KIND = "evaluation"
 
 
-async def is_evaluation(connection: Connection, run_id: int) -> bool:
-    """Whether a run evaluates answers."""
-    overview = await overviews.overview(connection, run_id)
-    return overview is not None and overview.kind == KIND
-
-
 async def evaluation_report(connection: Connection, run_id: int, *, measures: RetrievalMeasures) -> EvaluationReport:
     """The results of an evaluation. Raises RunMissingError, and Refused for a run of another kind."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):

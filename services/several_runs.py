@@ -60,12 +60,6 @@ async def named_runs(connection: Connection, words: Sequence[str]) -> list[int]:
     return found
 
 
-async def is_of_phrases(connection: Connection, run_id: int) -> bool:
-    """Whether a run finds tags for phrases."""
-    overview = await overviews.overview(connection, run_id)
-    return overview is not None and overview.kind == "tags"
-
-
 async def comparable_run(connection: Connection, run_id: int) -> Comparable:
     """A run of participants, queries or phrases. Raises RunMissingError, and Refused for any other."""
     overview = await overviews.get(connection, run_id)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cli import kept_reports
-from schemas.errors import StackError
+from schemas.errors import RunMissingError, StackError
 from store.database import Connection
 from store.runs import deletions
 from tests.cli.child_process import Ended, ended
@@ -132,6 +132,18 @@ def test_what_is_kept_goes_with_the_runs_and_the_jobs_that_it_is_about(
 
     stored(deletions.delete_run, numbers[0])
     assert stored(kept) == 0
+
+
+def test_a_run_that_is_deleted_while_it_is_read_is_missing(
+    ragq: Ragq, pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def gone(_connection: Connection, _run_id: int) -> None:
+        return None
+
+    monkeypatch.setattr(kept_reports, "scored_rows", gone)
+
+    with pytest.raises(RunMissingError):
+        ragq("report", pair[0], catch_exceptions=False)
 
 
 def test_only_the_newest_reports_of_a_run_are_kept(

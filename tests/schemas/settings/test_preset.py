@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from schemas.chains import first_reader, stages_of
 from schemas.errors import Refused
 from schemas.settings.preset import ORIGINAL, Preset, preset_name, preset_of
-from schemas.settings.preset_groups import PRESET_SETTINGS
+from schemas.settings.preset_groups import PRESET_GROUPS, PRESET_SETTINGS
 from schemas.settings.run import RunSettings
 
 DEFAULTS_OF_THE_SEED = {
@@ -147,3 +147,8 @@ def test_accepted_values_are_restored_from_their_snapshot(values: dict[str, int]
     except Refused:
         return
     assert Preset.from_snapshot(preset.snapshot("p")) == preset
+
+
+def test_a_preset_has_every_group_that_is_known_by_name_and_no_other() -> None:
+    assert {name: type(field.default) for name, field in Preset.model_fields.items()} == PRESET_GROUPS
+    assert list(Preset.model_fields) == list(PRESET_GROUPS)

@@ -10,7 +10,7 @@ from schemas.settings.ollama import OllamaSettings
 from schemas.settings.pydantic_ai import PydanticAISettings
 from schemas.settings.ragq import RagqSettings
 from schemas.settings.run import RunSettings, run_settings, settings_hash
-from schemas.settings.run_groups import RUN_SETTINGS
+from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
 
 DEFAULTS_OF_THE_SEEDS = {
     "EMBEDDING_BACKEND": "huggingface",
@@ -258,3 +258,8 @@ def test_a_run_from_before_the_light_model_has_none() -> None:
 def test_a_scoring_call_takes_the_time_of_other_calls_unless_it_has_its_own() -> None:
     assert RunSettings(ollama=OllamaSettings(timeout_seconds=60)).score_timeout_s == 60
     assert RunSettings(pydantic_ai=PydanticAISettings(timeout_seconds=0.5)).score_timeout_s == 0.5
+
+
+def test_a_run_has_every_group_that_is_known_by_name_and_no_other() -> None:
+    assert {name: type(field.default) for name, field in RunSettings.model_fields.items()} == RUN_GROUPS
+    assert list(RunSettings.model_fields) == list(RUN_GROUPS)
