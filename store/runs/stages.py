@@ -29,6 +29,9 @@ from store.runs.known_vectors import KeyedText
 from store.runs.open_jobs import OPEN_JOBS
 from store.vectors import to_pgvector
 
+# The subquery reads the row as it was when the statement began, as everything beside the claimed row is read. A claim
+# that waited while the job was edited would find a higher fence: it takes nothing, instead of old inputs and hashes.
+# The edit sends a message of its own.
 CLAIM = f"""
 WITH claimed AS (
     UPDATE stage_run AS s
@@ -38,6 +41,7 @@ WITH claimed AS (
     FROM job AS j
     WHERE s.job_id = $1 AND s.stage = $2 AND s.status = 'ready' AND (s.not_before IS NULL OR s.not_before <= now())
       AND ($5::integer IS NULL OR s.interruptions < $5)
+      AND s.fence = (SELECT fence FROM stage_run WHERE job_id = $1 AND stage = $2)
       AND j.id = s.job_id AND j.status IN {OPEN_JOBS}
     RETURNING s.job_id, s.stage, s.fence, s.attempts AS attempt, s.retries,
               j.run_id, j.kind, j.mode, j.subject, j.inputs
