@@ -20,7 +20,7 @@ _TEXT_WIDTH: Final = 16
 GAP: Final = 2
 
 #: Signs of ragq that are one column wide in every terminal.
-_ONE_COLUMN: Final = str.maketrans("", "", "·○◐●✗×…–")
+_ONE_COLUMN: Final = str.maketrans("", "", "·○◐●✗×…–█")
 
 #: Control characters but for line feeds and tabs: a text moves no cursor and changes no colour.
 _CONTROLS: Final = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
@@ -48,23 +48,26 @@ class Text:
     """Words as they are, in styles: nothing in them is markup or control."""
 
     def __init__(self, words: str = "", style: str = "") -> None:
-        self.parts: tuple[Part, ...] = (Part(words.translate(_CONTROLS), style),)
+        self.plain = words.translate(_CONTROLS)
+        """The words alone."""
+        self.parts: tuple[Part, ...] = (Part(self.plain, style),)
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Part]) -> Text:
+        """One text of the words of others."""
+        whole = cls.__new__(cls)
+        whole.parts = tuple(parts)
+        whole.plain = "".join([words for words, _ in parts])
+        return whole
 
     @classmethod
     def assemble(cls, *pieces: str | tuple[str, str] | Text) -> Text:
         """One text of several: plain words, words with their style, and texts."""
-        whole = cls()
         parts: list[Part] = []
         for piece in pieces:
             found = piece if isinstance(piece, Text) else cls(piece) if isinstance(piece, str) else cls(*piece)
             parts += found.parts
-        whole.parts = tuple(parts)
-        return whole
-
-    @property
-    def plain(self) -> str:
-        """The words alone."""
-        return "".join(part.words for part in self.parts)
+        return cls.of_parts(parts)
 
     def lines(self) -> list[Text]:
         """A text for each line; one for no words."""
@@ -95,6 +98,8 @@ class Text:
 
 
 Cell: TypeAlias = str | Text
+
+_NOTHING: Final = Text()
 
 
 @dataclass(frozen=True)
@@ -186,18 +191,16 @@ class FittingTable:
 
     def _lines(self, cells: Sequence[Sequence[Text]], style: str, widths: Sequence[int]) -> list[Text]:
         found = []
-        for line in zip_longest(*cells, fillvalue=Text()):
+        for line in zip_longest(*cells, fillvalue=_NOTHING):
             parts: list[Part] = []
             for column, width, text in zip(self.columns, widths, line, strict=True):
                 room = width - columns(text.plain)
                 before = {"left": 0, "center": room // 2, "right": room}[column.justify]
-                styled = (Part(words, f"{style} {own}".strip()) for words, own in text.parts)
+                styled = [Part(words, f"{style} {own}".strip()) for words, own in text.parts] if style else text.parts
                 parts += [Part(" " * before, ""), *styled, Part(" " * (room - before + GAP), "")]
             # No spaces end a line.
             parts.pop()
-            whole = Text()
-            whole.parts = tuple(part for part in parts if part.words)
-            found.append(whole)
+            found.append(Text.of_parts([part for part in parts if part.words]))
         return found
 
 

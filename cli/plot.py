@@ -1,5 +1,7 @@
 """`ragq plot`: the plots of runs in the terminal, or as files."""
 
+from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -8,7 +10,7 @@ import click
 from cli.choices import Choice
 from cli.drawing import Drawing, Group, Text
 from cli.ids import RUN
-from cli.output import console, draw, print_json
+from cli.output import console, draw, print_json, screen
 from cli.session import with_database
 from stages.reports.numbers_in_words import NOT_AVAILABLE
 
@@ -48,42 +50,45 @@ def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, e
         ragq plot r12
         ragq plot r12 r15 --only risk --output plots --format png
     """
-    # Matplotlib takes a second to load.
+    # The statistics of reports take a third of a second to load.
     from services.plots.of_run import plots_of_run
 
     async def read(connection: "Connection") -> "list[RunPlot]":
         return [found for run_id in run_ids for found in await plots_of_run(connection, run_id, only)]
 
     plots = with_database(read)
-    written = {} if output is None else {one: _write(one, output, ending) for one in plots}
+    files = [] if output is None else [str(_write(one, output, ending)) for one in plots]
     if as_json:
         print_json(
             [
                 {
                     **{"run": one.run, "plot": one.kind, "title": one.title, "parts": one.legend},
                     "bars": [bar._asdict() for bar in one.bars],
-                    "file": str(written[one]) if one in written else None,
+                    "file": file,
                 }
-                for one in plots
+                for one, file in zip_longest(plots, files)
             ]
         )
-    elif written:
-        for file in written.values():
-            click.echo(str(file))
+    elif files:
+        click.echo("\n".join(files))
     else:
+        on = screen()
         for one in plots:
-            draw(_in_terminal(one, console().width))
+            draw(_in_terminal(one, on.width if on else console().width))
 
 
 def _write(one: "RunPlot", folder: Path, ending: str) -> Path:
+    # Matplotlib takes as long again.
+    from services.plots.drawn_run import draw_run_plot
     from services.plots.svg import as_file, png, svg
 
+    draw_it = partial(draw_run_plot, plot=one)
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{one.run}-{one.kind}.{ending}"
     if ending == "png":
-        file.write_bytes(png(one.draw, one.title))
+        file.write_bytes(png(draw_it, one.title))
     else:
-        file.write_text(as_file(svg(one.title, one.draw)), encoding="utf-8")
+        file.write_text(as_file(svg(one.title, draw_it)), encoding="utf-8")
     return file
 
 

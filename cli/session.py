@@ -42,10 +42,14 @@ def unavailable(error: BaseException) -> StackError:
 
 
 def _run(work: Callable[[Database], Awaitable[Result]]) -> Result:
-    async def connected() -> Result:
+    # The signal module asks for the words of the event loop's handler, which hold those of what its coroutine returned:
+    # every row of a run, twice. So it returns nothing.
+    results: list[Result] = []
+
+    async def connected() -> None:
         database = Database(servers().database_url, pool_size=1)
         try:
-            return await work(database)
+            results.append(await work(database))
         except asyncpg.UndefinedTableError:
             raise StackError("The database lacks tables of this version of ragq. `ragq migrate` makes them.") from None
         except asyncpg.UndefinedColumnError:
@@ -61,4 +65,5 @@ def _run(work: Callable[[Database], Awaitable[Result]]) -> Result:
         finally:
             await database.close()
 
-    return asyncio.run(connected())
+    asyncio.run(connected())
+    return results[0]

@@ -18,7 +18,8 @@ from schemas.values.base import Value
 from schemas.values.bundles import TABLES, Content, RunPart, columns_with
 from schemas.values.scored_runs import ScoredRun
 from services.bundles import archive
-from stages.bundles.withheld import WITHHELD, withhold, without_text
+from stages.bundles.marks import WITHHELD
+from stages.bundles.withheld import withhold, without_text
 from store.database import Connection
 from store.runs import audit, bundle_rows, heads
 from store.runs.run_origins import run_origin

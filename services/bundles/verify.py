@@ -15,7 +15,7 @@ from schemas.values.base import Value
 from schemas.values.bundles import FORMAT, AttemptRow, RunPart, VectorRow
 from services.bundles import archive
 from services.bundles.archive import OpenedBundle
-from stages.bundles.withheld import has_withheld
+from stages.bundles.marks import has_withheld
 from store.runs.chain import stored_hash
 from store.runs.links import Link, chain_flaws, has_settings_hash
 

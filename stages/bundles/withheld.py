@@ -1,6 +1,5 @@
 """What a bundle without text lacks: every string that is not listed here, so that a new field is withheld."""
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,9 +9,7 @@ from schemas.values.base import Value
 from schemas.values.bundles import Content, columns_with
 from schemas.values.phq8 import PHQ8Item
 from stages.bundles.field_names import field_names
-
-WITHHELD: Final = "[withheld]"
-"""In the place of a text."""
+from stages.bundles.marks import WITHHELD
 
 KEPT_STRINGS: Final = frozenset(
     {
@@ -105,15 +102,6 @@ def _named(kept: Mapping[str, Any]) -> int:
 
 def _is_kept(value: str, field: str) -> bool:
     return field in KEPT_STRINGS or value in KEPT_VALUES.get(field, ()) or _HASH.fullmatch(value) is not None
-
-
-def has_withheld(value: Any) -> bool:
-    """Whether a text of a JSON value was withheld.
-
-    >>> has_withheld({"evidence": ["[withheld]"]}), has_withheld({"[withheld 1]": 2}), has_withheld(None)
-    (True, True, False)
-    """
-    return "[withheld" in json.dumps(value)
 
 
 def withhold(row: Value) -> Value:

@@ -1,10 +1,13 @@
 """The item labels of a participant, if they are valid."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from schemas.values.phq8 import ITEM_SCORES, PHQ8Item
 from stages.failures import FailureCategory
+
+
+_KEYS: Final = {item: item.evidence_key for item in PHQ8Item}
 
 
 class GroundTruth(NamedTuple):
@@ -22,7 +25,7 @@ def ground_truth(labels: Mapping[str, Any] | None) -> GroundTruth:
     """
     if labels is None:
         return GroundTruth(None, FailureCategory.GROUND_TRUTH_MISSING)
-    items: dict[PHQ8Item, Any] = {item: labels.get(item.evidence_key) for item in PHQ8Item}
+    items: dict[PHQ8Item, Any] = {item: labels.get(key) for item, key in _KEYS.items()}
     if any(type(score) is not int or score not in ITEM_SCORES for score in items.values()):
         return GroundTruth(None, FailureCategory.GROUND_TRUTH_INVALID)
     return GroundTruth(items)

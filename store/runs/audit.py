@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from schemas.values.model_identities import ModelIdentity
-from stages.bundles.withheld import has_withheld
+from stages.bundles.marks import has_withheld
 from store.database import Connection
 from store.runs import tombstones
 from store.runs.chain import stored_hash

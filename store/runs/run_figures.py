@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
@@ -38,6 +38,8 @@ FROM (
 ORDER BY r.draw, (r.id = $1) DESC, r.id DESC
 """
 
+_ITEMS: Final = tuple(PHQ8Item)
+
 
 async def job_scores(connection: Connection, run_ids: Sequence[int]) -> dict[int, list[JobScores]]:
     """The scores of the jobs of participant runs, by run; runs of other kinds are absent.
@@ -57,7 +59,7 @@ def _job_scores(row: Mapping[str, Any]) -> JobScores:
             f"The scores of run r{row['run_id']} were stored by another version of ragq and cannot be read; "
             f"`ragq inspect j{row['job_id']} score` shows them as stored."
         )
-    scores = None if stored is None else {item: stored[item] for item in PHQ8Item}
+    scores = None if stored is None else {item: stored[item] for item in _ITEMS}
     return JobScores(
         **{**row, "mode": AssessmentMode(row["mode"]), "status": JobStatus(row["status"]), "scores": scores}
     )
@@ -65,7 +67,7 @@ def _job_scores(row: Mapping[str, Any]) -> JobScores:
 
 def _is_complete(stored: Mapping[str, Any]) -> bool:
     is_score = (score is None or (type(score) is int and score in ITEM_SCORES) for score in stored.values())
-    return stored.keys() == set(PHQ8Item) and all(is_score)
+    return stored.keys() == set(_ITEMS) and all(is_score)
 
 
 async def siblings(connection: Connection, run_id: int) -> tuple[SiblingRun, ...]:

@@ -10,6 +10,11 @@ from store.references.interviews import NewSplit
 from tests.api.pages.example_runs import participant_run, question_run
 from tests.cli.child_process import Ended, ended
 from tests.cli.test_failures import failing_run
+from tests.services.bundles.rows import marked_run
+
+#: What a command may import that computes statistics, and one whose words may have to be wrapped.
+WITHOUT_FILES = ("matplotlib", "rich", "httpx", "sqlalchemy", "celery")
+WITHOUT_VALUES = ("pydantic", "matplotlib")
 
 HEAVY = ("pydantic", "rich", "numpy", "rapidfuzz", "httpx", "sqlalchemy", "celery")
 
@@ -41,3 +46,15 @@ def test_what_has_room_is_printed_without_heavy_libraries(
     found = {typed: ended(typed.split(), HEAVY, folder=tmp_path, environment=servers) for typed in commands}
 
     assert found == dict.fromkeys(commands, Ended(0, []))
+
+
+def test_plots_in_a_terminal_are_drawn_without_matplotlib_and_an_audit_reads_no_values(
+    stored: Callable[..., Any], database_url: str, tmp_path: Path
+) -> None:
+    stored(marked_run)
+    servers = {"DATABASE_URL": database_url, "REDIS_URL": "redis://127.0.0.1:1/0"}
+
+    plotted = ended(["plot", "r1"], WITHOUT_FILES, folder=tmp_path, environment=servers)
+    audited = ended(["audit"], WITHOUT_VALUES, folder=tmp_path, environment=servers)
+
+    assert (plotted, audited) == (Ended(0, []), Ended(0, []))

@@ -7,7 +7,8 @@ import pytest
 from schemas.chains import CHAINS
 from schemas.values.base import Value
 from stages.bundles.field_names import values_in
-from stages.bundles.withheld import WITHHELD, without_text
+from stages.bundles.marks import WITHHELD
+from stages.bundles.withheld import without_text
 
 PRIVATE = sorted(
     {

@@ -1,0 +1,45 @@
+"""How commands reach the database, and how their process ends."""
+
+import subprocess
+import sys
+
+import pytest
+
+from cli.session import with_open_database
+from store.database import Database
+
+
+class Rows:
+    """What a command reads, which counts how often its words are asked for."""
+
+    asked = 0
+
+    def __repr__(self) -> str:
+        self.asked += 1
+        return "every row of a run"
+
+
+def test_no_words_are_made_of_what_a_command_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgresql://nobody@127.0.0.1:1/none")
+    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
+    read = Rows()
+
+    async def work(_database: Database) -> Rows:
+        return read
+
+    assert (with_open_database(work) is read, read.asked) == (True, 0)
+
+
+def test_a_command_ends_without_a_search_for_cycles() -> None:
+    program = (
+        "import atexit, gc\n"
+        "atexit.register(lambda: print(gc.get_freeze_count() > 0))\n"
+        "from ragq.start import main\n"
+        "main()"
+    )
+
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "--version"], capture_output=True, text=True, check=True, timeout=60
+    )
+
+    assert ended.stdout.splitlines()[-1] == "True"
