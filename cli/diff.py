@@ -9,6 +9,7 @@ import click
 from cli.choices import Choice
 from cli.ids import RUN
 from cli.kept_reports import Composed, StoredRun, kept_or_composed, recompute_option, stored_run
+from cli.output import draw
 from cli.paper.options import PaperFormat, paper_format, paper_options
 from cli.report_options import given_measures, measure_options, metric_option
 from cli.session import with_database
@@ -62,7 +63,7 @@ def diff(
     Two scored runs are compared on the participants that both scored, two runs of queries on the queries that both
     have. Also shows the items or queries that changed, the settings that differ, and who failed in one of them only.
     Three runs and more, and runs of phrases, are shown in one table, with intervals that are corrected for the number
-    of comparisons (Bonferroni) beside the others. A comparison of two runs is kept, as a report is.
+    of comparisons (Bonferroni) beside the others. A comparison is kept, as a report is.
 
     \b
     Example:
@@ -73,43 +74,57 @@ def diff(
     """
     if other_mode is not None and mode is None:
         raise click.UsageError("--other-mode goes with --mode, which names the mode of A.")
+    run_ids = [left, right, *more]
 
     def compose(runs: Sequence[StoredRun]) -> str:
         from cli.composed_difference import composed_difference, difference_words
 
         return difference_words(composed_difference(runs, mode, other_mode, options), as_json=as_json)
 
-    async def of_two(connection: Connection) -> Composed | ForPaper | None:
-        if (await overviews.get(connection, left)).kind == "tags":
-            return None
+    async def of_two(connection: Connection) -> Composed | ForPaper:
         if metrics:
             raise click.UsageError("--metric: only for three runs and more, and runs of phrases.")
         wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
         if wanted is None:
-            return await kept_or_composed(connection, [left, right], compose, recompute=recompute)
-        return ForPaper(wanted, [await stored_run(connection, run_id) for run_id in (left, right)])
+            return await kept_or_composed(connection, run_ids, compose, recompute=recompute)
+        return ForPaper(wanted, [await stored_run(connection, run_id) for run_id in run_ids])
 
-    found = None if more else with_database(of_two)
-    match found:
-        case Composed():
+    def compose_several(runs: Sequence[StoredRun]) -> str:
+        from cli.several_table import compared_runs, several_words
+
+        found = compared_runs(runs, mode, given_measures(**options))
+        return several_words(found, metrics, csv=csv, as_json=as_json)
+
+    async def of_several(connection: Connection) -> Composed:
+        if other_mode is not None or latex or markdown:
+            raise click.UsageError("--other-mode, --latex and --markdown go with two runs of participants or queries.")
+        if csv and as_json:
+            raise click.UsageError("--csv and --json exclude each other; give one of them.")
+        if output is not None and not csv:
+            raise click.UsageError("--output goes with --csv.")
+        return await kept_or_composed(connection, run_ids, compose_several, read=comparable, recompute=recompute)
+
+    async def of_any(connection: Connection) -> Composed | ForPaper:
+        is_of_two = not more and (await overviews.get(connection, left)).kind != "tags"
+        return await (of_two if is_of_two else of_several)(connection)
+
+    match with_database(of_any):
+        case Composed() as found if output is not None:
+            output.write_text(f"{found.words}\n", encoding="utf-8", newline="")
+            draw(f"Wrote {output}.", err=True)
+            found.tell_age()
+        case Composed() as found:
             found.print()
         case ForPaper(wanted, runs):
             from cli.composed_difference import composed_difference, write_difference
 
             write_difference(composed_difference(runs, mode, other_mode, options), wanted, output)
-        case None:
-            if other_mode is not None or latex or markdown:
-                raise click.UsageError(
-                    "--other-mode, --latex and --markdown go with two runs of participants or queries."
-                )
-            from cli.several_table import print_several
 
-            print_several(
-                [left, right, *more],
-                mode=mode,
-                measures=given_measures(**options),
-                metrics=metrics,
-                csv=csv,
-                output=output,
-                as_json=as_json,
-            )
+
+async def comparable(connection: Connection, run_id: int) -> StoredRun:
+    """A run of participants, queries or phrases. Raises RunMissingError, and Refused for any other."""
+    if (await overviews.get(connection, run_id)).kind != "tags":
+        return await stored_run(connection, run_id)
+    from services.several_runs import tags_run
+
+    return await tags_run(connection, run_id)

@@ -54,6 +54,10 @@ class Composed(NamedTuple):
     def print(self) -> None:
         """Print it; that it was kept, with the time, on stderr."""
         echo_drawn(self.words)
+        self.tell_age()
+
+    def tell_age(self) -> None:
+        """Print on stderr since when it is kept, if it is."""
         if self.kept_since is not None:
             draw(f"Kept since {self.kept_since:%Y-%m-%d %H:%M} UTC: nothing that it depends on has changed.", err=True)
 
@@ -67,7 +71,7 @@ async def kept_or_composed(
     beside: object = None,
     recompute: bool,
 ) -> Composed:
-    """What `compose` makes of one run or two, or what it made before of the same rows, options and code.
+    """What `compose` makes of one run or more, or what it made before of the same rows, options and code.
 
     `beside` is what it depends on besides them.
     """

@@ -80,7 +80,7 @@ COMMANDS = {
 REFUSED = 1
 
 #: Their matrix products are many and small: threads of OpenBLAS would take more processor time than they save.
-_ONE_THREAD = ("report", "diff")
+_ONE_THREAD = ("report", "diff", "plot", "sweep")
 
 
 class AllCommands(click.Group):

@@ -1,27 +1,43 @@
 """`ragq plot`: the plots of runs in the terminal, or as files."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
 from cli.choices import Choice
 from cli.drawing import Drawing, Group, Text
 from cli.ids import RUN
-from cli.output import console, draw, print_json, screen
+from cli.kept_reports import StoredRun, kept_or_composed, recompute_option, stored_run
+from cli.output import console, drawn_words, json_words, screen
 from cli.session import with_database
+from schemas.values.stage_shares import StageShare
 from stages.reports.numbers_in_words import NOT_AVAILABLE
+from store.database import Connection
+from store.runs import overviews
+from store.runs.stage_shares import stage_shares
 
 if TYPE_CHECKING:
     from services.plots.of_run import RunPlot
-    from store.database import Connection
 
 _KINDS: Final = ("risk", "items", "ranking", "time")
 _STYLES: Final = ("dim", "yellow", "green", "blue", "magenta")
 """Of the parts of a bar that has several."""
 _BLOCK: Final = "█"
+
+
+class PlottedRun(NamedTuple):
+    """What the plots of a run are made of."""
+
+    run_id: int
+    stored: StoredRun | None
+    """None for a run that has no report, or whose report is not plotted."""
+    shares: Sequence[StageShare]
 
 
 @click.command()
@@ -42,42 +58,70 @@ _BLOCK: Final = "█"
 )
 @click.option("--format", "ending", type=Choice(("svg", "png")), default="svg", show_default=True, help="Of files.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as a JSON array, one object per plot.")
-def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, ending: str, as_json: bool) -> None:
+@recompute_option
+def plot(
+    run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, ending: str, as_json: bool, recompute: bool
+) -> None:
     """Plot runs: risk over coverage, error per item, nDCG per ranking, and where the time of each stage went.
+
+    Plots in the terminal are kept, as a report is.
 
     \b
     Example:
         ragq plot r12
         ragq plot r12 r15 --only risk --output plots --format png
     """
-    # The statistics of reports take a third of a second to load.
-    from services.plots.of_run import plots_of_run
 
-    async def read(connection: "Connection") -> "list[RunPlot]":
-        return [found for run_id in run_ids for found in await plots_of_run(connection, run_id, only)]
-
-    plots = with_database(read)
-    files = [] if output is None else [str(_write(one, output, ending)) for one in plots]
-    if as_json:
-        print_json(
-            [
-                {
-                    **{"run": one.run, "plot": one.kind, "title": one.title, "parts": one.legend},
-                    "bars": [bar._asdict() for bar in one.bars],
-                    "file": file,
-                }
-                for one, file in zip_longest(plots, files)
-            ]
+    async def read(connection: Connection, run_id: int) -> PlottedRun:
+        wanted = set(only or _KINDS)
+        has_report = wanted != {"time"} and (await overviews.get(connection, run_id)).kind in ("participant", "query")
+        return PlottedRun(
+            run_id,
+            await stored_run(connection, run_id) if has_report else None,
+            await stage_shares(connection, run_id) if "time" in wanted else [],
         )
-    elif files:
-        click.echo("\n".join(files))
-    else:
-        on = screen()
-        for one in plots:
-            draw(_in_terminal(one, on.width if on else console().width))
+
+    def plots_of(runs: Sequence[PlottedRun]) -> list[RunPlot]:
+        # The statistics of reports take a third of a second to load.
+        from cli.composed_report import as_run
+        from services.plots.of_run import plots_of_run
+
+        of_each = ((run, None if run.stored is None else as_run(run.stored)) for run in runs)
+        return [plot for run, reported in of_each for plot in plots_of_run(run.run_id, reported, run.shares, only)]
+
+    if output is None:
+
+        def compose(runs: Sequence[PlottedRun]) -> str:
+            plots = plots_of(runs)
+            return _json_words(plots) if as_json else drawn_words(Group(*map(_in_terminal, plots)))
+
+        with_database(
+            lambda connection: kept_or_composed(connection, run_ids, compose, read=read, recompute=recompute)
+        ).print()
+        return
+
+    async def read_all(connection: Connection) -> list[PlottedRun]:
+        return [await read(connection, run_id) for run_id in run_ids]
+
+    plots = plots_of(with_database(read_all))
+    files = [str(_write(one, output, ending)) for one in plots]
+    click.echo(_json_words(plots, files) if as_json else "\n".join(files))
 
 
-def _write(one: "RunPlot", folder: Path, ending: str) -> Path:
+def _json_words(plots: Sequence[RunPlot], files: Sequence[str] = ()) -> str:
+    return json_words(
+        [
+            {
+                **{"run": one.run, "plot": one.kind, "title": one.title, "parts": one.legend},
+                "bars": [bar._asdict() for bar in one.bars],
+                "file": file,
+            }
+            for one, file in zip_longest(plots, files)
+        ]
+    )
+
+
+def _write(one: RunPlot, folder: Path, ending: str) -> Path:
     # Matplotlib takes as long again.
     from services.plots.drawn_run import draw_run_plot
     from services.plots.svg import as_file, png, svg
@@ -92,8 +136,10 @@ def _write(one: "RunPlot", folder: Path, ending: str) -> Path:
     return file
 
 
-def _in_terminal(one: "RunPlot", columns: int) -> Drawing:
+def _in_terminal(one: RunPlot) -> Drawing:
     """A bar per line, its parts in colours, and their numbers."""
+    on = screen()
+    columns = on.width if on else console().width
     names = max(len(bar.name) for bar in one.bars)
     numbers = {bar: " + ".join(_number(part) for part in bar.parts) + one.unit for bar in one.bars}
     width = max(10, columns - names - max(map(len, numbers.values())) - 3)
@@ -117,5 +163,5 @@ def _number(part: float | None) -> str:
     return NOT_AVAILABLE if part is None else f"{part:.3g}"
 
 
-def _style(part: int, one: "RunPlot") -> str:
+def _style(part: int, one: RunPlot) -> str:
     return _STYLES[part] if len(one.legend) > 1 else "blue"

@@ -1,51 +1,35 @@
-"""Several runs compared with one, as tables, JSON and CSV."""
+"""Several runs compared with one, from the rows of each: as tables, JSON and CSV."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import click
-
+from cli.composed_report import as_run
 from cli.drawing import Drawing, Group, Text, figure_table, spaced
-from cli.output import draw, print_json
-from cli.session import with_open_database
+from cli.kept_reports import StoredRun
+from cli.output import drawn_words, json_words
 from schemas.errors import Refused
 from schemas.values.several_runs import ComparedMeasure, Movement, SeveralRuns
-from services.several_runs import compare_several
+from services.several_runs import compared
 from stages.reports.numbers_in_words import NOT_AVAILABLE, bounds, counted, number
 from stages.reports.several_csv import several_csv
-from stages.reports.several_runs import shown_measures
+from stages.reports.several_runs import TagsRun, shown_measures
 from stages.texts.listed import listed
 
 #: Movements in the terminal; --json and --csv of the page have all.
 _LISTED = 20
 
 
-def print_several(
-    run_ids: Sequence[int],
-    *,
-    mode: str | None,
-    measures: Mapping[str, Any],
-    metrics: Sequence[str],
-    csv: bool,
-    output: Path | None,
-    as_json: bool,
-) -> None:
-    """Print several runs compared with the first."""
-    if csv and as_json:
-        raise click.UsageError("--csv and --json exclude each other; give one of them.")
-    if output is not None and not csv:
-        raise click.UsageError("--output goes with --csv.")
-    found = with_open_database(lambda database: compare_several(database, run_ids, mode=mode, measures=measures))
+def compared_runs(runs: Sequence[StoredRun], mode: str | None, measures: Mapping[str, Any]) -> list[SeveralRuns]:
+    """Several runs compared with the first."""
+    found = [run if isinstance(run, TagsRun) else as_run(run) for run in runs]
+    return compared(found, mode=mode, measures=measures)
+
+
+def several_words(found: Sequence[SeveralRuns], metrics: Sequence[str], *, csv: bool, as_json: bool) -> str:
+    """The comparison as it is printed."""
     if as_json:
-        print_json(found)
-    elif csv and output is not None:
-        output.write_text(several_csv(found), encoding="utf-8", newline="")
-        draw(f"Wrote {output}.", err=True)
-    elif csv:
-        click.echo(several_csv(found), nl=False)
-    else:
-        draw(Group(*(several_table(one, metrics) for one in found)))
+        return json_words(found)
+    return several_csv(found).rstrip() if csv else drawn_words(Group(*(several_table(one, metrics) for one in found)))
 
 
 def several_table(found: SeveralRuns, metrics: Sequence[str] = ()) -> Drawing:

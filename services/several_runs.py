@@ -41,12 +41,17 @@ async def compare_several(
     With `split`, on its participants alone. `measures` are those that were chosen. Raises RunMissingError, and Refused
     for fewer than two runs, for runs of several kinds, and for an unknown split.
     """
-    if not 2 <= len(run_ids) <= MOST:
-        raise Refused(f"A comparison takes 2 to {MOST} runs.")
+    refuse_count(run_ids)
     async with database.connection() as connection:
         found = [await comparable_run(connection, run_id) for run_id in run_ids]
         only = None if split is None else await _members(connection, split)
-    return await asyncio.to_thread(_compared, found, mode, split, only, measures or {})
+    return await asyncio.to_thread(compared, found, mode=mode, split=split, only=only, measures=measures or {})
+
+
+def refuse_count(run_ids: Sequence[int]) -> None:
+    """Raise Refused for fewer runs than two, and for more than are compared at once."""
+    if not 2 <= len(run_ids) <= MOST:
+        raise Refused(f"A comparison takes 2 to {MOST} runs.")
 
 
 async def named_runs(connection: Connection, words: Sequence[str]) -> list[int]:
@@ -62,9 +67,14 @@ async def named_runs(connection: Connection, words: Sequence[str]) -> list[int]:
 
 async def comparable_run(connection: Connection, run_id: int) -> Comparable:
     """A run of participants, queries or phrases. Raises RunMissingError, and Refused for any other."""
+    if (await overviews.get(connection, run_id)).kind == "tags":
+        return await tags_run(connection, run_id)
+    return await reported_run(connection, run_id)
+
+
+async def tags_run(connection: Connection, run_id: int) -> TagsRun:
+    """A run of phrases. Raises RunMissingError."""
     overview = await overviews.get(connection, run_id)
-    if overview.kind != "tags":
-        return await reported_run(connection, run_id)
     return TagsRun(
         run_id=run_id,
         profile=overview.profile,
@@ -92,9 +102,16 @@ async def _members(connection: Connection, split: str) -> set[int]:
     return found
 
 
-def _compared(
-    found: Sequence[Comparable], mode: str | None, split: str | None, only: set[int] | None, chosen: Mapping[str, Any]
+def compared(
+    found: Sequence[Comparable],
+    *,
+    mode: str | None = None,
+    split: str | None = None,
+    only: set[int] | None = None,
+    measures: Mapping[str, Any],
 ) -> list[SeveralRuns]:
+    """Runs that were read, compared with the first of them as `compare_several` does; `only` are those of the split."""
+    refuse_count([run.run_id for run in found])
     scored = [run for run in found if isinstance(run, ScoredRun)]
     asked = [run for run in found if isinstance(run, QueryRun)]
     tagged = [run for run in found if isinstance(run, TagsRun)]
@@ -104,7 +121,7 @@ def _compared(
             modes = [one for one in modes if one == mode]
         if not modes:
             raise Refused("The runs have no mode in common" + ("." if mode is None else f" that is {mode}."))
-        of_scores = {name: value for name, value in chosen.items() if name in _NAMES}
+        of_scores = {name: value for name, value in measures.items() if name in _NAMES}
         return [several_scored(scored, one, chosen=of_scores, only=only, split=split) for one in modes]
     if split is not None or mode is not None:
         raise Refused("A split or a mode goes with runs of participants.")
@@ -112,7 +129,7 @@ def _compared(
         known = {field.name for field in fields(RetrievalMeasures)}
         return [
             several_queries(
-                asked, measures=RetrievalMeasures(**{name: value for name, value in chosen.items() if name in known})
+                asked, measures=RetrievalMeasures(**{name: value for name, value in measures.items() if name in known})
             )
         ]
     if len(tagged) == len(found):
@@ -120,8 +137,8 @@ def _compared(
         return [
             several_tags(
                 tagged,
-                resamples=chosen.get("bootstrap_resamples", defaults.bootstrap_resamples),
-                seed=chosen.get("bootstrap_seed", defaults.bootstrap_seed),
+                resamples=measures.get("bootstrap_resamples", defaults.bootstrap_resamples),
+                seed=measures.get("bootstrap_seed", defaults.bootstrap_seed),
             )
         ]
     raise Refused("The runs are of several kinds; runs of one kind are compared.")

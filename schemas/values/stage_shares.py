@@ -1,13 +1,13 @@
 """Where the time of a stage went."""
 
-from schemas.values.base import Value
+from dataclasses import dataclass
 
 
-class StageShare(Value):
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StageShare:
     """A stage over all jobs of a run, in seconds summed over its attempts, also concurrent ones."""
 
     stage: str
-    attempts: int
     waiting_s: float
     """Due, and no worker had started it."""
     llm_s: float
@@ -21,9 +21,6 @@ class StageShare(Value):
     that a worker did not end."""
     attempt_s: float
     """From the start of an attempt to its end."""
-    first_start_s: float
-    """After the submission."""
-    last_end_s: float
 
     @property
     def other_s(self) -> float | None:

@@ -9,15 +9,12 @@ from schemas.values.phq8 import PHQ8Item
 from schemas.values.query_runs import QueryRun
 from schemas.values.reports import Report
 from schemas.values.retrieval_reports import RetrievalReport
+from schemas.values.scored_runs import ScoredRun
 from schemas.values.stage_shares import StageShare
 from stages.metrics.retrieval import measure_names
 from stages.reports.measures import measures_of
 from stages.reports.report import build_report
 from stages.reports.retrieval import build_retrieval_report
-from store.database import Connection
-from store.runs import overviews
-from store.runs.stage_shares import stage_shares
-from store.views.reported_runs import reported_run
 
 KINDS: Final = ("risk", "items", "ranking", "time")
 
@@ -48,15 +45,16 @@ class RunPlot(NamedTuple):
     unit: str
 
 
-async def plots_of_run(connection: Connection, run_id: int, kinds: Sequence[str] = ()) -> list[RunPlot]:
-    """The plots that a run has data for, or those of these kinds. Raises Refused when it has none of them."""
+def plots_of_run(
+    run_id: int, reported: ScoredRun | QueryRun | None, shares: Sequence[StageShare], kinds: Sequence[str] = ()
+) -> list[RunPlot]:
+    """The plots that a run has data for, or those of these kinds; None for a run that has no report.
+
+    Raises Refused when it has none of them.
+    """
     wanted = kinds or KINDS
-    found: list[RunPlot] = []
-    if set(wanted) - {"time"}:
-        overview = await overviews.overview(connection, run_id)
-        if overview is None or overview.kind in ("participant", "query"):
-            found += _of_report(await _report(connection, run_id))
-    if "time" in wanted and (shares := await stage_shares(connection, run_id)):
+    found = [] if reported is None else _of_report(_report(reported))
+    if shares:
         found.append(_time(f"r{run_id}", shares))
     found = [plot for plot in found if plot.kind in wanted]
     if not found:
@@ -64,8 +62,7 @@ async def plots_of_run(connection: Connection, run_id: int, kinds: Sequence[str]
     return found
 
 
-async def _report(connection: Connection, run_id: int) -> Report | RetrievalReport:
-    run = await reported_run(connection, run_id)
+def _report(run: ScoredRun | QueryRun) -> Report | RetrievalReport:
     if isinstance(run, QueryRun):
         return build_retrieval_report(run, measures=RetrievalMeasures())
     return build_report(run, measures=measures_of(run.settings, {}))

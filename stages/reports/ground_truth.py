@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 from schemas.values.phq8 import ITEM_SCORES, PHQ8Item
 from stages.failures import FailureCategory
 
-
 _KEYS: Final = {item: item.evidence_key for item in PHQ8Item}
 
 

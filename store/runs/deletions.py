@@ -48,7 +48,8 @@ DELETE_JOBS = """
 WITH gone AS (DELETE FROM job WHERE id = ANY($1::bigint[]) RETURNING kind, run_id),
      about AS (SELECT DISTINCT run_id FROM gone),
      reports AS (
-         DELETE FROM kept_report WHERE run_id IN (SELECT run_id FROM about) OR other_id IN (SELECT run_id FROM about)
+         DELETE FROM kept_report
+         WHERE run_id IN (SELECT run_id FROM about) OR other_ids && ARRAY(SELECT run_id FROM about)
      )
 SELECT coalesce(bool_or(kind = 'work'), false) FROM gone
 """

@@ -11,8 +11,11 @@ from store.database import Connection
 
 FIND = "SELECT words, hash, made_at FROM kept_report WHERE key = $1"
 
+# A run that is being deleted is waited for, and then it is missing.
 KEEP = """
-INSERT INTO kept_report (key, run_id, other_id, words, hash) VALUES ($1, $2, $3, $4, $5)
+WITH held AS (SELECT id FROM run WHERE id = $2 OR id = ANY($3::bigint[]) FOR KEY SHARE)
+INSERT INTO kept_report (key, run_id, other_ids, words, hash)
+SELECT $1, $2, $3, $4, $5 WHERE (SELECT count(*) FROM held) = 1 + cardinality($3::bigint[])
 ON CONFLICT (key) DO UPDATE SET words = excluded.words, hash = excluded.hash, made_at = now()
 """
 
@@ -41,14 +44,14 @@ async def find(connection: Connection, key: bytes) -> KeptReport | None:
 
 
 async def keep(connection: Connection, key: bytes, words: str, run_ids: Sequence[int]) -> None:
-    """Keep a report of one run or two, and of the first run only the newest reports.
+    """Keep a report of one run or more, and of the first run only the newest reports.
 
     Where nothing can be written, or a run was deleted meanwhile, it is not kept: a reader has it nevertheless.
     """
-    first, *others = run_ids
+    first = run_ids[0]
     try:
         async with connection.transaction():
-            await connection.execute(KEEP, key, first, others[0] if others else None, words, _hash(key, words))
+            await connection.execute(KEEP, key, first, sorted({*run_ids} - {first}), words, _hash(key, words))
             await connection.execute(FORGET, first, KEPT_OF_A_RUN)
     except asyncpg.PostgresError:
         return

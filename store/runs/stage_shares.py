@@ -8,7 +8,7 @@ from store.runs.shared_outputs import SHARED
 SHARES = f"""
 WITH tried AS (
     SELECT a.id, a.stage, a.started_at, coalesce(a.ended_at, now()) AS ended_at,
-           coalesce(lag(a.ended_at) OVER (PARTITION BY a.job_id ORDER BY a.id), j.created_at) AS due_at, r.created_at,
+           coalesce(lag(a.ended_at) OVER (PARTITION BY a.job_id ORDER BY a.id), j.created_at) AS due_at,
            a.database_s
     FROM run AS r JOIN job AS j ON j.run_id = r.id JOIN stage_attempt AS a ON a.job_id = j.id
     WHERE r.id = $1 AND a.worker_id <> '{SHARED}'
@@ -21,14 +21,12 @@ WITH tried AS (
     FROM tried AS t LEFT JOIN called AS c ON c.id = t.id
     CROSS JOIN LATERAL (SELECT extract(epoch FROM t.ended_at - t.started_at)::float8 AS took_s) AS s
 )
-SELECT t.stage, count(*) AS attempts,
+SELECT t.stage,
        sum(greatest(extract(epoch FROM t.started_at - t.due_at), 0))::float8 AS waiting_s,
        sum(t.llm_s) AS llm_s,
        sum(least(t.database_s, t.took_s - t.llm_s)) FILTER (WHERE t.database_s IS NOT NULL) AS database_s,
        coalesce(sum(t.took_s - t.llm_s) FILTER (WHERE t.database_s IS NULL), 0) AS unmeasured_s,
-       sum(t.took_s) AS attempt_s,
-       extract(epoch FROM min(t.started_at) - min(t.created_at))::float8 AS first_start_s,
-       extract(epoch FROM max(t.ended_at) - min(t.created_at))::float8 AS last_end_s
+       sum(t.took_s) AS attempt_s
 FROM timed AS t
 GROUP BY t.stage ORDER BY min(t.id)
 """

@@ -167,13 +167,16 @@ def test_a_command_imports_nothing_heavy_that_it_does_not_need(
     assert ended(arguments, unneeded, folder=tmp_path).imported == []
 
 
+@pytest.mark.parametrize("command", ["report", "diff", "plot", "sweep"])
 @pytest.mark.parametrize(("given", "used"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
-def test_a_report_is_computed_by_one_thread_unless_another_number_is_given(given: dict[str, str], used: str) -> None:
+def test_statistics_are_computed_by_one_thread_unless_another_number_is_given(
+    command: str, given: dict[str, str], used: str
+) -> None:
     program = "import os\nfrom cli.main import main\ntry: main()\nfinally: print(os.environ['OPENBLAS_NUM_THREADS'])"
     kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
 
     done = subprocess.run(
-        [sys.executable, "-c", program, "report", "--help"],
+        [sys.executable, "-c", program, command, "--help"],
         env=kept | given,
         capture_output=True,
         text=True,

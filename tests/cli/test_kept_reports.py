@@ -42,17 +42,39 @@ async def kept(connection: Connection) -> int:
     return found
 
 
-@pytest.mark.parametrize("options", [(), ("--json",), ("--loss", "abs")])
-@pytest.mark.parametrize("command", ["report", "diff"])
-def test_what_nothing_changed_is_printed_again_as_it_was(
-    ragq: Ragq, pair: tuple[str, str], command: str, options: tuple[str, ...]
-) -> None:
-    runs = pair if command == "diff" else pair[:1]
-    first, again, anew = (ragq(command, *runs, *options, *more) for more in ((), (), ("--recompute",)))
+def printed_again(ragq: Ragq, *command: str) -> None:
+    first, again, anew = (ragq(*command, *more) for more in ((), (), ("--recompute",)))
 
     assert first.exit_code == 0, first.output
     assert first.stdout == again.stdout == anew.stdout
     assert [KEPT in shown.stderr for shown in (first, again, anew)] == [False, True, False]
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--loss", "abs")])
+@pytest.mark.parametrize("command", ["report", "diff", "diff of several"])
+def test_what_nothing_changed_is_printed_again_as_it_was(
+    ragq: Ragq, pair: tuple[str, str], command: str, options: tuple[str, ...]
+) -> None:
+    runs = {"report": pair[:1], "diff": pair, "diff of several": (*pair, pair[0])}[command]
+
+    printed_again(ragq, command.split()[0], *runs, *options)
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--only", "time")])
+def test_plots_in_the_terminal_are_kept_as_reports_are(
+    ragq: Ragq, pair: tuple[str, str], options: tuple[str, ...]
+) -> None:
+    printed_again(ragq, "plot", *pair, *options)
+    assert KEPT not in ragq("plot", pair[0], "--only", "items", "--output", "plots").stderr
+
+
+def test_a_kept_comparison_that_is_written_to_a_file_is_named_as_kept(ragq: Ragq, pair: tuple[str, str]) -> None:
+    command = ("diff", *pair, pair[0], "--csv", "--output", "compared.csv")
+    ragq(*command)
+    first = Path("compared.csv").read_bytes()
+
+    assert KEPT in ragq(*command).stderr
+    assert Path("compared.csv").read_bytes() == first
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -63,7 +85,7 @@ def test_a_report_is_computed_again_after_every_change_that_may_matter(
         done: str = await connection.execute(change)
         return done
 
-    commands = (("report", pair[0]), ("diff", *pair))
+    commands = (("report", pair[0]), ("diff", *pair), ("diff", *pair, pair[1]), ("plot", *pair))
     for command in commands:
         ragq(*command)
     assert not stored(changed).endswith(" 0")
@@ -119,9 +141,11 @@ def test_what_is_kept_goes_with_the_runs_and_the_jobs_that_it_is_about(
     ragq: Ragq, stored: Callable[..., Any], pair: tuple[str, str]
 ) -> None:
     numbers = [int(run.removeprefix("r")) for run in pair]
-    for command in (("report", pair[0]), ("report", pair[1]), ("diff", *pair)):
+    _, third = stored(two_runs)
+    about_all = ("report", pair[0]), ("report", pair[1]), ("diff", *pair), ("diff", pair[0], f"r{third}", pair[1])
+    for command in about_all:
         ragq(*command)
-    assert stored(kept) == 3
+    assert stored(kept) == 4
 
     async def without_a_job(connection: Connection) -> None:
         job_id = await connection.fetchval("SELECT min(id) FROM job WHERE run_id = $1", numbers[1])
@@ -173,7 +197,7 @@ def test_a_kept_report_imports_no_statistics(
 ) -> None:
     servers = {"DATABASE_URL": database_url, "REDIS_URL": "redis://127.0.0.1:1/0"}
     heavy = ("pydantic", "rich", "numpy", "ir_measures", "rapidfuzz", "httpx", "sqlalchemy", "celery")
-    for command in (["report", pair[0]], ["diff", *pair]):
+    for command in (["report", pair[0]], ["diff", *pair], ["diff", *pair, pair[0]], ["plot", pair[0]]):
         assert ended(command, ("numpy",), folder=tmp_path, environment=servers) == Ended(0, ["numpy"])
         assert ended(command, heavy, folder=tmp_path, environment=servers) == Ended(0, [])
 

@@ -35,9 +35,11 @@ async def status(connection: Connection, job_id: int) -> str:
 
 
 async def until_blocked(connection: Connection, other: Connection) -> None:
-    async with asyncio.timeout(30):
-        while not await connection.fetchval("SELECT pg_blocking_pids($1)", other.get_server_pid()):
-            await asyncio.sleep(0.01)
+    for _ in range(3_000):
+        if await connection.fetchval("SELECT pg_blocking_pids($1)", other.get_server_pid()):
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail("The connection waits for no lock.")
 
 
 async def test_a_set_output_replaces_the_computed_one_and_later_stages_run_again(
