@@ -2,7 +2,7 @@
 
 import click
 
-from cli.choices import Choice
+from cli.completed_names import SPLIT
 from cli.estimate import dry_run_option, print_estimate
 from cli.index import print_indexes
 from cli.output import json_option, print_result
@@ -11,7 +11,6 @@ from cli.settings_options import effective_settings, settings_options
 from cli.submit import report_submitted
 from cli.watch import follow_to_rest
 from services.references import build_references, plan_references
-from stages.participants.split_names import TRAINING_SPLITS
 from store.database import Connection
 from store.references import index_runs
 from store.runs.runs import NewRun
@@ -22,9 +21,7 @@ PUBLISHED_IN_PART = 2
 
 
 @click.command("references")
-@click.option(
-    "--split", type=Choice(list(TRAINING_SPLITS)), default="paper-train", show_default=True, help="Whose chunks."
-)
+@click.option("--split", type=SPLIT, default="paper-train", show_default=True, help="Whose chunks.")
 @settings_options
 @click.option(
     "--allow-partial",
@@ -54,8 +51,9 @@ def references_command(
 ) -> None:
     """Chunk and embed the transcripts of a training split, as a run of one job per participant.
 
-    Its name is EMBEDDING_EMBEDDINGS_FILE with the split (paper_train or avec_train) and, unless the transcripts are
-    raw, with their variant; an index of another split, model or chunking stays beside it. It becomes visible in one
+    The split is paper-train, avec-train or one of your own; whoever is scored may not be in it. The name is
+    EMBEDDING_EMBEDDINGS_FILE with the split (such as paper_train) and, unless the transcripts are raw, with their
+    variant; an index of another split, model or chunking stays beside it. It becomes visible in one
     step when every job has succeeded; until then, and when one fails, an older index of the same name and identity
     stays. `ragq retry` finishes a run that failed. With --allow-partial the index lacks the participants that failed,
     until a retry publishes a fuller one.

@@ -7,6 +7,7 @@ import click
 
 from cli.artifact_files import read_artifact_files, write_artifact_files
 from cli.choices import Choice
+from cli.completed_names import SPLIT
 from cli.data_directory import data_directory, environment
 from cli.output import json_option, print_result
 from cli.session import with_database
@@ -36,7 +37,7 @@ def references_group() -> None:
 )
 @click.option(
     "--split",
-    type=Choice(list(TRAINING_SPLITS)),
+    type=SPLIT,
     help="Split of files that do not name theirs; without it the one in the name, else paper-train.",
 )
 @click.option(

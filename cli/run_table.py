@@ -27,6 +27,9 @@ _MARKS = {
 #: Jobs of an index run that are listed: there may be one for each of thousands of chunks.
 LISTED_JOBS = 20
 
+#: Errors that are listed of a stage that fails alike in many jobs.
+ERRORS_ALIKE = 3
+
 #: Jobs of other runs that are listed. JSON has all of them.
 SHOWN_JOBS = 500
 
@@ -179,13 +182,20 @@ def calls(job: JobView) -> str:
 
 
 def _errors(run_id: int, jobs: list[JobView]) -> list[Drawing]:
-    errors = [
-        Text(
-            f"j{job.job_id} {job.error.stage} attempt {job.error.attempt}: {job.error.message} ({job.error.category})",
-            style="red",
-        )
-        for job in jobs
-        if job.error is not None
+    """The errors of jobs; of a stage that fails alike in many jobs the first few."""
+    alike: Counter[tuple[str, str | None]] = Counter()
+    errors = []
+    for job in jobs:
+        if (error := job.error) is None:
+            continue
+        alike[error.stage, error.category] += 1
+        if alike[error.stage, error.category] <= ERRORS_ALIKE:
+            words = f"j{job.job_id} {error.stage} attempt {error.attempt}: {error.message} ({error.category})"
+            errors.append(Text(words, style="red"))
+    errors += [
+        Text(f"and other jobs at {stage} ({category}): `ragq failures r{run_id}` lists all", style="red")
+        for (stage, category), count in alike.items()
+        if count > ERRORS_ALIKE
     ]
     advice = f"`ragq inspect JOB STAGE` shows the details; `ragq retry r{run_id}` continues from the failed stage."
     return [*errors, Text(advice, style="dim")] if errors else []

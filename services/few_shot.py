@@ -1,19 +1,23 @@
 """The reference index that few-shot jobs use, and what the run records about it."""
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
+from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.values.artifacts import ChunkScoresMeta, PartialBuild
 from services.assessed import Assessed
 from services.index_sidecars import chunk_scores_meta
-from services.indexes import fitting_index
+from services.indexes import build_command, fitting_index
 from services.overlap import allowed_overlap, refuse_overlap
 from stages.participants.artifacts.chunk_scores import other_prompt
 from stages.participants.chunk_scores import is_circular
 from stages.participants.index_identity import variant_difference
+from stages.participants.split_names import training_name
 from store.database import Connection
 from store.references import chunk_scores, references
+from store.references.references import StoredIndex
 
 
 class PlannedSearch(NamedTuple):
@@ -39,7 +43,8 @@ async def plan_search(
 ) -> PlannedSearch:
     """The search of the index that EMBEDDING_EMBEDDINGS_FILE names, without anybody of the run's own split.
 
-    Raises Refused when there is none of that name, or it has participants of the split and that is not allowed; and
+    Raises Refused when there is none of that name, when it has participants of the split and that is not allowed, and
+    when nobody of it has scores to be shown; and
     EmbeddingArtifactMismatchError, naming every difference, when it was built with other settings or lacks what the
     settings ask for.
     """
@@ -61,10 +66,27 @@ async def plan_search(
         record["variants"] |= {"mismatch_allowed": True}
     if index.partial is not None:
         record["left_out_references"] = list(PartialBuild.from_document(index.partial).skipped_participants)
-    if settings.run.embedding.reference_score_source == "chunk":
+    if settings.run.embedding.reference_score_source == "participant":
+        record |= await _unlabelled(connection, index, {*indexed} - {*assessed.excluded}, settings)
+    else:
         inputs["chunk_scores"] = await chunk_scores.scored_by(connection, index.id)
         record["chunk_scores"] = _scorer(chunk_scores_meta(index), settings.run)
     return PlannedSearch(inputs, record)
+
+
+async def _unlabelled(
+    connection: Connection, index: StoredIndex, searched: Collection[int], settings: EffectiveSettings
+) -> dict[str, Any]:
+    """Part of the run's request: who of the index has no scores to be shown. Raises Refused when nobody has."""
+    without = [one for one in await references.unlabelled(connection, index.id) if one in searched]
+    if without and len(without) == len(searched):
+        raise Refused(
+            f"Nobody of reference index '{index.name}' has item scores, so no reference could be shown. `ragq import "
+            "participants DIR` imports those of a folder with label files; then "
+            f"`{build_command(settings, training_name(index.split))}` builds the index with them. Without references: "
+            "--zero-shot-only."
+        )
+    return {"unlabelled_references": without} if without else {}
 
 
 def _scorer(meta: ChunkScoresMeta | None, settings: RunSettings) -> dict[str, Any]:

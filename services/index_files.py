@@ -14,7 +14,7 @@ from stages.participants.artifacts.meta import describe
 from stages.participants.artifacts.names import ArtifactFile, built_name, named_parts
 from stages.participants.artifacts.rules import LoadRules
 from stages.participants.artifacts.write import write_artifact
-from stages.participants.split_names import TRAINING_SPLITS, training_name
+from stages.participants.split_names import TEST_SPLITS, training_name
 from store.database import Connection
 from store.references import contents, interviews, references
 from store.references.interviews import SplitHashes
@@ -30,7 +30,8 @@ class ImportedIndex(NamedTuple):
 
 async def training_splits(connection: Connection) -> dict[str, SplitHashes]:
     """What identifies each training split that is stored, by name."""
-    found = {name: await interviews.split_hashes(connection, name) for name in TRAINING_SPLITS.values()}
+    names = [name for name in await interviews.split_names(connection) if name not in TEST_SPLITS]
+    found = {name: await interviews.split_hashes(connection, name) for name in names}
     return {name: hashes for name, hashes in found.items() if hashes is not None}
 
 

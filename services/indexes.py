@@ -1,8 +1,8 @@
 """The reference index that a request names, and the one that a run searches."""
 
 import shlex
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.settings.layers import SettingSource
@@ -10,13 +10,17 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
 from schemas.values.transcript_variants import TranscriptVariant
 from services.index_sidecars import unfit_sidecars
-from stages.participants.artifacts.names import answers_to, index_name, named_parts
+from stages.participants.artifacts.names import answers_to, built_name, index_name, named_parts
 from stages.participants.index_identity import settings_differences, split_difference, variant_difference
-from stages.participants.split_names import TRAINING_SPLITS, training_name
+from stages.participants.split_names import TRAINING_SPLITS, sources, training_name
 from stages.participants.variants import CLEANED
 from store.database import Connection
 from store.references import interviews, references
 from store.references.references import StoredIndex
+
+MAKE_SPLITS: Final = (
+    "`ragq import participants DIR` imports the splits of a data set, `ragq splits make --from FILE` makes others."
+)
 
 #: What an index is built with.
 _BUILT_WITH = (
@@ -73,11 +77,12 @@ async def fitting_index(
     """
     name = index_name(settings.run.embedding.embeddings_file)
     stored = await references.current(connection)
-    named = [index for index in stored if answers_to(index.name, name)]
+    named = [index for index in stored if answers_to(index.name, name, training_name(index.split))]
     if not named:
+        fitting = {index.name for index in stored if not any(settings_differences(index, settings.run))}
+        remedy = await _missing_remedy(connection, settings, name, transcripts, fitting)
         raise Refused(
-            f"There is no reference index '{name}' (EMBEDDING_EMBEDDINGS_FILE). Built: {_names(stored)}. "
-            f"{_build_remedy(settings, name, transcripts)}"
+            f"There is no reference index '{name}' (EMBEDDING_EMBEDDINGS_FILE). Built: {_names(stored)}.{remedy}"
         )
     compared = [await _compared(connection, index, settings, transcripts) for index in named]
     if with_sidecars:
@@ -117,12 +122,31 @@ def import_command(variant: TranscriptVariant) -> str:
     return "ragq import participants DIR" + (f" --variant {variant}" if variant in CLEANED else "")
 
 
-def _build_remedy(settings: EffectiveSettings, name: str, transcripts: Mapping[TranscriptVariant, int]) -> str:
+async def _missing_remedy(
+    connection: Connection,
+    settings: EffectiveSettings,
+    name: str,
+    transcripts: Mapping[TranscriptVariant, int],
+    fitting: Collection[str],
+) -> str:
+    """What builds the index of a name; where its split is not stored, what searches another, or builds one."""
     named, known = named_parts(name), transcripts.keys() - {TranscriptVariant.UNKNOWN}
-    build = f"`{build_command(settings, named.split)}` builds it."
-    if named.variant is None or not known or named.variant in known:
-        return build
-    return f"`{import_command(named.variant)}` imports the transcripts that it names; then {build}"
+    splits = sources(await interviews.split_names(connection))
+    split = next((split for split in splits if named_parts(name, split).split == split), None)
+    if split is None and named.split is not None and len(fitting) == 1:
+        return f" `--set EMBEDDING_EMBEDDINGS_FILE={min(fitting)}` searches that one."
+    if not splits:
+        return f" No split is stored that one can be built of. {MAKE_SPLITS}"
+    split = split or splits[0]
+    built = built_name(name, split, named.variant or TranscriptVariant.RAW)
+    build = f"`{build_command(settings, split)}` builds "
+    if answers_to(built, name, split):
+        build += "it."
+    else:
+        build += f"one of split {split}, which `--set EMBEDDING_EMBEDDINGS_FILE={built}` searches."
+    if named.variant is not None and known and named.variant not in known:
+        build = f"`{import_command(named.variant)}` imports the transcripts that it names; then {build}"
+    return f"{did_you_mean(name, fitting)} {build}"
 
 
 def _address(index: StoredIndex, stored: Iterable[StoredIndex]) -> str:

@@ -7,9 +7,9 @@ from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from services.assessed import Assessed
 from services.indexes import build_command
-from stages.participants.artifacts.names import answers_to, built_name, index_name
+from stages.participants.artifacts.names import answers_to, built_name, index_name, named_parts
 from stages.participants.index_identity import settings_differences
-from stages.participants.split_names import TRAINING_SPLITS, training_name
+from stages.participants.split_names import TRAINING_SPLITS, sources, training_name
 from stages.texts.listed import listed
 from store.database import Connection
 from store.references import interviews, references
@@ -50,6 +50,13 @@ def allowed_overlap(index: StoredIndex, indexed: Sequence[int], assessed: Assess
     return {"overlap": {"index": index.name, "participants": both}}
 
 
+def _without_own(settings: EffectiveSettings, index: StoredIndex) -> str:
+    """The name that the settings ask for, without a split of the user's own, which no other name would replace."""
+    asked, split = index_name(settings.run.embedding.embeddings_file), training_name(index.split)
+    named = named_parts(asked, split)
+    return named.rest if named.split == split and split not in TRAINING_SPLITS else asked
+
+
 def _overlap(indexed: Sequence[int], assessed: Assessed) -> list[int]:
     return sorted({*indexed} & {*assessed.excluded})
 
@@ -66,14 +73,18 @@ async def _remedies(
         if len(_overlap(indexed, assessed)) == len(indexed)
         else ["--allow-overlap runs without their chunks, and every report of the run shows it."]
     )
-    for split, stored in TRAINING_SPLITS.items():
+    for split in sources(await interviews.split_names(connection)):
+        stored = TRAINING_SPLITS.get(split, split)
         members = {member.participant_id for member in await interviews.members(connection, stored)}
         if not members or members & {*assessed.excluded}:
             continue
-        asked = index_name(settings.run.embedding.embeddings_file)
-        name = built_name(asked, split, index.variant)
+        name = built_name(_without_own(settings, index), split, index.variant)
         choice = f"submit with `--set EMBEDDING_EMBEDDINGS_FILE={name}`"
-        named = [other for other in await references.current(connection) if answers_to(other.name, name)]
+        named = [
+            other
+            for other in await references.current(connection)
+            if answers_to(other.name, name, training_name(other.split))
+        ]
         if any(not list(settings_differences(other, settings.run)) for other in named):
             return " ".join([f"The index of split {split} has none of them: {choice}.", *remedies])
         command = build_command(settings, split, EMBEDDING_EMBEDDINGS_FILE=name)

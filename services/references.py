@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
+from schemas.suggestions import did_you_mean
 from schemas.values.transcript_variants import TranscriptVariant
-from services.indexes import import_command
+from services.indexes import MAKE_SPLITS, import_command
 from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
 from stages.participants.artifacts.names import built_name, index_name, named_parts
 from stages.participants.index_identity import counted_variants
-from stages.participants.split_names import TRAINING_SPLITS
+from stages.participants.split_names import TEST_SPLITS, TRAINING_SPLITS, sources, training_name
 from store.database import Connection, Database
 from store.references import index_runs, interviews, references
 from store.references.interviews import Member
@@ -39,7 +40,7 @@ async def build_references(
     write_item_tags: bool = True,
     always_new: bool = False,
 ) -> ReferencesBuild:
-    """Submit the run that builds the reference index of a training split.
+    """Submit the run that builds the reference index of a training split, published or of a user's own.
 
     Its name is EMBEDDING_EMBEDDINGS_FILE with the split, and with the variant of the transcripts unless they are raw.
 
@@ -47,8 +48,9 @@ async def build_references(
     exists, participants whose jobs fail are left out of the index. Without `write_item_tags` its chunks have no tags,
     and runs that filter by them are refused.
 
-    Raises Refused for a split that is not a training split or not stored, for participants without transcript, and for
-    transcripts of several variants or of another variant than EMBEDDING_EMBEDDINGS_FILE names.
+    Raises Refused for a published split that is for testing, for one that is not stored, for participants without
+    transcript, for transcripts of several variants or of another variant than EMBEDDING_EMBEDDINGS_FILE names, and for
+    the name of an index of another split.
     """
     async with database.connection() as connection:
         planned = await plan_references(connection, split, settings, allow_partial, write_item_tags)
@@ -70,18 +72,17 @@ async def plan_references(
     connection: Connection, split: str, settings: EffectiveSettings, allow_partial: bool, write_item_tags: bool
 ) -> PlannedRun:
     """The run that builds the reference index of a training split. Raises as `build_references` does."""
-    if split not in TRAINING_SPLITS:
+    split = training_name(split)
+    name = TRAINING_SPLITS.get(split, split)
+    stored = sources(await interviews.split_names(connection))
+    if name in TEST_SPLITS:
         raise Refused(
             f"References come from a training split, so that nobody is tested on themselves: "
-            f"{' or '.join(TRAINING_SPLITS)}, not '{split}'."
+            f"{' or '.join(dict.fromkeys([*TRAINING_SPLITS, *stored]))}, not '{split}'."
         )
-    name = TRAINING_SPLITS[split]
     hashes = await interviews.split_hashes(connection, name)
     if hashes is None:
-        raise Refused(
-            f"Split '{split}' is not stored. `ragq import participants DIR` imports the splits of a data set, "
-            "`ragq splits make` makes others."
-        )
+        raise Refused(f"Split '{split}' is not stored.{did_you_mean(split, stored)} {MAKE_SPLITS}")
     members = await interviews.members(connection, name)
     missing = [str(member.participant_id) for member in members if member.transcript_hash is None]
     if missing:
@@ -89,10 +90,13 @@ async def plan_references(
             f"No transcript is stored for participant {', '.join(missing)} of split '{split}'; import the whole data "
             "set with `ragq import participants DIR`."
         )
+    unlabelled = [member.participant_id for member in members if member.items is None]
     embedding = settings.run.embedding
     variant = _variant(members, embedding.embeddings_file)
+    named = built_name(index_name(embedding.embeddings_file), split, variant)
+    await _refuse_taken(connection, named, name)
     plan = IndexPlan(
-        name=built_name(index_name(embedding.embeddings_file), split, variant),
+        name=named,
         split=name,
         split_csv_hash=hashes.csv_hash,
         split_ids_hash=hashes.ids_hash,
@@ -133,11 +137,22 @@ async def plan_references(
             "allow_partial": allow_partial,
             "write_item_tags": write_item_tags,
             "variants": {"index": variant.value},
+            **({"unlabelled_references": unlabelled} if unlabelled else {}),
             "profile_source": settings.profile_source,
         },
         jobs=jobs,
     )
     return PlannedRun(run, store_plan)
+
+
+async def _refuse_taken(connection: Connection, name: str, split: str) -> None:
+    """Two splits whose names differ in their signs alone have one name of an index: a run could not choose."""
+    others = {index.split for index in await references.current(connection) if index.name == name} - {split}
+    if others:
+        raise Refused(
+            f"Index '{name}' was built of split '{min(others)}'. Name the new one otherwise: "
+            "`--set EMBEDDING_EMBEDDINGS_FILE=NAME`."
+        )
 
 
 def _variant(members: Sequence[Member], embeddings_file: str) -> TranscriptVariant:

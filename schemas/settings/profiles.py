@@ -84,6 +84,9 @@ PROFILES: dict[str, Profile] = {
             "QUANTITATIVE_SIMILARITY_MAX_QUOTES": Difference("2", "keeps the prompts short"),
             "QUANTITATIVE_SIMILARITY_THRESHOLD": Difference("0.68", "finds evidence on more items of the demo data"),
             "RAGQ_ANSWER_TEMPLATE": Difference("short_answer", "the installed model continues a longer prompt"),
+            "RAGQ_LONG_TEXTS": Difference(
+                "truncate", "the installed embedder reads 256 tokens; reports count what it cuts"
+            ),
             "RAGQ_QUERY_MAX_TOKENS": Difference("400", "ends the answers of the installed model, which repeats itself"),
             "RAGQ_QUERY_TEMPERATURE": Difference("0", "the same answer every time"),
             "RAGQ_SCORE_INPUT": Difference("evidence", "the installed model loses itself in a transcript"),

@@ -1,6 +1,6 @@
-"""The names of the splits of the DAIC-WOZ layout."""
+"""The names of the splits of the DAIC-WOZ layout, and which splits may be the source of references."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 TRAIN_AND_DEV = "train+dev"
 
@@ -12,13 +12,27 @@ PAPER_FILES: Mapping[str, str] = {
 """Split name -> its file, relative to the data set."""
 
 TRAINING_SPLITS: Mapping[str, str] = {"paper-train": "paper-train", "avec-train": "train"}
-"""Name of a split as the source of references -> its name. The other splits are for testing."""
+"""Name of a published split as the source of references -> its name."""
+
+TEST_SPLITS = frozenset({"paper-val", "paper-test", "dev", "test", TRAIN_AND_DEV})
+"""The published splits that nobody takes references from."""
 
 
 def training_name(split: str) -> str:
-    """The name of a stored split as the source of references; other splits have none and keep theirs.
+    """The name of a stored split as the source of references; all but one keep theirs.
 
-    >>> training_name("train"), training_name("paper-train"), training_name("dev")
-    ('avec-train', 'paper-train', 'dev')
+    >>> training_name("train"), training_name("paper-train"), training_name("mine")
+    ('avec-train', 'paper-train', 'mine')
     """
     return next((name for name, stored in TRAINING_SPLITS.items() if stored == split), split)
+
+
+def sources(stored: Iterable[str]) -> list[str]:
+    """The stored splits that may be the source of references, by their names as such: likely ones first.
+
+    >>> sources(["mine", "paper-test", "our-train", "train"])
+    ['avec-train', 'our-train', 'mine']
+    """
+    names = {training_name(split) for split in stored} - TEST_SPLITS
+    own = sorted(names - TRAINING_SPLITS.keys(), key=lambda name: ("train" not in name.lower(), name))
+    return [name for name in TRAINING_SPLITS if name in names] + own

@@ -91,6 +91,11 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
         yield f"Draw {draw}: language models were asked anew; no answer of another draw was used."
     if left_out := request.get("left_out_references"):
         yield f"The reference index lacks participant {', '.join(map(str, left_out))}."
+    if unlabelled := request.get("unlabelled_references"):
+        yield (
+            f"{len(unlabelled)} participants of the reference index have no item scores: {listed(unlabelled)}. Their "
+            "chunks take places among the references and are not shown."
+        )
     chunk_scores = request.get("chunk_scores") or {}
     if chunk_scores.get("is_circular"):
         yield CIRCULAR_NOTICE

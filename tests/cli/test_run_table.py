@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from cli.fitting import Laid
-from cli.run_table import LISTED_JOBS, run_details, run_table
+from cli.run_table import ERRORS_ALIKE, LISTED_JOBS, run_details, run_table
 from schemas.chains import stages_of
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.failures import StageFailure
@@ -88,6 +88,19 @@ def test_of_thousands_of_index_jobs_those_that_failed_are_listed_first() -> None
     assert f"and {2501 - LISTED_JOBS} more; --json has all of them" in text
     assert "j3000 score attempt 1: it broke (unknown)" in text
     assert "`ragq inspect JOB STAGE` shows the details; `ragq retry r12` continues from the failed stage." in text
+
+
+def test_of_jobs_that_fail_alike_the_first_errors_are_listed() -> None:
+    alike = [job(number, JobStatus.FAILED, ERROR) for number in range(1, 6)]
+    other = replace(ERROR, category="scoring_llm_timeout", message="too late")
+
+    lines = shown([*alike, job(6, JobStatus.FAILED, other)], kind="participant").splitlines()
+
+    assert [line for line in lines if "attempt 1" in line] == [
+        *(f"j{number} score attempt 1: it broke (unknown)" for number in range(1, ERRORS_ALIKE + 1)),
+        "j6 score attempt 1: too late (scoring_llm_timeout)",
+    ]
+    assert "and other jobs at score (unknown): `ragq failures r12` lists all" in lines
 
 
 def test_the_jobs_of_an_index_run_are_listed_when_all_have_succeeded() -> None:

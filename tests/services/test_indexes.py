@@ -9,7 +9,8 @@ from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.values.transcript_variants import TranscriptVariant
 from services.indexes import current_index, fitting_index
 from store.database import Connection, Database
-from store.references import contents, references
+from store.references import contents, interviews, references
+from store.references.interviews import NewSplit
 from store.references.references import IndexPlan, StoredIndex
 from tests.services.test_overlap import chunks_of
 
@@ -51,6 +52,11 @@ async def store(connection: Connection, *plans: IndexPlan) -> list[StoredIndex]:
             partial=None,
         )
     return await references.current(connection)
+
+
+async def store_splits(connection: Connection, *names: str) -> None:
+    splits = [NewSplit(name=name, csv_hash="c", ids_hash="i", participant_ids=()) for name in names]
+    await interviews.keep_splits(connection, splits)
 
 
 async def test_an_index_replaces_the_one_of_its_name_and_identity_alone(database: Database) -> None:
@@ -136,11 +142,61 @@ async def test_an_index_that_is_missing_is_refused_with_what_builds_it(
 ) -> None:
     async with database.connection() as connection:
         await store(connection, PLAN)
+        await store_splits(connection, "paper-test", "paper-train", "train")
 
         with pytest.raises(Refused) as refusal:
             await fitting_index(connection, asking(asked), transcripts=transcripts)
 
-    assert f"'{asked}' (EMBEDDING_EMBEDDINGS_FILE). Built: x_paper_train. {remedy}" in str(refusal.value)
+    told = str(refusal.value)
+    assert f"'{asked}' (EMBEDDING_EMBEDDINGS_FILE). Built: x_paper_train." in told
+    assert told.split("'x_paper_train'? ")[-1].split("x_paper_train. ")[-1].startswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("splits", "asked", "remedy"),
+    [
+        (
+            ("mine-test", "mine-train"),
+            "y_paper_train",
+            "`ragq index references --split mine-train --profile paper --set EMBEDDING_EMBEDDINGS_FILE=y_paper_train "
+            "--set EMBEDDING_DIMENSION=2 --set MODEL_EMBEDDING_MODEL=tiny` builds one of split mine-train, which "
+            "`--set EMBEDDING_EMBEDDINGS_FILE=y_mine_train` searches.",
+        ),
+        (("mine-test", "mine-train"), "y_mine_test", "`ragq index references --split mine-test --profile paper"),
+        (("mine-train",), "y", "`ragq index references --split mine-train --profile paper"),
+        (("paper-test",), "y", "No split is stored that one can be built of. `ragq import participants DIR` imports"),
+    ],
+)
+async def test_the_remedy_names_a_split_that_is_stored(
+    database: Database, splits: tuple[str, ...], asked: str, remedy: str
+) -> None:
+    async with database.connection() as connection:
+        await store_splits(connection, *splits)
+
+        with pytest.raises(Refused) as refusal:
+            await fitting_index(connection, asking(asked), transcripts=RAW)
+
+    assert f"(EMBEDDING_EMBEDDINGS_FILE). Built: none yet. {remedy}" in str(refusal.value)
+
+
+async def test_where_the_split_of_a_name_is_not_stored_the_only_index_that_fits_is_offered(database: Database) -> None:
+    async with database.connection() as connection:
+        await store(connection, replace(PLAN, name="x_clinic_a", split="clinic-a"), replace(PLAN, model="other"))
+        await store_splits(connection, "clinic-a", "clinic-b")
+
+        with pytest.raises(Refused, match=r"`--set EMBEDDING_EMBEDDINGS_FILE=x_clinic_a` searches that one\.$"):
+            await fitting_index(connection, asking("z_avec_train"), transcripts=RAW)
+
+
+async def test_an_index_of_a_split_of_ones_own_answers_to_its_name_without_it(database: Database) -> None:
+    async with database.connection() as connection:
+        await store(connection, replace(PLAN, name="x_clinic_a", split="clinic-a"))
+
+        for asked in ("x_clinic_a", "x"):
+            index = await fitting_index(connection, asking(asked), transcripts=RAW)
+            assert index.name == "x_clinic_a"
+        with pytest.raises(Refused, match="no reference index 'x_paper_train'"):
+            await fitting_index(connection, asking("x_paper_train"), transcripts=RAW)
 
 
 async def test_an_identity_names_one_of_several_of_a_name(database: Database) -> None:

@@ -106,7 +106,7 @@ async def store(connection: Connection, chosen: Submission) -> None:
             gender=None,
             phq8_binary=None,
             phq8_score=None,
-            items=None,
+            items=dict.fromkeys(PHQ8Item, 1),
         )
         for number in PEOPLE
     ]

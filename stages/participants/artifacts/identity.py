@@ -8,7 +8,7 @@ from schemas.values.transcript_variants import TranscriptVariant
 from stages.participants.artifacts.findings import Findings
 from stages.participants.artifacts.rules import LoadRules
 from stages.participants.index_identity import settings_differences, split_difference
-from stages.participants.split_names import TRAINING_SPLITS
+from stages.participants.split_names import TEST_SPLITS, TRAINING_SPLITS
 from stages.participants.splits import ids_hash
 
 _SETTINGS = "set the value it was built with, or build the index again"
@@ -42,11 +42,11 @@ def identify(
     for difference in settings_differences(described, rules.settings):
         findings.refuse(file, difference, _SETTINGS)
     source = described.split or rules.default_split
-    if source not in TRAINING_SPLITS:
+    if source in TEST_SPLITS:
         findings.refuse(
             file,
             "split: it was not built from a training split",
-            f"use an artifact of {' or '.join(TRAINING_SPLITS)}, so that no participant is tested on their own data",
+            f"use one of {', '.join(TRAINING_SPLITS)} or a split of your own, so that nobody is tested on themselves",
         )
     split = TRAINING_SPLITS.get(source, source)
     now = rules.splits.get(split)

@@ -24,6 +24,7 @@ def _words(words: Iterable[str]) -> re.Pattern[str]:
 
 
 _SPLIT, _VARIANT = _words(_SPLITS), _words(_VARIANTS)
+_AT_END = rf"(?=(?:[_-](?:{'|'.join(_VARIANTS)}))?$)"
 
 
 class ArtifactFile(StrEnum):
@@ -58,22 +59,26 @@ class NamedParts(NamedTuple):
     """What the name of an index names."""
 
     split: str | None
-    """`paper-train` or `avec-train`."""
     variant: TranscriptVariant | None
     rest: str
     """The name without these two."""
 
 
-def named_parts(name: str) -> NamedParts:
+def named_parts(name: str, own: str | None = None) -> NamedParts:
     """The training split and the transcript variant in a name; None where it names none.
+
+    A published split is known wherever it stands, and `own`, a split of a user's, at the end, before a variant.
 
     >>> named_parts("qwen3_8b_paper_train_participant_only")
     NamedParts(split='paper-train', variant=<TranscriptVariant.PARTICIPANT_ONLY: 'participant_only'>, rest='qwen3_8b')
+    >>> named_parts("qwen3_8b_clinic_a", "clinic-a").split
+    'clinic-a'
     """
-    split, variant = _SPLIT.search(name), _VARIANT.search(name)
-    rest = re.sub(r"[_-]{2,}", "_", _VARIANT.sub("", _SPLIT.sub("", name))).strip("_-")
+    pattern = _split_words(own)
+    split, variant = pattern.search(name), _VARIANT.search(name)
+    rest = re.sub(r"[_-]{2,}", "_", _VARIANT.sub("", pattern.sub("", name))).strip("_-")
     return NamedParts(
-        split=None if split is None else _SPLITS[_slug(split[0])],
+        split=None if split is None else _SPLITS.get(_slug(split[0]), own),
         variant=None if variant is None else TranscriptVariant(_slug(variant[0])),
         rest=rest,
     )
@@ -88,25 +93,36 @@ def built_name(name: str, split: str, variant: TranscriptVariant) -> str:
     'qwen3_8b_avec_train'
     >>> built_name("short_windows", "paper-train", TranscriptVariant.PARTICIPANT_ONLY)
     'short_windows_paper_train_participant_only'
+    >>> built_name("qwen3_8b_paper_train", "clinic-a", TranscriptVariant.RAW)
+    'qwen3_8b_clinic_a'
     """
-    named, slug = named_parts(name), _slug(split)
+    named, slug = named_parts(name, split), _slug(split)
     built = f"{name}_{slug}" if named.split is None else name if named.split == split else _SPLIT.sub(slug, name)
     is_named = variant in (TranscriptVariant.RAW, TranscriptVariant.UNKNOWN, named.variant)
     return built if is_named else f"{built}_{variant}"
 
 
-def answers_to(index: str, asked: str) -> bool:
-    """Whether a run that asks for a name may search an index: it has the parts that are asked for, or more.
+def answers_to(index: str, asked: str, split: str | None = None) -> bool:
+    """Whether a run that asks for a name may search an index, of `split`: it has the parts asked for, or more.
 
-    >>> answers_to("short_windows_paper_train", "short_windows"), answers_to("x_avec_train", "x_paper_train")
-    (True, False)
+    >>> answers_to("short_windows_paper_train", "short_windows", "paper-train")
+    True
+    >>> answers_to("x_avec_train", "x_paper_train", "avec-train"), answers_to("x_clinic_a", "x", "clinic-a")
+    (False, True)
     """
-    one, other = named_parts(index), named_parts(asked)
+    one, other = named_parts(index, split), named_parts(asked, split)
     return one.rest == other.rest and other.split in (None, one.split) and other.variant in (None, one.variant)
 
 
+def _split_words(own: str | None) -> re.Pattern[str]:
+    if own is None or own in TRAINING_SPLITS:
+        return _SPLIT
+    mine = _slug(own).replace("_", "[_-]")
+    return re.compile(rf"{_SPLIT.pattern}|(?<![a-z0-9]){mine}{_AT_END}", re.IGNORECASE)
+
+
 def _slug(words: str) -> str:
-    return words.lower().replace("-", "_")
+    return re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")
 
 
 def vectors_path(embeddings_file: str, *, embeddings_path: str | None, data_directory: Path) -> Path:

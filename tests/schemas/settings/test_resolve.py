@@ -101,6 +101,7 @@ def test_the_demo_profile_runs_on_the_packaged_models() -> None:
         "QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity",
         "QUANTITATIVE_SIMILARITY_MAX_QUOTES": 2,
         "QUANTITATIVE_SIMILARITY_THRESHOLD": 0.68,
+        "RAGQ_LONG_TEXTS": "truncate",
         "RAGQ_QUERY_MAX_TOKENS": 400,
         "RAGQ_QUERY_TEMPERATURE": 0.0,
         "RAGQ_ANSWER_TEMPLATE": "short_answer",

@@ -59,11 +59,18 @@ def test_a_name_names_a_split_and_a_variant(name: str, split: str | None, varian
         ("x_paper_train", "paper-train", "participant_qa", "x_paper_train_participant_qa"),
         ("x", "avec-train", "both_speakers_clean", "x_avec_train_both_speakers_clean"),
         ("avec_train", "paper-train", "raw", "paper_train"),
+        ("x_paper_train", "clinic-a", "raw", "x_clinic_a"),
+        ("x_clinic_a", "clinic-a", "raw", "x_clinic_a"),
+        ("x_clinic_a_raw", "clinic-a", "raw", "x_clinic_a_raw"),
+        ("x", "Clinic.A+2", "participant_qa", "x_clinic_a_2_participant_qa"),
+        # A word of the model is no split, only one at the end.
+        ("x_minilm_v2_paper_train", "minilm", "raw", "x_minilm_v2_minilm"),
     ],
 )
 def test_a_built_name_names_its_split_and_variant(name: str, split: str, variant: str, built: str) -> None:
     found = built_name(name, split, TranscriptVariant(variant))
-    assert (found, answers_to(found, found), answers_to(found, name)) == (built, True, built.startswith(name))
+    answers = (answers_to(found, asked, split) for asked in (found, name))
+    assert (found, *answers) == (built, True, built.startswith(name))
 
 
 @pytest.mark.parametrize(

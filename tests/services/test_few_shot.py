@@ -1,0 +1,115 @@
+"""References without item scores are never shown: a run of them alone is refused, and fewer are named."""
+
+from collections.abc import Collection
+
+import pytest
+
+from schemas.errors import Refused
+from schemas.settings.resolve import resolve
+from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from services.participants import ParticipantRequest, plan_participants
+from services.references import plan_references
+from stages.reports.run_words import notices
+from store.database import Connection, Database
+from store.references import contents, interviews
+from store.references.interviews import NewParticipant, NewSplit
+from tests.services.test_overlap import chunks_of, index_plan
+
+INDEXED = (300, 301, 302)
+ASSESSED = 310
+OWN = {"EMBEDDING_EMBEDDINGS_FILE": "x", "EMBEDDING_DIMENSION": "2", "MODEL_EMBEDDING_MODEL": "tiny"}
+SETTINGS = resolve(profile="paper", options=OWN, environment={})
+FEW_SHOT = ParticipantRequest(modes=[AssessmentMode.FEW_SHOT], participants=[ASSESSED])
+NOTICE = (
+    "2 participants of the reference index have no item scores: 301, 302. Their chunks take places among the "
+    "references and are not shown."
+)
+
+
+async def store(connection: Connection, *, labelled: Collection[int]) -> None:
+    """Everybody, a split of the indexed ones, and their index."""
+    people = [
+        NewParticipant(
+            id=number,
+            transcript="Participant: hello",
+            transcript_hash="h",
+            utterances=[],
+            gender=None,
+            phq8_binary=None,
+            phq8_score=None,
+            items=dict.fromkeys(PHQ8Item, 1) if number in labelled else None,
+        )
+        for number in (*INDEXED, ASSESSED)
+    ]
+    split = NewSplit(name="clinic-a", csv_hash="c", ids_hash="p", participant_ids=INDEXED)
+    await interviews.keep(connection, people, [split])
+    await contents.keep_imported(
+        connection,
+        index_plan(SETTINGS),
+        [chunks_of(number) for number in INDEXED],
+        model_digest=None,
+        artifact_meta=None,
+        chunk_scores_meta=None,
+        partial=None,
+    )
+
+
+async def test_a_run_whose_references_have_no_scores_is_refused(database: Database) -> None:
+    async with database.connection() as connection:
+        await store(connection, labelled=())
+
+        with pytest.raises(Refused, match=r"Nobody of reference index 'x' has item scores.*Without references: --zero"):
+            await plan_participants(connection, FEW_SHOT, SETTINGS)
+
+
+async def test_those_without_scores_are_named_with_the_run_and_with_the_index(database: Database) -> None:
+    async with database.connection() as connection:
+        await store(connection, labelled=(300,))
+
+        run = await plan_participants(connection, FEW_SHOT, SETTINGS)
+        index = (await plan_references(connection, "clinic-a", SETTINGS, False, True)).run
+
+    for kind, one in (("participant", run), ("index", index)):
+        assert NOTICE in notices(kind, "paper", one.request)
+
+
+async def test_with_scores_of_everybody_nothing_is_said(database: Database) -> None:
+    async with database.connection() as connection:
+        await store(connection, labelled=INDEXED)
+
+        run = await plan_participants(connection, FEW_SHOT, SETTINGS)
+
+    assert "unlabelled_references" not in run.request
+
+
+@pytest.mark.parametrize(
+    ("split", "refusal"),
+    [
+        (
+            "paper-test",
+            "References come from a training split.*paper-train or avec-train or clinic-a, not 'paper-test'",
+        ),
+        ("clinic-b", "Split 'clinic-b' is not stored. Did you mean 'clinic-a'.*`ragq splits make --from FILE`"),
+    ],
+)
+async def test_an_index_is_built_of_training_splits_and_of_ones_own(
+    database: Database, split: str, refusal: str
+) -> None:
+    async with database.connection() as connection:
+        await store(connection, labelled=INDEXED)
+
+        built = (await plan_references(connection, "clinic-a", SETTINGS, False, True)).run
+        with pytest.raises(Refused, match=refusal):
+            await plan_references(connection, split, SETTINGS, False, True)
+
+    assert (built.request["index"], len(built.jobs)) == ("x_clinic_a", 3)
+
+
+async def test_two_splits_do_not_share_the_name_of_an_index(database: Database) -> None:
+    async with database.connection() as connection:
+        await store(connection, labelled=INDEXED)
+        other = NewSplit(name="X", csv_hash="c", ids_hash="q", participant_ids=(ASSESSED,))
+        await interviews.keep_splits(connection, [other])
+
+        with pytest.raises(Refused, match="Index 'x' was built of split 'paper-train'"):
+            await plan_references(connection, "X", SETTINGS, False, True)
