@@ -23,6 +23,7 @@ from schemas.values.several_runs import Sweep
 from schemas.values.targets import Target
 from services.sweeps import PointEstimate, SweepPoint, estimate_sweep, grid_points, run_sweep, sweep_results
 from stages.reports.numbers_in_words import duration, number
+from stages.texts.listed import listed
 
 #: Ctrl-C ended the sweep: what a shell reports for SIGINT.
 INTERRUPTED = 130
@@ -197,14 +198,14 @@ def _report(made: SweepPoint, points: int) -> None:
 def _print_best(found: Sweep) -> None:
     for result, best in zip(found.results, found.best, strict=False):
         mode = f" {result.mode}" if result.mode else ""
+        also = f", as {listed(best.as_good)}" if best.as_good else ""
         if best.is_better:
             point = points_in_words(found.points[best.run_id])
             baseline = f"{found.parent} has {number(best.baseline)}"
-            click.echo(f"Best{mode} by {best.measure}: {best.run_id} ({point}), {number(best.value)}; {baseline}.")
+            words = f"{best.run_id} ({point}), {number(best.value)}{also}; {baseline}"
         else:
-            click.echo(
-                f"Best{mode} by {best.measure}: {found.parent} itself, {number(best.value)}; no point is better."
-            )
+            words = f"{found.parent} itself, {number(best.value)}{also}; no point is better"
+        click.echo(f"Best{mode} by {best.measure}: {words}.")
     click.echo(found.warning, err=True)
 
 

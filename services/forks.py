@@ -266,11 +266,7 @@ def _submit_instead(parent: RunOverview, name: str, value: object) -> str:
             f"{why} {written} {imported} imports the works into another corpus, and `ragq submit --config {file} "
             f"{' '.join(others)} {assignment}` asks that."
         )
-    index = (
-        f" Where no index has it, `ragq index references {assignment}` builds one."
-        if parent.kind == "participant"
-        else ""
-    )
+    index = " Where no index has it, the error names what builds one." if parent.kind == "participant" else ""
     return f"{why} {written} {submitted}; the calls that the ledger holds are not paid again.{index}"
 
 

@@ -117,6 +117,8 @@ class BestRun(Value):
     baseline: float | None = Field(examples=[1.34])
     is_better: bool
     """Better than the baseline, which is the best otherwise."""
+    as_good: tuple[str, ...] = Field(examples=[["r15"]])
+    """The other forks that have this value."""
     chosen_on: str | None = Field(examples=["paper-val"])
     """The split it was chosen on; None for all subjects that are reported too."""
 

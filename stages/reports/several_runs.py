@@ -267,12 +267,14 @@ def best_of(found: SeveralRuns, measure: str, *, chosen_on: str | None = None) -
     best = max(values, key=lambda run_id: sign * values[run_id][0])
     value, baseline = values[best]
     is_better = sign * value > sign * baseline
+    run_id, best_value = (best, value) if is_better else (found.runs[0], baseline)
     return BestRun(
-        run_id=best if is_better else found.runs[0],
+        run_id=run_id,
         measure=measure,
-        value=value if is_better else baseline,
+        value=best_value,
         baseline=baseline,
         is_better=is_better,
+        as_good=tuple(one for one, (found_value, _) in values.items() if found_value == best_value and one != run_id),
         chosen_on=chosen_on,
     )
 

@@ -52,6 +52,8 @@ def test_a_sweep_prints_one_table_and_the_best_point_with_a_warning(ragq: Ragq, 
     assert "chosen on the same subjects" in found.stderr
     assert "r2 of 2 points: RAGQ_SCORE_TEXT_CHARS=10 (stored before)" in found.stderr
     assert (tmp_path / "sweep.svg").read_text().startswith("<svg")
+    by_coverage = ragq("sweep", "r1", *GRID, "--metric", "prediction_coverage").stdout
+    assert "by prediction_coverage: r1 itself, 1.000, as r2, r3; no point is better." in by_coverage
 
 
 def test_a_sweep_is_read_from_a_file_and_printed_as_json(ragq: Ragq, swept: None, tmp_path: Path) -> None:
@@ -60,7 +62,8 @@ def test_a_sweep_is_read_from_a_file_and_printed_as_json(ragq: Ragq, swept: None
     found = json.loads(ragq("sweep", "r1", "--file", "sweep.toml", "--metric", "prediction_coverage", "--json").stdout)
 
     assert (found["parent"], found["stage"], list(found["points"])) == ("r1", "score", ["r2", "r3"])
-    assert found["best"][0] | {"value": 1.0} == found["best"][0]
+    # Every run scored every item: neither fork is named as the better one.
+    assert found["best"][0] | {"run_id": "r1", "value": 1.0, "as_good": ["r2", "r3"]} == found["best"][0]
     assert [run["run_id"] for run in found["results"][0]["compared"]] == ["r2", "r3"]
 
 
