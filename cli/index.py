@@ -6,9 +6,11 @@ from cli.drawing import plain_table
 from cli.lazy_group import LazyGroup
 from cli.output import print_list
 from cli.session import with_database
-from stages.participants.split_names import training_name
+from stages.participants.split_names import first_index, training_name
+from store.database import Connection
 from store.references import references
 from store.references.references import StoredIndex
+from store.references.splits import stored_splits
 
 _COMMANDS = {
     "references": "cli.index_references:references_command",
@@ -48,11 +50,17 @@ def list_command(as_json: bool) -> None:
     Example:
         ragq index list
     """
-    print_indexes(with_database(references.current), as_json)
+
+    async def read(connection: Connection) -> tuple[list[StoredIndex], list[str]]:
+        indexes = await references.current(connection)
+        return indexes, [] if indexes else list(await stored_splits(connection))
+
+    indexes, splits = with_database(read)
+    print_indexes(indexes, as_json, none=f"No index is built yet. {first_index(splits)}")
 
 
-def print_indexes(indexes: list[StoredIndex], as_json: bool) -> None:
-    """The indexes as a table, or as a JSON array."""
+def print_indexes(indexes: list[StoredIndex], as_json: bool, *, none: str = "") -> None:
+    """The indexes as a table, or as a JSON array; without any, `none` as a notice."""
     table = plain_table(
         *("name", "split", "transcripts", "identity", "participants", "chunks"),
         *("model", "dimension", "chunking", "chunk scores", "published"),
@@ -71,7 +79,6 @@ def print_indexes(indexes: list[StoredIndex], as_json: bool) -> None:
             _scorer(one),
             f"{one.published_at:%Y-%m-%d %H:%M}",
         )
-    none = "No index is built yet. `ragq index references --split paper-train` builds one."
     print_list(indexes, table, none=none, as_json=as_json)
 
 

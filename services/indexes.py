@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Collection, Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.settings.layers import SettingSource
@@ -12,15 +12,11 @@ from schemas.values.transcript_variants import TranscriptVariant
 from services.index_sidecars import unfit_sidecars
 from stages.participants.artifacts.names import answers_to, built_name, index_name, named_parts
 from stages.participants.index_identity import settings_differences, split_difference, variant_difference
-from stages.participants.split_names import TRAINING_SPLITS, sources, training_name
+from stages.participants.split_names import MAKE_SPLITS, TRAINING_SPLITS, sources, training_name
 from stages.participants.variants import CLEANED
 from store.database import Connection
 from store.references import interviews, references
 from store.references.references import StoredIndex
-
-MAKE_SPLITS: Final = (
-    "`ragq import participants DIR` imports the splits of a data set, `ragq splits make --from FILE` makes others."
-)
 
 #: What an index is built with.
 _BUILT_WITH = (

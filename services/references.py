@@ -10,11 +10,11 @@ from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
 from schemas.values.transcript_variants import TranscriptVariant
-from services.indexes import MAKE_SPLITS, import_command
+from services.indexes import import_command
 from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
 from stages.participants.artifacts.names import built_name, index_name, named_parts
 from stages.participants.index_identity import counted_variants
-from stages.participants.split_names import TEST_SPLITS, TRAINING_SPLITS, sources, training_name
+from stages.participants.split_names import MAKE_SPLITS, TEST_SPLITS, TRAINING_SPLITS, sources, training_name
 from store.database import Connection, Database
 from store.references import index_runs, interviews, references
 from store.references.interviews import Member

@@ -9,6 +9,7 @@ from api.context import Context
 from api.rendering import page
 from api.routes import PageRoute
 from schemas.values.phq8 import AssessmentMode
+from stages.participants.split_names import first_index
 from stages.reports.run_words import asked_for
 from store.references import interviews, references
 from store.runs.registry import registered
@@ -35,4 +36,5 @@ async def participants_page(request: Request, ctx: Context) -> Response:
         modes=[AssessmentMode.FEW_SHOT, AssessmentMode.ZERO_SHOT],
         splits=splits,
         indexes=indexes,
+        first_index=first_index(split.name for split in splits),
     )

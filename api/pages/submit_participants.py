@@ -25,6 +25,7 @@ from services.estimates import estimate_request
 from services.new_runs import Submitted
 from services.participants import ParticipantRequest
 from services.submit import submit
+from stages.participants.split_names import first_index
 from store.references import interviews, references
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -158,6 +159,7 @@ async def _form(
         form=form,
         splits=splits,
         indexes=indexes,
+        first_index=first_index(split.name for split in splits),
         profiles=list(PROFILES),
         wrong=wrong or {},
         estimate=estimate,

@@ -17,6 +17,10 @@ TRAINING_SPLITS: Mapping[str, str] = {"paper-train": "paper-train", "avec-train"
 TEST_SPLITS = frozenset({"paper-val", "paper-test", "dev", "test", TRAIN_AND_DEV})
 """The published splits that nobody takes references from."""
 
+MAKE_SPLITS = (
+    "`ragq import participants DIR` imports the splits of a data set, `ragq splits make --from FILE` makes others."
+)
+
 
 def training_name(split: str) -> str:
     """The name of a stored split as the source of references; all but one keep theirs.
@@ -36,3 +40,12 @@ def sources(stored: Iterable[str]) -> list[str]:
     names = {training_name(split) for split in stored} - TEST_SPLITS
     own = sorted(names - TRAINING_SPLITS.keys(), key=lambda name: ("train" not in name.lower(), name))
     return [name for name in TRAINING_SPLITS if name in names] + own
+
+
+def first_index(stored: Iterable[str]) -> str:
+    """How the first index is built of the stored splits, in words.
+
+    >>> first_index(["clinic-test", "clinic-train"])
+    '`ragq index references --split clinic-train` builds one.'
+    """
+    return next((f"`ragq index references --split {name}` builds one." for name in sources(stored)), MAKE_SPLITS)

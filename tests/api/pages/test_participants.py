@@ -14,7 +14,7 @@ async def test_without_anything_stored_the_next_steps_are_shown(client: httpx.As
     text = words(await see(client, "/participants"))
     assert "No participant is scored yet" in text
     assert "ragq import participants DIR" in text
-    assert "ragq index references --split paper-train" in text
+    assert "No index is built yet. `ragq import participants DIR` imports the splits of a data set" in text
 
 
 async def test_runs_are_listed_with_the_error_of_each_mode(client: httpx.AsyncClient, ctx: ApiContext) -> None:

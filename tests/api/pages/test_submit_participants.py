@@ -29,7 +29,7 @@ async def test_the_form_offers_splits_with_their_sizes_and_the_test_split_first(
 
     assert "paper-train (2 participants)" in words(shown)
     assert '<option value="paper-test" selected>paper-test (3 participants)' in shown.text
-    assert "No index is built yet" in words(shown)
+    assert "No index is built yet. `ragq index references --split paper-train` builds one." in words(shown)
 
 
 async def test_without_any_split_the_form_names_the_command_that_stores_them(
