@@ -6,14 +6,14 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.settings.resolve import resolve
-from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from schemas.values.phq8 import AssessmentMode
 from services.participants import ParticipantRequest, plan_participants
 from services.references import plan_references
 from stages.reports.run_words import notices
 from store.database import Connection, Database
 from store.references import contents, interviews
-from store.references.interviews import NewParticipant, NewSplit
-from tests.services.test_overlap import chunks_of, index_plan
+from store.references.interviews import NewSplit
+from tests.services.test_overlap import chunks_of, index_plan, person
 
 INDEXED = (300, 301, 302)
 ASSESSED = 310
@@ -28,19 +28,7 @@ NOTICE = (
 
 async def store(connection: Connection, *, labelled: Collection[int]) -> None:
     """Everybody, a split of the indexed ones, and their index."""
-    people = [
-        NewParticipant(
-            id=number,
-            transcript="Participant: hello",
-            transcript_hash="h",
-            utterances=[],
-            gender=None,
-            phq8_binary=None,
-            phq8_score=None,
-            items=dict.fromkeys(PHQ8Item, 1) if number in labelled else None,
-        )
-        for number in (*INDEXED, ASSESSED)
-    ]
+    people = [person(number, is_labelled=number in labelled) for number in (*INDEXED, ASSESSED)]
     split = NewSplit(name="clinic-a", csv_hash="c", ids_hash="p", participant_ids=INDEXED)
     await interviews.keep(connection, people, [split])
     await contents.keep_imported(

@@ -97,19 +97,7 @@ async def test_no_reference_of_a_run_comes_from_its_own_split(database: Database
 
 async def store(connection: Connection, chosen: Submission) -> None:
     """Everybody, the split, and an index of the indexed ones."""
-    people = [
-        NewParticipant(
-            id=number,
-            transcript="Participant: hello",
-            transcript_hash="h",
-            utterances=[],
-            gender=None,
-            phq8_binary=None,
-            phq8_score=None,
-            items=dict.fromkeys(PHQ8Item, 1),
-        )
-        for number in PEOPLE
-    ]
+    people = [person(number) for number in PEOPLE]
     split = NewSplit(name="dev", csv_hash="c", ids_hash="i", participant_ids=sorted(chosen.split))
     await interviews.keep(connection, people, [split])
     await contents.keep_imported(
@@ -120,6 +108,19 @@ async def store(connection: Connection, chosen: Submission) -> None:
         artifact_meta=None,
         chunk_scores_meta=None,
         partial=None,
+    )
+
+
+def person(number: int, *, is_labelled: bool = True) -> NewParticipant:
+    return NewParticipant(
+        id=number,
+        transcript="Participant: hello",
+        transcript_hash="h",
+        utterances=[],
+        gender=None,
+        phq8_binary=None,
+        phq8_score=None,
+        items=dict.fromkeys(PHQ8Item, 1) if is_labelled else None,
     )
 
 
