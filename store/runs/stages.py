@@ -50,7 +50,8 @@ WITH claimed AS (
     SELECT job_id, stage, attempt, fence, $3, now(), 'running' FROM claimed
     RETURNING id
 ), moved AS (
-    UPDATE job SET status = 'running' FROM claimed WHERE job.id = claimed.job_id AND job.status <> 'running'
+    UPDATE job SET status = 'running' FROM claimed
+    WHERE job.id = claimed.job_id AND job.status IN ('waiting', 'interrupted')
 )
 SELECT claimed.*, attempt.id AS attempt_id,
        (SELECT settings_hash FROM run WHERE run.id = claimed.run_id) AS settings_hash,

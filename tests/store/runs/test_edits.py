@@ -34,14 +34,6 @@ async def status(connection: Connection, job_id: int) -> str:
     return job.status
 
 
-async def until_blocked(connection: Connection, other: Connection) -> None:
-    for _ in range(3_000):
-        if await connection.fetchval("SELECT pg_blocking_pids($1)", other.get_server_pid()):
-            return
-        await asyncio.sleep(0.01)
-    pytest.fail("The connection waits for no lock.")
-
-
 async def test_a_set_output_replaces_the_computed_one_and_later_stages_run_again(
     database: Database, store_run: StoreRun
 ) -> None:
@@ -230,24 +222,6 @@ async def test_two_concurrent_appends_to_a_chain_are_serialised(database: Databa
             return await edits.append_stages(connection, stored.job_ids[0], ("extract", "embed"))
 
     assert sorted(await asyncio.gather(*(lengthen() for _ in range(4)))) == [[], [], [], ["embed"]]
-
-
-async def test_a_claim_that_waits_for_an_edit_takes_nothing_and_the_next_one_continues_the_hashes(
-    database: Database, store_run: StoreRun
-) -> None:
-    stored = await store_run(stages=("extract", "embed"))
-    job_id = stored.job_ids[0]
-    async with database.connection() as editor, database.connection() as worker, database.connection() as third:
-        await complete_stages(editor, job_id, "extract")
-        async with editor.transaction():
-            await edits.set_output(editor, job_id, "extract", {"by": "me"})
-            waiting = asyncio.create_task(stages.claim(worker, job_id, "embed", "worker", 60))
-            await until_blocked(third, worker)
-
-        assert await waiting is None
-
-        await complete_stages(worker, job_id, "embed")
-        assert (await audit.audit(worker, stored.run_id)).flaws == []
 
 
 async def test_editors_and_workers_never_deadlock(database: Database, store_run: StoreRun) -> None:

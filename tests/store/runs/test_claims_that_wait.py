@@ -1,0 +1,57 @@
+"""Claims that wait for a row which another transaction changes: what they read before they waited is not used."""
+
+import asyncio
+
+import pytest
+
+from schemas.statuses import JobStatus
+from store.database import Connection, Database
+from store.runs import audit, edits, job_control, stages
+from tests.store.runs.test_edits import StoreRun, complete_stages, status
+
+
+async def until_blocked(connection: Connection, other: Connection) -> None:
+    for _ in range(3_000):
+        if await connection.fetchval("SELECT pg_blocking_pids($1)", other.get_server_pid()):
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail("The connection waits for no lock.")
+
+
+async def test_a_claim_that_waits_for_an_edit_takes_nothing_and_the_next_one_continues_the_hashes(
+    database: Database, store_run: StoreRun
+) -> None:
+    stored = await store_run(stages=("extract", "embed"))
+    job_id = stored.job_ids[0]
+    async with database.connection() as editor, database.connection() as worker, database.connection() as third:
+        await complete_stages(editor, job_id, "extract")
+        async with editor.transaction():
+            await edits.set_output(editor, job_id, "extract", {"by": "me"})
+            waiting = asyncio.create_task(stages.claim(worker, job_id, "embed", "worker", 60))
+            await until_blocked(third, worker)
+
+        assert await waiting is None
+
+        await complete_stages(worker, job_id, "embed")
+        assert (await audit.audit(worker, stored.run_id)).flaws == []
+
+
+@pytest.mark.parametrize("status_after", [JobStatus.CANCELLED, JobStatus.PAUSED])
+async def test_a_job_that_is_held_while_its_stage_is_claimed_stays_held(
+    database: Database, store_run: StoreRun, status_after: JobStatus
+) -> None:
+    stored = await store_run(stages=("extract", "embed"))
+    job_id = stored.job_ids[0]
+    async with database.connection() as user, database.connection() as worker, database.connection() as third:
+        async with user.transaction():
+            await job_control.hold(user, status_after, None, job_id=job_id)
+            claiming = asyncio.create_task(stages.claim(worker, job_id, "extract", "worker", 60))
+            await until_blocked(third, worker)
+        claim = await claiming
+
+        assert await status(user, job_id) == status_after
+        # What the worker has begun is stored; nothing follows it.
+        assert claim is not None
+        assert await stages.commit(worker, claim, inputs={}, output={}) is not None
+        assert await stages.claim(worker, job_id, "embed", "worker", 60) is None
+        assert await status(user, job_id) == status_after
