@@ -96,6 +96,11 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
             f"{len(unlabelled)} participants of the reference index have no item scores: {listed(unlabelled)}. Their "
             "chunks take places among the references and are not shown."
         )
+    if cut := request.get("cut_chunks"):
+        yield (
+            f"{cut['cut']} of the {cut['chunks']} chunks of the reference index are longer than the embedder reads, "
+            "and were cut for it; prompts show them whole."
+        )
     chunk_scores = request.get("chunk_scores") or {}
     if chunk_scores.get("is_circular"):
         yield CIRCULAR_NOTICE

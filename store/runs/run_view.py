@@ -124,9 +124,15 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
         jobs = await _jobs(connection, run_id, job_ids)
         settings = await stored_runs.settings(connection, run_id)
         # Phrases are never cut, and a million jobs of them not looked through.
-        cut_texts: int = 0 if overview.kind == "tags" else await connection.fetchval(CUT_TEXTS, run_id)
+        cut = 0 if overview.kind == "tags" else await cut_texts(connection, run_id)
         limits = await run_limits.find(connection, run_id)
-    return RunView(overview=overview, read_at=read_at, settings=settings, jobs=jobs, cut_texts=cut_texts, limits=limits)
+    return RunView(overview=overview, read_at=read_at, settings=settings, jobs=jobs, cut_texts=cut, limits=limits)
+
+
+async def cut_texts(connection: Connection, run_id: int) -> int:
+    """How many texts of a run were cut at the length that the embedder reads."""
+    cut: int = await connection.fetchval(CUT_TEXTS, run_id)
+    return cut
 
 
 async def shortened(connection: Connection, run_id: int, *, jobs_at_most: int) -> RunView | None:

@@ -33,3 +33,5 @@ def test_chunks_that_are_too_long_are_cut_and_counted_or_refused_with_the_remedy
     )
     assert cut > 0
     assert f"cut at the length that the embedder reads: {cut} texts" in fresh.ragq("show", f"r{run_id + 1}").stdout
+    searching = fresh.ragq("submit", "--participants", "316", "--few-shot-only", *BUILD[-4:], "--dry-run")
+    assert f"{cut} of the " in searching.stdout

@@ -9,6 +9,13 @@ def test_the_request_is_described_in_names_and_numbers() -> None:
     assert asked_for({}) == ""
 
 
+def test_notices_name_what_was_cut_of_an_index() -> None:
+    assert list(notices("participant", "paper", {"cut_chunks": {"cut": 3, "chunks": 326}})) == [
+        "3 of the 326 chunks of the reference index are longer than the embedder reads, and were cut for it; prompts "
+        "show them whole."
+    ]
+
+
 def test_notices_name_the_demo_left_out_references_and_circular_scores() -> None:
     request = {"left_out_references": [303, 304], "chunk_scores": {"is_circular": True}}
     assert list(notices("participant", "demo", request)) == [
