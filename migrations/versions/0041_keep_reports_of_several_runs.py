@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from migrations import concurrent_indexes
+
 revision = "0041"
 down_revision = "0040"
 branch_labels = None
@@ -12,8 +14,8 @@ depends_on = None
 def upgrade() -> None:
     op.execute("DELETE FROM kept_report")
     op.drop_column("kept_report", "other_id")
-    op.add_column("kept_report", sa.Column("other_ids", sa.ARRAY(sa.BigInteger()), nullable=False))
-    op.create_index("ix_kept_report_other_ids", "kept_report", ["other_ids"], postgresql_using="gin")
+    op.add_column("kept_report", sa.Column("other_ids", sa.ARRAY(sa.BigInteger()), server_default="{}", nullable=False))
+    concurrent_indexes.create_index("ix_kept_report_other_ids", "kept_report", ["other_ids"], postgresql_using="gin")
 
 
 def downgrade() -> None:

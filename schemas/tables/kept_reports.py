@@ -20,7 +20,7 @@ class KeptReportTable(SQLModel, table=True):
     key: bytes = Field(sa_column=Column(LargeBinary, primary_key=True))
     """SHA-256 over the command, the code, and every row that was read: other rows have another key."""
     run_id: int = Field(sa_column=reference_column("run.id"))
-    other_ids: list[int] = Field(sa_column=Column(ARRAY(BigInteger), nullable=False))
+    other_ids: list[int] = Field(sa_column=Column(ARRAY(BigInteger), nullable=False, server_default="{}"))
     """The runs that it is compared with, or calibrated on."""
     words: str = Field(sa_column=text_column())
     hash: bytes = Field(sa_column=Column(LargeBinary, nullable=False))

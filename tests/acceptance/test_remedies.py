@@ -301,12 +301,15 @@ def test_a_fork_over_a_setting_of_the_index_names_commands_that_submit_it_again(
     served.wait_for(run_id)
     refused = served.ragq("fork", f"r{run_id}", "--from", "rerank", "--set", "EMBEDDING_CHUNK_STEP=1")
     assert refused.exit_code == 1
-    show, submit, index = _COMMAND.findall(" ".join(refused.stderr.split()))
-
-    assert served.ragq(*shlex.split(index)[1:]).exit_code == 0
+    show, submit = _COMMAND.findall(" ".join(refused.stderr.split()))
     file = f"r{run_id}.toml"
     (tmp_path / file).write_text(served.ragq(*shlex.split(show)[1:]).stdout)
-    again = served.ragq(*(str(tmp_path / word) if word == file else word for word in shlex.split(submit)[1:]), "--json")
+    resubmit = [*(str(tmp_path / word) if word == file else word for word in shlex.split(submit)[1:]), "--json"]
+    lacking = served.ragq(*resubmit)
+    assert "Where no index has it, the error names what builds one." in " ".join(refused.stderr.split())
+    (index,) = _COMMAND.findall(" ".join(lacking.stderr.split()))
+    assert served.ragq(*shlex.split(index)[1:]).exit_code == 0
+    again = served.ragq(*resubmit)
 
     assert again.exit_code == 0, again.stderr
     assert (again.json["is_new"], again.json["changed_settings"]["EMBEDDING_CHUNK_STEP"]["value"]) == (True, 1)
