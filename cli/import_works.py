@@ -12,7 +12,7 @@ from cli.session import with_database, with_open_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import report_submitted
 from cli.watch import follow
-from cli.work_files import find_files, read_documents, read_works
+from cli.work_files import find_files, left_out_in_words, read_documents, read_works
 from cli.writing_progress import writing_progress
 from services.chunk_sizes import DEFAULT_TOKENS
 from services.corpora import DEFAULT_CORPUS, CorpusOptions
@@ -122,8 +122,9 @@ def works_command(
     of markdown too. `ragq work` shows what became of them, and changes it.
 
     Importing a file again replaces its work if it has changed, and does nothing if it has not. A text that another
-    work of the corpus has is refused, by itself. With --prune works go whose files are gone from the folders named;
-    a file that was renamed keeps its work. Works from elsewhere are never removed.
+    work of the corpus has is refused, by itself. Files of a folder with another ending are left out and counted. With
+    --prune works go whose files are gone from the folders named; a file that was renamed keeps its work. Works from
+    elsewhere are never removed.
 
     Exit codes: 0 done, 1 refused, or some works were, 2 wrong usage, 3 some jobs failed (with --wait).
 
@@ -142,6 +143,8 @@ def works_command(
         refuse_prices(price_file)
     folders = [str(path.resolve()) for path in paths if path.is_dir()]
     files = find_files(paths, may_be_empty=prune)
+    if files.left_out:
+        click.echo(left_out_in_words(files.left_out), err=True)
     if prune and not folders:
         raise click.UsageError("--prune is for folders: it removes works whose files are gone from them.")
     count = len(files.markdown) + len(files.documents)
@@ -213,7 +216,8 @@ def works_command(
         for run_id in runs:
             follow(run_id, as_json=as_json)
     elif as_json:
-        print_json(_as_json(imported, converted, corpus) | ({} if plan is None else {"removed": removed}))
+        printed = _as_json(imported, converted, corpus) | {"left_out": files.left_out}
+        print_json(printed | ({} if plan is None else {"removed": removed}))
     else:
         for run_id in runs:
             click.echo(f"r{run_id}")

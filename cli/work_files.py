@@ -1,5 +1,6 @@
 """Works from files on this machine."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,8 @@ class FoundFiles(NamedTuple):
     markdown: list[Path]
     documents: list[Path]
     """Files of other formats, which are converted first."""
+    left_out: Counter[str]
+    """How many files of the folders have each other ending. Hidden ones do not count."""
 
 
 def find_files(paths: Sequence[Path], *, may_be_empty: bool = False) -> FoundFiles:
@@ -25,8 +28,11 @@ def find_files(paths: Sequence[Path], *, may_be_empty: bool = False) -> FoundFil
     """
     problems: list[str] = []
     found: list[Path] = []
+    others: set[Path] = set()
     for path in paths:
         inside = _inside(path)
+        if path.is_dir():
+            others |= _others(path)
         if not path.exists():
             problems.append(f"{path}: there is no such file or folder")
         elif path.is_dir() and not inside and not may_be_empty:
@@ -36,8 +42,20 @@ def find_files(paths: Sequence[Path], *, may_be_empty: bool = False) -> FoundFil
         raise Refused("Nothing was imported:\n" + "\n".join(f"  {problem}" for problem in problems))
     files = list(dict.fromkeys(found))
     return FoundFiles(
-        [file for file in files if is_markdown(file.name)], [file for file in files if not is_markdown(file.name)]
+        [file for file in files if is_markdown(file.name)],
+        [file for file in files if not is_markdown(file.name)],
+        Counter(file.suffix.lower() for file in sorted(others)),
     )
+
+
+def left_out_in_words(left_out: Mapping[str, int]) -> str:
+    """The files of folders that are no works.
+
+    >>> left_out_in_words({".doc": 2, "": 1})
+    'Left out for their endings: 2 .doc, 1 without one.'
+    """
+    counted = ", ".join(f"{count} {suffix or 'without one'}" for suffix, count in left_out.items())
+    return f"Left out for their endings: {counted}."
 
 
 def read_works(files: Sequence[Path], *, given: Mapping[str, Any]) -> list[ReadWork]:
@@ -51,6 +69,11 @@ def read_works(files: Sequence[Path], *, given: Mapping[str, Any]) -> list[ReadW
 def read_documents(files: Sequence[Path], *, given: Mapping[str, Any]) -> Iterator[WorkFile]:
     """The files, each read when it is its turn: all of them may be more than memory has."""
     return (WorkFile(str(file), read_file(file), str(file.resolve()), given) for file in files)
+
+
+def _others(folder: Path) -> set[Path]:
+    files = (file for file in folder.rglob("*") if file.suffix.lower() not in SUFFIXES and file.is_file())
+    return {file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)}
 
 
 def _inside(path: Path) -> list[Path]:
