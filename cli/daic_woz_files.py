@@ -19,6 +19,9 @@ MANIFEST = "preprocess_manifest.json"
 
 DEFAULT_TRANSCRIPTS = "transcripts"
 
+NAMES = (*ITEM_LABEL_FILES.values(), TOTAL_LABEL_FILE, GENDER_LABEL_FILE, *PAPER_FILES.values(), METADATA_FILE)
+"""The files beside the transcripts, relative to the folder; each may be absent."""
+
 _PARTICIPANT_FOLDER = re.compile(r"([1-9][0-9]{0,5})_P")
 
 
@@ -33,17 +36,16 @@ def read_directory(
 
     The variant is the one that is named here, else that of the folder's preprocess_manifest.json, else of its name.
 
-    Participants are the sub-folders named `<id>_P`; everything else there is passed over. Raises ProblemsFound with
-    the problems of all files when there is any, and Refused when the folder does not exist or its manifest names no
-    variant.
+    Participants are the sub-folders named `<id>_P`; `no_participants` lists what else is there. Raises ProblemsFound
+    with the problems of all files when there is any, and Refused when the folder does not exist or its manifest names
+    no variant.
     """
     if not directory.is_dir():
         raise Refused(f"There is no folder {directory} to import. Name one that holds {transcripts}/.")
     if transcripts != DEFAULT_TRANSCRIPTS and not (directory / transcripts).is_dir():
         there = sorted(path.name for path in directory.glob("*transcripts*") if path.is_dir())
         raise Refused(f"There is no folder {directory / transcripts}. There are: {', '.join(there) or 'none'}.")
-    names = [*ITEM_LABEL_FILES.values(), TOTAL_LABEL_FILE, GENDER_LABEL_FILE, *PAPER_FILES.values(), METADATA_FILE]
-    present = [name for name in names if (directory / name).is_file()]
+    present = [name for name in NAMES if (directory / name).is_file()]
     files: dict[str, bytes] = {}
     problems: list[FileProblem] = []
     folder = directory / transcripts
@@ -56,6 +58,14 @@ def read_directory(
     found = variant or _recognised_variant(directory / transcripts)
     parsed = parse_data_set(files, patch_missing_items=patch_missing_items, variant=found)
     return accept(Parsed(parsed.value, (*problems, *parsed.problems)))
+
+
+def no_participants(folder: Path) -> list[str]:
+    """What is in a folder of interviews beside those of participants and the manifest; hidden names are left out."""
+    if not folder.is_dir():
+        return []
+    others = (path.name for path in folder.iterdir() if _PARTICIPANT_FOLDER.fullmatch(path.name) is None)
+    return sorted(name for name in others if name != MANIFEST and not name.startswith("."))
 
 
 def _recognised_variant(folder: Path) -> TranscriptVariant:

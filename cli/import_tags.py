@@ -6,6 +6,7 @@ import click
 
 from cli.output import json_option, print_result
 from cli.session import with_database
+from cli.unread_files import tell_unread
 from cli.user_files import read_file
 from services.vocabulary_content import keep_vocabulary, read_vocabulary
 from stages.tags.vocabulary_files import FILES
@@ -28,6 +29,7 @@ def tags_command(directory: Path, name: str | None, as_json: bool) -> None:
     """
     called = directory.resolve().name if name is None else name
     files = {file: read_file(directory / file) for file in FILES if (directory / file).exists()}
+    tell_unread(directory, FILES)
     vocabulary = read_vocabulary(called, files)
     kept = with_database(lambda connection: keep_vocabulary(connection, called, vocabulary))
     counts = {count: number for count, number in kept._asdict().items() if count != "id"}

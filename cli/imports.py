@@ -7,13 +7,14 @@ from pathlib import Path
 import click
 
 from cli.choices import Choice
-from cli.daic_woz_files import read_directory
+from cli.daic_woz_files import NAMES, no_participants, read_directory
 from cli.data_set_folders import announce_folders, default_directory, default_transcripts
 from cli.import_tags import tags_command
 from cli.import_works import works_command
 from cli.other_words import OtherWordsGroup
 from cli.output import draw, json_option, print_json
 from cli.session import with_database
+from cli.unread_files import tell_unread
 from schemas.values.interviews import DataSet, Split
 from schemas.values.transcript_variants import TranscriptVariant
 from services.splits import ImportedSplits, import_participants
@@ -22,7 +23,7 @@ from stages.participants.published_splits import PUBLISHED_IDS
 from stages.participants.split_names import TRAIN_AND_DEV
 from stages.participants.splits import resolve_split
 from stages.participants.variants import CLEANED, refuse_wrong_variant, vary
-from stages.texts.listed import SHOWN
+from stages.texts.listed import SHOWN, listed
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewParticipant, NewSplit
@@ -120,6 +121,9 @@ def participants(
         variant=None if transcripts_variant is None else TranscriptVariant(transcripts_variant),
         patch_missing_items=patch_missing_items,
     )
+    tell_unread(directory, NAMES)
+    if others := no_participants(directory / transcripts):
+        draw(f"No participant's folder (600_P is one) in {transcripts}: {listed(others)}.", err=True)
     refuse_wrong_variant(data_set.transcripts.values())
     if variant is not None:
         data_set = in_variant(data_set, TranscriptVariant(variant))
@@ -134,11 +138,13 @@ def participants(
     patched = {str(label.participant_id): label.patched for label in data_set.labels.values() if label.patched}
     sizes = {split.name: len(split.participant_ids) for split in (*splits, *imported.made)}
     variants = Counter(person.variant for person in people)
+    labelled = sum(person.items is not None for person in people)
     irregular = {str(person.id): dict(person.irregular_rows) for person in people if person.irregular_rows}
     if as_json:
         print_json(
             {
                 "participants": len(people),
+                "labelled": labelled,
                 "variants": variants,
                 "splits": sizes,
                 "made_splits": [split.name for split in imported.made],
@@ -149,7 +155,7 @@ def participants(
             }
         )
         return
-    click.echo(f"Imported {len(people)} participants.")
+    click.echo(f"Imported {len(people)} participants, {labelled} of them with item labels.")
     click.echo(f"  transcript variant {counted_variants(variants) or 'none'}")
     for name, size in sizes.items():
         is_made = name in {split.name for split in imported.made}

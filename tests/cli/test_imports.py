@@ -37,6 +37,20 @@ def test_a_variant_that_leaves_nothing_is_refused() -> None:
         in_variant(data_set(("Ellie", "hello")), TranscriptVariant.PARTICIPANT_ONLY)
 
 
+def test_files_and_folders_that_are_not_read_are_named_with_what_they_may_stand_for(ragq: Ragq, tmp_path: Path) -> None:
+    write(tmp_path / "data/transcripts", 316)
+    (tmp_path / "data/transcripts/317P").mkdir()
+    for name in ("train_split_Depresion_AVEC2017.csv", "README.md", ".DS_Store"):
+        (tmp_path / "data" / name).touch()
+
+    told = ragq("import", "participants", "data").stderr.splitlines()
+
+    assert told[:2] == [
+        "Not read: README.md, train_split_Depresion_AVEC2017.csv (is it train_split_Depression_AVEC2017.csv?).",
+        "No participant's folder (600_P is one) in transcripts: 317P.",
+    ]
+
+
 ROWS = "start_time\tstop_time\tspeaker\tvalue\n1\t2\tELLIE\thi\n4\t3\tParticipant\thello\n5\t6\tRA\twait\n"
 
 
@@ -56,7 +70,7 @@ def test_an_import_prints_and_stores_variants_and_irregular_rows(
     again = ragq("import", "participants", "data", "--json")
 
     assert done.stdout.splitlines() == [
-        "Imported 2 participants.",
+        "Imported 2 participants, 0 of them with item labels.",
         "  transcript variant raw (2)",
         "  participant 316: rows kept as they are: 1 with stop before start, 1 with unknown speaker",
         "  participant 319: rows kept as they are: 1 with stop before start, 1 with unknown speaker",

@@ -50,6 +50,16 @@ def test_a_folder_becomes_a_vocabulary_of_its_name(ragq: Ragq, tmp_path: Path) -
     assert (listed["name"], listed["tags"], listed["model"]) == ("wardrobe", 12, None)
 
 
+def test_a_file_that_is_not_read_is_named_with_the_one_that_it_may_stand_for(ragq: Ragq, tmp_path: Path) -> None:
+    folder = write_wardrobe(tmp_path / "wardrobe")
+    (folder / "ratings.csv").rename(folder / "rating.csv")
+
+    done = ragq("import", "tags", str(folder))
+
+    assert done.stderr.splitlines()[0] == "Not read: rating.csv (is it ratings.csv?)."
+    assert "0 rated" in done.stdout
+
+
 def test_bad_rows_are_reported_with_their_lines_and_nothing_is_stored(ragq: Ragq, tmp_path: Path) -> None:
     folder = write_wardrobe(tmp_path / "wardrobe")
     (folder / "tags.csv").write_text("name,category,count,aliases\nhat,0,many,\nhat,0,1,\n")
