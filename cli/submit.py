@@ -116,7 +116,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--query", metavar="TEXT", help="Ask one question of a corpus.")
 @click.option(
-    "--queries", type=RowFile(), help="Ask every question of a JSONL file: one object with id and text a line."
+    "--queries",
+    type=RowFile("ragq submit --query {}"),
+    help="Ask every question of a JSONL file: one object with id and text a line.",
 )
 @click.option(
     "--corpus",
@@ -140,7 +142,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @model_option
 @click.option(
     "--phrases",
-    type=RowFile(),
+    type=RowFile("echo {} | ragq submit --phrases -"),
     help="Find tags for each line of a file, or of - for stdin: phrases with commas between, a JSON list of them, or "
     "an object with phrases and perhaps id and context_tags.",
 )

@@ -165,3 +165,19 @@ def test_a_run_that_is_stored_is_named_although_the_database_is_gone_then(submit
 
     assert (done.exit_code, done.stdout) == (0, "r1\n")
     assert "r1: 1 job submitted" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "instead"),
+    [
+        ("--phrases", "`echo 'where is it?' | ragq submit --phrases -`"),
+        ("--queries", "`ragq submit --query 'where is it?'`"),
+    ],
+)
+def test_a_text_in_the_place_of_its_file_is_refused_with_the_option_that_takes_it(
+    ragq: Ragq, option: str, instead: str
+) -> None:
+    refused = ragq("submit", option, "where is it?")
+
+    assert (refused.exit_code, instead in refused.stderr) == (2, True)
+    assert ragq("submit", option, "word " * 1000).exit_code == 2
