@@ -11,7 +11,7 @@ from schemas.settings.frozen import thaw
 from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import Priority
-from schemas.values.query_sets import QuerySet, SubmittedQuery
+from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
 from schemas.values.work_filters import WorkFilter
 from services.corpora import corpus_of_name, corpus_to_ask, embedder_settings
 from services.new_runs import PlannedRun
@@ -25,6 +25,7 @@ from store.corpora.corpora import StoredCorpus
 from store.corpora.work_filter import matching_works
 from store.database import Connection
 from store.questions import presets, queries, templates
+from store.questions.query_runs import documents_of
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -59,8 +60,9 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
 
     The corpora determine how their queries are embedded. Raises Refused for an unknown corpus or preset, for a corpus
     in which nothing can be found yet, for corpora that cannot be searched together, for a filter that leaves no work
-    that can be found, for a ranker that the corpus has no vectors for, for ids that look like text, and
-    for settings that name another embedder than the corpus's; LLMResponseParseError for a pasted expansion that
+    that can be found, for a ranker that the corpus has no vectors for, for ids that look like text, for judgements of
+    which no relevant document is in the corpora, and for settings that name another embedder than the corpus's;
+    LLMResponseParseError for a pasted expansion that
     cannot be used.
     """
     settings = await with_chosen_models(connection, settings)
@@ -72,6 +74,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     refuse_unlike(asked)
     corpus, *others = asked
     await _refuse_empty(connection, asked, request.works)
+    unknown = await _unknown_documents(connection, asked, request.queries.judgements)
     stored = await (presets.default(connection) if request.preset is None else presets.get(connection, request.preset))
     preset = stored.preset.changed(request.preset_values, origin="option --set")
     for one in asked:
@@ -123,7 +126,8 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
             "response": None if request.response is None else "given",
             "profile_source": settings.profile_source,
         }
-        | ({"works": request.works.given} if request.works.given else {}),
+        | ({"works": request.works.given} if request.works.given else {})
+        | ({"unknown_documents": unknown} if unknown else {}),
         priority=Priority.INTERACTIVE if len(jobs) == 1 else Priority.NORMAL,
         jobs=jobs,
     )
@@ -160,6 +164,24 @@ async def _refuse_empty(connection: Connection, corpora: Sequence[StoredCorpus],
         else f"`ragq corpus show {shlex.quote(corpora[0].name)}` lists them"
     )
     raise Refused(f"No work of {of} that can be searched fits the conditions; nothing was submitted ({why}).")
+
+
+async def _unknown_documents(
+    connection: Connection, corpora: Sequence[StoredCorpus], judgements: Sequence[RelevanceJudgement]
+) -> int:
+    """How many relevant documents are in none of the corpora. Raises Refused when none of them is."""
+    relevant = {judgement.document for judgement in judgements if judgement.relevance > 0}
+    if not relevant:
+        return 0
+    unknown = relevant - await documents_of(connection, [corpus.id for corpus in corpora])
+    if unknown == relevant:
+        of = " or ".join(f"corpus '{corpus.name}'" for corpus in corpora)
+        raise Refused(
+            f"None of the {len(relevant)} relevant documents of the judgements is in {of}. A document is named as its "
+            "file is, without .md: tea for teas/tea.md, and tea.pdf for teas/tea.pdf. "
+            f"`ragq work list {shlex.quote(corpora[0].name)}` lists the files."
+        )
+    return len(unknown)
 
 
 def refuse_token_vectors(corpus: StoredCorpus, preset: Preset) -> None:

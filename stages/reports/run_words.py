@@ -85,6 +85,8 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
     yield from _notices_of_overlap(request)
     yield from _notices_of_variants(request)
     yield from notices_of_import(request)
+    if unknown := request.get("unknown_documents"):
+        yield f"{unknown} relevant documents of the judgements are in no corpus that is asked: no search finds them."
     if fork := request.get("fork"):
         yield f"Fork of r{fork['run']}: the stages before '{fork['from']}' are shared with that run, not computed."
     if draw := request.get("draw"):

@@ -1,7 +1,7 @@
 """Reads a run of queries for its reports, all of it at one moment. No text of a query or a chunk is read."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from schemas.errors import Refused
@@ -72,14 +72,13 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         queries = _queries(rows, outputs)
         chunks = await connection.fetch(WORKS_OF_CHUNKS, sorted(_chunks(queries)))
         corpus_ids = {corpus_id for row in rows for corpus_id in (row["corpus_id"], *row["other_corpus_ids"])}
-        works = await connection.fetch(WORKS, sorted(corpus_ids))
+        known = await documents_of(connection, sorted(corpus_ids))
         attempts = await connection.fetch(ATTEMPTS, run_id)
         calls = await call_costs.stage_calls(connection, run_id)
         retried = await call_costs.retried_stages(connection, run_id)
         shared = await call_costs.shared_stages(connection, run_id)
         origin = await run_origin(connection, run_id)
         telemetry = await connection.fetch(TELEMETRY, run_id)
-    known = {document_name(row["source_path"], row["title"]) for row in works}
     return QueryRun(
         **{**run, "settings": {name: SettingValue(**setting) for name, setting in run["settings"].items()}},
         run_id=run_id,
@@ -94,6 +93,12 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         origin=origin,
         telemetry=tuple(OutputTelemetry(**dict(row)) for row in telemetry),
     )
+
+
+async def documents_of(connection: Connection, corpus_ids: Sequence[int]) -> set[str]:
+    """The works of corpora, as judgements name them."""
+    works = await connection.fetch(WORKS, list(corpus_ids))
+    return {document_name(row["source_path"], row["title"]) for row in works}
 
 
 def _queries(

@@ -42,7 +42,7 @@ def filled(ragq: Ragq, stored: Callable[..., Any], tmp_path: Path) -> Ragq:
     assert ragq("import", "participants", "data").exit_code == 0
     stored(store_everything)
     Path("set.jsonl").write_text('{"id": "q1", "text": "Why?"}\n{"id": "q2", "text": "How, \\"exactly\\"?"}\n')
-    Path("qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\twork\t1\n")
+    Path("qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\tA work\t1\n")
     Path("phrases.jsonl").write_text('{"phrases": ["big shirt", "hat"], "context_tags": ["scarf"]}\n["red"]\n')
     return ragq
 

@@ -46,7 +46,7 @@ async def test_settings_and_values_of_the_preset_are_told_apart(client: httpx.As
 
 
 async def test_judgements_are_stored_with_the_set(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    judged = [{"query_id": "tea", "document": "tea", "relevance": 2}]
+    judged = [{"query_id": "tea", "document": "A work", "relevance": 2}]
 
     made = (await client.post(SETS, json=SET | {"judgements": judged})).json()
 

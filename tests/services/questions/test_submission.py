@@ -5,8 +5,9 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.settings.resolve import resolve
-from schemas.values.query_sets import QuerySet, SubmittedQuery
+from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
 from services.questions.submission import QueryRequest, plan_queries
+from stages.reports.run_words import notices
 from store.database import Database
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
@@ -33,3 +34,27 @@ async def test_where_a_corpus_keeps_vectors_of_tokens_they_may_rank(database: Da
         planned = await plan_queries(connection, BY_TOKENS, resolve(profile="demo", environment={}))
 
     assert planned.run.settings["reranking.ranker"]["value"] == "late-interaction"
+
+
+def judged(*documents: str, relevance: int = 1) -> QueryRequest:
+    judgements = [RelevanceJudgement(query_id="1", document=name, relevance=relevance) for name in documents]
+    query = SubmittedQuery(external_id="1", text="Why?")
+    return QueryRequest(queries=QuerySet(queries=(query,), judgements=tuple(judgements)), corpora=("small",))
+
+
+async def test_relevant_documents_that_are_in_no_corpus_are_named_and_refused_where_all_are(database: Database) -> None:
+    settings = resolve(profile="demo", environment={})
+    async with database.connection() as connection:
+        await store_corpus(connection, [SearchableChunk(1, "tea", np.ones(2, dtype=np.float32))])
+        await connection.execute("UPDATE works SET source_path = '/teas/tea.md'")
+
+        with pytest.raises(Refused, match=r"None of the 2 relevant documents .* is in corpus 'small'.*work list small"):
+            await plan_queries(connection, judged("tea.md", "coffee"), settings)
+        some = (await plan_queries(connection, judged("tea", "coffee"), settings)).run
+        irrelevant = (await plan_queries(connection, judged("coffee", relevance=0), settings)).run
+
+    notice = "1 relevant documents of the judgements are in no corpus that is asked: no search finds them."
+    assert (list(notices("query", "paper", some.request)), list(notices("query", "paper", irrelevant.request))) == (
+        [notice],
+        [],
+    )

@@ -154,7 +154,7 @@ async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_w
     asked = QueryRequest(
         queries=QuerySet(
             queries=tuple(SubmittedQuery(external_id=name, text=text) for name, text in texts.items()),
-            judgements=(RelevanceJudgement(query_id="q1", document="tea", relevance=1),),
+            judgements=(RelevanceJudgement(query_id="q1", document="A work", relevance=1),),
         ),
         corpora=("small",),
     )
