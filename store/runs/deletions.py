@@ -173,12 +173,23 @@ async def delete_jobs(connection: Connection, job_ids: Sequence[int]) -> Deleted
     """
     await connection.execute(HAND_ON, job_ids)
     await connection.execute(RELEASE, job_ids)
-    call_ids = [row["call_id"] for row in await connection.fetch(CALLS, job_ids)]
+    call_ids = await _calls(connection, job_ids)
     if await connection.fetchval(DELETE_JOBS, job_ids):
         await originals.drop_unused(connection)
     await connection.execute(LOCK_CALLS, call_ids)
     deleted: int = await connection.fetchval(DELETE_CALLS, call_ids)
     return DeletedCalls(deleted, len(call_ids) - deleted)
+
+
+async def lock_calls(connection: Connection, job_ids: Sequence[int]) -> list[int]:
+    """Lock the calls of jobs until the transaction ends: what the next statement reads of their uses is all of them."""
+    call_ids = await _calls(connection, job_ids)
+    await connection.execute(LOCK_CALLS, call_ids)
+    return call_ids
+
+
+async def _calls(connection: Connection, job_ids: Sequence[int]) -> list[int]:
+    return [row["call_id"] for row in await connection.fetch(CALLS, job_ids)]
 
 
 async def leave_run(connection: Connection, run_id: int, job_id: int) -> None:

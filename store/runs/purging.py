@@ -75,26 +75,21 @@ UPDATE stage_run AS s SET status = CASE WHEN s.position = 0 THEN 'failed' ELSE '
 FROM job AS j WHERE j.id = s.job_id AND j.id = ANY($1::bigint[]) AND j.status IN ('failed', 'poisoned')
 """
 
-# Their counts and times stay; under their key, which keeps the hash of the reply for anchors, they are found no more.
+# Calls that are locked: a use that another run just added is seen. Their counts and times stay; under their key, which
+# keeps the hash of the reply for anchors, they are found no more.
 EMPTY_CALLS = """
-WITH mine AS (
-    SELECT DISTINCT u.call_id AS id FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id
-    WHERE a.job_id = ANY($1::bigint[])
-), held AS (
-    SELECT c.id FROM llm_call AS c JOIN mine ON mine.id = c.id ORDER BY c.id FOR UPDATE OF c
-), gone AS (
+WITH gone AS (
     UPDATE llm_call AS c
     SET key = CASE WHEN c.key LIKE 'purged:%' THEN c.key
                    ELSE 'purged:' || c.id || ':' || encode(sha256(convert_to(c.reply, 'UTF8')), 'hex') END,
         request = '{}', reply = '', tokens = NULL
-    FROM held
-    WHERE c.id = held.id AND NOT EXISTS (
+    WHERE c.id = ANY($1::bigint[]) AND NOT EXISTS (
         SELECT FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id JOIN job AS j ON j.id = a.job_id
         WHERE u.call_id = c.id AND j.run_id <> $2
     )
     RETURNING c.id
 )
-SELECT (SELECT count(*) FROM gone) AS deleted, (SELECT count(*) FROM mine) - (SELECT count(*) FROM gone) AS kept
+SELECT count(*) AS deleted, cardinality($1::bigint[]) - count(*) AS kept FROM gone
 """
 
 JOBS_AFTER = "SELECT id FROM job WHERE run_id = $1 AND id > $2 ORDER BY id LIMIT $3"
@@ -248,7 +243,8 @@ async def _empty(connection: Connection, stone: Tombstone) -> DeletedCalls:
             await deletions.refuse_active(connection, stone.run_id, job_ids)
             await connection.execute(EMPTY, job_ids, list(RESULTS[stone.kind]))
             await connection.execute(REWIND, job_ids)
-            calls = DeletedCalls(**dict(await connection.fetchrow(EMPTY_CALLS, job_ids, stone.run_id)))
+            call_ids = await deletions.lock_calls(connection, job_ids)
+            calls = DeletedCalls(**dict(await connection.fetchrow(EMPTY_CALLS, call_ids, stone.run_id)))
         deleted, kept, last = deleted + calls.deleted, kept + calls.kept, job_ids[-1]
     return DeletedCalls(deleted, kept)
 

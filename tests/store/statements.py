@@ -1,8 +1,12 @@
-"""Statements on a connection of their own."""
+"""Statements on a connection of their own, and those that wait for another."""
 
+import asyncio
 from typing import Any
 
 import asyncpg
+import pytest
+
+from store.database import Connection
 
 
 async def execute(url: str, statements: str, *arguments: Any) -> None:
@@ -12,3 +16,12 @@ async def execute(url: str, statements: str, *arguments: Any) -> None:
         await connection.execute(statements, *arguments)
     finally:
         await connection.close()
+
+
+async def until_blocked(connection: Connection, other: Connection) -> None:
+    """Wait until the statement of another connection waits for a lock."""
+    for _ in range(3_000):
+        if await connection.fetchval("SELECT pg_blocking_pids($1)", other.get_server_pid()):
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail("The connection waits for no lock.")

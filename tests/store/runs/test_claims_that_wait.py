@@ -5,17 +5,10 @@ import asyncio
 import pytest
 
 from schemas.statuses import JobStatus
-from store.database import Connection, Database
+from store.database import Database
 from store.runs import audit, edits, job_control, stages
 from tests.store.runs.test_edits import StoreRun, complete_stages, status
-
-
-async def until_blocked(connection: Connection, other: Connection) -> None:
-    for _ in range(3_000):
-        if await connection.fetchval("SELECT pg_blocking_pids($1)", other.get_server_pid()):
-            return
-        await asyncio.sleep(0.01)
-    pytest.fail("The connection waits for no lock.")
+from tests.store.statements import until_blocked
 
 
 async def test_a_claim_that_waits_for_an_edit_takes_nothing_and_the_next_one_continues_the_hashes(

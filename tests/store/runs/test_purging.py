@@ -1,5 +1,7 @@
 """Old runs go in short transactions, and what is left in their place says so."""
 
+import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,7 +11,7 @@ from schemas.statuses import JobStatus
 from services.anchors import anchor_text, audit_runs, read_anchor
 from services.purge import candidates, purge
 from store.database import Connection, Database
-from store.runs import attempts, audit, deletions, job_control, purging, runs, stored_runs, tombstones
+from store.runs import attempts, audit, deletions, job_control, ledger, purging, runs, stages, stored_runs, tombstones
 from store.runs.purging import Criteria, Purged
 from store.runs.run_view import run_view
 from store.runs.scored_runs import scored_run
@@ -17,6 +19,7 @@ from tests.api.pages.example_runs import participant_run
 from tests.store.conftest import new_run
 from tests.store.questions.test_deletions import a_marked_question, call_a_model, counted, marked
 from tests.store.runs.test_deletions import OF_RUNS, finished_run
+from tests.store.statements import until_blocked
 
 PEOPLE = ("participant",)
 NOW = Criteria(older_than=timedelta(), kinds=PEOPLE)
@@ -104,6 +107,28 @@ async def test_a_call_that_another_run_used_is_kept(database: Database) -> None:
         (done,) = await purged(connection, Criteria(older_than=timedelta(), run_id=made[0].run_id))
 
         assert (done.calls, done.kept_calls, await counted(connection, "llm_call")) == (0, 1, [1])
+
+
+@pytest.mark.parametrize("keep_results", [False, True])
+async def test_a_call_that_another_run_begins_to_use_during_a_purge_is_kept(
+    database: Database, keep_results: bool
+) -> None:
+    old = Criteria(older_than=timedelta(), keep_results=keep_results)
+    async with database.connection() as user, database.connection() as purger, database.connection() as third:
+        made = [await runs.store(user, new_run(stages=("expand",)), always_new=True) for _ in range(2)]
+        await call_a_model(user, made[0].job_ids[0], "expand", "the same")
+        claim = await stages.claim(user, made[1].job_ids[0], "expand", "worker", 60)
+        assert claim is not None
+        await user.execute("UPDATE job SET status = 'succeeded', finished_at = now() WHERE id = $1", made[0].job_ids[0])
+        async with user.transaction():
+            call_id = await user.fetchval("SELECT id FROM llm_call")
+            await ledger.use(user, claim.attempt_id, call_id, "expand", is_reused=True)
+            purging_it = asyncio.create_task(purged(purger, replace(old, run_id=made[0].run_id)))
+            await until_blocked(third, purger)
+        (done,) = await purging_it
+
+        assert (done.calls, done.kept_calls) == (0, 1)
+        assert await user.fetchval("SELECT reply FROM llm_call") == "reply to the same"
 
 
 @pytest.mark.parametrize("keep_results", [False, True])
