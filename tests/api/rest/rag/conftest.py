@@ -95,7 +95,9 @@ async def _work(database: Database, fails: Mapping[str, AttemptError], stop: asy
 
 async def _do(connection: Connection, job_id: int, stage: str, fails: Mapping[str, AttemptError]) -> None:
     claim = await stages.claim(connection, job_id, stage, "worker", 60)
-    assert claim is not None, stage
+    if claim is None:
+        # It waited for an edit of the job, and what is due now is another stage, or this one anew.
+        return
     if stage in fails:
         await stages.fail(connection, claim, fails[stage], inputs={})
         return
