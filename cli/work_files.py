@@ -30,14 +30,14 @@ def find_files(paths: Sequence[Path], *, may_be_empty: bool = False) -> FoundFil
     found: list[Path] = []
     others: set[Path] = set()
     for path in paths:
-        inside = _inside(path)
-        if path.is_dir():
-            others |= _others(path)
+        inside = _files(path)
+        works = [file for file in inside if not path.is_dir() or file.suffix.lower() in SUFFIXES]
+        others |= {file for file in set(inside) - set(works) if not _is_hidden(file, path)}
         if not path.exists():
             problems.append(f"{path}: there is no such file or folder")
-        elif path.is_dir() and not inside and not may_be_empty:
+        elif path.is_dir() and not works and not may_be_empty:
             problems.append(f"{path}: holds no file that ends in {' or '.join(SUFFIXES)}")
-        found += inside
+        found += works
     if problems:
         raise Refused("Nothing was imported:\n" + "\n".join(f"  {problem}" for problem in problems))
     files = list(dict.fromkeys(found))
@@ -71,12 +71,12 @@ def read_documents(files: Sequence[Path], *, given: Mapping[str, Any]) -> Iterat
     return (WorkFile(str(file), read_file(file), str(file.resolve()), given) for file in files)
 
 
-def _others(folder: Path) -> set[Path]:
-    files = (file for file in folder.rglob("*") if file.suffix.lower() not in SUFFIXES and file.is_file())
-    return {file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)}
-
-
-def _inside(path: Path) -> list[Path]:
+def _files(path: Path) -> list[Path]:
+    """A file, or those of a folder in the order of their paths; none where there is nothing."""
     if path.is_dir():
-        return sorted(file for file in path.rglob("*") if file.is_file() and file.suffix.lower() in SUFFIXES)
+        return sorted(file for file in path.rglob("*") if file.is_file())
     return [path] if path.is_file() else []
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)

@@ -45,9 +45,8 @@ async def plan_search(
     """The search of the index that EMBEDDING_EMBEDDINGS_FILE names, without anybody of the run's own split.
 
     Raises Refused when there is none of that name, when it has participants of the split and that is not allowed, and
-    when nobody of it has scores to be shown; and
-    EmbeddingArtifactMismatchError, naming every difference, when it was built with other settings or lacks what the
-    settings ask for.
+    when nobody of it has scores to be shown; and EmbeddingArtifactMismatchError, naming every difference, when it was
+    built with other settings or lacks what the settings ask for.
     """
     index = await fitting_index(
         connection, settings, transcripts=assessed.variants, allow_variant_mismatch=allow_variant_mismatch

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from schemas.errors import Refused
 from schemas.values.artifacts import ArtifactMeta, ChunkScoresMeta, PartialBuild, Sidecar
+from schemas.values.stored_splits import StoredSplit
 from schemas.values.transcript_variants import TranscriptVariant
 from services.indexes import current_index
 from stages.participants.artifacts.identity import Identity
@@ -16,9 +17,9 @@ from stages.participants.artifacts.rules import LoadRules
 from stages.participants.artifacts.write import write_artifact
 from stages.participants.split_names import TEST_SPLITS, training_name
 from store.database import Connection
-from store.references import contents, interviews, references
-from store.references.interviews import SplitHashes
+from store.references import contents, references
 from store.references.references import IndexPlan, StoredIndex
+from store.references.splits import stored_splits
 
 
 class ImportedIndex(NamedTuple):
@@ -28,11 +29,9 @@ class ImportedIndex(NamedTuple):
     warnings: tuple[str, ...]
 
 
-async def training_splits(connection: Connection) -> dict[str, SplitHashes]:
-    """What identifies each training split that is stored, by name."""
-    names = [name for name in await interviews.split_names(connection) if name not in TEST_SPLITS]
-    found = {name: await interviews.split_hashes(connection, name) for name in names}
-    return {name: hashes for name, hashes in found.items() if hashes is not None}
+async def training_splits(connection: Connection) -> dict[str, StoredSplit]:
+    """Each training split that is stored, by name."""
+    return {name: split for name, split in (await stored_splits(connection)).items() if name not in TEST_SPLITS}
 
 
 async def import_artifact(

@@ -9,7 +9,7 @@ from services.assessed import Assessed
 from services.indexes import build_command
 from stages.participants.artifacts.names import answers_to, built_name, index_name, named_parts
 from stages.participants.index_identity import settings_differences
-from stages.participants.split_names import TRAINING_SPLITS, sources, training_name
+from stages.participants.split_names import TRAINING_SPLITS, sources, stored_name, training_name
 from stages.texts.listed import listed
 from store.database import Connection
 from store.references import interviews, references
@@ -73,18 +73,15 @@ async def _remedies(
         if len(_overlap(indexed, assessed)) == len(indexed)
         else ["--allow-overlap runs without their chunks, and every report of the run shows it."]
     )
+    current = await references.current(connection)
+    bare = _without_own(settings, index)
     for split in sources(await interviews.split_names(connection)):
-        stored = TRAINING_SPLITS.get(split, split)
-        members = {member.participant_id for member in await interviews.members(connection, stored)}
+        members = {member.participant_id for member in await interviews.members(connection, stored_name(split))}
         if not members or members & {*assessed.excluded}:
             continue
-        name = built_name(_without_own(settings, index), split, index.variant)
+        name = built_name(bare, split, index.variant)
         choice = f"submit with `--set EMBEDDING_EMBEDDINGS_FILE={name}`"
-        named = [
-            other
-            for other in await references.current(connection)
-            if answers_to(other.name, name, training_name(other.split))
-        ]
+        named = [other for other in current if answers_to(other.name, name, training_name(other.split))]
         if any(not list(settings_differences(other, settings.run)) for other in named):
             return " ".join([f"The index of split {split} has none of them: {choice}.", *remedies])
         command = build_command(settings, split, EMBEDDING_EMBEDDINGS_FILE=name)

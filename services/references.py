@@ -14,7 +14,14 @@ from services.indexes import import_command
 from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
 from stages.participants.artifacts.names import built_name, index_name, named_parts
 from stages.participants.index_identity import counted_variants
-from stages.participants.split_names import MAKE_SPLITS, TEST_SPLITS, TRAINING_SPLITS, sources, training_name
+from stages.participants.split_names import (
+    MAKE_SPLITS,
+    TEST_SPLITS,
+    TRAINING_SPLITS,
+    sources,
+    stored_name,
+    training_name,
+)
 from store.database import Connection, Database
 from store.references import index_runs, interviews, references
 from store.references.interviews import Member
@@ -73,7 +80,7 @@ async def plan_references(
 ) -> PlannedRun:
     """The run that builds the reference index of a training split. Raises as `build_references` does."""
     split = training_name(split)
-    name = TRAINING_SPLITS.get(split, split)
+    name = stored_name(split)
     stored = sources(await interviews.split_names(connection))
     if name in TEST_SPLITS:
         raise Refused(

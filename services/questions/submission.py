@@ -62,8 +62,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     in which nothing can be found yet, for corpora that cannot be searched together, for a filter that leaves no work
     that can be found, for a ranker that the corpus has no vectors for, for ids that look like text, for judgements of
     which no relevant document is in the corpora, and for settings that name another embedder than the corpus's;
-    LLMResponseParseError for a pasted expansion that
-    cannot be used.
+    LLMResponseParseError for a pasted expansion that cannot be used.
     """
     settings = await with_chosen_models(connection, settings)
     _refuse_text_in_ids(request.queries)

@@ -31,6 +31,15 @@ def training_name(split: str) -> str:
     return next((name for name, stored in TRAINING_SPLITS.items() if stored == split), split)
 
 
+def stored_name(source: str) -> str:
+    """The name that a source of references is stored by.
+
+    >>> stored_name("avec-train"), stored_name("mine")
+    ('train', 'mine')
+    """
+    return TRAINING_SPLITS.get(source, source)
+
+
 def sources(stored: Iterable[str]) -> list[str]:
     """The stored splits that may be the source of references, by their names as such: likely ones first.
 

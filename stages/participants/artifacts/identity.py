@@ -8,7 +8,7 @@ from schemas.values.transcript_variants import TranscriptVariant
 from stages.participants.artifacts.findings import Findings
 from stages.participants.artifacts.rules import LoadRules
 from stages.participants.index_identity import settings_differences, split_difference
-from stages.participants.split_names import TEST_SPLITS, TRAINING_SPLITS
+from stages.participants.split_names import TEST_SPLITS, TRAINING_SPLITS, stored_name
 from stages.participants.splits import ids_hash
 
 _SETTINGS = "set the value it was built with, or build the index again"
@@ -48,7 +48,7 @@ def identify(
             "split: it was not built from a training split",
             f"use one of {', '.join(TRAINING_SPLITS)} or a split of your own, so that nobody is tested on themselves",
         )
-    split = TRAINING_SPLITS.get(source, source)
+    split = stored_name(source)
     now = rules.splits.get(split)
     same_file = now is not None and described.split_csv_hash == now.csv_hash
     hash_of_ids = described.split_ids_hash or (now.ids_hash if now is not None and same_file else ids_hash(listed))
