@@ -123,8 +123,9 @@ def diff(
 
 async def comparable(connection: Connection, run_id: int) -> StoredRun:
     """A run of participants, queries or phrases. Raises RunMissingError, and Refused for any other."""
-    if (await overviews.get(connection, run_id)).kind != "tags":
-        return await stored_run(connection, run_id)
+    kind = (await overviews.get(connection, run_id)).kind
+    if kind != "tags":
+        return await stored_run(connection, run_id, kind=kind)
     from services.several_runs import tags_run
 
     return await tags_run(connection, run_id)

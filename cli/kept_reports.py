@@ -25,15 +25,15 @@ recompute_option = click.option(
 )
 
 
-async def stored_run(connection: Connection, run_id: int) -> StoredRun:
-    """A run of participants or queries, read without what its statistics need.
+async def stored_run(connection: Connection, run_id: int, *, kind: str | None = None) -> StoredRun:
+    """A run of participants or queries, read without what its statistics need. `kind` is its kind, where it is known.
 
     Raises RunMissingError, and Refused when nothing can be reported.
     """
     basis = await reported_basis(connection, run_id)
     if basis is not None:
         return basis
-    if (await overviews.get(connection, run_id)).kind == "query":
+    if (kind or (await overviews.get(connection, run_id)).kind) == "query":
         from store.questions.query_runs import query_run
 
         found: StoredRun = await query_run(connection, run_id)

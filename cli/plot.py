@@ -74,10 +74,10 @@ def plot(
 
     async def read(connection: Connection, run_id: int) -> PlottedRun:
         wanted = set(only or _KINDS)
-        has_report = wanted != {"time"} and (await overviews.get(connection, run_id)).kind in ("participant", "query")
+        kind = None if wanted == {"time"} else (await overviews.get(connection, run_id)).kind
         return PlottedRun(
             run_id,
-            await stored_run(connection, run_id) if has_report else None,
+            await stored_run(connection, run_id, kind=kind) if kind in ("participant", "query") else None,
             await stage_shares(connection, run_id) if "time" in wanted else [],
         )
 

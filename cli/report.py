@@ -71,8 +71,9 @@ def report(
     run_ids = [run_id] if calibrate_on is None else [run_id, calibrate_on]
 
     async def read(connection: Connection, number: int) -> StoredRun:
-        if (await overviews.get(connection, number)).kind != "evaluation" or number != run_id:
-            return await stored_run(connection, number)
+        kind = (await overviews.get(connection, number)).kind
+        if kind != "evaluation" or number != run_id:
+            return await stored_run(connection, number, kind=kind)
         if wanted is not None or page is not None or calibrate_on is not None:
             raise click.UsageError("The report of an evaluation is printed, or given as --json.")
         from services.evaluation_reports import evaluation_report
