@@ -20,6 +20,7 @@ from benchmarks.llm_threads import llm_threads
 from benchmarks.paper_test import paper_test
 from benchmarks.reads import reads
 from benchmarks.recovery import recovery
+from benchmarks.resampling import resampling
 from benchmarks.retrieval import retrieval
 from benchmarks.search import search
 from benchmarks.soak import soak
@@ -47,6 +48,7 @@ BENCHMARKS: Final[dict[str, click.Command]] = {
     "paper-test": paper_test,
     "reads": reads,
     "recovery": recovery,
+    "resampling": resampling,
     "retrieval": retrieval,
     "search": search,
     "soak": soak,

@@ -1,13 +1,26 @@
 """A database of many finished runs of participants, made by a few statements."""
 
 import json
-from typing import Final
+import random
+from collections.abc import Iterator, Mapping
+from itertools import product
+from statistics import fmean
+from typing import Any, Final, NamedTuple
+
+from pydantic import BaseModel
 
 from schemas.chains import stages_of
 from schemas.settings.resolve import resolve
-from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
+from schemas.values.participants import (
+    EvidenceExtractor,
+    ExtractedEvidence,
+    RankedReferences,
+    Reference,
+    SimilarityStatistics,
+    ValidatedReferences,
+)
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.scoring import ItemScore, ParticipantScores
+from schemas.values.scoring import ItemScore, NAReason, ParticipantScores
 from stages.participants.totals import totals_of
 from store.database import Connection
 from store.references import interviews
@@ -45,14 +58,25 @@ INSERT INTO stage_attempt (job_id, stage, number, fence, worker_id, started_at, 
                            output_hash, hash, error_type, error_message, error_category, error_details)
 SELECT s.job_id, s.stage, 1, 1, 'worker', s.started_at, s.finished_at,
        CASE s.status WHEN 'failed' THEN 'failed' ELSE 'succeeded' END, '{}',
-       CASE s.status WHEN 'failed' THEN NULL ELSE coalesce($1::jsonb -> s.stage, '{}') END, 'o', md5(s.job_id::text),
+       CASE s.status WHEN 'failed' THEN NULL ELSE coalesce(o.output::jsonb, '{}') END, 'o', md5(s.job_id::text),
        CASE s.status WHEN 'failed' THEN 'schemas.errors.LLMTimeoutError' END,
        CASE s.status WHEN 'failed' THEN 'LLM request timed out after 600s' END,
        CASE s.status WHEN 'failed' THEN 'scoring_llm_timeout' END, CASE s.status WHEN 'failed' THEN '{}'::jsonb END
-FROM stage_run AS s ORDER BY s.job_id, s.position
+FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
+LEFT JOIN made_output AS o ON (o.mode, o.subject, o.stage, o.variant) = (j.mode, j.subject, s.stage, j.run_id % $1)
+ORDER BY s.job_id, s.position
 """
 
+OUTPUTS: Final = (
+    "CREATE TEMPORARY TABLE made_output (mode text, subject text, stage text, variant integer, output text)"
+)
+
+VARIANTS: Final = 3
+"""How many runs in a row differ in what they scored."""
+
 _FILL_SECONDS: Final = 1800.0
+_EVIDENCE: Final = "I have trouble to fall asleep on most nights, and then I am up again at three."
+_REASON: Final = "The participant describes trouble with this on more than half of the days of two weeks."
 
 
 async def fill(connection: Connection, *, runs: int, participants: int) -> int:
@@ -65,7 +89,9 @@ async def fill(connection: Connection, *, runs: int, participants: int) -> int:
     for mode in MODES:
         stages = stages_of("participant", mode)
         await connection.execute(STAGES, mode, stages, len(stages), timeout=_FILL_SECONDS)
-    await connection.execute(ATTEMPTS, json.dumps(_outputs()), timeout=_FILL_SECONDS)
+    await connection.execute(OUTPUTS)
+    await connection.copy_records_to_table("made_output", records=_outputs(participants))
+    await connection.execute(ATTEMPTS, VARIANTS, timeout=_FILL_SECONDS)
     for table in ("run", "job", "stage_run", "stage_attempt"):
         await connection.execute(f"VACUUM ANALYZE {table}", timeout=_FILL_SECONDS)
     found: int = await connection.fetchval("SELECT count(*) FROM stage_run")
@@ -85,16 +111,75 @@ def _participant(number: int) -> NewParticipant:
     )
 
 
-def _outputs() -> dict[str, object]:
-    """Outputs that commands read, by stage."""
-    items = {item: ItemScore(score=place % 4, evidence_count=1) for place, item in enumerate(PHQ8Item)}
+class _Output(NamedTuple):
+    mode: str
+    subject: str
+    stage: str
+    variant: int
+    output: str
+
+
+def _outputs(participants: int) -> Iterator[_Output]:
+    """Outputs that commands read: of each participant others, as a run of a model has them."""
+    chance = random.Random(1)
+    for mode, participant, variant in product(MODES, range(1, participants + 1), range(VARIANTS)):
+        for stage, output in _of_job(chance, has_references=mode == "few_shot").items():
+            yield _Output(mode, str(participant), stage, variant, output.model_dump_json())
+
+
+def _of_job(chance: random.Random, *, has_references: bool) -> Mapping[str, BaseModel]:
+    quotes, references, items = scored(chance, has_references=has_references)
     totals = totals_of(item.score for item in items.values())
-    scores = ParticipantScores(model="scorer", model_digest="d", items=items, totals=totals)
-    quotes = ExtractedEvidence(extractor=EvidenceExtractor.LLM, quotes=dict.fromkeys(PHQ8Item, ("up at three",)))
-    nothing: dict[str, list[object]] = {item: [] for item in PHQ8Item}
-    return {
-        "extract": quotes.model_dump(mode="json"),
-        "rerank": {"ranker": "similarity", "items": nothing, "dropped": {item: {} for item in PHQ8Item}},
-        "validate": {"validator": None, "items": nothing, "verdicts": nothing},
-        "score": scores.model_dump(mode="json"),
+    found: dict[str, BaseModel] = {
+        "extract": ExtractedEvidence(extractor=EvidenceExtractor.LLM, quotes=quotes),
+        "score": ParticipantScores(model="scorer", model_digest="d", items=items, totals=totals),
     }
+    if not has_references:
+        return found
+    nothing: dict[PHQ8Item, dict[str, int]] = {item: {} for item in PHQ8Item}
+    return found | {
+        "rerank": RankedReferences(ranker="similarity", items=references, dropped=nothing),
+        "validate": ValidatedReferences(validator=None, items=references, verdicts=dict.fromkeys(PHQ8Item, ())),
+    }
+
+
+class Scored(NamedTuple):
+    """A participant, as a model scores one: a few items are N/A, and similarities are all different."""
+
+    quotes: dict[PHQ8Item, tuple[str, ...]]
+    references: dict[PHQ8Item, tuple[Reference, ...]]
+    items: dict[PHQ8Item, ItemScore]
+
+
+def scored(chance: random.Random, *, has_references: bool) -> Scored:
+    """The next participant by chance."""
+    quotes = {item: (_EVIDENCE,) * chance.choice((0, 1, 1, 2, 2, 3, 4, 6)) for item in PHQ8Item}
+    references = {item: _references(chance) if has_references and found else () for item, found in quotes.items()}
+    items = {item: _score(chance, len(quotes[item]), references[item]) for item in PHQ8Item}
+    return Scored(quotes, references, items)
+
+
+def _references(chance: random.Random) -> tuple[Reference, ...]:
+    similarities = sorted((chance.uniform(0.6, 0.9) for _ in range(2)), reverse=True)
+    common: dict[str, Any] = {"participant_id": 1, "chunk_hash": "0" * 12, "chunk_chars": 400}
+    return tuple(
+        Reference(chunk_id=number, ordinal=number, similarity=similarity, score=chance.randrange(4), **common)
+        for number, similarity in enumerate(similarities)
+    )
+
+
+def _score(chance: random.Random, quotes: int, references: tuple[Reference, ...]) -> ItemScore:
+    if not quotes:
+        return ItemScore(na_reason=NAReason.NO_MENTION)
+    found = [reference.similarity for reference in references]
+    return ItemScore(
+        evidence=_EVIDENCE,
+        reason=_REASON,
+        score=chance.randrange(4),
+        confidence=chance.randint(1, 5),
+        evidence_source=EvidenceExtractor.LLM,
+        evidence_count=quotes,
+        retrieval=SimilarityStatistics(
+            count=len(found), mean=fmean(found) if found else None, maximum=max(found, default=None)
+        ),
+    )

@@ -1,9 +1,11 @@
 """The bootstrap of metrics over participants (Efron 1979): participants are resampled together with their items."""
 
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from schemas.values.metrics import Interval, PairedDelta
 from stages.metrics.cohort import Cohort, Floats
@@ -12,9 +14,18 @@ from stages.metrics.draws import Draws, Metrics, everybody_once, known
 RESAMPLES = 10_000
 SEED = 42
 LEVEL = 0.95
-PERCENTILES = (2.5, 97.5)
-"""Those of LEVEL."""
 _ROUNDING = 1e-12
+_KEPT = 128_000_000
+"""How many draws are kept for the next metric, one byte each: all resamples of 12,800 participants."""
+_IN_USE = 16_000_000
+"""How many are in use at a time, eight bytes each: all resamples of 1,600 participants."""
+_DRAWN = 1_000_000
+"""How many are drawn at a time: counting them takes 24 bytes each."""
+
+Counts: TypeAlias = NDArray[np.uint8]
+"""Draws in one byte each, one row per participant: nobody is drawn 256 times by a resample of fewer than 1e300."""
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 def bootstrap_all(
@@ -26,8 +37,8 @@ def bootstrap_all(
     interval, because all resamples that have the value have the same.
     """
     values = metrics(cohort, everybody_once(cohort))
-    resampled = metrics(cohort, draw(len(cohort), resamples=resamples, seed=seed))
-    found = {name: interval_of(known(float(value[0])), resampled[name]) for name, value in values.items()}
+    around = resampled(partial(metrics, cohort), len(cohort), resamples=resamples, seed=seed)
+    found = {name: interval_of(known(float(value[0])), around[name]) for name, value in values.items()}
     return _without_those_of_one(found, lambda: metrics(cohort, np.eye(len(cohort))))
 
 
@@ -38,9 +49,12 @@ def paired_deltas(
     *,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-    level: float = LEVEL,
-) -> dict[str, PairedDelta]:
-    """right - left, over the participants of both; each resample draws the same participants for both."""
+    levels: Sequence[float] = (LEVEL,),
+) -> tuple[dict[str, PairedDelta], ...]:
+    """right - left, over the participants of both; each resample draws the same participants for both.
+
+    Once for each of the levels of confidence that the intervals shall have.
+    """
     ids = set(left.participant_ids) & set(right.participant_ids)
     left, right = (_only(cohort, ids) for cohort in (left, right))
 
@@ -49,66 +63,105 @@ def paired_deltas(
         return {name: of_right[name] - of_left[name] for name in of_left}
 
     values = [metrics(cohort, everybody_once(cohort)) for cohort in (left, right)]
-    resampled = differences(draw(len(ids), resamples=resamples, seed=seed))
-    sides = {name: [known(float(of[name][0])) for of in values] for name in resampled}
+    around = resampled(differences, len(ids), resamples=resamples, seed=seed)
+    sides = {name: [known(float(of[name][0])) for of in values] for name in around}
     deltas = {
-        name: interval_of(None if before is None or after is None else after - before, resampled[name], level=level)
-        for name, (before, after) in sides.items()
-    }
-    deltas = _without_those_of_one(deltas, lambda: differences(np.eye(len(ids))))
-    return {
-        name: PairedDelta(participants=len(ids), left=before, right=after, delta=deltas[name])
-        for name, (before, after) in sides.items()
+        name: None if before is None or after is None else after - before for name, (before, after) in sides.items()
     }
 
+    def at(level: float) -> dict[str, PairedDelta]:
+        found = {name: interval_of(deltas[name], around[name], level=level) for name in sides}
+        return {
+            name: PairedDelta(participants=len(ids), left=sides[name][0], right=sides[name][1], delta=delta)
+            for name, delta in _without_those_of_one(found, lambda: differences(np.eye(len(ids)))).items()
+        }
 
-@lru_cache(maxsize=1)
-def draw(participants: int, *, resamples: int, seed: int) -> Draws:
-    """The number of times that each participant is drawn, with replacement, in each resample; read-only.
+    return tuple(map(at, levels))
 
-    The last draws are kept, for the next metric of the same participants.
+
+def resampled(
+    values: Callable[[Draws], Mapping[Key, Floats]], participants: int, *, resamples: int, seed: int
+) -> dict[Key, Floats]:
+    """What `values` gives for each resample, with the draws in memory in part where there are many.
 
     The generator is numpy's RandomState, whose sequence is frozen, and each resample takes one number per participant
     from it. So a seed gives the same resamples as a plain loop over `randint`, in every version.
-
-    >>> draw(3, resamples=2, seed=42).tolist()
-    [[1.0, 0.0, 2.0], [2.0, 0.0, 1.0]]
     """
-    if not participants:
-        return np.zeros((resamples, 0))
-    drawn = np.random.RandomState(seed).randint(0, participants, size=(resamples, participants))
-    cells = drawn + participants * np.arange(resamples)[:, None]
-    draws = np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape).astype(np.float64)
-    draws.flags.writeable = False
-    return draws
+    first, *others = (values(draws) for draws in draw(participants, resamples=resamples, seed=seed))
+    return {name: np.concatenate([found, *(other[name] for other in others)]) for name, found in first.items()}
 
 
-def interval_of(value: float | None, resampled: Floats, *, level: float = LEVEL) -> Interval:
+def draw(participants: int, *, resamples: int, seed: int) -> Iterator[Draws]:
+    """The number of times that each participant is drawn, with replacement, in each resample; in blocks of resamples.
+
+    >>> [block.tolist() for block in draw(3, resamples=2, seed=42)]
+    [[[1.0, 0.0, 2.0], [2.0, 0.0, 1.0]]]
+    """
+    kept = participants * resamples <= _KEPT
+    for counts in (_all_counts if kept else _counts)(participants, resamples, seed):
+        yield counts.T.astype(np.float64)
+
+
+@lru_cache(maxsize=1)
+def _all_counts(participants: int, resamples: int, seed: int) -> tuple[Counts, ...]:
+    return tuple(_counts(participants, resamples, seed))
+
+
+def _counts(participants: int, resamples: int, seed: int) -> Iterator[Counts]:
+    """Each participant's draws are side by side in memory, since a step of a curve is made of those of a few."""
+    generator = np.random.RandomState(seed)
+    for block in _lengths(resamples, at_a_time=_IN_USE // max(participants, 1)):
+        counts, done = np.zeros((participants, block), dtype=np.uint8), 0
+        for length in _lengths(block if participants else 0, at_a_time=_DRAWN // max(participants, 1)):
+            drawn = generator.randint(0, participants, size=(length, participants))
+            cells = drawn * length + np.arange(length)[:, None]
+            counted = np.bincount(cells.ravel(), minlength=cells.size)
+            counts[:, done : done + length] = counted.reshape(participants, length)
+            done += length
+        yield counts
+
+
+def _lengths(total: int, *, at_a_time: int) -> Iterator[int]:
+    at_a_time = max(at_a_time, 1)
+    return (min(at_a_time, total - done) for done in range(0, total, at_a_time))
+
+
+def interval_of(value: float | None, around: Floats, *, level: float = LEVEL) -> Interval:
     """A value with the percentiles of the resampled values that leave out half of 1 - level on either side.
 
     NaN is a resample without a value.
 
     Without a value there is no interval, even if resamples have one: they reach a coverage that the cohort does not.
     """
-    valid = resampled[~np.isnan(resampled)]
+    valid = around[~np.isnan(around)]
     if value is None or len(valid) < 2:
         low, high, std = value, value, None
     else:
-        low, high = (known(float(bound)) for bound in np.percentile(valid, _percentiles(level)))
+        low, high = map(known, bounds_of(valid, level=level))
         std = float(np.std(valid, ddof=1))
     return Interval(
         value=value,
         low=low,
         high=high,
         std=std,
-        drop_rate=1 - len(valid) / len(resampled),
-        resamples=len(resampled),
+        drop_rate=1 - len(valid) / len(around),
+        resamples=len(around),
     )
 
 
-def _percentiles(level: float) -> tuple[float, float]:
-    outside = 100 * (1 - level) / 2
-    return round(outside, 9), round(100 - outside, 9)
+def bounds_of(values: Floats, *, level: float = LEVEL) -> tuple[float, float]:
+    """The percentiles that leave out half of 1 - level on either side, to the bit as `np.percentile` has them.
+
+    That selects, which takes three times as long as a sort of ten thousand.
+    """
+    ordered, outside = np.sort(values), round(100 * (1 - level) / 2, 9)
+    return _percentile(ordered, outside), _percentile(ordered, round(100 - outside, 9))
+
+
+def _percentile(ordered: Floats, percent: float) -> float:
+    below, part = divmod((len(ordered) - 1) * (percent / 100), 1)
+    low, high = ordered[int(below)], ordered[min(int(below) + 1, len(ordered) - 1)]
+    return float(low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part))
 
 
 def is_flat(interval: Interval) -> bool:

@@ -7,7 +7,7 @@ import numpy as np
 
 from stages.metrics.cohort import ITEMS, Cohort, Floats
 from stages.metrics.draws import Draws, ratio
-from stages.metrics.selective import Loss, area_under_generalized_risk, losses, steps
+from stages.metrics.selective import Loss, areas_under, losses
 
 
 def aurc_optimal(cohort: Cohort, draws: Draws, *, loss: Loss = Loss.ABS_NORM) -> Floats:
@@ -19,7 +19,7 @@ def aurc_optimal(cohort: Cohort, draws: Draws, *, loss: Loss = Loss.ABS_NORM) ->
     H(n) being 1 + 1/2 + ... + 1/n.
     """
     of_items = losses(cohort, loss)
-    levels = np.unique(of_items[cohort.is_scored])
+    levels = np.array(sorted(set(of_items[cohort.is_scored].tolist())))
     if not len(levels):
         return np.full(len(draws), np.nan)
     taken = draws @ ((of_items[:, :, None] == levels) & cohort.is_scored[:, :, None]).sum(axis=1).astype(np.float64)
@@ -34,4 +34,4 @@ def aurc_optimal(cohort: Cohort, draws: Draws, *, loss: Loss = Loss.ABS_NORM) ->
 
 def augrc_optimal(cohort: Cohort, draws: Draws, *, loss: Loss = Loss.ABS_NORM) -> Floats:
     """The AUGRC of the oracle. Among equal losses this risk grows linearly, so one step each gives the same area."""
-    return area_under_generalized_risk(steps(cohort, draws, confidences=-losses(cohort, loss), loss=loss))
+    return areas_under(cohort, draws, confidences=-losses(cohort, loss), loss=loss).augrc()

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from schemas.values.metrics import Interval
-from stages.metrics.bootstrap import LEVEL, draw, interval_of, without_bounds
+from stages.metrics.bootstrap import LEVEL, interval_of, resampled, without_bounds
 from stages.metrics.cohort import Floats
-from stages.metrics.draws import known, ratio
+from stages.metrics.draws import Draws, known, ratio
 
 
 def mean_intervals(
@@ -18,10 +18,12 @@ def mean_intervals(
     Without rows there is no value, and no interval with one.
     """
     values = np.array(rows, dtype=np.float64).reshape(len(rows), columns)
-    draws = draw(len(rows), resamples=resamples, seed=seed)
-    resampled = ratio(draws @ values, np.full(columns, float(len(rows))))
-    means = ratio(values.sum(axis=0), np.full(columns, float(len(rows))))
-    found = (interval_of(known(float(mean)), resampled[:, column], level=level) for column, mean in enumerate(means))
+
+    def means(draws: Draws) -> dict[int, Floats]:
+        return dict(enumerate(ratio(draws @ values, np.full(columns, float(len(rows)))).T))
+
+    here, around = means(np.ones((1, len(rows)))), resampled(means, len(rows), resamples=resamples, seed=seed)
+    found = (interval_of(known(float(here[column][0])), around[column], level=level) for column in range(columns))
     return tuple(without_bounds(interval) if len(rows) == 1 else interval for interval in found)
 
 
@@ -31,7 +33,10 @@ def share_interval(parts: Sequence[float], wholes: Sequence[float], *, resamples
     There is no value if the wholes are 0, and no interval if only one is not.
     """
     part, whole = (np.array(counts, dtype=np.float64) for counts in (parts, wholes))
-    draws = draw(len(part), resamples=resamples, seed=seed)
-    share: Floats = ratio(np.atleast_1d(part.sum()), np.atleast_1d(whole.sum()))
-    found = interval_of(known(float(share[0])), ratio(draws @ part, draws @ whole))
+
+    def share(draws: Draws) -> dict[None, Floats]:
+        return {None: ratio(draws @ part, draws @ whole)}
+
+    here, around = share(np.ones((1, len(part)))), resampled(share, len(part), resamples=resamples, seed=seed)
+    found = interval_of(known(float(here[None][0])), around[None])
     return without_bounds(found) if np.count_nonzero(whole) == 1 else found

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stages.metrics.bootstrap import PERCENTILES, RESAMPLES, SEED, draw
-from stages.metrics.cohort import Cohort
+from stages.metrics.bootstrap import RESAMPLES, SEED, bounds_of, resampled
+from stages.metrics.cohort import Cohort, Floats
 from stages.metrics.confidence import Confidence
-from stages.metrics.draws import everybody_once
-from stages.metrics.selective import Loss, risks_reaching, steps
+from stages.metrics.draws import Draws, everybody_once
+from stages.metrics.selective import Loss, population, risks_reaching, steps
 
 
 class RiskInterval(NamedTuple):
@@ -38,13 +38,15 @@ def risk_band(
     if np.count_nonzero(cohort.scored_items) < 2:
         return ()
     confidences = cohort.of_items(confidence)
-    here = steps(cohort, everybody_once(cohort), confidences=confidences, loss=loss)
-    resampled = steps(cohort, draw(len(cohort), resamples=resamples, seed=seed), confidences=confidences, loss=loss)
+
+    def risks(draws: Draws) -> dict[float, Floats]:
+        curve = steps(cohort, draws, confidences=confidences, loss=loss)
+        return dict(zip(coverages, risks_reaching(curve, population(draws), coverages), strict=True))
+
+    here, around = risks(everybody_once(cohort)), resampled(risks, len(cohort), resamples=resamples, seed=seed)
     band = []
-    risks = zip(coverages, risks_reaching(here, coverages), risks_reaching(resampled, coverages), strict=True)
-    for coverage, (risk,), around in risks:
-        around = around[~np.isnan(around)]
-        if not np.isnan(risk) and len(around):
-            low, high = np.percentile(around, PERCENTILES)
-            band.append(RiskInterval(coverage, float(risk), float(low), float(high)))
+    for coverage in coverages:
+        (risk,), reaching = here[coverage], around[coverage][~np.isnan(around[coverage])]
+        if not np.isnan(risk) and len(reaching):
+            band.append(RiskInterval(coverage, float(risk), *bounds_of(reaching)))
     return tuple(band)

@@ -36,18 +36,19 @@ def difference(left: RunInMode, right: RunInMode, *, measures: Measures) -> Diff
     flips = tuple(flip for pair in scored for flip in _flips(*pair))
     counts = Counter(flip.kind for flip in flips)
     left_cohort, right_cohort = (cohort_of_jobs(jobs.values()) for jobs in (left_jobs, right_jobs))
+    (deltas,) = paired_deltas(
+        scored_metrics(measures),
+        left_cohort,
+        right_cohort,
+        resamples=measures.bootstrap_resamples,
+        seed=measures.bootstrap_seed,
+    )
     return Difference(
         left=_side(left, left_jobs),
         right=_side(right, right_jobs),
         common_participants=len(scored),
         confidence=measures.confidence,
-        deltas=paired_deltas(
-            scored_metrics(measures),
-            left_cohort,
-            right_cohort,
-            resamples=measures.bootstrap_resamples,
-            seed=measures.bootstrap_seed,
-        ),
+        deltas=deltas,
         flips=flips,
         flip_counts={kind: counts[kind] for kind in FlipKind},
         settings=setting_differences(left.run.settings, right.run.settings),

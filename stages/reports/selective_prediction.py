@@ -1,8 +1,7 @@
 """Selective prediction in a report: one confidence in full, and the areas of all others."""
 
+from collections.abc import Sequence
 from functools import partial
-
-import numpy as np
 
 from schemas.errors import Refused
 from schemas.values.measures import Measures
@@ -18,7 +17,7 @@ from stages.metrics.draws import Metrics, together
 from stages.metrics.risk_band import risk_band
 from stages.metrics.selective import Loss, areas, risk_coverage_curve
 
-_BAND_GRID = tuple(step / 100 for step in range(1, 101))
+_PERCENTS = tuple(step / 100 for step in range(1, 101))
 
 
 def selective_prediction(cohort: Cohort, *, variant: Variant, measures: Measures) -> SelectivePrediction:
@@ -82,7 +81,7 @@ def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> Chose
     band = risk_band(
         cohort,
         confidence=confidence,
-        coverages=np.unique([*_BAND_GRID, *(point.coverage for point in curve)]).tolist(),
+        coverages=_of_band([point.coverage for point in curve]),
         loss=loss,
         resamples=measures.bootstrap_resamples,
         seed=measures.bootstrap_seed,
@@ -99,6 +98,11 @@ def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> Chose
         curve=curve,
         band=tuple(BandPoint(**point._asdict()) for point in band),
     )
+
+
+def _of_band(curve: Sequence[float]) -> list[float]:
+    """Each percent, and each step of a curve that has no more steps than percents."""
+    return sorted({*_PERCENTS, *curve}) if len(curve) <= len(_PERCENTS) else list(_PERCENTS)
 
 
 def _intervals(metrics: Metrics, cohort: Cohort, measures: Measures) -> dict[str, Interval]:

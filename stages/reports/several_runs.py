@@ -90,15 +90,14 @@ def several_scored(
     for run, found in zip(runs[1:], by_run[1:], strict=True):
         measures: Measures = common_measures(runs[0], run, chosen)
         cohort = cohort_of_jobs(found.values())
-        deltas = partial(
-            paired_deltas,
+        deltas, corrected = paired_deltas(
             scored_metrics(measures),
             base,
             cohort,
             resamples=measures.bootstrap_resamples,
             seed=measures.bootstrap_seed,
+            levels=(LEVEL, level),
         )
-        corrected = deltas(level=level)
         compared.append(
             ComparedRun(
                 run_id=f"r{run.run_id}",
@@ -111,7 +110,7 @@ def several_scored(
                         delta=plain.delta,
                         corrected=corrected[name].delta,
                     )
-                    for name, plain in deltas().items()
+                    for name, plain in deltas.items()
                 },
                 failed=sum(job.status in _UNSUCCESSFUL for job in found.values()),
                 notices=tuple(notices("participant", run.profile, run.request)),

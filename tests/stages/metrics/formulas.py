@@ -45,4 +45,5 @@ def bootstrap(metric: Metric, cohort: Cohort, **options: Any) -> Interval:
 
 def paired_delta(metric: Metric, left: Cohort, right: Cohort, **options: Any) -> PairedDelta:
     """The difference of one metric."""
-    return paired_deltas(together({"": metric}), left, right, **options)[""]
+    (deltas,) = paired_deltas(together({"": metric}), left, right, **options)
+    return deltas[""]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.metrics.achievable import lower_hulls
+from stages.metrics.achievable import Hulls, lower_hulls
 from stages.metrics.confidence import evidence_count
 from stages.metrics.draws import value_of
 from tests.stages.metrics.builders import cohort
@@ -33,16 +33,22 @@ def test_a_point_is_on_the_hull_unless_it_lies_on_or_above_a_line_between_two_ot
         around = [(a, b) for a, b in combinations(sorted(points), 2) if a[0] < point[0] < b[0]]
         return all((point[1] - a[1]) * (b[0] - a[0]) < (b[1] - a[1]) * (point[0] - a[0]) for a, b in around)
 
-    x, y = np.array(sorted(points), dtype=np.float64).T[:, None]
-    hulls, (size,) = lower_hulls(x, y, np.ones(x.shape, dtype=np.bool_))
+    in_order = ((np.array([x], dtype=float), np.array([y], dtype=float), np.array([True])) for x, y in sorted(points))
 
-    assert [tuple(point) for point in hulls[:, :size, 0].T] == [p for p in sorted(points) if is_below_every_line(p)]
+    assert found_by(lower_hulls(in_order, 1)) == [[p for p in sorted(points) if is_below_every_line(p)]]
 
 
 def test_each_row_has_a_hull_of_its_own_points() -> None:
     x, y = np.array([[0, 1, 2, 3], [0, 1, 2, 3]], dtype=float), np.array([[0, 2, 1, 3], [9, 3, 2, 3]], dtype=float)
+    is_point = np.array([[True] * 4, [False, True, True, True]])
 
-    hulls, sizes = lower_hulls(x, y, np.array([[True] * 4, [False, True, True, True]]))
+    found = lower_hulls(zip(x.T, y.T, is_point.T, strict=True), 2)
 
-    found = [hulls[:, :size, row].T.tolist() for row, size in enumerate(sizes)]
-    assert found == [[[0, 0], [2, 1], [3, 3]], [[1, 3], [2, 2], [3, 3]]]
+    assert found_by(found) == [[(0, 0), (2, 1), (3, 3)], [(1, 3), (2, 2), (3, 3)]]
+
+
+def found_by(hulls: Hulls) -> list[list[tuple[float, float]]]:
+    return [
+        list(zip(hulls.x[:size, row].tolist(), hulls.y[:size, row].tolist(), strict=True))
+        for row, size in enumerate(hulls.sizes.tolist())
+    ]

@@ -5,12 +5,14 @@ from time import process_time
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.values.metrics import Interval, PairedDelta
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import Subject
 from stages.metrics.binary import auroc, f1
-from stages.metrics.bootstrap import bootstrap_all, draw
+from stages.metrics.bootstrap import _all_counts, bootstrap_all, bounds_of, draw
 from stages.metrics.cohort import Cohort, cohort_of
 from stages.metrics.confidence import evidence_count
 from stages.metrics.coverage import cmax, prediction_coverage
@@ -69,7 +71,8 @@ def test_a_resample_has_the_value_of_a_cohort_of_its_own(metric: Metric) -> None
     subjects = random_subjects(6, seed=4, na_share=0.45)
     expected = resampled_by_loops(metric, subjects, 60, 42)
 
-    found = metric(cohort_of(subjects), draw(6, resamples=60, seed=42))
+    (draws,) = draw(6, resamples=60, seed=42)
+    found = metric(cohort_of(subjects), draws)
 
     assert [None if np.isnan(value) else value for value in found.tolist()] == [
         None if value is None else pytest.approx(value) for value in expected
@@ -122,12 +125,35 @@ def test_metrics_together_have_the_intervals_that_each_has_alone() -> None:
     assert found == {name: bootstrap(metric, subjects, resamples=60) for name, metric in (("f1", f1), ("item", item))}
 
 
-def test_the_same_draws_are_made_once_and_cannot_be_changed() -> None:
-    draws = draw(6, resamples=60, seed=42)
+@given(
+    values=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=60),
+    level=st.sampled_from([0.95, 0.975, 0.99, 1 - 0.05 / 3]),
+)
+def test_bounds_are_the_percentiles_of_numpy(values: list[float], level: float) -> None:
+    outside = round(50 * (1 - level), 9)
 
-    assert draw(6, resamples=60, seed=42) is draws
-    with pytest.raises(ValueError, match="read-only"):
-        draws += 1
+    found = bounds_of(np.array(values), level=level)
+
+    assert found == tuple(np.percentile(values, [outside, round(100 - outside, 9)]))
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kept", [0, 10**9], ids=["drawn each time", "kept"])
+def test_draws_in_blocks_are_those_of_one(metric: Metric, kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    subjects = cohort_of(random_subjects(6, seed=4, na_share=0.45))
+    _all_counts.cache_clear()
+    whole = bootstrap(metric, subjects, resamples=61)
+    monkeypatch.setattr("stages.metrics.bootstrap._KEPT", kept)
+    monkeypatch.setattr("stages.metrics.bootstrap._IN_USE", 6 * 20)
+    monkeypatch.setattr("stages.metrics.bootstrap._DRAWN", 6 * 7)
+
+    blocks = list(draw(6, resamples=61, seed=43))
+    in_blocks = [bootstrap(metric, subjects, resamples=61, seed=seed) for seed in (43, 42, 42)]
+
+    assert [len(block) for block in blocks] == [20, 20, 20, 1]
+    assert in_blocks[0] != in_blocks[1] == in_blocks[2]
+    for name in ("value", "low", "high", "std"):
+        assert getattr(in_blocks[1], name) == pytest.approx(getattr(whole, name))
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -162,7 +188,7 @@ def test_a_delta_of_one_common_participant_has_no_interval() -> None:
 def test_a_delta_is_taken_over_common_participants_with_the_same_draw() -> None:
     subjects = random_subjects(6, seed=3)
     left, right = cohort_of(subjects[:5]), cohort_of(subjects[1:])
-    draws = draw(4, resamples=200, seed=42)
+    (draws,) = draw(4, resamples=200, seed=42)
     common = cohort_of(subjects[1:5])
 
     same = paired_delta(item_mae_weighted, left, right, resamples=200)

@@ -16,7 +16,7 @@ COHORT = cohort(("12", "10", "31"), ("3", "0", "2"), ("22", "22", "31"))
 def test_the_band_is_that_of_the_risk_at_each_coverage() -> None:
     found = risk_band(COHORT, confidence=evidence_count, coverages=[0.1, 0.2], resamples=200, seed=1)
 
-    draws = draw(len(COHORT), resamples=200, seed=1)
+    (draws,) = draw(len(COHORT), resamples=200, seed=1)
     for point in found:
         risks = risk_at_coverage(COHORT, draws, coverage=point.coverage, confidence=evidence_count)
         low, high = np.nanpercentile(risks, (2.5, 97.5))

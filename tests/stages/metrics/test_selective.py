@@ -11,10 +11,9 @@ from stages.metrics.cohort import Cohort, cohort_of
 from stages.metrics.confidence import evidence_count
 from stages.metrics.draws import value_of
 from stages.metrics.selective import (
+    Areas,
     Loss,
-    Steps,
-    area_under_generalized_risk,
-    area_under_selective_risk,
+    Step,
     risk_coverage_curve,
 )
 from tests.stages.metrics.builders import cohort, random_subjects
@@ -38,15 +37,13 @@ def test_the_curve_of_a_worked_example() -> None:
 
 def test_the_worked_numbers_of_the_specification() -> None:
     # The same four items with one abstention, N = 5.
-    curve = Steps(
-        coverage=np.array([[0.2, 0.6, 0.8]]),
-        selective_risk=np.array([[0, 1 / 9, 1 / 4]]),
-        generalized_risk=np.array([[0, 1 / 15, 1 / 5]]),
-    )
+    found = Areas(np.array([5.0]))
+    for taken, items, lost in ((1.0, 1.0, 0.0), (2.0, 3.0, 1 / 3), (1.0, 4.0, 1.0)):
+        found.add(Step(np.array([taken]), np.array([items]), np.array([lost]), has_begun=True))
 
     # 0.4 (0 + 1/9) / 2 + 0.2 (1/9 + 1/4) / 2, and 0.4 (0 + 1/15) / 2 + 0.2 (1/15 + 1/5) / 2
-    assert area_under_selective_risk(curve).tolist() == [pytest.approx(0.058333, abs=1e-6)]
-    assert area_under_generalized_risk(curve).tolist() == [pytest.approx(0.04)]
+    assert found.aurc().tolist() == [pytest.approx(0.058333, abs=1e-6)]
+    assert found.augrc().tolist() == [pytest.approx(0.04)]
 
 
 @pytest.mark.parametrize(
