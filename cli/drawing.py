@@ -1,13 +1,15 @@
 """What commands draw: words in a style, tables, and what stands below each other.
 
-What has room is drawn here. What has to be wrapped is laid out by rich, in `cli/fitting.py`.
+What has room is drawn here, and so are tables with one column of words that are wrapped. What else has to be wrapped
+is laid out by rich, in `cli/fitting.py`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 Justify: TypeAlias = Literal["left", "center", "right"]
@@ -24,6 +26,9 @@ _ONE_COLUMN: Final = str.maketrans("", "", "·○◐●✗×…–█")
 
 #: Control characters but for line feeds and tabs: a text moves no cursor and changes no colour.
 _CONTROLS: Final = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
+
+#: With the spaces around it.
+_WORD: Final = re.compile(r"\s*\S+\s*")
 
 _CODES: Final = {
     "bold": "1",
@@ -86,6 +91,34 @@ class Text:
             return None
         lines = self.lines()
         return lines if all(columns(line.plain) <= width for line in lines) else None
+
+    def wrapped(self, width: int) -> list[Text] | None:
+        """Its lines, broken between words; None where a word is longer than `width`."""
+        found: list[Text] = []
+        for line in self.lines():
+            if columns(line.plain) <= width:
+                found.append(line)
+                continue
+            starts, used = [0], 0
+            for word in _WORD.finditer(line.plain):
+                needed = columns(word.group().rstrip())
+                if needed > width:
+                    return None
+                if used + needed > width:
+                    starts.append(word.start())
+                    used = 0
+                used += columns(word.group())
+            found += (line._between(start, end) for start, end in pairwise([*starts, len(line.plain)]))
+        return found
+
+    def _between(self, start: int, end: int) -> Text:
+        """The words from one place to another, without spaces at their end."""
+        parts, place = [], 0
+        end = start + len(self.plain[start:end].rstrip())
+        for words, style in self.parts:
+            parts.append(Part(words[max(start - place, 0) : max(end - place, 0)], style))
+            place += len(words)
+        return Text.of_parts(parts)
 
     def escaped(self) -> str:
         """The words with the escape sequences of their colours."""
@@ -170,24 +203,41 @@ class FittingTable:
 
     def fits(self, width: int) -> bool:
         """Whether the table has room when its texts are wrapped and nothing else is."""
-        needed = [
-            self.columns[index].min_width or min(wanted, _TEXT_WIDTH) if self.is_text(index) else wanted
-            for index, wanted in enumerate(self.widths())
-        ]
-        return beside(needed) <= width
+        wanted = self.widths()
+        return self._needed(wanted, [index for index in range(len(wanted)) if self.is_text(index)]) <= width
+
+    def _needed(self, widths: Sequence[int], texts: Sequence[int]) -> int:
+        """The width of the table with its texts wrapped."""
+        least = {index: self.columns[index].min_width or min(widths[index], _TEXT_WIDTH) for index in texts}
+        return beside([least.get(index, wanted) for index, wanted in enumerate(widths)])
 
     def drawn(self, width: int) -> list[Text] | None:
-        """Its lines; None where a cell would have to be wrapped."""
-        widths = self.widths()
-        if beside(widths) > width or any("\t" in cell.plain for row in self.rows for cell in row.cells):
+        """Its lines; None where more has to be wrapped than words of one column."""
+        widths = self._widths_in(width)
+        if widths is None or any("\t" in cell.plain for row in self.rows for cell in row.cells):
             return None
         heads = [Text(column.header).lines() for column in self.columns]
         # The lines of a head stand at its foot.
         height = max(map(len, heads))
         lines = self._lines([[Text()] * (height - len(head)) + head for head in heads], "bold", widths)
         for row in self.rows:
-            lines += self._lines([cell.lines() for cell in row.cells], row.style, widths)
+            cells = [cell.wrapped(room) for cell, room in zip(row.cells, widths, strict=True)]
+            if None in cells:
+                return None
+            lines += self._lines([cell for cell in cells if cell is not None], row.style, widths)
         return lines
+
+    def _widths_in(self, width: int) -> list[int] | None:
+        """The widths of the columns; None where more has to be narrower than one column of words."""
+        widths = self.widths()
+        excess = beside(widths) - width
+        if excess <= 0:
+            return widths
+        texts = [index for index in range(len(widths)) if self.is_text(index)]
+        if len(texts) != 1 or self._needed(widths, texts) > width:
+            return None
+        widths[texts[0]] -= excess
+        return None if columns(self.columns[texts[0]].header) > widths[texts[0]] else widths
 
     def _lines(self, cells: Sequence[Sequence[Text]], style: str, widths: Sequence[int]) -> list[Text]:
         found = []

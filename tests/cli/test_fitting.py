@@ -3,11 +3,13 @@
 import io
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text as RichText
 
-from cli.drawing import Drawing, FirstThatFits, FittingTable, Text, figure_table, folded, plain_table
+from cli.drawing import Drawing, FirstThatFits, FittingTable, Text, columns, figure_table, folded, plain_table
 from cli.fitting import Laid
 
 HEADINGS = ("\nrun", "state", "mark", "MAE")
@@ -50,8 +52,8 @@ def test_a_table_that_needs_no_wrapping_looks_as_rich_draws_it() -> None:
     assert [as_seen(line.escaped()) for line in lines] == [as_seen(line) for line in in_terminal(expected)]
 
 
-def in_terminal(table: Table) -> list[str]:
-    screen = Console(file=io.StringIO(), width=80, force_terminal=True, color_system="standard", _environ={})
+def in_terminal(table: Table, width: int = 80) -> list[str]:
+    screen = Console(file=io.StringIO(), width=width, force_terminal=True, color_system="standard", _environ={})
     screen.print(table)
     assert isinstance(screen.file, io.StringIO)
     return screen.file.getvalue().splitlines()
@@ -71,8 +73,36 @@ def test_words_move_no_cursor_and_choose_no_colour() -> None:
     assert drawn(hostile, 80) == ["[2J31mred and gone", "next"]
 
 
-@pytest.mark.parametrize("words", ["a line that is longer than twenty columns", "a\ttab", "二十を超える幅の行である"])
-def test_a_line_that_has_no_room_or_a_tab_is_left_to_rich(words: str) -> None:
+@given(
+    cells=st.lists(
+        st.lists(st.tuples(st.text("ab 数●\n", max_size=40), st.sampled_from(["", "red", "bold"])), max_size=3),
+        min_size=1,
+        max_size=4,
+    ),
+    width=st.integers(36, 60),
+)
+def test_one_column_of_words_is_wrapped_as_rich_wraps_it(cells: list[list[tuple[str, str]]], width: int) -> None:
+    own, expected = FittingTable("run"), Table("run", box=None, pad_edge=False, header_style="bold")
+    own.add_column("words")
+    expected.add_column("words", overflow="fold")
+    for name in ("kind", "jobs"):
+        own.add_column(name)
+        expected.add_column(name, no_wrap=True)
+    for number, parts in enumerate([[("at least one line that is wrapped", "")], *cells]):
+        own.add_row(f"r{number}", Text.assemble(*parts), "query", "3")
+        expected.add_row(f"r{number}", RichText.assemble(*parts), "query", "3")
+
+    lines = own.drawn(width)
+
+    if lines is not None:
+        assert [as_seen(line.escaped()) for line in lines] == [as_seen(line) for line in in_terminal(expected, width)]
+    else:
+        texts = ("".join(words for words, _ in parts) for parts in cells)
+        assert any(columns(word) > width - len("run") - len("kind jobs") - 6 for text in texts for word in text.split())
+
+
+@pytest.mark.parametrize("words", ["averylongwordlongerthan twenty columns", "a\ttab", "二十を超える幅の行である"])
+def test_a_word_that_has_no_room_or_a_tab_is_left_to_rich(words: str) -> None:
     table = plain_table("words")
     table.add_row(words)
 
