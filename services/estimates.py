@@ -282,9 +282,16 @@ def _stages(
             calls_expected=expected,
             prompt_tokens=_tokens(expected, past, "prompt_tokens"),
             reply_tokens=_tokens(expected, past, "reply_tokens"),
-            seconds=None if past is None or not past.jobs else len(places) * past.seconds / past.jobs,
+            seconds=_of_stage(past, jobs=len(places), to_pay=len(to_pay)),
         )
     return found
+
+
+def _of_stage(past: PastStage | None, *, jobs: int, to_pay: int) -> float | None:
+    """The seconds of a stage in so many jobs, of which some pay for calls; the replies of others are in the ledger."""
+    if past is None or not past.jobs or (to_pay and not past.paid_jobs):
+        return None
+    return jobs * past.seconds / past.jobs + (to_pay * past.call_seconds / past.paid_jobs if to_pay else 0.0)
 
 
 def _computed(run: NewRun, job: NewJob) -> Sequence[str]:

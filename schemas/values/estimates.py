@@ -65,7 +65,8 @@ class StageEstimate(Value):
     """Of the expected calls, by the mean of past calls; None without any that counted them."""
     reply_tokens: int | None
     seconds: float | None
-    """Of all jobs together, by the mean of past attempts; None without any."""
+    """Of all jobs together, by the mean of past attempts; None without any, or without any that paid where calls are to
+    be paid for. Calls that the ledger holds take no time."""
 
 
 class Estimate(Value):

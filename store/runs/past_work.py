@@ -62,14 +62,17 @@ WITH sample AS (
 STAGES = f"""
 {_SAMPLE}
 SELECT a.stage, count(DISTINCT a.job_id) AS jobs,
-       sum(extract(epoch FROM a.ended_at - a.started_at))::float8 AS seconds,
+       sum(greatest(t.seconds - u.seconds, 0))::float8 AS seconds,
+       sum(least(t.seconds, u.seconds))::float8 AS call_seconds,
        sum(u.paid)::bigint AS paid, sum(u.prompt_tokens)::bigint AS prompt_tokens,
        sum(u.reply_tokens)::bigint AS reply_tokens, sum(u.counted)::bigint AS counted,
        count(DISTINCT a.job_id) FILTER (WHERE u.paid > 0) AS paid_jobs
 FROM sample AS j
 JOIN stage_attempt AS a ON a.job_id = j.id AND a.ended_at IS NOT NULL AND a.worker_id NOT IN ('shared', 'manual')
+CROSS JOIN LATERAL (SELECT extract(epoch FROM a.ended_at - a.started_at) AS seconds) AS t
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE NOT u.is_reused) AS paid,
+           coalesce(sum(l.seconds) FILTER (WHERE NOT u.is_reused), 0) AS seconds,
            sum(l.prompt_tokens) FILTER (WHERE NOT u.is_reused) AS prompt_tokens,
            sum(l.reply_tokens) FILTER (WHERE NOT u.is_reused) AS reply_tokens,
            count(l.reply_tokens) FILTER (WHERE NOT u.is_reused) AS counted
@@ -119,6 +122,9 @@ class PastStage(NamedTuple):
     stage: str
     jobs: int
     seconds: float
+    """Without those in which calls were paid for."""
+    call_seconds: float
+    """Those; where several calls were made at once, no more than the attempt took."""
     paid: int
     prompt_tokens: int | None
     reply_tokens: int | None

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 import redis
 
 from schemas.settings.resolve import resolve
@@ -92,6 +93,26 @@ async def test_the_ledger_and_past_runs_are_counted(bench: Bench) -> None:
     assert other.basis == ("r1",)
     assert other.seconds is not None and other.seconds.low < other.seconds.value < other.seconds.high
     assert other.currency == "EUR"
+
+
+async def test_calls_of_the_ledger_take_no_time(bench: Bench) -> None:
+    settings = resolve(profile="paper", options=CHOSEN.options, environment={})
+    job_id = await bench.plan(settings)
+    for stage in STAGES:
+        assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
+    async with bench.database.connection() as connection:
+        await connection.execute("UPDATE stage_attempt SET ended_at = started_at + interval '100 seconds'")
+        await connection.execute("UPDATE llm_call SET seconds = 90.0 / (SELECT count(*) FROM llm_call)")
+
+    same, other = [
+        await estimate_request(
+            bench.database, REQUEST, resolve(profile="paper", options=chosen.options, environment={})
+        )
+        for chosen in (CHOSEN, OTHER)
+    ]
+
+    assert [one.stages["validate"].seconds for one in (same, other)] == pytest.approx([10.0, 100.0])
+    assert [one.stages["rerank"].seconds for one in (same, other)] == pytest.approx([100.0, 100.0])
 
 
 async def test_what_is_missing_is_part_of_the_estimate(bench: Bench) -> None:
