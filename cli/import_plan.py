@@ -18,8 +18,12 @@ _NAMED = 20
 
 
 def is_gone(source_path: str) -> bool:
-    """Whether the file of a work is not there any more; a work without a file on a machine has none to lose."""
-    return not is_uploaded(source_path) and not Path(source_path).exists()
+    """Whether the file of a work is not there any more; a work without a file on a machine has none to lose.
+
+    That of a work from a line of a corpus is the whole corpus.
+    """
+    file = Path(source_path)
+    return not is_uploaded(source_path) and not any(one.is_file() for one in (file, *file.parents))
 
 
 def print_plan(plan: ImportPlan, estimates: ImportEstimates, corpus: str, *, as_json: bool) -> None:

@@ -121,6 +121,9 @@ def works_command(
     Rules repair headings and select sections; with RAGQ_REPAIR_BY=model and RAGQ_SELECT_BY=model a language model does,
     of markdown too. `ragq work` shows what became of them, and changes it.
 
+    A file that ends in .jsonl is a corpus with a work in each line, {"_id", "title", "text"}, like BEIR's test
+    collections; relevance judgements name its works by their ids. It has to be named itself.
+
     Importing a file again replaces its work if it has changed, and does nothing if it has not. A text that another
     work of the corpus has is refused, by itself. Files of a folder with another ending are left out and counted. With
     --prune works go whose files are gone from the folders named; a file that was renamed keeps its work. Works from
@@ -134,6 +137,7 @@ def works_command(
         ragq import works buecher/ --corpus bibliothek --language german
         ragq import works books/ --corpus library --prune --dry-run
         ragq import works handbook.pdf manual.epub --wait
+        ragq import works scifact/corpus.jsonl --corpus scifact --wait
         ragq import works tea.md --title "Tea" --authors "A. Leaf" --year 2019
         ragq import works scanned.pdf --set RAGQ_REPAIR_BY=model --wait
     """
@@ -148,6 +152,8 @@ def works_command(
     if prune and not folders:
         raise click.UsageError("--prune is for folders: it removes works whose files are gone from them.")
     count = len(files.markdown) + len(files.documents)
+    if title is not None and files.corpora:
+        raise click.UsageError("--title is for one work, and a corpus has a title in each line.")
     if title is not None and count != 1:
         raise click.UsageError(f"--title is for one file, and there are {count}; use front matter for their titles.")
     if files.documents:
@@ -156,7 +162,7 @@ def works_command(
             raise click.UsageError("--no-embed is for markdown; leave it out, or convert the other files first.")
     named = {"title": title, "authors": authors, "year": year, "tags": tags}
     given = {name: value for name, value in named.items() if value is not None}
-    new = read_works(files.markdown, given=given)
+    new = read_works(files, given=given)
     settings = effective_settings(profile, assignments)
     options = CorpusOptions(embed_headings, keep_token_vectors, chunk_tokens, language)
     plan = None

@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cli.corpus_files import read_corpora
 from cli.user_files import read_file
 from schemas.errors import Refused
 from services.work_files import ReadWork, WorkFile, read_files
+from stages.corpora.corpus_file import SUFFIX
 from stages.documents.formats import SUFFIXES, is_markdown
 
 
@@ -17,6 +19,8 @@ class FoundFiles(NamedTuple):
     markdown: list[Path]
     documents: list[Path]
     """Files of other formats, which are converted first."""
+    corpora: list[Path]
+    """Files that hold a work in each line."""
     left_out: Counter[str]
     """How many files of the folders have each other ending. Hidden ones do not count."""
 
@@ -24,7 +28,8 @@ class FoundFiles(NamedTuple):
 def find_files(paths: Sequence[Path], *, may_be_empty: bool = False) -> FoundFiles:
     """The files that were named, and those of a known suffix in folders that were.
 
-    Raises Refused, naming each, for paths that are not there, and folders without such a file unless they may be empty.
+    A corpus in one file has to be named itself: other files of its folder look like it. Raises Refused, naming each,
+    for paths that are not there, and folders without a file of a known suffix unless they may be empty.
     """
     problems: list[str] = []
     found: list[Path] = []
@@ -36,14 +41,16 @@ def find_files(paths: Sequence[Path], *, may_be_empty: bool = False) -> FoundFil
         if not path.exists():
             problems.append(f"{path}: there is no such file or folder")
         elif path.is_dir() and not works and not may_be_empty:
-            problems.append(f"{path}: holds no file that ends in {' or '.join(SUFFIXES)}")
+            problems.append(f"{path}: holds no file that ends in {' or '.join(SUFFIXES)}{_corpus_in(inside)}")
         found += works
     if problems:
         raise Refused("Nothing was imported:\n" + "\n".join(f"  {problem}" for problem in problems))
     files = list(dict.fromkeys(found))
+    corpora = [file for file in files if file.suffix.lower() == SUFFIX]
     return FoundFiles(
         [file for file in files if is_markdown(file.name)],
-        [file for file in files if not is_markdown(file.name)],
+        [file for file in files if not is_markdown(file.name) and file not in corpora],
+        corpora,
         Counter(file.suffix.lower() for file in sorted(others)),
     )
 
@@ -58,17 +65,25 @@ def left_out_in_words(left_out: Mapping[str, int]) -> str:
     return f"Left out for their endings: {counted}."
 
 
-def read_works(files: Sequence[Path], *, given: Mapping[str, Any]) -> list[ReadWork]:
-    """The works in files of markdown. `given` are fields of Bibliography that go before the front matter.
+def read_works(files: FoundFiles, *, given: Mapping[str, Any]) -> list[ReadWork]:
+    """The works in files of markdown and in corpora. `given` are fields of Bibliography before the front matter.
 
-    Raises WorkFilesError with every file that is not UTF-8, is empty, or has front matter that cannot be used.
+    Raises WorkFilesError with every file that is not UTF-8, is empty, or has front matter that cannot be used, and what
+    `read_corpora` raises.
     """
-    return read_files(list(read_documents(files, given=given))).works
+    of_files, of_lines = read_documents(files.markdown, given=given), read_corpora(files.corpora, given=given)
+    return read_files([*of_files, *of_lines]).works
 
 
 def read_documents(files: Sequence[Path], *, given: Mapping[str, Any]) -> Iterator[WorkFile]:
     """The files, each read when it is its turn: all of them may be more than memory has."""
     return (WorkFile(str(file), read_file(file), str(file.resolve()), given) for file in files)
+
+
+def _corpus_in(files: Sequence[Path]) -> str:
+    """What to do with a folder that has a corpus in one file."""
+    found = next((file for file in files if file.name == f"corpus{SUFFIX}"), None)
+    return "" if found is None else f"; `ragq import works {found}` imports that corpus"
 
 
 def _files(path: Path) -> list[Path]:

@@ -101,6 +101,58 @@ def test_every_bad_file_is_named_and_nothing_is_stored(ragq: Ragq, books: Path) 
     assert json.loads(ragq("corpus", "list", "--json").stdout) == []
 
 
+@pytest.fixture
+def collection(tmp_path: Path) -> Path:
+    """A folder as BEIR's test collections are."""
+    folder = tmp_path / "scifact"
+    folder.mkdir()
+    lines = [
+        {"_id": "4983", "title": "Tea", "text": "A drink of leaves.", "metadata": {"year": 2019}},
+        {"_id": "AC/DC", "title": "", "text": "A band."},
+        {"_id": "12", "title": "", "text": " "},
+    ]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "queries.jsonl").write_text('{"_id": "1", "text": "What is drunk?"}\n')
+    return folder
+
+
+def test_a_corpus_in_one_file_has_a_work_in_each_line(ragq: Ragq, collection: Path) -> None:
+    file = collection / "corpus.jsonl"
+
+    done = ragq("import", "works", str(file), "--no-embed", "--json", *MODEL)
+    again = imported(ragq, str(file))
+
+    assert (json.loads(done.stdout)["new"], again["unchanged"]) == (2, 2)
+    assert done.stderr.splitlines()[:2] == [
+        "Not read of corpus.jsonl: 1 document without title and text (12).",
+        "Not read of corpus.jsonl: metadata.",
+    ]
+    works = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]
+    assert [(work["title"], work["source_path"]) for work in works] == [
+        ("DC", f"{file}/AC/DC.md"),
+        ("Tea", f"{file}/4983.md"),
+    ]
+
+
+def test_works_of_a_line_go_with_their_corpus_alone(ragq: Ragq, collection: Path) -> None:
+    imported(ragq, str(collection / "corpus.jsonl"))
+    prune = ("import", "works", str(collection), "--prune", "--no-embed", "--dry-run", "--json", *MODEL)
+
+    there = json.loads(ragq(*prune).stdout)["removed"]
+    (collection / "corpus.jsonl").unlink()
+    gone = json.loads(ragq(*prune).stdout)["removed"]
+
+    assert (len(there), len(gone)) == (0, 2)
+
+
+def test_a_folder_with_a_corpus_in_one_file_says_how_to_import_it(ragq: Ragq, collection: Path) -> None:
+    done = ragq("import", "works", str(collection), *MODEL)
+    titled = ragq("import", "works", str(collection / "corpus.jsonl"), "--title", "Tea", *MODEL)
+
+    assert f"`ragq import works {collection}/corpus.jsonl` imports that corpus" in str(done.exception)
+    assert (titled.exit_code, "a corpus has a title in each line" in titled.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [
