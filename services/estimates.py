@@ -121,11 +121,10 @@ async def estimate(
         held = await _held(connection, run, _equal_stages(run, past, served))
         alike = [one.id for one in past if _is_alike(one, run)]
         known = await past_work.past_stages(connection, alike[:COMPARED], list(modes))
-        paces = await past_work.paces(connection, alike)
+        paces = await past_work.paces(connection, alike, _planned_stages(run))
     stages = _stages(run, frozen, held, known)
     to_pay = _sum([stage.calls_expected for stage in stages.values() if stage.calls_at_most != 0])
-    paces = [one for one in paces if _is_comparable(one, set(modes), set(stages), pays=to_pay != 0)][:COMPARED]
-    paces = [] if to_pay is None else paces
+    paces = _comparable(paces, to_pay)
     asking = [stage for stage in stages.values() if stage.calls_at_most != 0]
     money, currency = _money(run, stages, prices)
     return Estimate(
@@ -142,7 +141,8 @@ async def estimate(
         prompt_tokens=_whole(_sum([stage.prompt_tokens for stage in asking])),
         reply_tokens=_whole(_sum([stage.reply_tokens for stage in asking])),
         seconds=_seconds(
-            [(pace.seconds, to_pay / pace.paid if to_pay else len(run.jobs) / pace.jobs) for pace in paces]
+            [(pace.seconds, to_pay / pace.paid if to_pay else len(run.jobs) / pace.jobs) for pace in paces],
+            is_whole=all(pace.is_whole for pace in paces),
         ),
         basis=tuple(f"r{pace.run_id}" for pace in reversed(paces)),
         basis_words=_basis_words(run, paces),
@@ -251,9 +251,20 @@ def _is_alike(past: PastRun, run: NewRun) -> bool:
     )
 
 
-def _is_comparable(pace: Pace, modes: set[str], stages: set[str], *, pays: bool) -> bool:
-    """Whether the time of a past run says something about jobs in these modes and stages, that pay for calls or not."""
-    return set(pace.modes) == modes and set(pace.stages) == stages and (pace.paid > 0) is pays and pace.seconds > 0
+def _planned_stages(run: NewRun) -> set[tuple[str, str]]:
+    """The modes of jobs with the stages that are computed in them."""
+    return {(job.mode, stage) for job in run.jobs for stage in _computed(run, job)}
+
+
+def _comparable(paces: Sequence[Pace], to_pay: float | None) -> list[Pace]:
+    """Those whose time says something about stages that pay for so many calls; of whole runs alone where there are any.
+
+    None when it is not known how many are paid for.
+    """
+    if to_pay is None:
+        return []
+    alike = [one for one in paces if (one.paid > 0) is (to_pay > 0)]
+    return ([one for one in alike if one.is_whole] or alike)[:COMPARED]
 
 
 def _stages(
@@ -320,14 +331,15 @@ def _money(run: NewRun, stages: dict[str, StageEstimate], prices: Prices | None)
     return money, prices.currency
 
 
-def _seconds(paces: Sequence[tuple[float, float]]) -> Range | None:
+def _seconds(paces: Sequence[tuple[float, float]], *, is_whole: bool = True) -> Range | None:
     """From the seconds of past runs, and how many times as many calls, or jobs without any, there are now.
 
-    The ends are a run whose jobs are worked on one after the other, and one that works on all of them at once.
+    The ends are a run whose jobs are worked on one after the other, and one that works on all of them at once. A share
+    of the time of a run says as little as a single run does.
     """
     if not paces:
         return None
-    spread = _ONE_RUN if len(paces) == 1 else 1.0
+    spread = _ONE_RUN if len(paces) == 1 or not is_whole else 1.0
     return Range(
         low=min(took * min(1.0, times) for took, times in paces) / spread,
         value=median(took * times for took, times in paces),
@@ -339,11 +351,13 @@ def _basis_words(run: NewRun, paces: Sequence[Pace]) -> str:
     if not paces:
         return f"no past run of kind {run.kind} with these models, modes and stages"
     jobs = counted(sum(pace.jobs for pace in paces), "job")
-    ends = "half to double its time" if len(paces) == 1 else "fastest to slowest of them"
-    return (
-        f"{counted(len(paces), 'past run')} with these models, modes and stages ({jobs}); interval: {ends}, with jobs "
-        "at once or one after the other"
-    )
+    if all(pace.is_whole for pace in paces):
+        ends = "half to double its time" if len(paces) == 1 else "fastest to slowest of them"
+        basis = f"{counted(len(paces), 'past run')} with these models, modes and stages ({jobs})"
+    else:
+        ends = "half to double that time"
+        basis = f"the share of these stages in {counted(len(paces), 'past run')} with these models ({jobs})"
+    return f"{basis}; interval: {ends}, with jobs at once or one after the other"
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

@@ -1,7 +1,9 @@
 """What past runs of a kind asked and took, for estimates. Nothing of it changes a row."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from datetime import datetime
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from store.database import Connection
@@ -82,18 +84,18 @@ WHERE j.mode = ANY($2::text[])
 GROUP BY a.stage
 """
 
-# From the first stage that began to the last that ended: waiting for people and for a stopped stack counts too.
 PACES = f"""
 {_SAMPLE}
-SELECT j.run_id, count(DISTINCT j.id) * max(j.step) AS jobs, (sum(p.paid) * max(j.step))::bigint AS paid,
-       extract(epoch FROM max(a.ended_at) - min(a.started_at))::float8 AS seconds,
-       array_agg(DISTINCT j.mode) AS modes, array_agg(DISTINCT a.stage) AS stages
+SELECT j.run_id, j.mode, a.stage, count(DISTINCT j.id) * max(j.step) AS jobs,
+       (sum(p.paid) * max(j.step))::bigint AS paid,
+       sum(extract(epoch FROM a.ended_at - a.started_at))::float8 AS seconds, min(a.started_at) AS began,
+       max(a.ended_at) AS ended
 FROM sample AS j JOIN stage_attempt AS a ON a.job_id = j.id AND a.worker_id NOT IN ('shared', 'manual')
 CROSS JOIN LATERAL (
     SELECT count(*) AS paid FROM llm_call_use AS u WHERE u.attempt_id = a.id AND NOT u.is_reused
 ) AS p
 WHERE j.status = 'succeeded' AND a.ended_at IS NOT NULL
-GROUP BY j.run_id ORDER BY j.run_id DESC
+GROUP BY j.run_id, j.mode, a.stage ORDER BY j.run_id DESC
 """
 
 
@@ -135,16 +137,51 @@ class PastStage(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """How long a past run took."""
+    """How long stages of a past run took, those of all its jobs."""
 
     run_id: int
     jobs: int
     paid: int
     """Calls of a language model."""
     seconds: float
-    modes: list[str]
-    stages: list[str]
-    """Those that were computed."""
+    is_whole: bool
+    """Whether the run computed no other stage; else the seconds are the share of these in the time of all."""
+
+
+class WorkedStage(NamedTuple):
+    """A stage of a past run in the jobs of one mode."""
+
+    run_id: int
+    mode: str
+    stage: str
+    jobs: int
+    paid: int
+    seconds: float
+    """Of all attempts, one after the other."""
+    began: datetime
+    ended: datetime
+
+
+def pace_of(worked: Sequence[WorkedStage], wanted: Set[tuple[str, str]]) -> Pace | None:
+    """The pace of one run in the wanted stages, each with its mode; None if it computed not all of them, or in no time.
+
+    From the first stage that began to the last that ended: waiting for people and for a stopped stack counts too.
+    """
+    parts = [one for one in worked if (one.mode, one.stage) in wanted]
+    took = (max(one.ended for one in worked) - min(one.began for one in worked)).total_seconds()
+    total = sum(one.seconds for one in worked)
+    if len(parts) < len(wanted) or took <= 0 or total <= 0:
+        return None
+    jobs: dict[str, int] = {}
+    for one in parts:
+        jobs[one.mode] = max(jobs.get(one.mode, 0), one.jobs)
+    return Pace(
+        run_id=worked[0].run_id,
+        jobs=sum(jobs.values()),
+        paid=sum(one.paid for one in parts),
+        seconds=took * sum(one.seconds for one in parts) / total,
+        is_whole=len(parts) == len(worked),
+    )
 
 
 async def past_runs(connection: Connection, kind: str, modes: Sequence[str], *, draw: int, limit: int) -> list[PastRun]:
@@ -175,9 +212,12 @@ async def past_stages(connection: Connection, run_ids: Sequence[int], modes: Seq
     return {row["stage"]: PastStage(**dict(row)) for row in rows}
 
 
-async def paces(connection: Connection, run_ids: Sequence[int]) -> list[Pace]:
-    """How long each of these runs took, of those with jobs that succeeded; newest first.
+async def paces(connection: Connection, run_ids: Sequence[int], wanted: Set[tuple[str, str]]) -> list[Pace]:
+    """How long each of these runs took in the wanted stages, of those with jobs that succeeded in all; newest first.
 
     Jobs and calls of a run of two hundred jobs and more are multiples of those that are read.
     """
-    return [Pace(**dict(row)) for row in await connection.fetch(PACES, list(run_ids))]
+    rows = (WorkedStage(**dict(row)) for row in await connection.fetch(PACES, list(run_ids)))
+    by_run = (list(worked) for _, worked in groupby(rows, key=lambda one: one.run_id))
+    found = (pace_of(worked, wanted) for worked in by_run)
+    return [pace for pace in found if pace is not None]

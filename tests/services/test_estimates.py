@@ -1,6 +1,7 @@
 """Dry runs: what a submission would do, without a row or a message."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 import redis
@@ -22,6 +23,8 @@ __all__ = ["bench"]
 FULL = "every chunk has tags and scores"
 CHOSEN = Combination(FULL, False, "participant", True, 0.0, budget=0, top_k=2, reranker="similarity")
 OTHER = Combination(FULL, False, "participant", True, 0.6, budget=0, top_k=2, reranker="similarity")
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+
 REQUEST = ParticipantRequest(
     participants=[TESTED], modes=[AssessmentMode.FEW_SHOT], until="assemble", evidence=EVIDENCE
 )
@@ -148,3 +151,25 @@ async def test_time_is_estimated_from_runs_of_the_planned_modes_and_stages_alone
     whole = await estimate_request(bench.database, replace(REQUEST, until=None), settings)
 
     assert (found.seconds, found.basis) == (whole.seconds, whole.basis) == (None, ())
+
+
+async def test_stages_that_no_run_computed_alone_have_their_share_of_the_time_of_a_run(bench: Bench) -> None:
+    settings = resolve(profile="paper", options=CHOSEN.options, environment={})
+    job_id = await bench.plan(settings)
+    for stage in STAGES:
+        assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
+    async with bench.database.connection() as connection:
+        await connection.execute(
+            "UPDATE stage_attempt SET started_at = $1, ended_at = $1::timestamptz + interval '12 seconds'", BEGAN
+        )
+    other = resolve(profile="paper", options=OTHER.options, environment={})
+
+    found, before = [
+        await estimate_request(bench.database, replace(REQUEST, until=until), other) for until in ("validate", "rerank")
+    ]
+
+    assert found.seconds is not None and found.basis == ("r1",)
+    assert found.seconds.value == pytest.approx(12 * (STAGES.index("validate") + 1) / len(STAGES))
+    assert found.basis_words.startswith("the share of these stages in 1 past run with these models (1 job)")
+    # None of these asks a model, and all that are known paid in other stages.
+    assert before.seconds is not None and before.seconds.value < found.seconds.value
