@@ -62,6 +62,9 @@ class Compared(NamedTuple):
         return None if found is None else found.low <= self.seconds <= found.high
 
 
+_OTHER_PROMPTS: Final = "QUANTITATIVE_SEVERITY_INFERENCE_MODE=infer"
+
+
 @click.command(short_help="Dry runs beside the runs that follow: jobs, model calls, tokens, seconds")
 @click.option(
     "--participants", default=1, show_default=True, help="Of `paper-test`, in both modes; once twice as many."
@@ -72,7 +75,7 @@ class Compared(NamedTuple):
 def estimates(participants: int, json_file: Path | None) -> None:
     """Estimate, then run: participants, questions, phrases, works and documents.
 
-    Of each kind first without a past run, then with other settings, then more of it.
+    Of each kind first without a past run, then with other settings, then more of it; and a fork of participants.
 
     Example:
 
@@ -123,6 +126,8 @@ def _cases(running: Stack, participants: int) -> Sequence[Case]:
         Case("participants, the first", score),
         Case("other settings", (*score, "--set", "EMBEDDING_TOP_K_REFERENCES=1")),
         Case("twice as many", more),
+        # Run r1 made the index.
+        Case("a fork of the first", ("fork", "r2", "--from", "assemble", "--set", _OTHER_PROMPTS)),
         Case("works, the first", ("import", "works", works, "--corpus", "first"), "embedding"),
         Case("shorter chunks", ("import", "works", works, "--corpus", "second", "--chunk-tokens", "64"), "embedding"),
         Case("questions, the first", ask),

@@ -21,7 +21,7 @@ from store.runs.shared_outputs import SHARED
 Row = Mapping[str, Any]
 
 RUN = """
-SELECT r.profile, r.version, r.identity, r.settings_hash, r.request, r.settings,
+SELECT r.kind, r.profile, r.version, r.identity, r.settings_hash, r.request, r.settings,
        EXISTS (SELECT FROM job AS j JOIN stage_run AS s ON s.job_id = j.id
                WHERE j.run_id = r.id AND j.kind = 'participant' AND s.stage = 'score') AS has_scores
 FROM run AS r WHERE r.id = $1
@@ -99,7 +99,7 @@ async def scored_rows(connection: Connection, run_id: int) -> ScoredRows | None:
         if not run["has_scores"]:
             raise Refused(
                 f"No job of run r{run_id} scores a participant, so there is nothing to report. "
-                f"`ragq show r{run_id}` shows what it did."
+                f"`ragq {'tags show' if run['kind'] == 'tags' else 'show'} r{run_id}` shows what it did."
             )
         return ScoredRows(
             run_id=run_id,

@@ -1,6 +1,8 @@
 """Risk-coverage curves and the areas under them."""
 
+import tracemalloc
 from functools import partial
+from itertools import count
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from stages.metrics.selective import (
     Areas,
     Loss,
     Step,
+    areas,
     risk_coverage_curve,
 )
 from tests.stages.metrics.builders import cohort, random_subjects
@@ -112,3 +115,21 @@ def test_curve_and_areas_agree_with_plain_loops(seed: int, participants: int, na
     assert found == [pytest.approx(point) for point in points]
     areas = tuple(value_of(partial(area, confidence=evidence_count), together) for area in (aurc, augrc))
     assert areas == pytest.approx(areas_by_loops(points))
+
+
+def test_a_level_takes_no_memory_once_it_is_passed() -> None:
+    few, many = (peak_of_areas(participants) for participants in (5, 50))
+
+    assert many < 2 * few
+
+
+def peak_of_areas(participants: int) -> int:
+    """The most memory that the areas of 2,000 resamples take beside their draws, each item at a level of its own."""
+    subjects, ranks = cohort_of(random_subjects(participants, seed=1, na_share=0)), count()
+    draws = np.ones((2000, participants), order="F")
+    tracemalloc.start()
+    try:
+        areas(subjects, draws, confidence=lambda _: next(ranks))
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

@@ -1,5 +1,6 @@
 """A scored run is read whole."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -131,11 +132,12 @@ async def test_a_missing_run_has_no_report(database: Database) -> None:
         assert await scored_runs.scored_run(connection, 99) is None
 
 
-async def test_a_run_without_scores_is_refused(database: Database) -> None:
+@pytest.mark.parametrize(("kind", "command"), [("participant", "ragq show"), ("tags", "ragq tags show")])
+async def test_a_run_without_scores_is_refused(database: Database, kind: str, command: str) -> None:
     async with database.connection() as connection:
-        stored = await runs.store(connection, new_run())
+        stored = await runs.store(connection, replace(new_run(), kind=kind))
 
-        with pytest.raises(Refused, match=f"No job of run r{stored.run_id} scores a participant"):
+        with pytest.raises(Refused, match=f"No job of run r1 scores a participant.* `{command} r1` shows"):
             await scored_runs.scored_run(connection, stored.run_id)
 
 
