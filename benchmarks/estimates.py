@@ -62,9 +62,6 @@ class Compared(NamedTuple):
         return None if found is None else found.low <= self.seconds <= found.high
 
 
-_OTHER_PROMPTS: Final = "QUANTITATIVE_SEVERITY_INFERENCE_MODE=infer"
-
-
 @click.command(short_help="Dry runs beside the runs that follow: jobs, model calls, tokens, seconds")
 @click.option(
     "--participants", default=1, show_default=True, help="Of `paper-test`, in both modes; once twice as many."
@@ -126,8 +123,8 @@ def _cases(running: Stack, participants: int) -> Sequence[Case]:
         Case("participants, the first", score),
         Case("other settings", (*score, "--set", "EMBEDDING_TOP_K_REFERENCES=1")),
         Case("twice as many", more),
-        # Run r1 made the index.
-        Case("a fork of the first", ("fork", "r2", "--from", "assemble", "--set", _OTHER_PROMPTS)),
+        # Runs r1 and r2 made the indexes.
+        Case("a fork of the first", ("fork", "r3", "--from", "score", "--set", "RAGQ_SCORE_TEXT_CHARS=200")),
         Case("works, the first", ("import", "works", works, "--corpus", "first"), "embedding"),
         Case("shorter chunks", ("import", "works", works, "--corpus", "second", "--chunk-tokens", "64"), "embedding"),
         Case("questions, the first", ask),

@@ -23,7 +23,7 @@ _DRAWN = 1_000_000
 """How many are drawn at a time: counting them takes 24 bytes each."""
 
 Counts: TypeAlias = NDArray[np.uint8]
-"""Draws in one byte each, one row per participant: nobody is drawn 256 times by a resample of fewer than 1e300."""
+"""Draws, one row per participant. A byte is enough: that a resample draws somebody 256 times has a chance of 1e-500."""
 
 Key = TypeVar("Key", bound=Hashable)
 
