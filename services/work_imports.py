@@ -16,10 +16,10 @@ from store.corpora import corpora
 from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import ImportOutcome, NewWork, keep
 from store.database import Database
+from store.runs.runs import Report, ignored
 
 if TYPE_CHECKING:
     from adapters.cutting import Cutting
-from store.runs.runs import Report, ignored
 
 
 class ImportedFile(NamedTuple):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 import redis
 
-from schemas.settings.resolve import resolve
+from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.prices import ModelPrice, Prices
 from services import estimates
@@ -53,6 +53,15 @@ async def test_nothing_is_stored_or_sent(bench: Bench, valkey: ValkeyServer) -> 
     assert before[0]["run"] == 0
 
 
+async def ran(bench: Bench) -> EffectiveSettings:
+    """The settings of a job that ran."""
+    settings = resolve(profile="paper", options=CHOSEN.options, environment={})
+    job_id = await bench.plan(settings)
+    for stage in STAGES:
+        assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
+    return settings
+
+
 async def test_calls_are_bounded_by_the_settings(bench: Bench) -> None:
     settings = resolve(profile="paper", options=CHOSEN.options, environment={})
     whole = ParticipantRequest(participants=[TESTED], modes=tuple(AssessmentMode))
@@ -74,10 +83,7 @@ async def test_calls_are_bounded_by_the_settings(bench: Bench) -> None:
 
 
 async def test_the_ledger_and_past_runs_are_counted(bench: Bench) -> None:
-    settings = resolve(profile="paper", options=CHOSEN.options, environment={})
-    job_id = await bench.plan(settings)
-    for stage in STAGES:
-        assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
+    settings = await ran(bench)
     async with bench.database.connection() as connection:
         paid = await connection.fetchval("SELECT count(*) FROM llm_call")
 
@@ -99,10 +105,7 @@ async def test_the_ledger_and_past_runs_are_counted(bench: Bench) -> None:
 
 
 async def test_calls_of_the_ledger_take_no_time(bench: Bench) -> None:
-    settings = resolve(profile="paper", options=CHOSEN.options, environment={})
-    job_id = await bench.plan(settings)
-    for stage in STAGES:
-        assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
+    await ran(bench)
     async with bench.database.connection() as connection:
         await connection.execute("UPDATE stage_attempt SET ended_at = started_at + interval '100 seconds'")
         await connection.execute("UPDATE llm_call SET seconds = 90.0 / (SELECT count(*) FROM llm_call)")
@@ -141,10 +144,7 @@ def test_an_interval_goes_from_all_jobs_at_once_to_one_after_the_other() -> None
 
 
 async def test_time_is_estimated_from_runs_of_the_planned_modes_and_stages_alone(bench: Bench) -> None:
-    settings = resolve(profile="paper", options=CHOSEN.options, environment={})
-    job_id = await bench.plan(settings)
-    for stage in STAGES:
-        assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
+    settings = await ran(bench)
     other = ParticipantRequest(participants=[TESTED], modes=[AssessmentMode.ZERO_SHOT])
 
     found = await estimate_request(bench.database, other, settings)
@@ -154,10 +154,7 @@ async def test_time_is_estimated_from_runs_of_the_planned_modes_and_stages_alone
 
 
 async def test_stages_that_no_run_computed_alone_have_their_share_of_the_time_of_a_run(bench: Bench) -> None:
-    settings = resolve(profile="paper", options=CHOSEN.options, environment={})
-    job_id = await bench.plan(settings)
-    for stage in STAGES:
-        assert await bench.runner.run(stage, job_id, is_redelivered=False) is Outcome.STORED
+    await ran(bench)
     async with bench.database.connection() as connection:
         await connection.execute(
             "UPDATE stage_attempt SET started_at = $1, ended_at = $1::timestamptz + interval '12 seconds'", BEGAN
