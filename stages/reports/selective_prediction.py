@@ -101,8 +101,8 @@ def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> Chose
 
 
 def _of_band(curve: Sequence[float]) -> list[float]:
-    """Each percent, and each step of a curve that has no more steps than percents."""
-    return sorted({*_PERCENTS, *curve}) if len(curve) <= len(_PERCENTS) else list(_PERCENTS)
+    """Each percent, and each step of a curve that has no more steps than percents; of a longer one its end."""
+    return sorted({*_PERCENTS, *(curve if len(curve) <= len(_PERCENTS) else curve[-1:])})
 
 
 def _intervals(metrics: Metrics, cohort: Cohort, measures: Measures) -> dict[str, Interval]:
