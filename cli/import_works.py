@@ -21,6 +21,7 @@ from services.import_estimates import estimate_import, plan_files
 from services.import_plans import prune as prune_works
 from services.imports import import_files
 from services.work_imports import ImportedWorks
+from stages.texts.listed import SHOWN
 from store.corpora.keeping import ImportOutcome
 
 #: Some works were refused; the others are imported.
@@ -209,7 +210,7 @@ def works_command(
                 report=report,
             )
         )
-    if files.markdown:
+    if new:
         _tell(imported, corpus)
     if converted is not None:
         _tell_documents(converted, corpus)
@@ -239,8 +240,10 @@ def _tell(imported: ImportedWorks, corpus: str) -> None:
     }
     counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none"
     click.echo(f"Works of corpus '{corpus}': {counted}; {imported.waiting} chunks wait for their vectors.", err=True)
-    for refusal in imported.refused:
+    for refusal in imported.refused[:SHOWN]:
         click.echo(f"Refused: {refusal}.", err=True)
+    if (more := len(imported.refused) - SHOWN) > 0:
+        click.echo(f"Refused: {more} more for the same reason; --json has all of them.", err=True)
 
 
 def _tell_documents(converted: ImportedDocuments, corpus: str) -> None:

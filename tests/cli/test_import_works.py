@@ -76,6 +76,18 @@ def test_a_text_that_another_work_has_is_refused_alone(ragq: Ragq, books: Path) 
     assert "2 new" in done.stderr
 
 
+def test_many_refused_works_are_counted(ragq: Ragq, tmp_path: Path) -> None:
+    file = tmp_path / "corpus.jsonl"
+    file.write_text("".join(f'{{"_id": "{number}", "text": "The same."}}\n' for number in range(25)))
+
+    done = ragq("import", "works", str(file), "--no-embed", *MODEL)
+    as_json = json.loads(ragq("import", "works", str(file), "--no-embed", "--json", *MODEL).stdout)
+
+    refused = [line for line in done.stderr.splitlines() if line.startswith("Refused: ")]
+    assert (len(refused), refused[-1]) == (21, "Refused: 4 more for the same reason; --json has all of them.")
+    assert len(as_json["refused"]) == 24
+
+
 def test_options_describe_a_single_work(ragq: Ragq, books: Path) -> None:
     imported(ragq, str(books / "tea.md"), "--title", "Green tea", "--authors", "A. Leaf", "--year", "1999")
 
@@ -123,9 +135,10 @@ def test_a_corpus_in_one_file_has_a_work_in_each_line(ragq: Ragq, collection: Pa
     again = imported(ragq, str(file))
 
     assert (json.loads(done.stdout)["new"], again["unchanged"]) == (2, 2)
-    assert done.stderr.splitlines()[:2] == [
+    assert done.stderr.splitlines() == [
         "Not read of corpus.jsonl: 1 document without title and text (12).",
         "Not read of corpus.jsonl: metadata.",
+        "Works of corpus 'default': 2 new; 2 chunks wait for their vectors.",
     ]
     works = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]
     assert [(work["title"], work["source_path"]) for work in works] == [
