@@ -97,9 +97,10 @@ async def scored_rows(connection: Connection, run_id: int) -> ScoredRows | None:
         if run is None or found is None:
             return None
         if not run["has_scores"]:
+            shown = f"`ragq tags show r{run_id}`" if run["kind"] == "tags" else f"`ragq show r{run_id}`"
             raise Refused(
                 f"No job of run r{run_id} scores a participant, so there is nothing to report. "
-                f"`ragq {'tags show' if run['kind'] == 'tags' else 'show'} r{run_id}` shows what it did."
+                f"{shown} shows what it did."
             )
         return ScoredRows(
             run_id=run_id,
