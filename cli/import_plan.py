@@ -23,7 +23,7 @@ def is_gone(source_path: str) -> bool:
     That of a work from a line of a corpus is the whole corpus.
     """
     file = Path(source_path)
-    return not is_uploaded(source_path) and not any(one.is_file() for one in (file, *file.parents))
+    return not is_uploaded(source_path) and not file.exists() and not any(one.is_file() for one in file.parents)
 
 
 def print_plan(plan: ImportPlan, estimates: ImportEstimates, corpus: str, *, as_json: bool) -> None:

@@ -158,6 +158,16 @@ def test_works_of_a_line_go_with_their_corpus_alone(ragq: Ragq, collection: Path
     assert (len(there), len(gone)) == (0, 2)
 
 
+def test_a_work_is_not_gone_where_anything_has_the_name_of_its_file(ragq: Ragq, books: Path) -> None:
+    imported(ragq, str(books))
+    (books / "tea.md").unlink()
+    (books / "tea.md").mkdir()
+
+    planned = ragq("import", "works", str(books), "--prune", "--no-embed", "--dry-run", "--json", *MODEL)
+
+    assert json.loads(planned.stdout)["removed"] == []
+
+
 def test_a_folder_with_a_corpus_in_one_file_says_how_to_import_it(ragq: Ragq, collection: Path) -> None:
     done = ragq("import", "works", str(collection), *MODEL)
     titled = ragq("import", "works", str(collection / "corpus.jsonl"), "--title", "Tea", *MODEL)
