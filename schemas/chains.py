@@ -157,7 +157,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
             "queries.Expansion",
             asks_llm=True,
             # Whether it asks is found at submission, and stored in the inputs of the job.
-            reads=_QUERY_CHAT | _names("expansion.enabled", "expansion.n", "expansion.max_tokens"),
+            reads=_QUERY_CHAT | _names("expansion.enabled", "expansion.n", "expansion.max_tokens", "RAGQ_EXPANDER"),
         ),
         Stage("embed", "model", "queries.EmbeddedQuery", reads=_TEXT_EMBEDDING),
         Stage(

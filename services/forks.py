@@ -32,6 +32,8 @@ ORIGIN = "option --set"
 #: Inputs of a question that belong to its former steps.
 _NOT_SHARED = frozenset({"moved_from", "takes_default", "shown"})
 
+_EXPANDING = frozenset({"expansion.enabled", "RAGQ_EXPANDER"})
+
 _LISTED = 5
 
 
@@ -308,9 +310,8 @@ async def _inputs(
 ) -> dict[str, Any]:
     """Those of the parent's job, with what a submission finds for it by settings that changed."""
     inputs = {name: value for name, value in job.inputs.items() if name not in _NOT_SHARED}
-    if kind == "query" and "expansion.enabled" in changed and inputs["expansion"]["origin"] != Origin.PASTED:
-        assert frozen.preset is not None
-        inputs["expansion"] = {"origin": Origin.MODEL if frozen.preset.expansion.enabled else Origin.NONE}
+    if kind == "query" and _EXPANDING & changed.keys() and inputs["expansion"]["origin"] != Origin.PASTED:
+        inputs["expansion"] = {"origin": Origin.MODEL if frozen.expands else Origin.NONE}
     if "augmentation.top_n_contexts" in changed:
         inputs.pop("top_n", None)
     if kind == "work":

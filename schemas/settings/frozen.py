@@ -15,6 +15,11 @@ class FrozenSettings(NamedTuple):
     preset: Preset | None
     """None for a kind of job that has no preset."""
 
+    @property
+    def expands(self) -> bool:
+        """Whether a language model expands questions, unless their submission skips that."""
+        return self.preset is not None and self.preset.expansion.enabled and self.run.ragq.expander == "model"
+
 
 def thaw(snapshot: Mapping[str, Mapping[str, Any]]) -> FrozenSettings:
     """The settings in a run's snapshot.

@@ -10,6 +10,7 @@ DEMO_MODEL = "smollm2:135m"
 _QUANTISED_GEMMA = "gemma3:27b-it-qat"
 _RECOMMENDED_MODEL = "the recommended weights, quantised during training"
 _ON_ANY_MACHINE = "the model that is installed with ragq"
+_NO_MODEL = "asks no language model"
 
 
 class Difference(NamedTuple):
@@ -31,6 +32,18 @@ class Profile(NamedTuple):
         """The texts of its values by environment name."""
         return {name: difference.value for name, difference in self.differences.items()}
 
+
+_PACKAGED_EMBEDDER = {
+    "EMBEDDING_CHUNK_STEP": Difference("8", "chunks do not overlap: a quarter as many to embed"),
+    "EMBEDDING_DIMENSION": Difference("384", "the dimension of the installed embedder"),
+    "EMBEDDING_EMBEDDINGS_FILE": Difference(
+        "huggingface_all_minilm_l6_v2_paper_train", "the index of the installed embedder"
+    ),
+    "MODEL_EMBEDDING_MODEL": Difference("all-minilm-l6-v2", _ON_ANY_MACHINE),
+    "QUANTITATIVE_SIMILARITY_MAX_QUOTES": Difference("2", "keeps the prompts short"),
+    "QUANTITATIVE_SIMILARITY_THRESHOLD": Difference("0.68", "finds evidence on more items of the demo data"),
+    "RAGQ_LONG_TEXTS": Difference("truncate", "the installed embedder reads 256 tokens; reports count what it cuts"),
+}
 
 PROFILES: dict[str, Profile] = {
     "paper": Profile("What the published code ran: the defaults of its code.", {}),
@@ -66,27 +79,30 @@ PROFILES: dict[str, Profile] = {
             "MODEL_JUDGE_MODEL": Difference(_QUANTISED_GEMMA, _RECOMMENDED_MODEL),
         },
     ),
+    "local": Profile(
+        "Every stage by a method that asks no language model: baselines, on any machine.",
+        _PACKAGED_EMBEDDER
+        | {
+            "EMBEDDING_ENABLE_REFERENCE_VALIDATION": Difference("true", "keeps references that are near the evidence"),
+            "QUANTITATIVE_EVIDENCE_EXTRACTOR": Difference("similarity", _NO_MODEL),
+            "RAGQ_ANSWERER": Difference("extractive", _NO_MODEL),
+            "RAGQ_EXPANDER": Difference("none", _NO_MODEL),
+            "RAGQ_REFERENCE_VALIDATOR": Difference("similarity", _NO_MODEL),
+            "RAGQ_RELEVANCE_FLOOR": Difference("0.5", "refuses questions that the corpus does not answer"),
+            "RAGQ_SCORER": Difference("neighbours", _NO_MODEL),
+        },
+    ),
     "demo": Profile(
         "Small models that are installed with ragq; its results are not meaningful.",
-        {
-            "EMBEDDING_CHUNK_STEP": Difference("8", "chunks do not overlap: a quarter as many to embed"),
-            "EMBEDDING_DIMENSION": Difference("384", "the dimension of the installed embedder"),
+        _PACKAGED_EMBEDDER
+        | {
             "EMBEDDING_TOP_K_REFERENCES": Difference("3", "leaves the judge references to reject"),
-            "EMBEDDING_EMBEDDINGS_FILE": Difference(
-                "huggingface_all_minilm_l6_v2_paper_train", "the index of the installed embedder"
-            ),
             "EMBEDDING_ENABLE_REFERENCE_VALIDATION": Difference("true", "shows the judge at work"),
             "EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM": Difference("1", "asks the judge about fewer references"),
-            "MODEL_EMBEDDING_MODEL": Difference("all-minilm-l6-v2", _ON_ANY_MACHINE),
             "MODEL_JUDGE_MODEL": Difference(DEMO_MODEL, _ON_ANY_MACHINE),
             "MODEL_QUANTITATIVE_MODEL": Difference(DEMO_MODEL, _ON_ANY_MACHINE),
             "QUANTITATIVE_EVIDENCE_EXTRACTOR": Difference("similarity", "the installed model extracts no quotes"),
-            "QUANTITATIVE_SIMILARITY_MAX_QUOTES": Difference("2", "keeps the prompts short"),
-            "QUANTITATIVE_SIMILARITY_THRESHOLD": Difference("0.68", "finds evidence on more items of the demo data"),
             "RAGQ_ANSWER_TEMPLATE": Difference("short_answer", "the installed model continues a longer prompt"),
-            "RAGQ_LONG_TEXTS": Difference(
-                "truncate", "the installed embedder reads 256 tokens; reports count what it cuts"
-            ),
             "RAGQ_QUERY_MAX_TOKENS": Difference("400", "ends the answers of the installed model, which repeats itself"),
             "RAGQ_QUERY_TEMPERATURE": Difference("0", "the same answer every time"),
             "RAGQ_SCORE_INPUT": Difference("evidence", "the installed model loses itself in a transcript"),

@@ -54,6 +54,19 @@ class RagqSettings(SettingsGroup):
     """Request the log-probabilities of the tokens of scoring replies; a server that has none gives scores without."""
     coverage_grid: Annotated[str, Predicate(is_coverage_grid), Allowed(ALLOWED)] = GRID
     """Coverages at which the report of the run shows the risk."""
+    reference_validator: Literal["model", "similarity"] = "model"
+    """Who accepts references where EMBEDDING_ENABLE_REFERENCE_VALIDATION is on: a language model, or their similarity
+    and tag."""
+    scorer: Literal["model", "neighbours"] = "model"
+    """Who scores the items: a language model, or the mean of the scores of the nearest evidence of the index."""
+    expander: Literal["model", "none"] = "model"
+    """Who expands questions: a language model, where the preset has expansion.enabled; or nobody, so that the question
+    alone is searched for."""
+    answerer: Literal["model", "extractive"] = "model"
+    """Who answers questions: a language model; or nobody: the best sentences of the sources are the answer."""
+    relevance_floor: Annotated[float, Ge(0.0), Le(1.0)] = 0.0
+    """A question fails when the probability that the corpus answers it is lower, estimated from the scores of the best
+    passages; 0 disables the estimate."""
     query_model: str = ""
     """Language model that expands and answers questions; if empty, MODEL_QUANTITATIVE_MODEL."""
     query_light_model: str = ""

@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 from schemas.chains import first_reader, stages_of
 from schemas.errors import QuerySetPresetError
-from schemas.settings.frozen import thaw
+from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.preset import Preset
 from schemas.settings.preset_groups import PRESET_SETTINGS
 from schemas.settings.preset_names import is_preset_name
 from schemas.statuses import JobStatus, Priority
 from schemas.values.queries import Expansion, Origin
 from services.questions.lookup import get_query
-from services.questions.submission import refuse_token_vectors
+from services.questions.submission import refuse_idle_expansion, refuse_token_vectors
 from stages.queries.templates import OF_QUESTIONS
 from store.corpora import corpora
 from store.database import Connection
@@ -54,7 +54,8 @@ async def planned_move(
     run = await overviews.get(connection, query.run_id)
     job = await jobs.get(connection, query.job_id)
     settings = await stored_runs.settings(connection, query.run_id)
-    own = thaw(settings).preset
+    frozen = thaw(settings)
+    own = frozen.preset
     assert own is not None
     takes_default = bool(job.inputs.get("takes_default"))
     options = frozenset(key for key in PRESET_SETTINGS if settings.get(key, {}).get("source") == "option")
@@ -66,11 +67,12 @@ async def planned_move(
         stored = await presets.default(connection)
         base_name, base = stored.name, stored.preset
     preset = base.changed(values, origin="option --set") if values else base
+    refuse_idle_expansion(frozen.run, preset, values)
     before, after = own.values(), preset.values()
     chain = stages_of("query", "answer")
     changed = [key for key in after if after[key] != before[key]]
     differing = sorted({first_reader("query", "answer", key) for key in changed}, key=chain.index)
-    if differing and differing[0] == "expand" and await _is_given(connection, query, own):
+    if differing and differing[0] == "expand" and await _is_given(connection, query, frozen):
         differing = differing[1:]
     return Move(
         name=base_name,
@@ -128,23 +130,24 @@ async def move(
     return await get_query(connection, query.id)
 
 
-async def _is_given(connection: Connection, query: StoredQuery, own: Preset) -> bool:
+async def _is_given(connection: Connection, query: StoredQuery, own: FrozenSettings) -> bool:
     """Whether the expansion does not depend on the preset: it was pasted, edited, or skipped by the submission."""
     stored = await attempts.output(connection, query.job_id, "expand")
     if stored is None:
         return False
     origin = Expansion.model_validate(stored.value).origin
-    return origin in (Origin.PASTED, Origin.EDITED) or (origin is Origin.NONE and own.expansion.enabled)
+    assert own.preset is not None
+    skipped = own.preset.expansion.enabled or own.run.ragq.expander == "none"
+    return origin in (Origin.PASTED, Origin.EDITED) or (origin is Origin.NONE and skipped)
 
 
 async def _job(connection: Connection, query: StoredQuery, chain: Sequence[str], to: Move) -> NewJob:
     old = await jobs.get(connection, query.job_id)
-    own = thaw(await stored_runs.settings(connection, query.run_id)).preset
-    assert own is not None
+    own = thaw(await stored_runs.settings(connection, query.run_id))
     inputs = {name: value for name, value in old.inputs.items() if name != "takes_default" or to.takes_default}
     origin = old.inputs["expansion"]["origin"]
-    if origin == Origin.MODEL or (origin == Origin.NONE and not own.expansion.enabled):
-        inputs["expansion"] = {"origin": Origin.MODEL if to.preset.expansion.enabled else Origin.NONE}
+    if origin == Origin.MODEL or (origin == Origin.NONE and not own.expands):
+        inputs["expansion"] = {"origin": Origin.MODEL if own._replace(preset=to.preset).expands else Origin.NONE}
     return NewJob(
         mode=old.mode,
         subject=old.subject,

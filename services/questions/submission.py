@@ -1,15 +1,16 @@
 """Query runs: which queries are asked of which corpus, by which preset and which prompt templates."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
-from schemas.settings.frozen import thaw
+from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
+from schemas.settings.run import RunSettings
 from schemas.statuses import Priority
 from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
 from schemas.values.work_filters import WorkFilter
@@ -65,6 +66,8 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     LLMResponseParseError for a pasted expansion that cannot be used.
     """
     settings = await with_chosen_models(connection, settings)
+    if settings.run.ragq.answerer != "model" or settings.run.ragq.relevance_floor:
+        raise Refused("Extractive answers and the relevance floor are not available in this version.")
     _refuse_text_in_ids(request.queries)
     if request.expansion_reply is not None:
         pasted_expansion(request.expansion_reply)
@@ -79,7 +82,9 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     for one in asked:
         refuse_token_vectors(one, preset)
     snapshot = _embedded_as(corpus, settings.snapshot()) | preset.snapshot(stored.name, options=request.preset_values)
-    expansion = _expansion(request, preset)
+    refuse_idle_expansion(settings.run, preset, request.preset_values)
+    frozen = thaw(snapshot)
+    expansion = _expansion(request, frozen)
     inputs: dict[str, Any] = {
         "corpus_id": corpus.id,
         "model_digest": corpus.model_digest or "",
@@ -109,7 +114,6 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         corpus_ids = [one.id for one in asked]
         await queries.keep(connection, run_id, corpus_ids, request.queries.queries, request.queries.judgements)
 
-    frozen = thaw(snapshot)
     run = NewRun(
         kind="query",
         profile=settings.profile,
@@ -202,10 +206,19 @@ def _refuse_text_in_ids(asked: QuerySet) -> None:
         )
 
 
-def _expansion(request: QueryRequest, preset: Preset) -> dict[str, Any]:
+def refuse_idle_expansion(settings: RunSettings, preset: Preset, chosen: Collection[str]) -> None:
+    """Raise Refused when the chosen values ask for an expansion that the settings exclude."""
+    if settings.ragq.expander == "none" and preset.expansion.enabled and "expansion.enabled" in chosen:
+        raise Refused(
+            "expansion.enabled=true has no effect while RAGQ_EXPANDER is none. Submit the question with "
+            "`--set RAGQ_EXPANDER=model` and a language model server, or leave the value out."
+        )
+
+
+def _expansion(request: QueryRequest, frozen: FrozenSettings) -> dict[str, Any]:
     if request.expansion_reply is not None:
         return {"origin": "pasted", "reply": request.expansion_reply}
-    return {"origin": "model" if request.expand and preset.expansion.enabled else "none"}
+    return {"origin": "model" if request.expand and frozen.expands else "none"}
 
 
 def _embedded_as(corpus: StoredCorpus, snapshot: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

@@ -25,7 +25,7 @@ from workers.wiring import Wiring
 EVERY_STAGE = [(*chain, stage) for chain, stages in CHAINS.items() for stage in stages]
 DECLARED = [(kind, mode, stage.name, name) for kind, mode, stage in EVERY_STAGE for name in sorted(stage.reads)]
 
-THROUGH_INPUTS = {("query", "expand"): {"expansion.enabled"}}
+THROUGH_INPUTS = {("query", "expand"): {"expansion.enabled", "RAGQ_EXPANDER"}}
 """Settings that a submission reads for a stage, and stores in the inputs of its jobs."""
 
 FEW_SHOT = ("participant", "few_shot")

@@ -157,7 +157,7 @@ def test_every_problem_is_reported_at_once_with_its_origin(tmp_path: Path) -> No
     assert found == [
         f"file {file}, line 2 is not of the form NAME=VALUE.",
         f"EMBEDDING_TOPK_REFERENCES (file {file}) is not a setting; did you mean EMBEDDING_TOP_K_REFERENCES?",
-        "Profile 'papr' (option --profile) does not exist; there are paper, paper-parity, validated, demo. "
+        "Profile 'papr' (option --profile) does not exist; there are paper, paper-parity, validated, local, demo. "
         "Did you mean 'paper'?",
         "DATABASE_URL (option --set) belongs to the process; set it in the environment.",
         "MODEL_JUGDE_MODEL (option --set) is not a setting; did you mean MODEL_JUDGE_MODEL?",

@@ -87,6 +87,11 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_CHUNK_SCORE_MAX_TOKENS": 256,
     "RAGQ_REPLY_RETRIES": 2,
     "RAGQ_DEDUPLICATE_REFERENCES": False,
+    "RAGQ_ANSWERER": "model",
+    "RAGQ_EXPANDER": "model",
+    "RAGQ_REFERENCE_VALIDATOR": "model",
+    "RAGQ_RELEVANCE_FLOOR": 0.0,
+    "RAGQ_SCORER": "model",
     "RAGQ_ANSWER_TEMPLATE": "rag_augmentation",
     "RAGQ_SCORE_INPUT": "transcript",
     "RAGQ_SCORE_SCHEMA": False,
@@ -223,7 +228,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "5ca0e82f51aa5b0992a59ac9dfe87a9acbd2f54e0e685253ddf04d9c289ae765"
+    assert settings_hash(RunSettings()) == "9fb8011ed2ce13717051d443bfb7fffc5b7498f1fab336e66f5356787f1dfed9"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 

@@ -6,9 +6,16 @@ import pytest
 from schemas.errors import Refused
 from schemas.settings.resolve import resolve
 from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
+from schemas.values.targets import Target
+from services.forks import ForkRequest, plan_fork
+from services.questions.ask import ask
+from services.questions.moves import planned_move
 from services.questions.submission import QueryRequest, plan_queries
+from stages.queries.expand import no_expansion
 from stages.reports.run_words import notices
 from store.database import Database
+from store.runs import edits, jobs
+from tests.services.questions.questions import a_question, request, settings
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
 BY_TOKENS = QueryRequest(
@@ -58,3 +65,24 @@ async def test_relevant_documents_that_are_in_no_corpus_are_named_and_refused_wh
         [notice],
         [],
     )
+
+
+async def test_without_an_expander_no_question_is_expanded_whatever_the_preset_has(database: Database) -> None:
+    without = {"RAGQ_EXPANDER": "none"}
+    async with database.connection() as connection:
+        asked = await a_question(connection, environment=without)
+        job = await jobs.get(connection, asked.job_id)
+
+        with pytest.raises(Refused, match="RAGQ_EXPANDER"):
+            await ask(connection, request(preset_values={"expansion.enabled": "true"}), settings(without), key=None)
+
+        await edits.set_output(connection, asked.job_id, "expand", no_expansion().model_dump(mode="json"))
+        move = await planned_move(connection, asked, None, {"expansion.n": 5}, searches=True)
+        forked = await plan_fork(
+            connection,
+            ForkRequest(target=Target(asked.run_id, None), stage="expand", values={"RAGQ_EXPANDER": "model"}),
+        )
+
+    assert job.inputs["expansion"] == {"origin": "none"}
+    assert move.first is None
+    assert [job.inputs["expansion"] for job in forked.planned.run.jobs] == [{"origin": "model"}]
