@@ -12,8 +12,6 @@ LOCK = 7_241_690
 connection = context.config.attributes["connection"]
 connection.execute(text("SET statement_timeout = '10min'"))
 connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": LOCK})
-# Whoever waits for a lock makes everybody wait who comes after it: `store.migrate` tries again instead.
-connection.execute(text("SET lock_timeout = '500ms'"))
 connection.commit()
 context.configure(
     connection=connection,

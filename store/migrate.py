@@ -1,8 +1,6 @@
 """Brings a database to the newest revision. The same code serves `ragq migrate`, `ragq up` and the tests."""
 
 import asyncio
-import random
-import time
 from collections.abc import Callable
 from functools import partial
 from importlib.resources import files
@@ -13,7 +11,6 @@ from alembic.config import Config
 from alembic.script.revision import ResolutionError
 from alembic.util import CommandError
 from sqlalchemy import Connection
-from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
@@ -22,52 +19,32 @@ from store import pgvector
 from store.database import Database, asyncpg_url
 from store.seeds import seed
 
-_NEWEST = "head"
-#: A migration whose table is in use tries for as long.
-_LOCK_SECONDS = 300.0
-_LOCK_PAUSE_SECONDS = 1.0
 
-
-class TablesBusyError(StackError):
-    """A table was in use for as long as a migration tried to change it."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            f"For {_LOCK_SECONDS:g} s a table that a migration changes was in use. Stop the workers with `ragq down`, "
-            "or end the long transactions that pg_stat_activity shows, and run `ragq migrate` again."
-        )
-
-
-class NewerTablesError(StackError):
-    """The tables are of a revision that this version does not know."""
+class OtherTablesError(StackError):
+    """The tables are of a revision that this version does not have."""
 
     def __init__(self, revision: str) -> None:
         super().__init__(
-            f"The tables of the database are of a newer version of ragq (revision {revision}); install that version. "
-            "Nothing was changed."
+            f"The database has tables of another version of ragq (revision {revision}), and nothing was changed. "
+            "Use that version; or start with an empty database, which another DATABASE_URL or RAGQ_HOME names, "
+            "and import and submit again."
         )
 
 
-def upgrade(database_url: str, revision: str = _NEWEST) -> None:
-    """Apply what is missing up to `revision`, and at the newest one store what a new database starts with.
+def upgrade(database_url: str) -> None:
+    """Apply the migrations that are missing, and store what a new database starts with.
 
-    Running it again changes nothing. Raises NewerTablesError for a database that a newer version of ragq migrated, and
+    Running it again changes nothing. Raises OtherTablesError for a database that another version of ragq migrated, and
     PgvectorError where pgvector is missing or too old.
     """
     asyncio.run(pgvector.require(asyncpg_url(database_url)))
     try:
-        _run(database_url, lambda config: command.upgrade(config, revision))
+        _run(database_url, lambda config: command.upgrade(config, "head"))
     except CommandError as error:
         if isinstance(error.__cause__, ResolutionError):
-            raise NewerTablesError(str(error.__cause__.argument)) from None
+            raise OtherTablesError(str(error.__cause__.argument)) from None
         raise
-    if revision == _NEWEST:
-        asyncio.run(_seed(database_url))
-
-
-def downgrade(database_url: str, revision: str) -> None:
-    """Take back every revision after `revision`; `base` takes back all."""
-    _run(database_url, lambda config: command.downgrade(config, revision))
+    asyncio.run(_seed(database_url))
 
 
 def check(database_url: str) -> None:
@@ -105,14 +82,4 @@ def _run(database_url: str, action: Callable[[Config], object]) -> None:
         finally:
             await engine.dispose()
 
-    deadline = time.monotonic() + _LOCK_SECONDS
-    while True:
-        try:
-            return asyncio.run(connected())
-        except DBAPIError as error:
-            # What was applied before stays; the next try continues with the migration that could not lock its table.
-            if not isinstance(error.orig.__cause__ if error.orig else None, asyncpg.LockNotAvailableError):
-                raise
-        if time.monotonic() > deadline:
-            raise TablesBusyError
-        time.sleep(_LOCK_PAUSE_SECONDS * random.uniform(0.5, 1.5))
+    asyncio.run(connected())

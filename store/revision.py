@@ -16,16 +16,6 @@ async def is_newest(connection: Connection) -> bool:
     return await stored(connection) == head
 
 
-async def is_usable(connection: Connection) -> bool:
-    """Whether this code can work with the tables: they have every migration that it has, and maybe later ones.
-
-    Migrations only add what the version before does not read, so that versions may run side by side during an upgrade.
-    """
-    head = await asyncio.to_thread(_newest)
-    found = await stored(connection)
-    return found is not None and head is not None and found >= head
-
-
 async def stored(connection: Connection) -> str | None:
     """The revision of a database; None before the first migration."""
     try:

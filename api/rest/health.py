@@ -103,7 +103,7 @@ async def check_database(ctx: ApiContext) -> tuple[Check, Check, Check]:
     """The database, its migrations, and the workers in its table."""
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS), ctx.database.connection() as connection:
-            migrations = Check.OK if await revision.is_usable(connection) else Check.OTHER_REVISION
+            migrations = Check.OK if await revision.is_newest(connection) else Check.OTHER_REVISION
             try:
                 seen = Check.OK if await workers.seen(connection, within_s=SEEN_WITHIN_SECONDS) else Check.NONE
             except asyncpg.UndefinedTableError:

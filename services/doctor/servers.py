@@ -59,7 +59,7 @@ async def _database_findings(url: str, retention: Retention) -> list[Finding]:
             missing = Finding("pgvector", Verdict.FAIL, "not in this database", "`ragq migrate` creates it.")
             found.append(Finding("pgvector", Verdict.OK, shown(vector.installed)) if vector.installed else missing)
         if not await revision.is_newest(connection):
-            remedy = "`ragq migrate` brings them to this version."
+            remedy = "`ragq migrate` brings them to this version, or names what to do."
             return [*found, Finding("tables", Verdict.FAIL, "missing, or of another version", remedy)]
         found.append(Finding("tables", Verdict.OK, "of this version"))
     finally:

@@ -1,5 +1,6 @@
 """What a refusal advises is executed: the commands that it prints are run as printed, and the refused one succeeds."""
 
+import asyncio
 import json
 import re
 import shlex
@@ -10,14 +11,13 @@ from typing import NamedTuple
 import pytest
 
 from schemas.values.phq8 import PHQ8Item
-from stack.postgres import PostgresServer
-from store import migrate
 from store.runs.open_jobs import OPEN_JOBS
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, write_shelf
 from tests.acceptance.wardrobe import write_wardrobe
 from tests.scripted_ollama import ScriptedOllama, ScriptedReply
+from tests.store.statements import EMPTIED, execute
 
 ROUNDS = 4
 """Refusals of one command after each other: an import may be followed by what builds on it."""
@@ -261,14 +261,11 @@ def test_a_server_that_the_workers_do_not_ask_is_refused_until_it_is_no_longer_n
     assert served.ragq(*command, "--new", "--profile", "demo", OLLAMA_HOST="").exit_code == 0
 
 
-@pytest.mark.parametrize("revision", [None, "0012"], ids=["no table", "older tables"])
 def test_a_database_that_is_not_migrated_works_after_migrate(
-    install: Install, postgres: PostgresServer, migrated_template: str, revision: str | None, fillings: dict[str, str]
+    install: Install, migrated_template: str, fillings: dict[str, str]
 ) -> None:
     with install(migrated_template) as installation:
-        migrate.downgrade(installation.database_url, revision or "base")
-        if revision is not None:
-            migrate.upgrade(installation.database_url, revision)
+        asyncio.run(execute(installation.database_url, EMPTIED))
 
         assert_remedied(installation, Situation(("runs",), "ragq migrate"), fillings)
 

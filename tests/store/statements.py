@@ -8,6 +8,9 @@ import pytest
 
 from store.database import Connection
 
+#: Leaves a database as before its first migration.
+EMPTIED = "DROP SCHEMA public CASCADE; CREATE SCHEMA public"
+
 
 async def execute(url: str, statements: str, *arguments: Any) -> None:
     """Run statements, or one with arguments, without the pool of ragq."""

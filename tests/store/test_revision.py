@@ -11,7 +11,7 @@ async def test_a_migrated_database_has_the_newest_revision(database: Database) -
 
 async def test_a_database_that_is_behind_or_empty_has_not(database: Database) -> None:
     async with database.connection() as connection:
-        await connection.execute("UPDATE alembic_version SET version_num = '0001'")
+        await connection.execute("UPDATE alembic_version SET version_num = '0000'")
         assert not await is_newest(connection)
         await connection.execute("DROP TABLE alembic_version")
         assert not await is_newest(connection)

@@ -86,7 +86,7 @@ async def test_nothing_is_dropped_and_an_older_database_is_sent_to_migrate(
 ) -> None:
     refused = await client.post("/init/database", json={"reset": True})
     async with ctx.database.connection() as connection:
-        await connection.execute("UPDATE alembic_version SET version_num = '0001'")
+        await connection.execute("UPDATE alembic_version SET version_num = '0000'")
     old = await client.post("/init/database")
 
     assert (refused.status_code, old.status_code) == (409, 409)

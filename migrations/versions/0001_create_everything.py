@@ -1,0 +1,884 @@
+"""Create everything that a database has. What is released is changed by revisions of its own."""
+
+import re
+
+from alembic import op
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+TABLES = """
+CREATE EXTENSION IF NOT EXISTS vector;
+
+-- Interviews and splits.
+CREATE TABLE participant (
+    id integer PRIMARY KEY,
+    transcript text NOT NULL,
+    transcript_hash varchar NOT NULL,
+    utterances jsonb NOT NULL,
+    variant text NOT NULL DEFAULT 'unknown',
+    irregular_rows jsonb NOT NULL DEFAULT '{}',
+    gender integer,
+    phq8_binary integer,
+    phq8_score integer,
+    items jsonb,
+    imported_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE split (
+    name text PRIMARY KEY,
+    csv_hash varchar NOT NULL,
+    ids_hash varchar NOT NULL,
+    origin jsonb,
+    imported_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE split_member (
+    split text REFERENCES split ON DELETE CASCADE,
+    ordinal integer,
+    participant_id integer NOT NULL,
+    PRIMARY KEY (split, ordinal)
+);
+
+-- Calls of language models, and which attempts use them.
+CREATE TABLE llm_call (
+    id bigserial PRIMARY KEY,
+    key varchar NOT NULL,
+    model varchar NOT NULL,
+    digest varchar NOT NULL,
+    request jsonb NOT NULL,
+    reply text NOT NULL,
+    stop_reason varchar NOT NULL,
+    prompt_tokens integer,
+    reply_tokens integer,
+    seconds float8 NOT NULL,
+    tokens jsonb,
+    served_by jsonb,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    rejected_at timestamptz
+);
+CREATE INDEX ix_llm_call_key ON llm_call (key);
+CREATE UNIQUE INDEX ux_llm_call_key ON llm_call (key) WHERE rejected_at IS NULL;
+
+-- Workers and their environments.
+CREATE TABLE environment (
+    id bigserial PRIMARY KEY,
+    hash varchar NOT NULL UNIQUE,
+    content jsonb NOT NULL
+);
+
+-- Runs and jobs.
+CREATE TABLE run (
+    id bigserial PRIMARY KEY,
+    name text,
+    note text,
+    kind varchar NOT NULL,
+    identity varchar NOT NULL,
+    profile varchar NOT NULL,
+    settings jsonb NOT NULL,
+    settings_hash varchar NOT NULL,
+    request jsonb NOT NULL,
+    version varchar NOT NULL,
+    environment_id bigint REFERENCES environment,
+    priority text NOT NULL DEFAULT 'normal',
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX ix_run_identity ON run (identity);
+CREATE INDEX ix_run_partial ON run (id) WHERE kind = 'index' AND (request ->> 'allow_partial')::boolean;
+CREATE UNIQUE INDEX ux_run_name ON run (lower(name));
+
+CREATE TABLE run_model (
+    run_id bigint REFERENCES run ON DELETE CASCADE,
+    model text,
+    identity jsonb NOT NULL,
+    is_from_submission boolean NOT NULL,
+    asked_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (run_id, model)
+);
+
+CREATE TABLE job (
+    id bigserial PRIMARY KEY,
+    run_id bigint NOT NULL REFERENCES run ON DELETE CASCADE,
+    ordinal integer NOT NULL,
+    kind varchar NOT NULL,
+    mode varchar NOT NULL,
+    subject varchar NOT NULL,
+    inputs jsonb NOT NULL,
+    status varchar NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    finished_at timestamptz,
+    note text,
+    sent_at timestamptz,
+    is_awaited boolean NOT NULL DEFAULT false,
+    origin_id bigint,
+    UNIQUE (run_id, ordinal)
+) WITH (fillfactor = 85);
+CREATE INDEX ix_job_backlog ON job (run_id, is_awaited, id)
+    WHERE status IN ('waiting', 'running', 'interrupted') AND sent_at IS NULL;
+CREATE INDEX ix_job_evaluated ON job (((inputs ->> 'result_id')::bigint)) WHERE kind = 'evaluation';
+CREATE INDEX ix_job_original ON job ((inputs ->> 'original')) WHERE kind = 'work';
+CREATE INDEX ix_job_run_id_status_ordinal ON job (run_id, status, ordinal) INCLUDE (finished_at);
+CREATE INDEX ix_job_sent ON job (sent_at)
+    WHERE status IN ('waiting', 'running', 'interrupted') AND sent_at IS NOT NULL;
+
+CREATE TABLE imported_run (
+    run_id bigint PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+    bundle_hash text NOT NULL UNIQUE,
+    manifest jsonb NOT NULL,
+    content_hashes jsonb NOT NULL,
+    basis jsonb,
+    origin jsonb NOT NULL,
+    imported_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- Stages and their attempts.
+CREATE TABLE stage_run (
+    job_id bigint REFERENCES job ON DELETE CASCADE,
+    stage text,
+    position integer NOT NULL,
+    status varchar NOT NULL,
+    fence integer NOT NULL,
+    claim_token bigint,
+    attempts integer NOT NULL,
+    interruptions integer NOT NULL,
+    retries integer NOT NULL,
+    worker_id varchar,
+    lease_until timestamptz,
+    enq_at timestamptz,
+    enq_n integer NOT NULL,
+    not_before timestamptz,
+    started_at timestamptz,
+    finished_at timestamptz,
+    PRIMARY KEY (job_id, stage)
+) WITH (fillfactor = 70);
+CREATE INDEX ix_stage_run_due ON stage_run (enq_at) WHERE status = 'ready';
+CREATE INDEX ix_stage_run_leased ON stage_run (lease_until) WHERE status = 'running';
+
+CREATE TABLE stage_attempt (
+    id bigserial PRIMARY KEY,
+    job_id bigint NOT NULL REFERENCES job ON DELETE CASCADE,
+    stage varchar NOT NULL,
+    number integer NOT NULL,
+    fence integer NOT NULL,
+    worker_id varchar NOT NULL,
+    started_at timestamptz,
+    ended_at timestamptz,
+    outcome varchar NOT NULL,
+    inputs jsonb,
+    output jsonb,
+    output_hash varchar,
+    previous_hash varchar,
+    hash varchar,
+    error_type varchar,
+    error_message text,
+    error_category varchar,
+    error_details jsonb,
+    database_s float8,
+    UNIQUE (job_id, stage, number)
+);
+CREATE INDEX ix_stage_attempt_job_id ON stage_attempt (job_id, id);
+
+CREATE TABLE stage_vector (
+    attempt_id bigint REFERENCES stage_attempt ON DELETE CASCADE,
+    ordinal bigint,
+    vector vector NOT NULL,
+    text_key bytea,
+    is_cut boolean,
+    PRIMARY KEY (attempt_id, ordinal)
+);
+CREATE INDEX ix_stage_vector_text_key ON stage_vector (text_key) WHERE text_key IS NOT NULL;
+
+-- Calls of language models, and which attempts use them.
+CREATE TABLE llm_call_use (
+    attempt_id bigint REFERENCES stage_attempt ON DELETE CASCADE,
+    ordinal integer,
+    call_id bigint NOT NULL REFERENCES llm_call,
+    purpose varchar NOT NULL,
+    is_reused boolean NOT NULL,
+    PRIMARY KEY (attempt_id, ordinal)
+);
+CREATE INDEX ix_llm_call_use_call_id ON llm_call_use (call_id);
+
+-- Workers and their environments.
+CREATE TABLE worker (
+    id text PRIMARY KEY,
+    host varchar NOT NULL,
+    pid integer NOT NULL,
+    stages text[] NOT NULL,
+    version varchar NOT NULL,
+    environment_id bigint REFERENCES environment,
+    started_at timestamptz NOT NULL DEFAULT now(),
+    seen_at timestamptz NOT NULL DEFAULT now(),
+    servers jsonb,
+    hung_since timestamptz,
+    hung_in text,
+    ended text,
+    concurrency integer,
+    broker text
+);
+
+-- Limits of runs.
+CREATE TABLE run_limit (
+    run_id bigint PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+    max_failures text,
+    max_llm_calls bigint,
+    max_tokens bigint,
+    llm_calls bigint NOT NULL DEFAULT 0,
+    tokens bigint NOT NULL DEFAULT 0,
+    failed_before bigint NOT NULL DEFAULT 0,
+    finished_before bigint NOT NULL DEFAULT 0
+);
+
+-- Limits of language model servers. Not worth a log: a crash of Postgres ends the permits, and what a server refuses
+-- it refuses again.
+CREATE UNLOGGED TABLE llm_server (
+    server text PRIMARY KEY,
+    refused_until timestamptz,
+    refusals integer NOT NULL
+);
+
+CREATE UNLOGGED TABLE llm_permit (
+    id bigserial PRIMARY KEY,
+    server text NOT NULL,
+    job_id bigint NOT NULL,
+    stage text NOT NULL,
+    fence integer NOT NULL,
+    second bigint NOT NULL,
+    tokens bigint NOT NULL
+);
+CREATE INDEX ix_llm_permit_server ON llm_permit (server);
+
+CREATE UNLOGGED TABLE llm_second (
+    server text,
+    second bigint,
+    requests integer NOT NULL,
+    tokens bigint NOT NULL,
+    PRIMARY KEY (server, second)
+);
+
+CREATE UNLOGGED TABLE llm_wait (
+    job_id bigint REFERENCES job ON DELETE CASCADE,
+    stage text,
+    server text NOT NULL,
+    reason text NOT NULL,
+    since timestamptz NOT NULL,
+    until timestamptz NOT NULL,
+    refusals integer NOT NULL,
+    PRIMARY KEY (job_id, stage)
+);
+CREATE INDEX ix_llm_wait_server ON llm_wait (server, reason, since);
+
+-- What forks share with the run that they came from.
+CREATE TABLE run_fork (
+    run_id bigint PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+    parent_id bigint REFERENCES run ON DELETE SET NULL,
+    stage text NOT NULL
+);
+CREATE INDEX ix_run_fork_parent_id ON run_fork (parent_id);
+
+CREATE TABLE job_fork (
+    job_id bigint PRIMARY KEY REFERENCES job ON DELETE CASCADE,
+    parent_id bigint REFERENCES job ON DELETE SET NULL
+);
+CREATE INDEX ix_job_fork_parent_id ON job_fork (parent_id);
+
+CREATE TABLE attempt_source (
+    attempt_id bigint PRIMARY KEY REFERENCES stage_attempt ON DELETE CASCADE,
+    source_id bigint NOT NULL REFERENCES stage_attempt
+);
+CREATE INDEX ix_attempt_source_source_id ON attempt_source (source_id);
+
+-- Reference indexes.
+CREATE TABLE reference_index (
+    id bigserial PRIMARY KEY,
+    name varchar NOT NULL,
+    identity varchar NOT NULL,
+    run_id bigint REFERENCES run,
+    split varchar NOT NULL,
+    split_csv_hash varchar,
+    split_ids_hash varchar NOT NULL,
+    variant text NOT NULL DEFAULT 'unknown',
+    backend varchar NOT NULL,
+    model varchar NOT NULL,
+    model_digest varchar,
+    model_dtypes text[] NOT NULL DEFAULT '{}',
+    dimension integer NOT NULL,
+    chunk_size integer NOT NULL,
+    chunk_step integer NOT NULL,
+    min_evidence_chars integer NOT NULL,
+    participants integer,
+    chunks integer,
+    artifact_meta jsonb,
+    chunk_scores_meta jsonb,
+    partial jsonb,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    published_at timestamptz,
+    replaced_at timestamptz
+);
+CREATE UNIQUE INDEX ux_reference_index_current ON reference_index (name, identity)
+    WHERE published_at IS NOT NULL AND replaced_at IS NULL;
+
+CREATE TABLE reference_participant (
+    index_id bigint REFERENCES reference_index ON DELETE CASCADE,
+    participant_id integer,
+    items jsonb,
+    PRIMARY KEY (index_id, participant_id)
+);
+
+CREATE TABLE reference_chunk (
+    id bigserial PRIMARY KEY,
+    index_id bigint NOT NULL REFERENCES reference_index ON DELETE CASCADE,
+    participant_id integer NOT NULL,
+    ordinal integer NOT NULL,
+    text text NOT NULL,
+    chunk_hash varchar NOT NULL,
+    tags text[],
+    scores jsonb,
+    UNIQUE (index_id, participant_id, ordinal)
+);
+
+CREATE TABLE reference_vector (
+    chunk_id bigint PRIMARY KEY REFERENCES reference_chunk ON DELETE CASCADE,
+    index_id integer NOT NULL,
+    participant_id integer NOT NULL,
+    ordinal integer NOT NULL,
+    vector vector STORAGE MAIN NOT NULL
+);
+CREATE INDEX ix_reference_vector_index_id ON reference_vector (index_id);
+
+-- Corpora and what their chunks are found by.
+CREATE TABLE corpus (
+    id bigserial PRIMARY KEY,
+    name varchar NOT NULL UNIQUE,
+    backend varchar NOT NULL,
+    model varchar NOT NULL,
+    model_digest varchar,
+    model_dtypes text[] NOT NULL DEFAULT '{}',
+    dimension integer NOT NULL,
+    embeds_headings boolean NOT NULL,
+    keeps_token_vectors boolean NOT NULL DEFAULT false,
+    chunk_tokens integer NOT NULL DEFAULT 0,
+    reads_tokens integer,
+    language text DEFAULT 'english',
+    full_text text DEFAULT 'english',
+    searchable_chunks integer NOT NULL,
+    searchable_terms integer NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE works (
+    id bigserial PRIMARY KEY,
+    corpus_id bigint NOT NULL REFERENCES corpus ON DELETE CASCADE,
+    title text NOT NULL,
+    authors varchar,
+    year integer,
+    publisher varchar,
+    isbn varchar,
+    doi varchar,
+    edition varchar,
+    volume varchar,
+    issue varchar,
+    pages varchar,
+    url varchar,
+    city varchar,
+    institution varchar,
+    editor varchar,
+    abstract text,
+    work_type varchar,
+    tags varchar,
+    source_path varchar,
+    markdown text NOT NULL,
+    content_hash varchar NOT NULL,
+    original_hash varchar,
+    page_lines integer[] NOT NULL DEFAULT '{}',
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX ix_works_source_path ON works (corpus_id, source_path);
+CREATE UNIQUE INDEX ux_works_content_hash ON works (corpus_id, content_hash);
+
+CREATE TABLE original (
+    hash varchar PRIMARY KEY,
+    content bytea NOT NULL,
+    size bigint NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE chunks (
+    id bigserial PRIMARY KEY,
+    work_id bigint NOT NULL REFERENCES works ON DELETE CASCADE,
+    parent_id bigint REFERENCES chunks ON DELETE CASCADE,
+    level varchar NOT NULL,
+    content text NOT NULL,
+    heading_breadcrumbs text,
+    start_line integer NOT NULL,
+    end_line integer NOT NULL,
+    vector_status varchar NOT NULL,
+    tokens integer,
+    content_tsvector tsvector
+);
+CREATE INDEX ix_chunks_content_tsvector ON chunks USING gin (content_tsvector);
+CREATE INDEX ix_chunks_parent_id ON chunks (parent_id);
+CREATE INDEX ix_chunks_vector_status ON chunks (vector_status);
+CREATE INDEX ix_chunks_work_id_start_line ON chunks (work_id, start_line);
+
+CREATE TABLE chunk_vector (
+    chunk_id bigint PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
+    corpus_id integer NOT NULL,
+    vector vector STORAGE MAIN NOT NULL
+);
+CREATE INDEX ix_chunk_vector_corpus_id ON chunk_vector (corpus_id);
+
+CREATE TABLE chunk_token_vectors (
+    chunk_id bigint PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
+    vectors halfvec[] NOT NULL
+);
+
+CREATE TABLE posting_segment (
+    id bigserial PRIMARY KEY,
+    corpus_id bigint NOT NULL REFERENCES corpus ON DELETE CASCADE,
+    chunks integer NOT NULL,
+    live integer NOT NULL,
+    first_chunk_id bigint NOT NULL,
+    last_chunk_id bigint NOT NULL,
+    chunk_ids bytea STORAGE EXTERNAL NOT NULL,
+    lengths bytea STORAGE EXTERNAL NOT NULL
+);
+CREATE INDEX ix_posting_segment_corpus_id ON posting_segment (corpus_id);
+
+CREATE TABLE posting_block (
+    segment_id bigint REFERENCES posting_segment ON DELETE CASCADE,
+    first_term text COLLATE "C",
+    part integer,
+    terms text[] NOT NULL,
+    ends smallint[] NOT NULL,
+    places bytea NOT NULL,
+    frequencies bytea NOT NULL,
+    PRIMARY KEY (segment_id, first_term, part)
+);
+
+-- Presets, templates and settings that somebody chose.
+CREATE TABLE rag_config (
+    id bigserial PRIMARY KEY,
+    preset_name varchar NOT NULL,
+    is_default boolean NOT NULL,
+    description text,
+    config jsonb NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE UNIQUE INDEX ux_rag_config_default ON rag_config (is_default) WHERE is_default;
+CREATE UNIQUE INDEX ux_rag_config_name ON rag_config (lower(preset_name));
+
+CREATE TABLE prompt_templates (
+    id bigserial PRIMARY KEY,
+    function_tag varchar NOT NULL,
+    version integer NOT NULL,
+    title varchar NOT NULL,
+    template_content text NOT NULL,
+    is_active boolean NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (function_tag, version),
+    CONSTRAINT ck_prompt_templates_version CHECK (version > 0)
+);
+CREATE UNIQUE INDEX ux_prompt_templates_active ON prompt_templates (function_tag) WHERE is_active;
+
+CREATE TABLE prompt_meta (
+    id bigserial PRIMARY KEY,
+    function_tag varchar NOT NULL UNIQUE,
+    variables jsonb NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now()
+);
+
+CREATE TABLE chosen_setting (
+    name text PRIMARY KEY,
+    value text NOT NULL,
+    updated_at timestamptz NOT NULL DEFAULT now()
+);
+
+-- Questions and answers.
+CREATE TABLE queries (
+    id bigserial PRIMARY KEY,
+    job_id bigint NOT NULL REFERENCES job ON DELETE CASCADE,
+    corpus_id bigint NOT NULL REFERENCES corpus ON DELETE CASCADE,
+    other_corpus_ids bigint[] NOT NULL DEFAULT '{}',
+    external_id varchar,
+    original_query text NOT NULL,
+    reference_answer text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE UNIQUE INDEX ux_queries_job_id ON queries (job_id);
+
+CREATE TABLE query_judgement (
+    query_id bigint REFERENCES queries ON DELETE CASCADE,
+    document text,
+    relevance integer NOT NULL,
+    PRIMARY KEY (query_id, document)
+);
+
+CREATE TABLE results (
+    id bigserial PRIMARY KEY,
+    query_id bigint NOT NULL REFERENCES queries ON DELETE CASCADE,
+    attempt_id bigint REFERENCES stage_attempt ON DELETE CASCADE,
+    response_text text NOT NULL,
+    origin varchar NOT NULL,
+    model varchar,
+    prompt_hash varchar NOT NULL,
+    preset varchar,
+    sources jsonb NOT NULL,
+    unknown_citations jsonb NOT NULL,
+    is_cut boolean NOT NULL DEFAULT false,
+    basis jsonb,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    updated_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX ix_results_attempt_id ON results (attempt_id);
+CREATE INDEX ix_results_query_id ON results (query_id);
+
+CREATE UNLOGGED TABLE answer_piece (
+    attempt_id bigint REFERENCES stage_attempt ON DELETE CASCADE,
+    ordinal integer,
+    text text NOT NULL,
+    PRIMARY KEY (attempt_id, ordinal)
+);
+
+-- Vocabularies of tags.
+CREATE TABLE vocabulary (
+    id bigserial PRIMARY KEY,
+    name varchar NOT NULL,
+    tags integer NOT NULL,
+    aliases integer NOT NULL,
+    documents integer NOT NULL,
+    model varchar,
+    model_digest varchar,
+    context_digest varchar,
+    dimension integer,
+    similarity_digest varchar,
+    sentence_backend varchar,
+    sentence_model varchar,
+    sentence_digest varchar,
+    imported_at timestamptz NOT NULL DEFAULT now(),
+    indexed_at timestamptz,
+    replaced_at timestamptz
+);
+CREATE UNIQUE INDEX ux_vocabulary_current ON vocabulary (name) WHERE replaced_at IS NULL;
+
+CREATE TABLE tag (
+    id bigserial PRIMARY KEY,
+    vocabulary_id bigint NOT NULL REFERENCES vocabulary ON DELETE CASCADE,
+    name varchar NOT NULL,
+    category varchar NOT NULL,
+    count integer,
+    nsfw_probability float8,
+    title varchar,
+    UNIQUE (vocabulary_id, name)
+);
+
+CREATE TABLE tag_alias (
+    vocabulary_id bigint REFERENCES vocabulary ON DELETE CASCADE,
+    alias text,
+    tag text,
+    PRIMARY KEY (vocabulary_id, alias, tag)
+);
+
+CREATE TABLE tag_document (
+    vocabulary_id bigint REFERENCES vocabulary ON DELETE CASCADE,
+    ordinal bigint,
+    tags text[] NOT NULL,
+    weight integer NOT NULL,
+    PRIMARY KEY (vocabulary_id, ordinal)
+);
+
+CREATE TABLE tag_vector (
+    vocabulary_id bigint REFERENCES vocabulary ON DELETE CASCADE,
+    token text,
+    vector vector STORAGE MAIN NOT NULL,
+    PRIMARY KEY (vocabulary_id, token)
+);
+
+CREATE TABLE tag_context (
+    vocabulary_id bigint REFERENCES vocabulary ON DELETE CASCADE,
+    tag text,
+    vector vector STORAGE MAIN NOT NULL,
+    PRIMARY KEY (vocabulary_id, tag)
+);
+
+CREATE TABLE vocabulary_model (
+    vocabulary_id bigint REFERENCES vocabulary ON DELETE CASCADE,
+    part text,
+    sha256 varchar NOT NULL,
+    data bytea NOT NULL,
+    PRIMARY KEY (vocabulary_id, part)
+);
+
+-- What was purged.
+CREATE TABLE tombstone (
+    id bigserial PRIMARY KEY,
+    run_id bigint NOT NULL,
+    what varchar NOT NULL,
+    kind varchar NOT NULL,
+    identity varchar NOT NULL,
+    settings_hash varchar NOT NULL,
+    reason varchar NOT NULL,
+    jobs integer NOT NULL,
+    attempts integer NOT NULL,
+    digest varchar NOT NULL,
+    head text,
+    previous_hash varchar,
+    hash varchar NOT NULL,
+    purged_at timestamptz NOT NULL,
+    finished_at timestamptz
+);
+CREATE INDEX ix_tombstone_run_id ON tombstone (run_id);
+CREATE INDEX ix_tombstone_unfinished ON tombstone (id) WHERE finished_at IS NULL;
+
+CREATE TABLE scheduled_purge (
+    id bigserial PRIMARY KEY,
+    began_at timestamptz NOT NULL DEFAULT now(),
+    ended_at timestamptz,
+    runs integer NOT NULL DEFAULT 0,
+    jobs integer NOT NULL DEFAULT 0,
+    attempts integer NOT NULL DEFAULT 0,
+    calls integer NOT NULL DEFAULT 0,
+    error_type text
+);
+
+-- Reports as they were shown.
+CREATE TABLE kept_report (
+    key bytea PRIMARY KEY,
+    run_id bigint NOT NULL REFERENCES run ON DELETE CASCADE,
+    other_ids bigint[] NOT NULL DEFAULT '{}',
+    words text NOT NULL,
+    hash bytea NOT NULL,
+    made_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX ix_kept_report_other_ids ON kept_report USING gin (other_ids);
+CREATE INDEX ix_kept_report_run_id ON kept_report (run_id);
+
+-- Who may ask over HTTP, and what was asked under which key.
+CREATE TABLE api_token (
+    id bigserial PRIMARY KEY,
+    name varchar NOT NULL,
+    token_hash text NOT NULL UNIQUE,
+    scope varchar NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz,
+    used_at timestamptz,
+    revoked_at timestamptz
+);
+
+CREATE TABLE api_session (
+    session_hash text PRIMARY KEY,
+    token_id bigint NOT NULL REFERENCES api_token ON DELETE CASCADE,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    expires_at timestamptz
+);
+
+CREATE TABLE idempotency_key (
+    principal text,
+    key_hash text,
+    request_hash varchar NOT NULL,
+    made jsonb NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (principal, key_hash)
+);
+
+CREATE UNLOGGED TABLE change_listener (
+    id bigint PRIMARY KEY,
+    listened_at timestamptz NOT NULL DEFAULT now()
+);
+"""
+
+# Whatever makes a job wait puts it back into the backlog: it is to be sent while it is open and `sent_at` is empty. The
+# dispatcher is notified once a transaction and run, since equal notifications are sent once. A message that was sent
+# before the job was taken back may still be claimed.
+BACKLOG = """
+CREATE FUNCTION note_due_job() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.status = 'running' THEN
+        NEW.sent_at := now();
+    ELSE
+        NEW.sent_at := NULL;
+        PERFORM pg_notify('ragq_due', NEW.run_id::text);
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION note_added_jobs() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('ragq_due', '');
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER note_due BEFORE UPDATE OF status ON job FOR EACH ROW
+WHEN (NEW.status IN ('waiting', 'interrupted') OR (NEW.status = 'running' AND NEW.sent_at IS NULL))
+EXECUTE FUNCTION note_due_job();
+
+CREATE TRIGGER note_added AFTER INSERT ON job FOR EACH STATEMENT EXECUTE FUNCTION note_added_jobs();
+"""
+
+# A transaction that notifies takes a lock of the whole cluster when it commits, so that workers would commit one after
+# another. The triggers look first whether anybody listens; whoever does says so again and again.
+LISTENED = "EXISTS (SELECT FROM change_listener WHERE listened_at > now() - interval '30 seconds')"
+# A transaction that changes many jobs of a run says so in ragq.bulk, and notifies the run itself.
+CHANGES = f"""
+CREATE FUNCTION tell_changed_stage() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_setting('ragq.bulk', true) IS DISTINCT FROM 'on' AND {LISTENED} THEN
+        PERFORM pg_notify('ragq_changes', json_build_object('run', run_id, 'job', id)::text)
+        FROM job WHERE id = NEW.job_id;
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION tell_changed_job() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF current_setting('ragq.bulk', true) IS DISTINCT FROM 'on' AND {LISTENED} THEN
+        PERFORM pg_notify('ragq_changes', json_build_object('run', NEW.run_id, 'job', NEW.id)::text);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION tell_added_jobs() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF {LISTENED} THEN
+        PERFORM pg_notify('ragq_changes', json_build_object('run', run_id, 'job', NULL)::text)
+        FROM (SELECT DISTINCT run_id FROM added) AS runs;
+    END IF;
+    RETURN NULL;
+END $$;
+
+-- A renewed lease changes no state, and gets no further than the column list.
+CREATE TRIGGER tell_changes AFTER UPDATE OF status ON stage_run
+FOR EACH ROW WHEN (OLD.status <> NEW.status) EXECUTE FUNCTION tell_changed_stage();
+
+CREATE TRIGGER tell_changes AFTER UPDATE OF status ON job
+FOR EACH ROW WHEN (OLD.status <> NEW.status) EXECUTE FUNCTION tell_changed_job();
+
+CREATE TRIGGER tell_additions AFTER INSERT ON job
+REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION tell_added_jobs();
+"""
+
+# The stored answer is the truth: an attempt that ends takes its pieces with it, however it ends.
+ANSWERS = """
+CREATE FUNCTION drop_answer_pieces() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM answer_piece WHERE attempt_id = NEW.id;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER drop_answer_pieces AFTER UPDATE OF outcome ON stage_attempt
+FOR EACH ROW WHEN (NEW.stage = 'generate' AND NEW.outcome <> 'running') EXECUTE FUNCTION drop_answer_pieces();
+"""
+
+# Not a generated column: that cannot read the language from another table.
+WORDS = """
+CREATE FUNCTION set_words_of_chunk() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    configuration text := (
+        SELECT k.full_text FROM works AS w JOIN corpus AS k ON k.id = w.corpus_id WHERE w.id = NEW.work_id
+    );
+BEGIN
+    IF configuration IS NULL THEN
+        RAISE EXCEPTION 'The corpus of work % has no language yet', NEW.work_id;
+    END IF;
+    NEW.content_tsvector := to_tsvector(
+        configuration::regconfig, coalesce(NEW.heading_breadcrumbs, '') || ' ' || NEW.content
+    );
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER set_words_of_chunk BEFORE INSERT OR UPDATE OF work_id, level, heading_breadcrumbs, content ON chunks
+FOR EACH ROW WHEN (NEW.level ~ '-chunk$') EXECUTE FUNCTION set_words_of_chunk();
+"""
+
+# The status is the stage's: only where it is `done` does the output count. The output of another attempt is looked up
+# for one without an output of its own alone: the plans of statements stay as they are.
+VIEWS = """
+CREATE VIEW current_attempt AS
+SELECT s.job_id, s.stage, s.status, a.id AS attempt_id, a.number, coalesce(a.output, (
+    SELECT o.output FROM attempt_source AS f JOIN stage_attempt AS o ON o.id = f.source_id WHERE f.attempt_id = a.id
+)) AS output, a.output_hash, a.error_category, a.ended_at
+FROM stage_run AS s
+JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts;
+"""
+
+# Sees the calls of all workers, since each of its statements has a snapshot of its own, taken after the row of the
+# server is locked.
+PERMITS = """
+CREATE FUNCTION take_llm_permit(
+    server_name text, of_job bigint, of_stage text, of_fence integer, needed_tokens bigint,
+    most_calls integer, most_requests integer, most_tokens bigint, returned bigint[], returned_tokens bigint[],
+    OUT permit bigint, OUT reason text, OUT wait_s double precision
+) LANGUAGE plpgsql AS $$
+DECLARE
+    until timestamptz;
+    moment double precision;
+    sent record;
+    excess_requests bigint;
+    excess_tokens bigint;
+    leaves bigint;
+BEGIN
+    INSERT INTO llm_server (server, refusals) VALUES (server_name, 0) ON CONFLICT DO NOTHING;
+    SELECT s.refused_until INTO until FROM llm_server AS s WHERE s.server = server_name FOR UPDATE;
+    WITH released AS (
+        DELETE FROM llm_permit AS p USING unnest(returned, returned_tokens) AS r (id, tokens)
+        WHERE p.id = r.id RETURNING p.second, r.tokens - p.tokens AS difference
+    )
+    UPDATE llm_second AS s SET tokens = greatest(s.tokens + d.difference, 0)
+    FROM (SELECT r.second, sum(r.difference) AS difference FROM released AS r GROUP BY r.second) AS d
+    WHERE s.server = server_name AND s.second = d.second AND d.difference IS NOT NULL;
+    moment := extract(epoch FROM clock_timestamp());
+    IF until > clock_timestamp() THEN
+        reason := 'refused';
+        wait_s := extract(epoch FROM until) - moment;
+        RETURN;
+    END IF;
+    IF (SELECT count(*) FROM llm_permit AS p WHERE p.server = server_name) >= coalesce(most_calls, 256) THEN
+        DELETE FROM llm_permit AS p WHERE p.server = server_name AND NOT EXISTS (
+            SELECT FROM stage_run AS s
+            WHERE s.job_id = p.job_id AND s.stage = p.stage AND s.fence = p.fence AND s.status = 'running'
+        );
+        IF (SELECT count(*) FROM llm_permit AS p WHERE p.server = server_name) >= most_calls THEN
+            reason := 'calls';
+            RETURN;
+        END IF;
+    END IF;
+    IF most_requests IS NOT NULL OR most_tokens IS NOT NULL THEN
+        DELETE FROM llm_second AS s WHERE s.server = server_name AND s.second < floor(moment) - 60;
+        SELECT coalesce(sum(s.requests), 0) AS requests, coalesce(sum(s.tokens), 0) AS tokens
+        INTO sent FROM llm_second AS s WHERE s.server = server_name;
+        excess_requests := sent.requests + 1 - most_requests;
+        excess_tokens := CASE WHEN most_tokens IS NOT NULL
+                              THEN least(sent.tokens + needed_tokens - most_tokens, sent.tokens) END;
+        IF excess_requests > 0 OR excess_tokens > 0 THEN
+            SELECT min(gone.second) INTO leaves FROM (
+                SELECT s.second, sum(s.requests) OVER (ORDER BY s.second) AS requests,
+                       sum(s.tokens) OVER (ORDER BY s.second) AS tokens
+                FROM llm_second AS s WHERE s.server = server_name
+            ) AS gone
+            WHERE gone.requests >= coalesce(excess_requests, 0) AND gone.tokens >= coalesce(excess_tokens, 0);
+            reason := CASE WHEN excess_requests > 0 THEN 'requests' ELSE 'tokens' END;
+            wait_s := greatest(leaves + 61 - moment, 0.05);
+            RETURN;
+        END IF;
+        INSERT INTO llm_second (server, second, requests, tokens)
+        VALUES (server_name, floor(moment), 1, needed_tokens)
+        ON CONFLICT (server, second) DO UPDATE
+        SET requests = llm_second.requests + 1, tokens = llm_second.tokens + EXCLUDED.tokens;
+    END IF;
+    INSERT INTO llm_permit (server, job_id, stage, fence, second, tokens)
+    VALUES (server_name, of_job, of_stage, of_fence, floor(moment), needed_tokens) RETURNING id INTO permit;
+END $$;
+"""
+
+
+def upgrade() -> None:
+    for part in (TABLES, BACKLOG, CHANGES, ANSWERS, WORDS, VIEWS, PERMITS):
+        for statement in re.split(r";\n+(?=CREATE |-- )", part.strip().removesuffix(";")):
+            op.execute(statement)
