@@ -96,12 +96,24 @@ import shlex
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from schemas.suggestions import did_you_mean
 
 
 class RagqError(Exception):
     """The base of every error that ragq raises. Its message is safe to log."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # By default a copy is made by the constructor from the message, which most constructors do not take; Celery
+        # then shows monitors a base class instead.
+        return _copied, (type(self), self.args), vars(self)
+
+
+def _copied(kind: type[RagqError], args: tuple[Any, ...]) -> RagqError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    return error
 
 
 class Refused(RagqError):

@@ -4,6 +4,9 @@ Celery's thread takes a message and hands the stage to the loop. When the stage 
 Celery does at the end of a task: it sends the next message of the chain, acknowledges, and informs monitors. So a stage
 changes threads twice, where a pool of threads would change them five times. As many stages run at a time as messages
 are held, which the prefetch count limits.
+
+Celery measures a task around its function, which here only looks at how the stage ended. So monitors get the time of
+the stage itself.
 """
 
 import asyncio
@@ -32,7 +35,8 @@ class _Ended(NamedTuple):
     """A stage that has ended, and what Celery does then."""
 
     work: "asyncio.Task[Outcome]"
-    finish: Callable[[], None]
+    seconds: float
+    finish: Callable[[float], None]
 
 
 class StagePool(TaskPool):
@@ -67,7 +71,7 @@ class StagePool(TaskPool):
         if accept_callback is not None:
             accept_callback(os.getpid(), time.monotonic())
         here = process.current(self.app)
-        finish = partial(apply_target, target, (task, uuid, request, decoded, None, None), kwargs, callback)
+        finish = partial(_end_task, target, (task, uuid, request, decoded, None, None), kwargs, callback)
         stage_run = here.runner.run(stage, decoded[1]["job"], is_redelivered=is_redelivered(request))
         self._running += 1
         here.loop.loop.call_soon_threadsafe(self._start, here.loop.loop, stage_run, finish)
@@ -79,11 +83,12 @@ class StagePool(TaskPool):
             self._finish(self._ended.get())
         super().on_stop()
 
-    def _start(self, loop: asyncio.AbstractEventLoop, stage_run: Any, finish: Callable[[], None]) -> None:
+    def _start(self, loop: asyncio.AbstractEventLoop, stage_run: Any, finish: Callable[[float], None]) -> None:
         """On the loop."""
+        started = time.monotonic()
 
         def ended(work: "asyncio.Task[Outcome]") -> None:
-            self._ended.put(_Ended(work, finish))
+            self._ended.put(_Ended(work, time.monotonic() - started, finish))
             self._hub.call_soon(self._finish_all)
 
         loop.create_task(stage_run).add_done_callback(ended)
@@ -99,7 +104,24 @@ class StagePool(TaskPool):
     def _finish(self, ended: _Ended) -> None:
         self._running -= 1
         with ending_as(ended.work):
-            ended.finish()
+            ended.finish(ended.seconds)
+
+
+def _end_task(
+    target: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None,
+    callback: Callable[..., Any] | None,
+    seconds: float,
+) -> None:
+    """Celery's end of a task, with the seconds of its stage."""
+
+    def timed(result: Any) -> None:
+        assert callback is not None
+        # Whether it failed, what it returned or raised, and Celery's seconds; of a worker that ends, no tuple.
+        callback((*result[:2], seconds) if isinstance(result, tuple) else result)
+
+    apply_target(target, args, kwargs, timed)
 
 
 def _decoded(body: Any, content_type: str, content_encoding: str) -> Any:

@@ -7,7 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 import pytest
@@ -15,7 +15,7 @@ import pytest
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.flower import PASSWORD, USER, StartedFlower, start_flower
 from tests.acceptance.harness import Installation, judged_by
-from tests.scripted_ollama import ScriptedOllama
+from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 
 CHAIN = ["ragq.extract", "ragq.embed", "ragq.retrieve", "ragq.rerank", "ragq.validate", "ragq.assemble"]
 BROWSER = shutil.which("chromium")
@@ -69,6 +69,49 @@ def test_a_search_finds_the_tasks_of_a_participant_in_a_run(watched: Watched) ->
     assert sorted(name for name, _ in found(watched.flower, f"kwargs:subject=319 kwargs:run={watched.first}")) == (
         sorted(CHAIN)
     )
+
+
+def test_a_task_is_started_while_its_stage_runs_and_takes_its_time(
+    watched: Watched, shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence
+) -> None:
+    slow = ollama.model(lambda prompt: ScriptedReply(delay_s=1.5))
+    run = shared.submit(*evidence({316: 1}), *judged_by(slow.name))
+    started = validated(watched.flower, run, "STARTED")
+    ended = validated(watched.flower, run, "SUCCESS")
+    (attempt,) = shared.inspect(run, "validate")
+
+    assert started["runtime"] is None
+    assert ended["runtime"] == pytest.approx(attempt["seconds"], rel=0.05)
+    assert runtimes(watched.flower)["ragq.validate"] > attempt["seconds"] > 1.5
+
+
+def test_an_error_has_its_own_name_and_not_the_reply_of_a_model(
+    watched: Watched, shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence
+) -> None:
+    judge = ollama.model(lambda prompt: ScriptedReply("no JSON, but PRIVATE"))
+    run = shared.submit(*evidence({316: 1}), *judged_by(judge.name))
+    failed = validated(watched.flower, run, "FAILURE")
+
+    assert failed["exception"].startswith("LLMResponseParseError(")
+    assert "PRIVATE" not in str(failed)
+
+
+def validated(flower: StartedFlower, run: int, state: str) -> dict[str, Any]:
+    """The task of stage `validate` of a run of one job, as soon as it is in a state."""
+    deadline = time.monotonic() + 60
+    while True:
+        tasks = flower.get("/api/tasks", search=f"kwargs:run={run} name:ragq.validate state:{state}").json()
+        for task in tasks.values():
+            found: dict[str, Any] = task
+            return found
+        assert time.monotonic() < deadline, tasks
+        time.sleep(0.05)
+
+
+def runtimes(flower: StartedFlower) -> dict[str, float]:
+    """The seconds of all tasks of a name, of Flower's metrics for Prometheus."""
+    found = re.findall(r'flower_task_runtime_seconds_sum{task="([^"]+)",[^}]*} (\S+)', flower.get("/metrics").text)
+    return {name: float(seconds) for name, seconds in found}
 
 
 def test_flower_asks_for_a_password(watched: Watched) -> None:

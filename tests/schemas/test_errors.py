@@ -1,20 +1,68 @@
-"""The tree of errors at the head of their module."""
+"""The errors: their tree at the head of their module, and what monitors get of them."""
 
+import inspect
+import pickle
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+
+from billiard.einfo import ExceptionInfo
+from celery.utils.serialization import get_pickleable_exception
 
 from schemas import errors
 
+PRIVATE = "I have not slept"
+#: What constructors take: by annotation, or by name where it may be text of a person.
+SAMPLES: dict[object, object] = {
+    **dict.fromkeys((int, int | None, float, float | None), 7),
+    **dict.fromkeys((str, str | None), "word"),
+    bool: True,
+    Sequence[int]: (7,),
+    Sequence[str]: ("word",),
+    tuple[str, ...]: ("word",),
+    dict[str, str]: {"key": "word"},
+    errors.VectorDefect | None: errors.VectorDefect.NAN,
+    Mapping[int, errors.WorkFileError]: {0: errors.WorkFileError("name", "problem")},
+    "ModelMissingError": errors.ModelMissingError("server", "model", ()),
+    **dict.fromkeys(("raw_response", "detail", "title"), PRIVATE),
+}
 
-def tree_of(error: type[errors.RagqError], depth: int = 0) -> Iterator[str]:
-    """The lines for a class and its subclasses, as they are defined: below the first base, with the other bases."""
-    yield "    " * depth + error.__name__ + "".join(f"  ({base.__name__})" for base in error.__bases__[1:])
+
+def tree(error: type[errors.RagqError], depth: int = 0) -> Iterator[tuple[int, type[errors.RagqError]]]:
+    """A class and its subclasses, as they are defined: below the first base."""
+    yield depth, error
     for subclass in error.__subclasses__():
         if subclass.__module__ == errors.__name__ and subclass.__base__ is error:
-            yield from tree_of(subclass, depth + 1)
+            yield from tree(subclass, depth + 1)
+
+
+def instance(error: type[errors.RagqError]) -> errors.RagqError:
+    """An error whose constructor got a sample of everything that it names."""
+    _, *taken = inspect.signature(error.__init__).parameters.values()
+    named = [each for each in taken if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    if not named and taken:
+        return error("word")
+    return error(**{each.name: SAMPLES.get(each.name) or SAMPLES[each.annotation] for each in named})
 
 
 def test_the_tree_in_the_docstring_is_that_of_the_classes() -> None:
     assert errors.__doc__ is not None
     lines = re.findall(r"^ *[A-Z]\w*(?:  \(\w+\))?(?=$|  )", errors.__doc__.split("\n\n")[1], re.MULTILINE)
-    assert lines == list(tree_of(errors.RagqError))
+    assert lines == [
+        "    " * depth + error.__name__ + "".join(f"  ({base.__name__})" for base in error.__bases__[1:])
+        for depth, error in tree(errors.RagqError)
+    ]
+
+
+def test_monitors_get_every_error_by_its_own_name_and_without_text_of_a_person() -> None:
+    for _, error in tree(errors.RagqError):
+        made = instance(error)
+        try:
+            raise made
+        except errors.RagqError as raised:
+            sent = get_pickleable_exception(raised)
+            shown = repr(sent) + str(ExceptionInfo().traceback)
+        copy = pickle.loads(pickle.dumps(made))
+
+        assert sent is made
+        assert (type(copy), copy.args, vars(copy).keys()) == (error, made.args, vars(made).keys())
+        assert PRIVATE not in shown
