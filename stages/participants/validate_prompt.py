@@ -16,10 +16,10 @@ symptom is known:
 {score_list()}
 N/A = not known
 
-Should the rater see the reference as an example for this symptom?
+Should the rater see the reference as an example for this symptom? Whether its score is right is not asked.
 
 accept: it speaks of what the evidence speaks of, and is a good example of the symptom.
-reject: it has nothing to do with the evidence or the symptom, or it contradicts the score.
+reject: it has nothing to do with the symptom or the evidence, or it contradicts the evidence.
 unsure: it cannot be told."""
 
 

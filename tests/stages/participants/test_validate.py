@@ -143,7 +143,10 @@ async def test_each_call_is_about_one_reference_at_temperature_zero() -> None:
     assert chat.calls == [expected]
     assert (expected.temperature, expected.json_mode, expected.purpose) == (0.0, True, "validate PHQ8_Sleep rank 1")
     assert expected.max_tokens == 256
-    assert "Score of the reference: N/A" in expected.messages[1].content
+    user = expected.messages[1].content
+    assert "Score of the reference: N/A" in user
+    (reject,) = (line for line in user.splitlines() if line.startswith("reject:"))
+    assert ("evidence" in reject, "score" in reject) == (True, False)
 
 
 @pytest.mark.parametrize(
