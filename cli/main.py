@@ -6,9 +6,9 @@ from importlib import import_module
 from typing import NamedTuple
 
 import click
-from click.exceptions import NoSuchCommand
 from click.shell_completion import CompletionItem
 
+from cli.other_words import OtherWordsGroup
 from schemas.errors import RagqError
 
 
@@ -77,13 +77,31 @@ COMMANDS = {
     "token": Entry("cli.token", "token", "Create, list and revoke access tokens of the API."),
 }
 
+#: What other programs call it -> the command.
+_OTHER_WORDS = {
+    "status": "ps, show",
+    **dict.fromkeys(("list", "ls"), "runs, query list, corpus list"),
+    **dict.fromkeys(("stop", "kill"), "down, cancel"),
+    **dict.fromkeys(("start", "init", "setup"), "up"),
+    **dict.fromkeys(("delete", "remove", "rm"), "run delete, query delete, corpus delete, purge"),
+    **dict.fromkeys(("results", "scores"), "report, show"),
+    **dict.fromkeys(("add", "upload", "load"), "import"),
+    **dict.fromkeys(("serve", "server", "web"), "up, api"),
+    **dict.fromkeys(("settings", "set"), "config"),
+    **dict.fromkeys(("job", "jobs"), "inspect, show"),
+    "help": "--help",
+    "version": "--version",
+    "documents": "work",
+    "models": "doctor",
+}
+
 REFUSED = 1
 
 #: Their matrix products are many and small: threads of OpenBLAS would take more processor time than they save.
 _ONE_THREAD = ("report", "diff", "plot", "sweep")
 
 
-class AllCommands(click.Group):
+class AllCommands(OtherWordsGroup):
     """A group that imports the module of a command when that command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -101,15 +119,6 @@ class AllCommands(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first argument names. An unknown one is refused with the names that are near it."""
-        try:
-            return super().resolve_command(ctx, args)
-        except NoSuchCommand as error:
-            raise NoSuchCommand(error.command_name, possibilities=COMMANDS, ctx=ctx) from None
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
@@ -123,7 +132,7 @@ class AllCommands(click.Group):
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
 
-@click.group(cls=AllCommands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=AllCommands, other_words=_OTHER_WORDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ragq")
 def cli() -> None:
     """A job queue for RAG pipelines that records every step.

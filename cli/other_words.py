@@ -12,7 +12,7 @@ class OtherWordsGroup(click.Group):
     def __init__(self, *args: Any, other_words: dict[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.other_words = other_words
-        """Another word -> the command."""
+        """Another word, in small letters -> the command; several with commas between."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -24,5 +24,6 @@ class OtherWordsGroup(click.Group):
             meant = self.other_words.get(error.command_name.lower())
             if meant is None:
                 raise NoSuchCommand(error.command_name, possibilities=self.list_commands(ctx), ctx=ctx) from None
-            message = f"{error.message} Did you mean '{ctx.command_path} {meant}'?"
+            choices = " or ".join(f"'{ctx.command_path} {one}'" for one in meant.split(", "))
+            message = f"{error.message} Did you mean {choices}?"
             raise NoSuchCommand(error.command_name, message, ctx=ctx) from None

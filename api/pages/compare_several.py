@@ -16,6 +16,7 @@ from schemas.values.several_runs import SeveralRuns
 from services.several_runs import compare_several, named_runs
 from stages.reports.several_runs import shown_measures
 from stages.texts.line_diff import Hunk, line_diff
+from store.references import interviews
 from store.runs import families
 from store.views.attempt_traces import AttemptTrace
 from store.views.lineage import JobTrace, StageTrace, job_trace
@@ -46,6 +47,8 @@ async def several_page(
     wrong: str | None = None
     numbers: list[int] = []
     words = [one.strip() for one in runs.split(",") if one.strip()]
+    async with ctx.database.connection() as connection:
+        splits = await interviews.split_names(connection)
     if words:
         try:
             async with ctx.database.connection() as connection:
@@ -60,6 +63,7 @@ async def several_page(
         status=422 if wrong else 200,
         runs=runs,
         split=split,
+        splits=splits,
         wrong=wrong,
         found=found,
         shown=[shown_measures(one) for one in found],

@@ -8,7 +8,6 @@ from starlette.responses import RedirectResponse, Response
 from api.context import Context
 from api.pages.next_steps import Next, can_run_all, next_step
 from api.rendering import page
-from api.routes import PageRoute
 from schemas.statuses import QueryStatus
 from store.corpora import corpora
 from store.questions import query_lines
@@ -18,7 +17,8 @@ from store.runs.job_progress import JobProgress
 
 PAGE_ROWS: Final = 25
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+# No resource shares these addresses, so every client gets their pages.
+router = APIRouter(include_in_schema=False)
 
 
 #: Which questions a list shows: all, those that are not ready, or those in one status.
@@ -53,7 +53,7 @@ class Filter(NamedTuple):
     number: int
 
 
-@router.get("/")
+@router.api_route("/", methods=["GET", "HEAD"])
 async def home() -> Response:
     """Redirects to the questions."""
     return RedirectResponse("/rag", 303)

@@ -32,6 +32,7 @@ from services.sweeps import (
     sweep_results,
 )
 from stages.reports.several_runs import default_measure, shown_measures
+from store.references import interviews
 from store.runs import forks, overviews
 
 pages = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -111,6 +112,7 @@ async def sweep_page(
     """The forks from a stage that set these settings, compared with the run."""
     async with ctx.database.connection() as connection:
         overview = await overviews.get(connection, run_id)
+        splits = await interviews.split_names(connection)
     found: Sweep | None = None
     wrong: str | None = None
     try:
@@ -129,6 +131,7 @@ async def sweep_page(
         measures=list(found.results[0].compared[0].measures) if found else [],
         select_on=chosen.select_on,
         report_on=chosen.report_on,
+        splits=splits,
         found=found,
         wrong=wrong,
         shown=[shown_measures(one) for one in found.results] if found else [],

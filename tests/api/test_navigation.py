@@ -3,6 +3,7 @@
 import re
 
 import httpx
+import pytest
 
 from api.context import ApiContext
 from tests.api.pages.example_runs import participant_run
@@ -21,6 +22,17 @@ async def test_every_section_exists(client: httpx.AsyncClient) -> None:
     found = sections(await see(client, "/rag"))
     assert {"/rag", "/runs", "/participants", "/corpora"} <= found.keys()
     assert {address: (await see(client, address)).status_code for address in found} == dict.fromkeys(found, 200)
+
+
+@pytest.mark.parametrize("accepted", ["*/*", "text/html", "application/json"])
+async def test_the_root_leads_every_client_to_the_questions(client: httpx.AsyncClient, accepted: str) -> None:
+    for method in ("GET", "HEAD"):
+        root = await client.request(method, "/", headers={"Accept": accepted})
+        assert (root.status_code, root.headers["location"]) == (303, "/rag")
+
+    shown = await client.get("/rag", headers={"Accept": accepted})
+
+    assert (shown.status_code, "<h1>Questions</h1>" in shown.text) == (200, True)
 
 
 async def test_the_section_of_a_page_is_marked(client: httpx.AsyncClient, ctx: ApiContext) -> None:

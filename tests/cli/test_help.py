@@ -200,7 +200,7 @@ def test_names_are_completed_without_importing_their_commands() -> None:
     )
 
     assert done.stdout == "plain,pause\n"
-    assert done.stderr == "['cli.main']\n"
+    assert done.stderr == "['cli.other_words', 'cli.main']\n"
 
 
 def test_the_installed_command_prints_its_version() -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from cli.main import COMMANDS, cli
+from cli.other_words import OtherWordsGroup
 from store.corpora import corpora
 from store.database import Connection
 from store.references import interviews
@@ -54,6 +56,10 @@ def test_the_number_of_a_run_that_was_probably_meant_is_suggested(named: Ragq) -
     [
         ("sumbit", "Did you mean 'submit'?"),
         ("show r1 --jsno", "Did you mean '--json'?"),
+        ("status", " ps' or"),
+        ("List", " runs' or"),
+        ("stop r1", " cancel'?"),
+        ("delete r1", " run delete' or"),
         ("query lsit", "Did you mean 'list'?"),
         ("import wroks", "Did you mean 'works'?"),
         ("import vocabulary topics/", "import tags'?"),
@@ -70,6 +76,14 @@ def test_commands_options_choices_and_ids_are_suggested(ragq: Ragq, typed: str, 
     done = ragq(*typed.split())
 
     assert (done.exit_code, meant in done.stderr) == (2, True), done.stderr
+
+
+def test_other_words_lead_to_commands_that_exist() -> None:
+    assert isinstance(cli, OtherWordsGroup)
+    meant = {command.partition(" ")[0] for words in cli.other_words.values() for command in words.split(", ")}
+
+    assert meant - COMMANDS.keys() == {"--help", "--version"}
+    assert not cli.other_words.keys() & COMMANDS.keys()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from store.references import interviews
+from store.references.interviews import NewSplit
 from store.runs import forks
 from tests.api.pages.html import form, see, send, words
 from tests.stages.reports.builders import labels, scores
@@ -36,6 +38,18 @@ async def test_several_runs_are_compared_on_a_page(client: httpx.AsyncClient, ru
     assert "8 movements" in text
     assert 'href="/jobs/1/beside/2"' in page.text
     assert 'href="/runs/1/compare.csv?other=2&amp;other=3"' in page.text
+
+
+async def test_a_split_is_chosen_from_those_that_are_stored(
+    client: httpx.AsyncClient, ctx: ApiContext, runs: list[int]
+) -> None:
+    async with ctx.database.connection() as connection:
+        split = NewSplit(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[316])
+        await interviews.keep_splits(connection, [split])
+
+    page = await see(client, "/runs/compare/several", runs="r1,r2", split="paper-test")
+
+    assert (page.status_code, form(page, "/runs/compare/several")["split"]) == (200, "paper-test")
 
 
 @pytest.mark.parametrize(
