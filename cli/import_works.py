@@ -1,5 +1,8 @@
 """`ragq import works`: documents into a corpus."""
 
+import asyncio
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -11,17 +14,22 @@ from cli.prices import chosen_prices, prices_option, refuse_prices
 from cli.session import with_database, with_open_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import report_submitted
+from cli.user_files import read_file
 from cli.watch import follow
 from cli.work_files import find_files, left_out_in_words, read_documents, read_works
 from cli.writing_progress import writing_progress
+from schemas.settings.layers import ENV_FILE
+from schemas.settings.process import effective_process
 from services.chunk_sizes import DEFAULT_TOKENS
 from services.corpora import DEFAULT_CORPUS, CorpusOptions
 from services.documents import ImportedDocuments, require_readers
-from services.import_estimates import estimate_import, plan_files
+from services.import_estimates import estimate_import, open_documents, plan_files
+from services.import_plans import PlannedFile
 from services.import_plans import prune as prune_works
 from services.imports import import_files
+from services.work_files import ReadFiles
 from services.work_imports import ImportedWorks
-from stages.texts.listed import SHOWN
+from stages.texts.listed import SHOWN, listed
 from store.corpora.keeping import ImportOutcome
 
 #: Some works were refused; the others are imported.
@@ -126,9 +134,10 @@ def works_command(
     collections; relevance judgements name its works by their ids. It has to be named itself.
 
     Importing a file again replaces its work if it has changed, and does nothing if it has not. A text that another
-    work of the corpus has is refused, by itself. Files of a folder with another ending are left out and counted. With
-    --prune works go whose files are gone from the folders named; a file that was renamed keeps its work. Works from
-    elsewhere are never removed.
+    work of the corpus has is refused, by itself, and so is a file that cannot be read. Text that is not UTF-8 is read
+    as Latin-1. Files of a folder with another ending are left out and counted. With --prune works go whose files are
+    gone from the folders named; a file that was renamed keeps its work. Works from elsewhere are never removed. With
+    --dry-run documents are converted too, so that those that cannot be are listed.
 
     Exit codes: 0 done, 1 refused, or some works were, 2 wrong usage, 3 some jobs failed (with --wait).
 
@@ -157,23 +166,25 @@ def works_command(
         raise click.UsageError("--title is for one work, and a corpus has a title in each line.")
     if title is not None and count != 1:
         raise click.UsageError(f"--title is for one file, and there are {count}; use front matter for their titles.")
-    if files.documents:
-        require_readers()
-        if no_embed:
-            raise click.UsageError("--no-embed is for markdown; leave it out, or convert the other files first.")
+    if files.documents and no_embed:
+        raise click.UsageError("--no-embed is for markdown; leave it out, or convert the other files first.")
     named = {"title": title, "authors": authors, "year": year, "tags": tags}
     given = {name: value for name, value in named.items() if value is not None}
-    new = read_works(files, given=given)
+    if files.documents:
+        require_readers()
+    read = read_works(files, given=given)
+    new = read.works
     settings = effective_settings(profile, assignments)
     options = CorpusOptions(embed_headings, keep_token_vectors, chunk_tokens, language)
     plan = None
     if prune or dry_run:
+        seen = replace(read, refused=dict(read.refused), latin1=list(read.latin1))
         planned = with_open_database(
             lambda database: plan_files(
                 database,
                 corpus,
                 new,
-                read_documents(files.documents, given=given),
+                read_documents(files.documents, seen, given=given),
                 settings,
                 by_stages=by_stages,
                 folders=folders if prune else [],
@@ -181,8 +192,13 @@ def works_command(
             )
         )
         plan = planned.plan
+        plan.files.extend(PlannedFile(error.name, None, reason=error.reason) for error in seen.refused.values())
         if dry_run:
             prices = chosen_prices(price_file)
+            process = effective_process(os.environ, ENV_FILE).settings
+            with writing_progress("documents", shows=not as_json) as report:
+                asyncio.run(open_documents(plan, lambda name: read_file(Path(name)), settings, process, report=report))
+            _tell_latin1(seen)
             estimates = with_open_database(
                 lambda database: estimate_import(
                     database, corpus, planned, settings, options=options, embeds=not no_embed, prices=prices
@@ -195,9 +211,9 @@ def works_command(
         confirm_removal(plan, yes=yes, removes=removes)
         removed = with_database(lambda connection: prune_works(connection, plan))
         click.echo(f"Works without a file: {removed} removed, {len(plan.moved)} renamed.", err=True)
-    others = read_documents(files.documents, given=given) if files.documents else None
+    others = read_documents(files.documents, read, given=given) if files.documents or read.documents else None
     with writing_progress("works", shows=not as_json) as report:
-        imported, converted = with_open_database(
+        done = with_open_database(
             lambda database: import_files(
                 database,
                 corpus,
@@ -210,8 +226,15 @@ def works_command(
                 report=report,
             )
         )
+    imported, converted = done.works, done.documents
+    refused = [*(f"{refusal}." for refusal in imported.refused), *map(str, read.refused.values())]
     if new:
         _tell(imported, corpus)
+    _tell_latin1(read)
+    for refusal in refused[:SHOWN]:
+        click.echo(f"Refused: {refusal}", err=True)
+    if (more := len(refused) - SHOWN) > 0:
+        click.echo(f"Refused: {more} more; --json has all of them.", err=True)
     if converted is not None:
         _tell_documents(converted, corpus)
     if imported.submitted is not None:
@@ -223,12 +246,16 @@ def works_command(
         for run_id in runs:
             follow(run_id, as_json=as_json)
     elif as_json:
-        printed = _as_json(imported, converted, corpus) | {"left_out": files.left_out}
+        printed = _as_json(imported, converted, corpus) | {
+            "refused": refused,
+            "latin1": read.latin1,
+            "left_out": files.left_out,
+        }
         print_json(printed | ({} if plan is None else {"removed": removed}))
     else:
         for run_id in runs:
             click.echo(f"r{run_id}")
-    if imported.refused:
+    if refused:
         raise SystemExit(SOME_REFUSED)
 
 
@@ -240,10 +267,11 @@ def _tell(imported: ImportedWorks, corpus: str) -> None:
     }
     counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none"
     click.echo(f"Works of corpus '{corpus}': {counted}; {imported.waiting} chunks wait for their vectors.", err=True)
-    for refusal in imported.refused[:SHOWN]:
-        click.echo(f"Refused: {refusal}.", err=True)
-    if (more := len(imported.refused) - SHOWN) > 0:
-        click.echo(f"Refused: {more} more for the same reason; --json has all of them.", err=True)
+
+
+def _tell_latin1(read: ReadFiles) -> None:
+    if read.latin1:
+        click.echo(f"Not UTF-8, and read as Latin-1 (look at their accents): {listed(read.latin1)}.", err=True)
 
 
 def _tell_documents(converted: ImportedDocuments, corpus: str) -> None:
@@ -258,7 +286,6 @@ def _as_json(imported: ImportedWorks, converted: ImportedDocuments | None, corpu
         "corpus": corpus,
         "language": imported.corpus.language,
         **{outcome.name.lower(): imported.outcomes[outcome] for outcome in ImportOutcome},
-        "refused": imported.refused,
         "waiting": imported.waiting,
         "run": None if submitted is None else f"r{submitted.run_id}",
         "run_id": None if submitted is None else submitted.run_id,

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cli.corpus_files import read_corpora
-from cli.user_files import read_file
-from schemas.errors import Refused
-from services.work_files import ReadWork, WorkFile, read_files
+from cli.user_files import FileRefused, read_file
+from schemas.errors import Refused, WorkFileError
+from services.work_files import ReadFiles, WorkFile, read_files
 from stages.corpora.corpus_file import SUFFIX
 from stages.documents.formats import SUFFIXES, is_markdown
 
@@ -65,19 +66,39 @@ def left_out_in_words(left_out: Mapping[str, int]) -> str:
     return f"Left out for their endings: {counted}."
 
 
-def read_works(files: FoundFiles, *, given: Mapping[str, Any]) -> list[ReadWork]:
+def read_works(files: FoundFiles, *, given: Mapping[str, Any]) -> ReadFiles:
     """The works in files of markdown and in corpora. `given` are fields of Bibliography before the front matter.
 
-    Raises WorkFilesError with every file that is not UTF-8, is empty, or has front matter that cannot be used, and what
-    `read_corpora` raises.
+    Raises WorkFilesError where none of them can be a work and no other file is there, and what `read_corpora` raises.
     """
-    of_files, of_lines = read_documents(files.markdown, given=given), read_corpora(files.corpora, given=given)
-    return read_files([*of_files, *of_lines]).works
+    unread: dict[Path, FileRefused] = {}
+    of_files, of_lines = _contents(files.markdown, unread, given), read_corpora(files.corpora, given=given)
+    read = read_files([*of_files, *of_lines])
+    for file, error in unread.items():
+        read.refuse(WorkFileError(str(file), f"{error.found}; {error.remedy}."))
+    return read if read.works or read.documents or files.documents else read.readable()
 
 
-def read_documents(files: Sequence[Path], *, given: Mapping[str, Any]) -> Iterator[WorkFile]:
-    """The files, each read when it is its turn: all of them may be more than memory has."""
-    return (WorkFile(str(file), read_file(file), str(file.resolve()), given) for file in files)
+def read_documents(files: Sequence[Path], read: ReadFiles, *, given: Mapping[str, Any]) -> Iterator[WorkFile]:
+    """The files that can be documents, each read when it is its turn: all of them may be more than memory has.
+
+    The others are noted as refused.
+    """
+    unread: dict[Path, FileRefused] = {}
+    yield from chain(read.documents, read.documents_in(_contents(files, unread, given)))
+    for file, error in unread.items():
+        read.refuse(WorkFileError(str(file), f"{error.found}; {error.remedy}."))
+
+
+def _contents(files: Sequence[Path], unread: dict[Path, FileRefused], given: Mapping[str, Any]) -> Iterator[WorkFile]:
+    """Each file that can be read; the others are noted in `unread`."""
+    for file in files:
+        try:
+            content = read_file(file)
+        except FileRefused as error:
+            unread[file] = error
+        else:
+            yield WorkFile(str(file), content, str(file.resolve()), given)
 
 
 def _corpus_in(files: Sequence[Path]) -> str:

@@ -181,16 +181,22 @@ class WorkFileError(Refused):
     """A file that cannot be a work. `line` is the line of the file that is wrong, where there is one."""
 
     def __init__(self, name: str, problem: str, *, line: int | None = None) -> None:
+        self.name = name
         self.problem = problem
         self.line = line
         super().__init__(f"{name}{'' if line is None else f':{line}'}: {problem}")
+
+    @property
+    def reason(self) -> str:
+        """What is wrong, and in which line."""
+        return self.problem if self.line is None else f"line {self.line}: {self.problem}"
 
 
 class DocumentReaderMissingError(Refused):
     """The packages that read PDF, EPUB and office documents are not installed."""
 
     def __init__(self) -> None:
-        super().__init__("PDF, EPUB, HTML, DOCX, ODT and RST need more packages: pip install 'ragq[documents]'.")
+        super().__init__("PDF, EPUB, HTML, DOCX, ODT, RST need more packages: pip install pypandoc-binary pypdfium2.")
 
 
 class DoclingMissingError(Refused):

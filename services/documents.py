@@ -31,11 +31,12 @@ class PlannedDocument(NamedTuple):
     """The hash of its file."""
     most_headings: int | None
     """None where that is known once it is converted."""
+    source_path: str
 
     @classmethod
     def of(cls, file: WorkFile, original: str) -> "PlannedDocument":
         """Of a file and its hash."""
-        return cls(file.name, original, most_headings(file.content, file.name))
+        return cls(file.name, original, most_headings(file.content, file.name), file.source_path)
 
 
 class ImportedDocuments(NamedTuple):

@@ -1,10 +1,15 @@
 """Dry runs of imports: what files become, and what the runs of an import would do. Nothing is stored or sent."""
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from adapters.documents import convert
+from adapters.limited_process import ProcessLimits
+from schemas.errors import DocumentError
+from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import VectorStatus
 from schemas.values.estimates import Estimate
@@ -16,12 +21,13 @@ from services.estimates import estimate
 from services.import_plans import ImportPlan, plan_import
 from services.imports import divided
 from services.work_files import ReadWork, WorkFile
+from stages.documents.formats import DocumentFormat, format_of, holds_markdown
 from stages.texts.languages import language_of
 from store.corpora import corpora
 from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import ImportOutcome
 from store.database import Connection, Database
-from store.runs.runs import NewRun
+from store.runs.runs import NewRun, Report, ignored
 
 
 class ImportEstimates(NamedTuple):
@@ -64,6 +70,45 @@ async def plan_files(
         plan = await plan_import(connection, corpus, plain, files, folders=folders, is_gone=is_gone)
     changed = {*plan.paths(ImportOutcome.NEW), *plan.paths(ImportOutcome.REPLACED)}
     return PlannedFiles(plan, [work for work in plain if work.source_path in changed])
+
+
+async def open_documents(
+    plan: ImportPlan,
+    read: Callable[[str], bytes],
+    settings: EffectiveSettings,
+    process: ProcessSettings,
+    *,
+    report: Report = ignored,
+) -> None:
+    """Convert the documents of a plan as their jobs would; those that cannot be are refused in it, with the reason.
+
+    `read` gives the content by the name of a file. A PDF that docling is to read is not opened.
+    """
+    limits = ProcessLimits(
+        process.ragq_document_seconds, process.ragq_document_memory_mb, process.ragq_document_output_mb
+    )
+    at_once = asyncio.Semaphore(os.cpu_count() or 1)
+    opened = 0
+
+    async def open_one(document: PlannedDocument) -> None:
+        nonlocal opened
+        async with at_once:
+            try:
+                content = await asyncio.to_thread(read, document.name)
+                form = None if holds_markdown(content, document.name) else format_of(content, document.name)
+                if form is not None and form in converted:
+                    await convert(content, form, limits)
+            except DocumentError as error:
+                plan.refuse(document.source_path, str(error).removeprefix("The document cannot be imported: "))
+        opened += 1
+        report(opened, total)
+
+    converted = set(DocumentFormat)
+    if settings.run.ragq.pdf_converter != "pdfium":
+        converted.remove(DocumentFormat.PDF)
+    documents = list(plan.converted)
+    total = len(documents)
+    await asyncio.gather(*map(open_one, documents))
 
 
 async def estimate_import(

@@ -78,6 +78,12 @@ class ImportPlan:
     emptied: list[str] = field(default_factory=list)
     """Folders of which every work is removed."""
 
+    def refuse(self, source_path: str, reason: str) -> None:
+        """Let a file be refused that was to be converted."""
+        self.files[:] = [file for file in self.files if file.source_path != source_path]
+        self.converted[:] = [one for one in self.converted if one.source_path != source_path]
+        self.files.append(PlannedFile(source_path, None, reason=reason))
+
     def paths(self, outcome: ImportOutcome | None) -> list[str]:
         """The files of an outcome."""
         return [file.source_path for file in self.files if file.outcome is outcome]
@@ -147,7 +153,7 @@ async def plan_upload(
         is_staged = all_staged or not is_markdown(file.source_path) or (file.work and file.work.original_hash)
         if is_staged and file.outcome in (ImportOutcome.NEW, ImportOutcome.REPLACED):
             path = file.source_path
-            plan.converted.append(PlannedDocument(path, listed[path].sha256, None))
+            plan.converted.append(PlannedDocument(path, listed[path].sha256, None, path))
     plan.removed.extend(work for work in stored if is_uploaded(work.source_path) and work.source_path not in listed)
     return plan
 

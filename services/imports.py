@@ -22,6 +22,10 @@ class ImportedFiles(NamedTuple):
     works: ImportedWorks
     documents: ImportedDocuments | None
     """None where all files are markdown."""
+    refused: Sequence[str] = ()
+    """Of each file that cannot be a work its name, and why."""
+    latin1: Sequence[str] = ()
+    """The names of files of text that are not UTF-8, and were read as Latin-1."""
 
     @property
     def has_changes(self) -> bool:

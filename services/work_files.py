@@ -1,6 +1,7 @@
 """Works from files, wherever the files come from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from schemas.errors import DocumentError, WorkFileError, WorkFilesError
@@ -8,7 +9,8 @@ from schemas.values.corpora import Bibliography
 from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import MarkdownDocument, read_markdown
 from stages.corpora.lines import passage
-from stages.documents.formats import format_of, is_markdown
+from stages.documents.formats import DocumentFormat, format_of, holds_markdown
+from stages.texts.decoded import decoded
 from stages.texts.storable import can_be_stored
 
 #: Why the second of two files of an import is refused.
@@ -49,50 +51,88 @@ class ReadWork(NamedTuple):
         return WorkFile(self.name, self.markdown.encode(), self.source_path, self.given)
 
 
-class ReadFiles(NamedTuple):
+@dataclass
+class ReadFiles:
     """Files of an import."""
 
-    works: list[ReadWork]
+    works: list[ReadWork] = field(default_factory=list)
     """Those of markdown."""
-    documents: list[WorkFile]
+    documents: list[WorkFile] = field(default_factory=list)
     """Those of other formats, which are converted first."""
+    refused: dict[int, WorkFileError] = field(default_factory=dict)
+    """Those that cannot be works, by their places among the files, from 0."""
+    latin1: list[str] = field(default_factory=list)
+    """The names of files of text that are not UTF-8, and were read as Latin-1."""
+
+    def readable(self) -> "ReadFiles":
+        """The same. Raises WorkFilesError where any file was refused."""
+        if self.refused:
+            raise WorkFilesError(self.refused)
+        return self
+
+    def refuse(self, error: WorkFileError) -> None:
+        """Note a file that cannot be a work, after those that were read as one list."""
+        self.refused[max(self.refused, default=-1) + 1] = error
+
+    def documents_in(self, files: Iterable[WorkFile]) -> Iterator[WorkFile]:
+        """The files that can be documents, each when it is its turn; the others are noted as refused."""
+        for file in files:
+            try:
+                self._check_document(file)
+            except WorkFileError as error:
+                self.refuse(error)
+            else:
+                yield file
+
+    def add(self, file: WorkFile) -> None:
+        """Read a file. Raises WorkFileError for one that cannot be a work."""
+        if not file.content:
+            raise WorkFileError(file.name, EMPTY)
+        if holds_markdown(file.content, file.name):
+            self.works.append(_read_work(file, self._decoded(file)))
+        else:
+            self._check_document(file)
+            self.documents.append(file)
+
+    def _check_document(self, file: WorkFile) -> None:
+        if not file.content:
+            raise WorkFileError(file.name, EMPTY)
+        try:
+            if format_of(file.content, file.name) in (DocumentFormat.TEXT, DocumentFormat.RST):
+                self._decoded(file)
+        except DocumentError as error:
+            raise WorkFileError(file.name, f"{error.problem}.") from None
+
+    def _decoded(self, file: WorkFile) -> str:
+        try:
+            text, is_latin1 = decoded(file.content)
+        except UnicodeDecodeError as error:
+            raise WorkFileError(file.name, f"byte {error.start} is not UTF-8; save it as UTF-8.") from None
+        if is_latin1:
+            self.latin1.append(file.name)
+        return text
 
 
 def read_files(files: Sequence[WorkFile]) -> ReadFiles:
     """The works in files of markdown, and the other files as they are.
 
-    Raises WorkFilesError with every file that is empty, of no known format, or of the same source as one before it, and
-    every file of markdown that is not UTF-8, has no text, or has front matter that cannot be used.
+    Refused is every file that is empty, of no known format, or of the same source as one before it, and every file of
+    text that is neither UTF-8 nor Latin-1, has no text, or has front matter that cannot be used.
     """
-    problems: dict[int, WorkFileError] = {}
-    read = ReadFiles([], [])
+    read = ReadFiles()
     named: set[str] = set()
     for place, file in enumerate(files):
         try:
             if file.source_path in named:
                 raise WorkFileError(file.name, SAME_NAME)
             named.add(file.source_path)
-            if not file.content:
-                raise WorkFileError(file.name, EMPTY)
-            if is_markdown(file.name):
-                read.works.append(_read_work(file))
-            else:
-                format_of(file.content, file.name)
-                read.documents.append(file)
+            read.add(file)
         except WorkFileError as error:
-            problems[place] = error
-        except DocumentError as error:
-            problems[place] = WorkFileError(file.name, error.problem)
-    if problems:
-        raise WorkFilesError(problems)
+            read.refused[place] = error
     return read
 
 
-def _read_work(file: WorkFile) -> ReadWork:
-    try:
-        markdown = file.content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise WorkFileError(file.name, f"byte {error.start} is not UTF-8; save it as UTF-8.") from None
+def _read_work(file: WorkFile, markdown: str) -> ReadWork:
     if "\0" in markdown:
         raise WorkFileError(file.name, "holds a NUL character; is it text at all?")
     document = read_markdown(markdown)

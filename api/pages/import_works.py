@@ -18,7 +18,7 @@ from schemas.full_text import DICTIONARIES, OTHERS
 from services.chunk_sizes import DEFAULT_TOKENS
 from services.corpora import AS_IT_IS, CorpusOptions
 from services.import_estimates import ImportEstimates
-from services.work_imports import ImportedWorks
+from services.imports import ImportedFiles
 from stages.documents.formats import SUFFIXES
 from store.corpora import corpora
 from store.corpora.keeping import ImportOutcome
@@ -99,16 +99,17 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
     corpus = form.corpus.strip()
     try:
         files = await uploaded(form.chosen, form.given())
-        asked = ImportRequest(corpus=corpus, files=files, options=form.options)
+        asked = ImportRequest(corpus=corpus, files=files, options=form.options, passes_over=True)
         if form.check:
             return await _form(request, ctx, form, estimates=await estimate_requested(ctx, asked))
-        works, documents = await import_requested(ctx, asked)
+        imported = await import_requested(ctx, asked)
     except WorkFilesError as error:
         return await _form(request, ctx, form, unusable=[str(one) for one in error.files.values()])
     except Refused as error:
         return await _form(request, ctx, form, wrong={"form": str(error)})
-    if works.refused:
-        return await _form(request, ctx, form, imported=works)
+    works, documents = imported.works, imported.documents
+    if works.refused or imported.refused or imported.latin1:
+        return await _form(request, ctx, form, imported=imported)
     if documents is not None and documents.submitted is not None:
         return RedirectResponse(f"/runs/{documents.submitted.run_id}", 303)
     counts = "&".join(f"{outcome}={works.outcomes[outcome]}" for outcome in ImportOutcome)
@@ -122,7 +123,7 @@ async def _form(
     *,
     wrong: dict[str, str] | None = None,
     unusable: list[str] | None = None,
-    imported: ImportedWorks | None = None,
+    imported: ImportedFiles | None = None,
     estimates: ImportEstimates | None = None,
 ) -> Response:
     async with ctx.database.connection() as connection:

@@ -1,5 +1,7 @@
 """Bibliographic fields of a work: from its front matter, or its first heading."""
 
+import html
+import re
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, Final
@@ -12,6 +14,10 @@ from schemas.values.corpora import Bibliography
 from stages.corpora.blocks import BlockKind, MarkdownDocument
 
 _LONGEST_FRONT_MATTER: Final = 64_000
+_TAG: Final = re.compile(
+    r"</?(?:a|abbr|b|big|br|cite|code|em|font|i|img|mark|p|s|small|span|strong|sub|sup|tt|u)\b[^<>]*>", re.IGNORECASE
+)
+_ENTITY: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,30});")
 
 
 class PlainLoader(yaml.BaseLoader):
@@ -27,12 +33,14 @@ class PlainLoader(yaml.BaseLoader):
 def bibliography(document: MarkdownDocument, *, given: Mapping[str, Any], file_name: str) -> Bibliography:
     """The fields of a work: given values override its front matter.
 
-    Without a title there, it is the first heading of level 1, else the file name without its suffix. Keys of the front
-    matter that are not fields of Bibliography are ignored; `author` is read as `authors`, and a list of authors is
-    joined by commas. Raises WorkFileError when the front matter is not a YAML mapping without aliases, is longer than
-    64,000 characters, or has an invalid value.
+    A title is text: tags of HTML are removed from it. Without a title there, it is the first heading of level 1, else
+    the file name without its suffix. Keys of the front matter that are not fields of Bibliography are ignored; `author`
+    is read as `authors`, and a list of authors is joined by commas. Raises WorkFileError when the front matter is not a
+    YAML mapping without aliases, is longer than 64,000 characters, or has an invalid value.
     """
     fields = {**_front_matter(document.front_matter, file_name), **given}
+    if isinstance(fields.get("title"), str):
+        fields["title"] = _text(fields["title"])
     if not fields.get("title"):
         fields["title"] = _first_heading(document) or PurePath(file_name).stem
     try:
@@ -78,6 +86,11 @@ def _value(value: Any) -> Any:
         case str():
             return value.strip() or None
     return value
+
+
+def _text(title: str) -> str:
+    words = _ENTITY.sub(lambda found: html.unescape(found[0]), _TAG.sub("", title))
+    return " ".join(words.split()).removesuffix("¶").rstrip()
 
 
 def _first_heading(document: MarkdownDocument) -> str | None:

@@ -16,6 +16,9 @@ from stages.texts.markdown import commonmark
 #: Headings of a deeper level are text.
 DEEPEST_HEADING = 5
 
+#: What generators of documentation write into the link of a heading to itself.
+_PERMALINKS = ("", "#", "¶", "§", "🔗", "\uf0c1", "Permalink", "permalink")
+
 
 class BlockKind(Enum):
     """The kind of a block."""
@@ -33,8 +36,8 @@ class Block(NamedTuple):
     start_line: int
     end_line: int
     text: str
-    """A heading without its markup; markdown for everything else. Text is as written, without list bullets and quote
-    marks; its lines correspond to those of the block if there are as many."""
+    """A heading without its markup, HTML and permalinks; markdown for everything else. Text is as written, without list
+    bullets and quote marks; its lines correspond to those of the block if there are as many."""
     level: int = 0
     """1 to 5 for a heading, else 0."""
     rows: tuple[tuple[str, ...], ...] = ()
@@ -96,7 +99,7 @@ def _blocks(token: Token, inner: Sequence[Token], start: int, end: int, lines: S
     match token.type:
         case "heading_open" if int(token.tag[1]) <= DEEPEST_HEADING:
             # Paths of headings are joined by ` > `.
-            words = _plain(inner[0]).replace(" > ", " › ")
+            words = _heading(inner[0]).replace(" > ", " › ")
             return [Block(BlockKind.HEADING, start, end, words, int(token.tag[1]))]
         case "table_open":
             return [Block(BlockKind.TABLE, start, end, passage(lines, start, end), rows=_rows(inner))]
@@ -157,11 +160,30 @@ def _rows(inner: Sequence[Token]) -> tuple[tuple[str, ...], ...]:
     return tuple(map(tuple, rows))
 
 
+def _heading(inline: Token) -> str:
+    """The words of a heading."""
+    kept: list[Token] = []
+    for child in inline.children or ():
+        if child.type == "link_close":
+            opened = max(at for at, token in enumerate(kept) if token.type == "link_open")
+            if "".join(token.content for token in kept[opened:]).strip() in _PERMALINKS:
+                del kept[opened:]
+                continue
+        if child.type != "html_inline":
+            kept.append(child)
+    words = _words(kept)
+    return words.removesuffix("¶").rstrip() or words
+
+
 def _plain(inline: Token) -> str:
     """The words of a line."""
+    return _words(inline.children or ())
+
+
+def _words(tokens: Sequence[Token]) -> str:
     words = "".join(
         " " if child.type in ("softbreak", "hardbreak") else child.content
-        for child in inline.children or ()
+        for child in tokens
         if child.type in ("text", "code_inline", "image", "softbreak", "hardbreak", "html_inline")
     )
     return " ".join(words.split())

@@ -55,8 +55,17 @@ _TEXTS: Final = (DocumentFormat.MARKDOWN, DocumentFormat.RST, DocumentFormat.TEX
 
 
 def is_markdown(name: str) -> bool:
-    """Whether a file of this name is taken for markdown, whatever it holds."""
+    """Whether a file of this name is to be markdown."""
     return SUFFIXES.get(PurePath(name).suffix.lower()) is DocumentFormat.MARKDOWN
+
+
+def holds_markdown(content: bytes, name: str) -> bool:
+    """Whether a file is taken for markdown: by its name, unless it is a PDF or an archive.
+
+    >>> holds_markdown(b"<html>", "tea.md"), holds_markdown(b"%PDF-1.7", "tea.md")
+    (True, False)
+    """
+    return is_markdown(name) and not content.startswith((b"%PDF-", b"PK\x03\x04"))
 
 
 def format_of(content: bytes, name: str) -> DocumentFormat:

@@ -4,7 +4,7 @@ from typing import Final
 
 from schemas.errors import DocumentError
 from stages.corpora.lines import lines_of
-from stages.documents.formats import DocumentFormat, format_of, is_markdown
+from stages.documents.formats import DocumentFormat, format_of, holds_markdown
 
 _UNDERLINES: Final = ({"="}, {"-"})
 
@@ -23,7 +23,7 @@ def most_headings(content: bytes, name: str) -> int | None:
     True
     """
     try:
-        if not is_markdown(name) and format_of(content, name) is not DocumentFormat.TEXT:
+        if not holds_markdown(content, name) and format_of(content, name) is not DocumentFormat.TEXT:
             return None
     except DocumentError:
         return 0

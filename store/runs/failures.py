@@ -6,10 +6,13 @@ from schemas.values.failures import StageFailure
 from schemas.values.run_failures import FailedAttempt, HallucinatedEvidence, RunFailures
 from store.database import Connection
 
+# What a stage says of a document does not name its file: that name is in Postgres alone.
+NAMED_MESSAGE = "CASE WHEN j.kind = 'work' THEN concat(j.inputs ->> 'name', ': ') ELSE '' END || a.error_message"
+
 # A reply that could not be used is rejected, and the purpose of its call names the item that was asked about.
-FAILED = """
-SELECT a.job_id, j.mode, j.subject, a.stage, a.number AS attempt, a.error_type AS type, a.error_message AS message,
-       a.error_category AS category, a.ended_at, s.status = 'done' AS is_resolved,
+FAILED = f"""
+SELECT a.job_id, j.mode, j.subject, a.stage, a.number AS attempt, a.error_type AS type,
+       {NAMED_MESSAGE} AS message, a.error_category AS category, a.ended_at, s.status = 'done' AS is_resolved,
        s.status = 'failed' AND s.attempts = a.number AND j.status IN ('failed', 'poisoned') AS is_final,
        (SELECT substring(u.purpose FROM 'PHQ8_[A-Za-z]+')
         FROM llm_call_use AS u JOIN llm_call AS c ON c.id = u.call_id
@@ -31,9 +34,9 @@ ORDER BY a.ended_at, a.attempt_id
 """
 
 
-LAST = """
+LAST = f"""
 SELECT DISTINCT ON (a.job_id) a.job_id, a.stage, a.number AS attempt, a.error_type AS type,
-       a.error_message AS message, a.error_category AS category
+       {NAMED_MESSAGE} AS message, a.error_category AS category
 FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
 WHERE ($1::bigint IS NULL OR j.run_id = $1) AND ($2::bigint[] IS NULL OR j.id = ANY($2))
   AND j.status IN ('failed', 'poisoned', 'interrupted') AND a.error_type IS NOT NULL

@@ -43,6 +43,7 @@ def test_a_folder_of_markdown_becomes_works_of_a_corpus(ragq: Ragq, books: Path)
         "run_id": None,
         "jobs": 0,
         "documents": {"run": None, "jobs": 0, "unchanged": 0},
+        "latin1": [],
         "left_out": {".png": 1},
     }
     shown = json.loads(ragq("corpus", "show", "library", "--json").stdout)
@@ -84,7 +85,7 @@ def test_many_refused_works_are_counted(ragq: Ragq, tmp_path: Path) -> None:
     as_json = json.loads(ragq("import", "works", str(file), "--no-embed", "--json", *MODEL).stdout)
 
     refused = [line for line in done.stderr.splitlines() if line.startswith("Refused: ")]
-    assert (len(refused), refused[-1]) == (21, "Refused: 4 more for the same reason; --json has all of them.")
+    assert (len(refused), refused[-1]) == (21, "Refused: 4 more; --json has all of them.")
     assert len(as_json["refused"]) == 24
 
 
@@ -96,20 +97,42 @@ def test_options_describe_a_single_work(ragq: Ragq, books: Path) -> None:
     assert ragq("import", "works", str(books), "--title", "All").exit_code == 2
 
 
-def test_every_bad_file_is_named_and_nothing_is_stored(ragq: Ragq, books: Path) -> None:
-    (books / "latin.md").write_bytes(b"# Caf\xe9\n")
-    (books / "empty.md").write_text("\n")
-    (books / "matter.md").write_text("---\nyear: soon\n---\nText.\n")
+def test_bad_files_are_named_and_the_others_are_imported(ragq: Ragq, books: Path) -> None:
+    small = {"RAGQ_MAX_FILE_MB": "1"}
+    bad = {
+        "empty.md": b"\n",
+        "empty.pdf": b"",
+        "greek.md": "# Τσάι".encode("iso-8859-7"),
+        "huge.md": b"x" * 1_000_001,
+        "huge.pdf": b"%PDF-" + bytes(1_000_000),
+        "matter.md": b"---\nyear: soon\n---\nText.\n",
+        "picture.pdf": b"\x89PNG" + bytes(9),
+        "words.docx": b"Text.",
+    }
+    good = {"latin.md": b"# Caf\xe9\n\nOpen.\n", "latin.txt": b"Gr\xfcner Tee.", "pdf as.md": b"%PDF-1.7"}
+    for name, content in (bad | good).items():
+        (books / name).write_bytes(content)
 
-    done = ragq("import", "works", str(books), *MODEL)
+    dry = json.loads(ragq("import", "works", str(books), "--dry-run", "--json", *MODEL, env=small).stdout)
+    done = ragq("import", "works", str(books), "--json", *MODEL, env=small)
 
-    assert str(done.exception).splitlines() == [
-        "Nothing was imported:",
-        f"  {books}/empty.md: holds no text.",
-        f"  {books}/latin.md: byte 5 is not UTF-8; save it as UTF-8.",
-        f"  {books}/matter.md: its front matter cannot be used: year: Input should be a valid integer, unable to parse "
-        "string as an integer.",
-    ]
+    imported = json.loads(done.stdout)
+    names = [Path(message.partition(": ")[0]).name for message in imported["refused"]]
+    assert (done.exit_code, sorted(names)) == (1, sorted(bad))
+    assert [imported["new"], imported["documents"]["jobs"]] == [3, 2]
+    assert [Path(name).name for name in imported["latin1"]] == ["latin.md", "latin.txt"]
+    # What only a conversion shows, a dry run finds by converting.
+    assert sorted(Path(name).name for name in dry["refused"]) == sorted([*bad, "pdf as.md"])
+    works = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]
+    assert "Café" in [work["title"] for work in works]
+
+
+def test_nothing_is_stored_where_no_file_can_be_read(ragq: Ragq, tmp_path: Path) -> None:
+    (tmp_path / "empty.md").write_text("\n")
+
+    done = ragq("import", "works", str(tmp_path), *MODEL)
+
+    assert str(done.exception).splitlines() == ["Nothing was imported:", f"  {tmp_path}/empty.md: holds no text."]
     assert json.loads(ragq("corpus", "list", "--json").stdout) == []
 
 
@@ -192,8 +215,8 @@ def test_paths_without_a_file_to_import_are_refused(ragq: Ragq, tmp_path: Path, 
 
 
 def test_files_of_other_formats_become_jobs_of_a_run(ragq: Ragq, tmp_path: Path) -> None:
-    (tmp_path / "book.pdf").write_bytes(b"%PDF")
-    (tmp_path / "book").write_bytes(b"no suffix, read by its own job")
+    (tmp_path / "book.pdf").write_bytes(b"%PDF-")
+    (tmp_path / "book").write_bytes(b"%PDF-1.7 without a suffix")
 
     done = ragq("import", "works", str(tmp_path / "book.pdf"), str(tmp_path / "book"), "--json", *MODEL)
 
@@ -204,7 +227,7 @@ def test_files_of_other_formats_become_jobs_of_a_run(ragq: Ragq, tmp_path: Path)
 
 
 def test_the_documents_of_a_run_are_converted_again_instead_of_forked(ragq: Ragq, tmp_path: Path) -> None:
-    (tmp_path / "book.pdf").write_bytes(b"%PDF")
+    (tmp_path / "book.pdf").write_bytes(b"%PDF-")
     ragq("import", "works", str(tmp_path), "--json", *MODEL)
 
     done = ragq("fork", "r1", "--from", "embed", "--set", "EMBEDDING_DIMENSION=9")
@@ -213,7 +236,7 @@ def test_the_documents_of_a_run_are_converted_again_instead_of_forked(ragq: Ragq
 
 
 def test_documents_are_embedded_by_their_own_stages(ragq: Ragq, tmp_path: Path) -> None:
-    (tmp_path / "book.pdf").write_bytes(b"%PDF")
+    (tmp_path / "book.pdf").write_bytes(b"%PDF-")
     done = ragq("import", "works", str(tmp_path), "--no-embed", *MODEL)
     assert (done.exit_code, "--no-embed is for markdown" in done.stderr) == (2, True)
 
@@ -222,8 +245,8 @@ def test_what_reads_documents_is_named_where_it_is_missing(
     ragq: Ragq, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("services.documents.find_spec", lambda _: None)
-    (tmp_path / "book.pdf").write_bytes(b"%PDF")
-    assert "pip install 'ragq[documents]'" in str(ragq("import", "works", str(tmp_path), *MODEL).exception)
+    (tmp_path / "book.pdf").write_bytes(b"%PDF-")
+    assert "pip install pypandoc-binary pypdfium2" in str(ragq("import", "works", str(tmp_path), *MODEL).exception)
 
 
 def test_a_corpus_keeps_its_embedder(ragq: Ragq, books: Path) -> None:

@@ -13,7 +13,7 @@ from stages.corpora.cut import cut_work
 
 def test_the_works_have_titles_sections_and_tables_and_make_dozens_of_chunks(tmp_path: Path) -> None:
     names = write_library(tmp_path / "works")
-    works = read_works(find_files([tmp_path / "works"]), given={})
+    works = read_works(find_files([tmp_path / "works"]), given={}).works
 
     assert names == ["bridges.md", "clocks.md", "tea.md"]
     assert [work.bibliography.title for work in works] == [

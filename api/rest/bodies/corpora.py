@@ -334,11 +334,13 @@ class ImportReply(Reply):
     jobs: int = Field(examples=[1])
     documents: DocumentsReply | None = None
     """Null where all files are markdown."""
+    latin1: list[str] = Field(examples=[["old.md"]])
+    """The names of files that are not UTF-8, and were read as Latin-1."""
 
     @classmethod
     def of(cls, files: ImportedFiles) -> "ImportReply":
         """The reply to an import."""
-        imported, documents = files
+        imported, documents = files.works, files.documents
         submitted = imported.submitted
         return cls(
             corpus_id=imported.corpus.id,
@@ -355,6 +357,7 @@ class ImportReply(Reply):
             run_id=None if submitted is None else submitted.run_id,
             jobs=0 if submitted is None else submitted.jobs,
             documents=None if documents is None else _documents(documents),
+            latin1=list(files.latin1),
         )
 
 

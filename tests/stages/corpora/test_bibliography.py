@@ -42,6 +42,10 @@ def test_one_author_may_be_named_without_a_list() -> None:
     assert of("---\nauthor: A. Leaf\n---\n").authors == "A. Leaf"
 
 
+def test_a_title_is_text() -> None:
+    assert of('---\ntitle: "<i>Tea</i> &amp; pots, 1 < 2"\n---\n').title == "Tea & pots, 1 < 2"
+
+
 @pytest.mark.parametrize(
     ("front_matter", "message"),
     [

@@ -22,6 +22,20 @@ def test_headings_are_read_in_both_spellings_and_without_their_markup() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('# The tea[¶](#the-tea "Permalink to this headline")', "The tea"),
+        ('# <a id="tea"></a>The <b>tea</b> &amp; pots ¶', "The tea & pots"),
+        ("# The [tea](tea.md) #2", "The tea #2"),
+        ("# [](#tea)Tea", "Tea"),
+        ("# ¶", "¶"),
+    ],
+)
+def test_a_heading_has_no_html_and_no_permalink(line: str, words: str) -> None:
+    assert seen(line + "\n") == [(HEADING, 1, 1, words)]
+
+
 def test_a_heading_of_level_6_is_text() -> None:
     assert seen("###### Small\n") == [(TEXT, 1, 1, "###### Small")]
 

@@ -2,7 +2,7 @@
 
 from adapters.documents import convert
 from schemas.values.documents import ConvertedDocument
-from stages.documents.formats import DocumentFormat, format_of, is_markdown
+from stages.documents.formats import DocumentFormat, format_of, holds_markdown
 from store import originals
 from workers.work import Result, Work
 
@@ -13,5 +13,5 @@ async def run(work: Work) -> Result[ConvertedDocument]:
     work.read["original"] = named
     content = await work.database.with_retry(lambda connection: originals.content(connection, named))
     name: str = work.claim.inputs["name"]
-    form = DocumentFormat.MARKDOWN if is_markdown(name) else format_of(content, name)
+    form = DocumentFormat.MARKDOWN if holds_markdown(content, name) else format_of(content, name)
     return Result(await convert(content, form, work.document_limits, of_pdf=work.pdf_converter))
