@@ -64,7 +64,6 @@ def _text(anchor: Path) -> str:
 def _as_json(audited: list[AuditedRun], *, checked: bool, written: bool) -> dict[str, object]:
     return {
         "attempts": sum(one.attempts for one in audited),
-        "withheld": sum(one.withheld for one in audited),
         "flaws": [{"run": one.run, **flaw._asdict()} for one in audited for flaw in one.flaws],
         "purged": [{"run": one.run, "what": what} for one in audited for what in one.purged],
         "anchor": "checked" if checked else "written" if written else None,
@@ -81,6 +80,3 @@ def _print(audited: list[AuditedRun]) -> None:
     attempts, flaws = sum(one.attempts for one in audited), sum(len(one.flaws) for one in audited)
     runs = "" if len(audited) == 1 else f" of {counted(len(audited), 'run')}"
     click.echo(f"{counted(attempts, 'attempt')}{runs} checked, {counted(flaws, 'flaw')}.")
-    if withheld := sum(one.withheld for one in audited):
-        outputs = counted(withheld, "output")
-        click.echo(f"{outputs} came without text: compared with what was imported, not with the hash of the chain.")

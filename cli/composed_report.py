@@ -34,7 +34,6 @@ from stages.reports.report_numbers import report_numbers, retrieval_numbers
 from stages.reports.retrieval import build_retrieval_report
 from store.runs.scored_rows import ScoredRows
 from store.runs.scored_runs import as_scored_run
-from store.views.reported_runs import of_basis
 
 AnyReport = Report | RetrievalReport | EvaluationReport
 
@@ -59,7 +58,7 @@ def as_run(stored: StoredRun) -> ScoredRun | QueryRun:
     """The run of what `stored_run` read."""
     if isinstance(stored, QueryRun):
         return stored
-    return as_scored_run(stored) if isinstance(stored, ScoredRows) else of_basis(stored)
+    return as_scored_run(stored) if isinstance(stored, ScoredRows) else stored
 
 
 def report_words(found: AnyReport, *, as_json: bool) -> str:

@@ -14,7 +14,6 @@ from schemas.errors import RunMissingError
 from store.database import Connection
 from store.digested import DigestedConnection
 from store.runs import kept_reports, overviews
-from store.runs.imported import reported_basis
 from store.runs.scored_rows import scored_rows
 
 StoredRun: TypeAlias = Any
@@ -30,9 +29,6 @@ async def stored_run(connection: Connection, run_id: int, *, kind: str | None = 
 
     Raises RunMissingError, and Refused when nothing can be reported.
     """
-    basis = await reported_basis(connection, run_id)
-    if basis is not None:
-        return basis
     if (kind or (await overviews.get(connection, run_id)).kind) == "query":
         from store.questions.query_runs import query_run
 

@@ -16,12 +16,11 @@ from schemas.settings.resolve import resolve
 from schemas.values.prices import Prices
 from schemas.values.query_sets import QuerySet, SubmittedQuery
 from schemas.values.retrieval_reports import RetrievalDifference
-from services.bundles.import_run import import_bundle
-from services.bundles.verify import VerifiedBundle, verify_bundle
 from services.comparisons import compare_runs
 from services.failure_clusters import failures_of
 from services.participants import ParticipantRequest
 from services.questions.submission import QueryRequest
+from services.run_files import CheckedFile, check_file
 from services.submit import Request, submit
 from services.tags import TagsRequest
 from stack.connections import connections
@@ -56,9 +55,9 @@ def connect(*, database_url: str | None = None, redis_url: str | None = None) ->
     return Lab({**os.environ, **{name: url for name, url in given.items() if url is not None}})
 
 
-def verify(bundle: str | os.PathLike[str]) -> VerifiedBundle:
+def verify(file: str | os.PathLike[str]) -> CheckedFile:
     """Check the file of an exported run, without a database."""
-    return verify_bundle(Path(bundle))
+    return check_file(Path(file))
 
 
 class Lab:
@@ -155,11 +154,6 @@ class Lab:
             return Table(rows_of(found.clusters))
 
         return self.read(read)
-
-    def import_run(self, bundle: str | os.PathLike[str]) -> Run:
-        """Store the run of a bundle of another database, to report and compare it."""
-        imported = self.read(lambda connection: import_bundle(connection, Path(bundle)))
-        return Run(self, self._database, imported.run_id)
 
     def read(self, work: Callable[[Connection], Awaitable[Result]]) -> Result:
         """The result of a coroutine function on a connection."""

@@ -20,12 +20,12 @@ from schemas.values.retrieval_reports import RetrievalReport
 from schemas.values.run_names import run_number
 from schemas.values.several_runs import Sweep
 from schemas.values.targets import Target
-from services.bundles.export import ExportedRun, export_run
 from services.control import Action, control
 from services.costs import cost_of_run
 from services.evaluation_reports import evaluation_report
 from services.evaluations import evaluate
 from services.forks import ForkRequest, fork
+from services.run_files import ExportedRun, export_run
 from services.score_tables import scores_of_run
 from services.sweeps import grid_points, run_sweep, sweep_results
 from stages.reports.costs import cost_words
@@ -251,15 +251,9 @@ class Run:
             lambda connection: evaluation_report(connection, self.id, measures=retrieval_measures_of(measures))
         )
 
-    def export(
-        self, file: str | os.PathLike[str], *, with_text: bool = False, with_parquet: bool = True
-    ) -> ExportedRun:
-        """Write the run to one file; without text unless it is asked for."""
-        return self._lab.read(
-            lambda connection: export_run(
-                connection, self.id, Path(file), with_text=with_text, with_parquet=with_parquet
-            )
-        )
+    def export(self, file: str | os.PathLike[str]) -> ExportedRun:
+        """Write the run to one file, with all its texts."""
+        return self._lab.read(lambda connection: export_run(connection, self.id, Path(file)))
 
     def _view(self) -> RunView:
         found = self._lab.read(lambda connection: run_view(connection, self.id))

@@ -28,7 +28,6 @@ RagqError
         RunNameTakenError
         RunValueError
         RunActiveError
-        BundleError                      a file is no bundle, or not the one that was written
         JobMissingError
         AttemptMissingError
         ImportedRunError
@@ -354,13 +353,6 @@ class RunActiveError(Refused):
     def __init__(self, run_id: int, why: str) -> None:
         self.run_id = run_id
         super().__init__(f"Run r{run_id} is not deleted: {why}")
-
-
-class BundleError(Refused):
-    """A file cannot be used as a bundle. `why` is a sentence about it."""
-
-    def __init__(self, why: str) -> None:
-        super().__init__(f"The bundle cannot be used. {why}")
 
 
 class JobMissingError(Refused):

@@ -21,8 +21,6 @@ class AuditedRun:
 
     run: str
     attempts: int
-    withheld: int
-    """Outputs that were imported without their text, whose first hash cannot be recomputed."""
     flaws: tuple[Flaw, ...]
     purged: tuple[str, ...] = ()
     """What was purged of it, in words."""
@@ -59,7 +57,7 @@ async def audit_runs(
     broken = await tombstones.chain_flaws(connection)
     broken += await tombstones.end_flaws(connection, kept.tombstones) if kept else []
     if broken:
-        found.append(AuditedRun(run="tombstones", attempts=0, withheld=0, flaws=_flaws(broken)))
+        found.append(AuditedRun(run="tombstones", attempts=0, flaws=_flaws(broken)))
     return found, Anchor(heads=tuple(now), tombstones=await tombstones.last(connection))
 
 
@@ -77,7 +75,7 @@ async def _audit_run(connection: Connection, run_id: int, kept: Head | None) -> 
             raise RunMissingError(run_id)
         if not buried.found:
             flaws += _flaws([f"r{run_id}: the anchor has this run, and it is not stored"])
-        return AuditedRun(run=f"r{run_id}", attempts=0, withheld=0, flaws=tuple(flaws), purged=words), None
+        return AuditedRun(run=f"r{run_id}", attempts=0, flaws=tuple(flaws), purged=words), None
     audited = await audit.audit(connection, run_id)
     flaws = [*audited.flaws, *flaws]
     if kept and not deleted:
@@ -85,9 +83,7 @@ async def _audit_run(connection: Connection, run_id: int, kept: Head | None) -> 
         flaws += changed
         if words and not changed:
             words += (f"r{run_id}: what the anchor covers is as it was, but for the texts that were purged.",)
-    shown = AuditedRun(
-        run=f"r{run_id}", attempts=audited.attempts, withheld=audited.withheld, flaws=tuple(flaws), purged=words
-    )
+    shown = AuditedRun(run=f"r{run_id}", attempts=audited.attempts, flaws=tuple(flaws), purged=words)
     return shown, await heads.head(connection, run_id)
 
 

@@ -112,7 +112,6 @@ CREATE TABLE job (
     note text,
     sent_at timestamptz,
     is_awaited boolean NOT NULL DEFAULT false,
-    origin_id bigint,
     UNIQUE (run_id, ordinal)
 ) WITH (fillfactor = 85);
 CREATE INDEX ix_job_backlog ON job (run_id, is_awaited, id)
@@ -122,16 +121,6 @@ CREATE INDEX ix_job_original ON job ((inputs ->> 'original')) WHERE kind = 'work
 CREATE INDEX ix_job_run_id_status_ordinal ON job (run_id, status, ordinal) INCLUDE (finished_at);
 CREATE INDEX ix_job_sent ON job (sent_at)
     WHERE status IN ('waiting', 'running', 'interrupted') AND sent_at IS NOT NULL;
-
-CREATE TABLE imported_run (
-    run_id bigint PRIMARY KEY REFERENCES run ON DELETE CASCADE,
-    bundle_hash text NOT NULL UNIQUE,
-    manifest jsonb NOT NULL,
-    content_hashes jsonb NOT NULL,
-    basis jsonb,
-    origin jsonb NOT NULL,
-    imported_at timestamptz NOT NULL DEFAULT now()
-);
 
 -- Stages and their attempts.
 CREATE TABLE stage_run (

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, Boolean, Column, Index, Text, UniqueConstraint, func, text
+from sqlalchemy import Boolean, Column, Index, Text, UniqueConstraint, func, text
 from sqlmodel import Field, SQLModel
 
 from schemas.statuses import JobStatus, Priority
@@ -99,23 +99,3 @@ class JobTable(SQLModel, table=True):
     empty it whenever a job is made to wait."""
     is_awaited: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=text("false")))
     """Somebody asked for a step of it and waits: it is interactive, whatever the priority of its run."""
-    origin_id: int | None = Field(default=None, sa_column=Column(BigInteger, nullable=True))
-    """Of a job that was imported from a bundle: its number in the database that computed it, which its hashes cover."""
-
-
-class ImportedRunTable(SQLModel, table=True):
-    """A run that another database computed, imported from a bundle."""
-
-    __tablename__ = "imported_run"
-
-    run_id: int = Field(sa_column=reference_column("run.id", primary_key=True))
-    bundle_hash: str = Field(sa_column=Column(Text, nullable=False, unique=True))
-    """SHA-256 of the manifest, which has the hashes of all members: a bundle is imported once."""
-    manifest: dict[str, Any] = Field(sa_column=json_column())
-    content_hashes: dict[str, Any] = Field(sa_column=json_column())
-    """`job/stage/attempt` of the bundle -> SHA-256 of its output and vectors as they were imported."""
-    basis: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
-    """What its reports are computed from, as it was read where it was computed; null if nothing can be reported."""
-    origin: dict[str, Any] = Field(sa_column=json_column())
-    """Where it was submitted and computed."""
-    imported_at: datetime | None = Field(default=None, sa_column=now_column())

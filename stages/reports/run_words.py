@@ -142,14 +142,6 @@ def notices_of_import(request: Mapping[str, Any]) -> Iterator[str]:
     imported = request.get("imported")
     if imported is None:
         return
-    if "bundle" in imported:
-        yield (
-            f"Imported from {imported['file']} (run {imported['run_id']} of another database, exported "
-            f"{imported['exported_at']}): nothing of it was computed here, and the ground truth is that of the file."
-        )
-        if not imported["with_text"]:
-            yield "Its texts were withheld when it was exported."
-        return
     known = {"of": imported.get("timestamp"), "commit": imported.get("git_commit")}
     details = ", ".join([imported["run_id"], *(f"{word} {value}" for word, value in known.items() if value)])
     yield (

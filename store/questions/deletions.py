@@ -10,7 +10,6 @@ EVALUATIONS = """
 SELECT e.id, e.run_id FROM results AS r
 JOIN job AS e ON e.kind = 'evaluation' AND (e.inputs ->> 'result_id')::bigint = r.id
 WHERE r.query_id = $2 AND ($3::bigint IS NULL OR r.id = $3)
-  AND NOT EXISTS (SELECT FROM imported_run AS i WHERE i.run_id = e.run_id)
 """
 
 JOBS = f"""

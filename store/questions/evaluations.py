@@ -41,7 +41,7 @@ WHERE j.run_id = $1 ORDER BY j.ordinal
 # The run itself before others, then the newest.
 VALIDATED = """
 SELECT r.id FROM run AS r
-WHERE r.kind = 'query' AND NOT EXISTS (SELECT FROM imported_run AS i WHERE i.run_id = r.id)
+WHERE r.kind = 'query'
   AND EXISTS (
     SELECT FROM job AS j
     JOIN queries AS q ON q.job_id = j.id
@@ -55,7 +55,6 @@ ORDER BY r.id = $2 DESC, r.id DESC LIMIT 1
 OF_RUN = """
 SELECT id FROM run
 WHERE kind = 'evaluation' AND request ->> 'evaluates' = $1::text
-  AND NOT EXISTS (SELECT FROM imported_run AS i WHERE i.run_id = run.id)
 ORDER BY id
 """
 

@@ -44,7 +44,7 @@ CALLS = """
 SELECT c.model, u.is_reused, count(*) AS calls, coalesce(sum(c.prompt_tokens), 0) AS prompt_tokens,
        coalesce(sum(c.reply_tokens), 0) AS reply_tokens
 FROM llm_call_use AS u JOIN llm_call AS c ON c.id = u.call_id
-WHERE u.attempt_id > $1 AND ($2::bigint IS NULL OR u.attempt_id <= $2) AND c.key NOT LIKE 'imported:%'
+WHERE u.attempt_id > $1 AND ($2::bigint IS NULL OR u.attempt_id <= $2)
 GROUP BY c.model, u.is_reused
 """
 

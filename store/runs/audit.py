@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from schemas.values.model_identities import ModelIdentity
-from stages.bundles.marks import has_withheld
 from store.database import Connection
 from store.runs import tombstones
 from store.runs.chain import stored_hash
@@ -13,20 +12,18 @@ from store.runs.links import Flaw, Link, chain_flaws, has_settings_hash
 from store.runs.shared_outputs import OUTPUT
 
 RUN = """
-SELECT r.kind, r.settings, r.settings_hash,
-       CASE WHEN i.manifest -> 'with_text' <> 'true' THEN i.content_hashes END AS content_hashes
-FROM run AS r LEFT JOIN imported_run AS i ON i.run_id = r.id WHERE r.id = $1
+SELECT kind, settings, settings_hash FROM run WHERE id = $1
 """
 
 JOBS = "SELECT id FROM job WHERE run_id = $1 ORDER BY id"
 
 # Vectors in the form of their bytes, one value per attempt: a row per vector would be most of the work.
 LINKS = f"""
-SELECT a.id, a.job_id, coalesce(j.origin_id, a.job_id) AS hashed_job_id, a.stage, a.number, a.outcome, a.inputs,
+SELECT a.id, a.job_id, a.stage, a.number, a.outcome, a.inputs,
        ({OUTPUT})::text AS output, a.output_hash, a.previous_hash, a.hash, a.error_type, a.error_message,
        (SELECT string_agg(substring(vector_send(v.vector) FROM 5), '' ORDER BY v.ordinal)
         FROM stage_vector AS v WHERE v.attempt_id = coalesce(f.source_id, a.id)) AS vectors
-FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id LEFT JOIN attempt_source AS f ON f.attempt_id = a.id
+FROM stage_attempt AS a LEFT JOIN attempt_source AS f ON f.attempt_id = a.id
 WHERE a.job_id = ANY($1::bigint[])
 ORDER BY a.job_id, a.id
 """
@@ -44,8 +41,7 @@ SELECT a.job_id, a.stage, a.number, c.id, c.key, c.request::text AS request, c.s
 FROM llm_call_use AS u
 JOIN llm_call AS c ON c.id = u.call_id
 JOIN stage_attempt AS a ON a.id = u.attempt_id
-WHERE a.job_id = ANY($1::bigint[]) AND c.served_by IS NOT NULL AND c.key NOT LIKE 'imported:%'
-  AND c.key NOT LIKE 'purged:%'
+WHERE a.job_id = ANY($1::bigint[]) AND c.served_by IS NOT NULL AND c.key NOT LIKE 'purged:%'
 ORDER BY a.id, u.ordinal
 """
 
@@ -65,17 +61,11 @@ class Audit(NamedTuple):
 
     attempts: int
     flaws: list[Flaw]
-    withheld: int = 0
-    """Attempts of an imported run whose output came without its text, so that its hash cannot be recomputed here.
-
-    What is stored of them is compared with what was imported.
-    """
 
 
 async def audit(connection: Connection, run_id: int) -> Audit:
     """Recompute every hash of a run from the rows: settings, outputs, vectors, requests, and the chains of attempts."""
     run = await connection.fetchrow(RUN, run_id)
-    imported: Mapping[str, str] | None = run["content_hashes"]
     flaws = []
     if not has_settings_hash(run["kind"], run["settings"], run["settings_hash"]):
         flaws.append(Flaw(None, "", 0, "the settings of the run changed"))
@@ -84,14 +74,13 @@ async def audit(connection: Connection, run_id: int) -> Audit:
         for row in await connection.fetch(GONE, run_id)
     ]
     purged = await tombstones.purged_outputs(connection, run_id)
-    attempts, withheld = 0, 0
+    attempts = 0
     async for job_ids in _jobs(connection, run_id):
         rows = await connection.fetch(LINKS, job_ids)
         attempts += len(rows)
-        withheld += 0 if imported is None else sum(row["output"] is not None for row in rows)
-        flaws += chain_flaws(_link(row, run["settings_hash"], imported, purged) for row in rows)
+        flaws += chain_flaws(_link(row, run["settings_hash"], purged) for row in rows)
         flaws += _request_flaws(await connection.fetch(REQUESTS, job_ids))
-    return Audit(attempts, flaws, withheld)
+    return Audit(attempts, flaws)
 
 
 async def _jobs(connection: Connection, run_id: int) -> AsyncIterator[list[int]]:
@@ -100,19 +89,13 @@ async def _jobs(connection: Connection, run_id: int) -> AsyncIterator[list[int]]
         yield job_ids[start : start + _JOBS_AT_ONCE]
 
 
-def _link(
-    row: Mapping[str, Any], settings_hash: str, imported: Mapping[str, str] | None, purged: Collection[int]
-) -> Link:
+def _link(row: Mapping[str, Any], settings_hash: str, purged: Collection[int]) -> Link:
     values = {name: row[name] for name in Link._fields if name in row}
     found = None if row["output"] is None else stored_hash(row["output"], row["vectors"] or b"")
-    expected = row["output_hash"]
-    if imported is not None:
-        expected = imported.get(f"{row['hashed_job_id']}/{row['stage']}/{row['number']}")
     return Link(
         **values,
         settings_hash=settings_hash,
-        has_inputs=imported is None or not has_withheld(row["inputs"]),
-        is_output_as_stored=found == expected or row["id"] in purged,
+        is_output_as_stored=found == row["output_hash"] or row["id"] in purged,
     )
 
 

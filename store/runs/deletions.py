@@ -92,7 +92,6 @@ SELECT id, max(run_id) AS run_id FROM (
     UNION ALL
     SELECT e.id, e.run_id FROM gone AS g JOIN results AS r ON r.query_id = g.query_id
     JOIN job AS e ON e.kind = 'evaluation' AND (e.inputs ->> 'result_id')::bigint = r.id
-    WHERE NOT EXISTS (SELECT FROM imported_run AS i WHERE i.run_id = e.run_id)
 ) AS found
 GROUP BY id ORDER BY id
 """

@@ -1,6 +1,6 @@
 """Runs whose results another program computed."""
 
-from typing import Any, Final
+from typing import Final
 
 from store.database import Connection
 
@@ -12,16 +12,6 @@ OF_TARGET = """
 SELECT r.id FROM run AS r
 WHERE r.request ? 'imported' AND r.id = coalesce($2, (SELECT run_id FROM job WHERE id = $1))
 """
-
-
-#: Of an imported run, labels, chunks and indexes are those of the database that computed it.
-BASIS = "SELECT basis FROM imported_run WHERE run_id = $1"
-
-
-async def reported_basis(connection: Connection, run_id: int) -> dict[str, Any] | None:
-    """What the reports of a run from a bundle are computed from; None for other runs."""
-    found: dict[str, Any] | None = await connection.fetchval(BASIS, run_id)
-    return found
 
 
 async def imported_run(connection: Connection, *, job_id: int | None, run_id: int | None) -> int | None:

@@ -1,4 +1,4 @@
-"""The links of the hash chain, checked one after another; the rows come from a database or from a bundle."""
+"""The links of the hash chain, checked one after another; the rows come from a database or from the file of a run."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -32,8 +32,6 @@ class Link(NamedTuple):
     """An attempt as it is stored, with everything that its hash is computed from."""
 
     job_id: int
-    hashed_job_id: int
-    """The number of the job in the database that computed it, which its hash covers."""
     stage: str
     number: int
     outcome: str
@@ -44,8 +42,6 @@ class Link(NamedTuple):
     hash: str | None
     error_type: str | None
     error_message: str | None
-    has_inputs: bool
-    """Whether its inputs are whole; text in them may have been withheld."""
     is_output_as_stored: bool
     """Whether its output and vectors have the hash that was stored for them, as far as they are there."""
 
@@ -72,7 +68,7 @@ def _differences(link: Link, previous_hash: str | None) -> Iterator[str]:
         yield "its output or its vectors changed"
     if link.previous_hash != previous_hash:
         yield "the attempt before it changed, or is gone"
-    if link.has_inputs and _recomputed(link) != link.hash:
+    if _recomputed(link) != link.hash:
         yield "its outcome, inputs, settings or error changed"
 
 
@@ -80,7 +76,7 @@ def _recomputed(link: Link) -> str | None:
     try:
         return attempt_hash(
             previous_hash=link.previous_hash,
-            job_id=link.hashed_job_id,
+            job_id=link.job_id,
             stage=link.stage,
             number=link.number,
             outcome=link.outcome,

@@ -30,7 +30,7 @@ FROM run AS r LEFT JOIN job AS j ON j.run_id = r.id
 WHERE r.created_at < now() - $1::interval AND ($2::bigint IS NULL OR r.id = $2)
   AND (cardinality($3::text[]) = 0 OR r.kind = ANY($3))
   AND (NOT $4::boolean OR (
-      r.kind = ANY($5::text[]) AND NOT EXISTS (SELECT FROM imported_run AS i WHERE i.run_id = r.id)
+      r.kind = ANY($5::text[])
       AND NOT EXISTS (SELECT FROM run_fork AS f WHERE r.id IN (f.run_id, f.parent_id))))
   AND NOT EXISTS (SELECT FROM tombstone AS t
                   WHERE t.run_id = r.id AND (t.finished_at IS NULL OR $4 AND t.what = 'outputs'))
@@ -108,7 +108,7 @@ class Criteria:
     statuses: Sequence[str] = ()
     """Runs of which every job is in one of these states, unless empty."""
     keep_results: bool = False
-    """Runs that share outputs with a fork, and imported ones, are left as they are then."""
+    """Runs that share outputs with a fork are left as they are then."""
     is_scheduled: bool = False
     """A worker purges, as its settings say."""
 

@@ -26,9 +26,6 @@ GROUP BY a.output ->> 'dtype' ORDER BY dtype
 
 async def run_origin(connection: Connection, run_id: int) -> RunOrigin:
     """The origin of a run. Runs that are older than its record have none."""
-    imported = await connection.fetchval("SELECT origin FROM imported_run WHERE run_id = $1", run_id)
-    if imported is not None:
-        return RunOrigin.read(imported)
     return RunOrigin(
         submitter=await environments.of_submitter(connection, run_id),
         workers=tuple(await environments.of_workers(connection, run_id)),

@@ -10,7 +10,7 @@ from store.references.interviews import NewSplit
 from tests.api.pages.example_runs import participant_run, question_run
 from tests.cli.child_process import Ended, ended
 from tests.cli.test_failures import failing_run
-from tests.services.bundles.rows import marked_run
+from tests.services.marked_run import marked_run
 
 #: What a command may import that computes statistics, and one whose words may have to be wrapped.
 WITHOUT_FILES = ("matplotlib", "rich", "httpx", "sqlalchemy", "celery")

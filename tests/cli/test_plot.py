@@ -10,7 +10,7 @@ import pytest
 from schemas.errors import Refused
 from store.database import Connection
 from tests.cli.conftest import Ragq
-from tests.services.bundles.rows import marked_run
+from tests.services.marked_run import marked_run
 from tests.store.query_runs import store_corpus, store_query_run
 
 

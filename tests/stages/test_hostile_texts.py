@@ -118,7 +118,6 @@ PARSERS: Final[dict[str, Parser]] = {
 
 #: The modules of stages that search with regular expressions, and the parsers above that use them, or what they read.
 PATTERNS: Final = {
-    "bundles/withheld.py": "names of settings and models",
     "corpora/captioned.py": "work",
     "corpora/lines.py": "markdown",
     "corpora/measures.py": "work",

@@ -173,7 +173,7 @@ async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_w
         assert await marked(connection) == []
         overview = await overviews.overview(connection, stored.run_id)
         assert overview is not None and overview.jobs == 1
-        assert (await audit.audit(connection, stored.run_id)) == (2, [], 0)
+        assert (await audit.audit(connection, stored.run_id)) == (2, [])
         again = await store_run(connection, planned)
         assert (again.is_new, len(again.job_ids)) == (True, 2)
 

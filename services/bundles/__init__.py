@@ -1,1 +1,0 @@
-"""Runs written to files, checked without a database, and imported into another."""

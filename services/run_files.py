@@ -1,0 +1,292 @@
+"""A finished run in one file, and the check of such a file without a database.
+
+The file is a zip archive: `run.json`, the rows of each table as JSON lines, the same rows as Parquet where pyarrow is
+installed, and `manifest.json` with the SHA-256 of all of them. Two exports of a run are equal to the byte.
+"""
+
+import hashlib
+import importlib.util
+import io
+import json
+import os
+import struct
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Any, Final
+
+from schemas.errors import Refused, RunMissingError
+from store.database import Connection
+from store.runs import audit, exported_rows
+from store.runs.chain import stored_hash
+from store.runs.links import Link, chain_flaws, has_settings_hash
+from store.runs.run_origins import run_origin
+from store.views.run_state import run_state
+
+FORMAT: Final = "ragq-run-1"
+MANIFEST: Final = "manifest.json"
+RUN: Final = "run.json"
+
+_LONGEST_LINE: Final = 64 * 1024**2
+"""Bytes of a row, or of a JSON document: a file that was made to fill the memory is refused."""
+_MOST_BYTES: Final = 64 * 1024**3
+"""Bytes of all members when they are unpacked."""
+_MOST_PROBLEMS: Final = 50
+_AT_ONCE: Final = 1000
+_PART: Final = 1024**2
+_LINK: Final = ("job_id", "stage", "number", "outcome", "inputs", "output_hash", "previous_hash", "hash")
+_ERROR: Final = ("error_type", "error_message")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportedRun:
+    """A file that was written."""
+
+    run: str
+    file: str
+    sha256: str
+    """Of its manifest, which has the hashes of all else: to be published, or compared with what another publishes."""
+    bytes: int
+    rows: dict[str, int]
+    has_parquet: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedFile:
+    """What of a file was recomputed, and everything that is wrong with it."""
+
+    file: str
+    run: str | None
+    sha256: str | None
+    """Of its manifest."""
+    attempts: int
+    problems: tuple[str, ...]
+
+
+async def export_run(connection: Connection, run_id: int, path: Path) -> ExportedRun:
+    """Write a finished run with all its texts; the file appears whole or not at all, and its owner alone may read it.
+
+    Raises RunMissingError, and Refused for a run that works or whose audit has flaws.
+    """
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        state, run = await run_state(connection, run_id), await connection.fetchrow(exported_rows.RUN, run_id)
+        if run is None or state is None:
+            raise RunMissingError(run_id)
+        if not state.is_idle:
+            raise Refused(f"Run r{run_id} has not finished. `ragq watch r{run_id}` waits for it.")
+        if (await audit.audit(connection, run_id)).flaws:
+            raise Refused(
+                f"The audit of r{run_id} finds flaws, so it is not exported; `ragq audit r{run_id}` lists them."
+            )
+        partial = path.with_name(f".{path.name}.partial")
+        try:
+            with (
+                os.fdopen(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "w+b") as file,
+                zipfile.ZipFile(file, "w") as archive,
+            ):
+                written = _Written(archive)
+                written.add(RUN, _document({**dict(run), "origin": asdict(await run_origin(connection, run_id))}))
+                rows = {table: await _add_table(connection, run_id, table, written) for table in exported_rows.TABLES}
+                about = {"format": FORMAT, "run": f"r{run_id}", "ragq": version("ragq"), "rows": rows}
+                manifest = _document(about | {"members": written.members})
+                written.add(MANIFEST, manifest)
+            size = partial.stat().st_size
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    return ExportedRun(
+        run=f"r{run_id}",
+        file=str(path),
+        sha256=hashlib.sha256(manifest).hexdigest(),
+        bytes=size,
+        rows=rows,
+        has_parquet=any(name.endswith(".parquet") for name in written.members),
+    )
+
+
+def check_file(path: Path) -> CheckedFile:
+    """Recompute every hash of a file: of its members, and of the chain of attempts. What is wrong is listed."""
+    problems: list[str] = []
+    name, run, attempts = None, None, 0
+    try:
+        with zipfile.ZipFile(path) as archive:
+            manifest = _read(archive, MANIFEST)
+            name = hashlib.sha256(manifest).hexdigest()
+            content = json.loads(manifest)
+            run = str(content["run"])
+            problems += _member_problems(archive, content)
+            if not problems:
+                flaws = _Flaws(archive)
+                problems += flaws
+                attempts = flaws.attempts
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+        problems.append(f"it cannot be read as a zip archive ({type(error).__name__})")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, struct.error) as error:
+        problems.append(f"it is no run that `ragq export` wrote ({type(error).__name__})")
+    return CheckedFile(
+        file=str(path), run=run, sha256=name, attempts=attempts, problems=tuple(problems[:_MOST_PROBLEMS])
+    )
+
+
+class _Written:
+    """The members of an archive, and what the manifest says of them."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self.members: dict[str, dict[str, Any]] = {}
+
+    def add(self, name: str, content: bytes | IO[bytes]) -> None:
+        digest, size = hashlib.sha256(), 0
+        info = zipfile.ZipInfo(name)  # of 1980: the hour of an export is none of its content
+        info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
+        parts = io.BytesIO(content) if isinstance(content, bytes) else content
+        with self._archive.open(info, "w", force_zip64=True) as into:
+            while part := parts.read(_PART):
+                digest.update(part)
+                size += len(part)
+                into.write(part)
+        self.members[name] = {"sha256": digest.hexdigest(), "bytes": size}
+
+
+async def _add_table(connection: Connection, run_id: int, table: str, written: _Written) -> int:
+    statement = await connection.prepare(exported_rows.TABLES[table])
+    types = {column.name: column.type.name for column in statement.get_attributes()}
+    count = 0
+    with tempfile.TemporaryFile() as lines, tempfile.TemporaryFile() as parquet:
+        writer: _ParquetWriter | None = None
+        cursor = await statement.cursor(run_id)
+        while found := await cursor.fetch(_AT_ONCE):
+            rows = [exported_rows.as_values(row, types) for row in found]
+            lines.writelines(_document(row, indent=None) for row in rows)
+            if count == 0 and importlib.util.find_spec("pyarrow") is not None:
+                writer = _ParquetWriter(parquet, types)
+            if writer is not None:
+                writer.write(rows)
+            count += len(rows)
+        if not count:
+            return 0
+        lines.seek(0)
+        written.add(f"{table}.jsonl", lines)
+        if writer is not None:
+            writer.close()
+            parquet.seek(0)
+            written.add(f"{table}.parquet", parquet)
+    return count
+
+
+class _ParquetWriter:
+    """Rows as Parquet: documents are JSON in strings, times are times."""
+
+    def __init__(self, file: IO[bytes], types: Mapping[str, str]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        known: dict[str, pa.DataType] = {
+            **{"int4": pa.int32(), "int8": pa.int64(), "float8": pa.float64(), "bool": pa.bool_()},
+            **{"timestamptz": pa.timestamp("us", tz="UTC"), "vector": pa.list_(pa.float32())},
+        }
+        self._types = types
+        self._schema = pa.schema([(name, known.get(kind, pa.string())) for name, kind in types.items()])
+        self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        import pyarrow as pa
+
+        documents = [name for name, kind in self._types.items() if kind == "jsonb"]
+        flat = [{**row, **{name: _json(row[name]) for name in documents}} for row in rows]
+        self._writer.write_table(pa.Table.from_pylist(flat, schema=self._schema))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def _member_problems(archive: zipfile.ZipFile, manifest: Mapping[str, Any]) -> Iterator[str]:
+    if manifest["format"] != FORMAT:
+        yield f"{MANIFEST}: it is not of the format {FORMAT}"
+        return
+    infos = archive.infolist()
+    names = [info.filename for info in infos]
+    listed = manifest["members"]
+    if sum(info.file_size for info in infos) > _MOST_BYTES:
+        yield f"its members have more than {_MOST_BYTES} bytes"
+        return
+    yield from (f"{name}: it is there twice" for name in sorted({name for name in names if names.count(name) > 1}))
+    yield from (f"{name!r}: the manifest does not list it" for name in sorted({*names} - {*listed, MANIFEST}))
+    for name, expected in listed.items():
+        if name not in names:
+            yield f"{name!r}: it is missing"
+            continue
+        digest, size = hashlib.sha256(), 0
+        try:
+            with archive.open(name) as member:
+                while part := member.read(_PART):
+                    digest.update(part)
+                    size += len(part)
+        except (zipfile.BadZipFile, zlib.error, EOFError):
+            yield f"{name}: it is not what was written"
+            continue
+        if expected != {"sha256": digest.hexdigest(), "bytes": size}:
+            yield f"{name}: it is not what was written"
+
+
+class _Flaws:
+    """The flaws of the chain of attempts, as `ragq audit` finds them in a database."""
+
+    def __init__(self, archive: zipfile.ZipFile) -> None:
+        self._archive = archive
+        self._run = json.loads(_read(archive, RUN))
+        self.attempts = 0
+
+    def __iter__(self) -> Iterator[str]:
+        run = self._run
+        if not has_settings_hash(run["kind"], run["settings"], run["settings_hash"]):
+            yield f"{RUN}: the settings are not those of their hash"
+        yield from (f"attempts.jsonl: {flaw}" for flaw in chain_flaws(self._links()))
+
+    def _links(self) -> Iterator[Link]:
+        # In the order of attempts, as they are: no more than the vectors of one is in memory.
+        vectors = _rows(self._archive, "vectors")
+        vector = next(vectors, None)
+        for row in _rows(self._archive, "attempts"):
+            numbers = bytearray()
+            while vector is not None and vector["attempt_id"] == row["id"]:
+                numbers += struct.pack(f">{len(vector['vector'])}f", *vector["vector"])
+                vector = next(vectors, None)
+            found = None if row["output"] is None else stored_hash(json.dumps(row["output"]), bytes(numbers))
+            self.attempts += 1
+            yield Link(
+                settings_hash=self._run["settings_hash"],
+                is_output_as_stored=found == row["output_hash"],
+                **{name: row[name] for name in (*_LINK, *_ERROR)},
+            )
+
+
+def _rows(archive: zipfile.ZipFile, table: str) -> Iterator[dict[str, Any]]:
+    if f"{table}.jsonl" not in archive.namelist():
+        return
+    with archive.open(f"{table}.jsonl") as lines:
+        while line := lines.readline(_LONGEST_LINE):
+            yield json.loads(line)
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+    with archive.open(name) as member:
+        content = member.read(_LONGEST_LINE + 1)
+    if len(content) > _LONGEST_LINE:
+        raise ValueError(name)
+    return content
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else json.dumps(value, sort_keys=True)
+
+
+def _document(value: Mapping[str, Any], indent: int | None = 1) -> bytes:
+    return (
+        json.dumps(value, indent=indent, sort_keys=True, allow_nan=False, default=datetime.isoformat).encode() + b"\n"
+    )

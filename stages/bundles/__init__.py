@@ -1,1 +1,0 @@
-"""What a bundle contains, and what of it is text."""

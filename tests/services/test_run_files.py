@@ -1,0 +1,146 @@
+"""The file of a run: whole, equal at each export, and checked to the last byte without a database."""
+
+import io
+import json
+import random
+import struct
+import zipfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from schemas.errors import Refused
+from services import run_files
+from services.run_files import check_file, export_run
+from store.database import Database
+from tests.services.marked_run import MARK, marked_run
+
+
+async def exported(database: Database, path: Path) -> Path:
+    async with database.connection() as connection:
+        if not await connection.fetchval("SELECT EXISTS (SELECT FROM run)"):
+            await marked_run(connection)
+        await export_run(connection, 1, path)
+    return path
+
+
+async def test_rows_are_json_lines_and_parquet_and_every_hash_is_recomputed(database: Database, tmp_path: Path) -> None:
+    path = await exported(database, tmp_path / "run.zip")
+
+    with zipfile.ZipFile(path) as archive:
+        attempts = [json.loads(line) for line in archive.read("attempts.jsonl").splitlines()]
+        vectors = [json.loads(line) for line in archive.read("vectors.jsonl").splitlines()]
+        table = pq.read_table(io.BytesIO(archive.read("attempts.parquet")))
+        floats = pq.read_table(io.BytesIO(archive.read("vectors.parquet")))["vector"].to_pylist()
+        calls = archive.read("calls.jsonl")
+    found = check_file(path)
+    assert (found.problems, found.run, found.attempts) == ((), "r1", 8)
+    assert [row["stage"] for row in attempts] == table["stage"].to_pylist()
+    assert json.loads(str(table["output"].to_pylist()[0])) == attempts[0]["output"]
+    assert [row["vector"] for row in vectors] == [[0.6, 0.8]] and floats == [pytest.approx([0.6, 0.8])]
+    assert MARK.encode() in calls
+    assert path.stat().st_mode & 0o077 == 0
+
+
+async def test_two_exports_of_a_run_are_equal(database: Database, tmp_path: Path) -> None:
+    first, second = [await exported(database, tmp_path / name) for name in ("a.zip", "b.zip")]
+
+    assert first.read_bytes() == second.read_bytes()
+
+
+async def test_changed_bytes_of_members_are_found_and_named(database: Database, tmp_path: Path) -> None:
+    path = await exported(database, tmp_path / "run.zip")
+    chosen, whole = random.Random(17), path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        infos = archive.infolist()
+    places = [
+        (info.filename, info.header_offset + 30 + sum(lengths(whole, info)) + chosen.randrange(info.compress_size - 2))
+        for info in infos
+        for _ in range(5)
+    ]
+    changed = tmp_path / "changed.zip"
+    for name, at in places:
+        changed.write_bytes(whole[:at] + bytes([whole[at] ^ 255]) + whole[at + 1 :])
+        problems = check_file(changed).problems
+        assert problems, (name, at)
+
+
+def lengths(whole: bytes, info: zipfile.ZipInfo) -> tuple[int, int]:
+    """Of the name and of the extra field in the header of a member, which its content follows."""
+    name, extra = struct.unpack_from("<HH", whole, info.header_offset + 26)
+    return name, extra
+
+
+@pytest.mark.parametrize("change", ["output", "vector", "order", "settings"])
+async def test_what_is_changed_with_the_hashes_of_its_members_breaks_the_chain(
+    database: Database, tmp_path: Path, change: str
+) -> None:
+    path = await exported(database, tmp_path / "run.zip")
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    match change:
+        case "output":
+            members["attempts.jsonl"] = members["attempts.jsonl"].replace(b"I wake at four", b"I wake at five", 1)
+        case "vector":
+            members["vectors.jsonl"] = members["vectors.jsonl"].replace(b"0.8", b"0.7")
+        case "order":
+            members["attempts.jsonl"] = b"".join(reversed(members["attempts.jsonl"].splitlines(keepends=True)))
+        case "settings":
+            members["run.json"] = members["run.json"].replace(b'"ssss', b'"tsss')
+
+    assert check_file(written(tmp_path / "changed.zip", members)).problems
+
+
+def written(path: Path, members: dict[str, bytes]) -> Path:
+    """A file with the hashes of its members made anew."""
+    manifest = json.loads(members.pop("manifest.json"))
+    with zipfile.ZipFile(path, "w") as archive:
+        of_all = run_files._Written(archive)
+        for name, content in members.items():
+            of_all.add(name, content)
+        of_all.add("manifest.json", json.dumps(manifest | {"members": of_all.members}).encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"no archive",
+        {"manifest.json": b"[]"},
+        {"manifest.json": b"[" * 100_000},
+        {"manifest.json": b'{"format": "ragq-run-1", "run": "r1", "members": {}}'},
+        {"manifest.json": b'{"format": "ragq-run-1", "run": "r1", "members": {"../x": {}}}'},
+        {"manifest.json": b'{"format": "ragq-run-1", "run": "r1", "members": {}}', "../x": b""},
+        {"run.json": b"{}"},
+    ],
+)
+def test_hostile_files_are_problems_and_nothing_is_unpacked_to_disk(
+    tmp_path: Path, content: bytes | dict[str, bytes]
+) -> None:
+    path = tmp_path / "hostile.zip"
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, member in content.items():
+                archive.writestr(name, member)
+
+    assert check_file(path).problems
+    assert [one.name for one in tmp_path.iterdir()] == ["hostile.zip"]
+
+
+async def test_a_run_that_works_or_has_flaws_is_not_exported(database: Database, tmp_path: Path) -> None:
+    async with database.connection() as connection:
+        await marked_run(connection)
+        await connection.execute("UPDATE stage_attempt SET output = '{}' WHERE stage = 'extract'")
+        with pytest.raises(Refused, match="ragq audit r1"):
+            await export_run(connection, 1, tmp_path / "run.zip")
+        await connection.execute("UPDATE job SET status = 'waiting'")
+        with pytest.raises(Refused, match="ragq watch r1"):
+            await export_run(connection, 1, tmp_path / "run.zip")
+    assert not written_in(tmp_path)
+
+
+def written_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
