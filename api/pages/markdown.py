@@ -21,16 +21,15 @@ _TAGS: Final = {
     *("h3", "h4", "h5", "h6", "table", "thead", "tbody", "tr", "th", "td"),
 }
 _SCHEMES: Final = {"http", "https", "mailto"}
-_OWN_LINK: Final = re.compile(r"(/rag/\d+/results/\d+)?#source-S[1-9]\d*")
+_OWN_LINK: Final = re.compile(r"#source-S[1-9]\d*")
 
 
-def answer_html(answer: str, labels: Collection[str], *, sources_at: str = "") -> Markup:
+def answer_html(answer: str, labels: Collection[str]) -> Markup:
     """An answer, with each cited label linked to its source, `#source-S1`; labels without a source are marked.
 
-    The sources are on the same page, or on the page at `sources_at`. HTML in the answer is shown as text, and images
-    as their descriptions. Headings start at level 3.
+    HTML in the answer is shown as text, and images as their descriptions. Headings start at level 3.
     """
-    rendered: str = _MARKDOWN.render(answer, {"labels": frozenset(labels), "sources_at": sources_at})
+    rendered: str = _MARKDOWN.render(answer, {"labels": frozenset(labels)})
     clean = nh3.clean(
         rendered,
         tags=_TAGS,
@@ -64,13 +63,13 @@ def _citation(state: StateInline, silent: bool) -> bool:
 
 def _render_citation(_renderer: RendererProtocol, tokens: Sequence[Token], place: int, _options: Any, env: Any) -> str:
     labels = LABEL.findall(tokens[place].content)
-    parts = (_render_label(label, env["labels"], escape(env["sources_at"])) for label in labels)
+    parts = (_render_label(label, env["labels"]) for label in labels)
     return f'<span class="cites">[{", ".join(parts)}]</span>'
 
 
-def _render_label(label: str, labels: Collection[str], sources_at: str) -> str:
+def _render_label(label: str, labels: Collection[str]) -> str:
     if label in labels:
-        return f'<a class="cite" href="{sources_at}#source-{label}">{label}</a>'
+        return f'<a class="cite" href="#source-{label}">{label}</a>'
     return f'<span class="cite-unknown">{label} (not in the prompt)</span>'
 
 

@@ -1,17 +1,16 @@
-"""`/rag/{id}`: the progress of a question, its prompt, and forms for an answer."""
+"""`/rag/{id}`: the newest answer to a question with its sources, its progress, its prompt, and its forms."""
 
 from secrets import token_urlsafe
 from typing import Annotated, Any, Literal, NamedTuple
 
 from fastapi import APIRouter, Depends, Form, Query, Request
-from markupsafe import Markup
 from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.markdown import answer_html
 from api.pages.next_steps import can_run_all, next_step
 from api.pages.once import form_key
+from api.pages.results import ShownAnswer, shown_answer
 from api.pages.typed import Typed
 from api.parameters import MAX_ID, PathId, Text
 from api.rendering import page
@@ -87,6 +86,8 @@ class QuestionContent(NamedTuple):
     view: QueryView
     progress: JobProgress
     results: list[StoredResult]
+    newest: ShownAnswer | None
+    """The newest of the answers."""
     prompt: AugmentedPrompt | None
     """None before a search is stored."""
     settings: RunSettings | None
@@ -107,14 +108,13 @@ async def question_page(
     query_id: PathId,
     top_n: Sources = None,
     awaits: Awaited = None,
-    show: str = "prompt",
 ) -> Response:
     """The question. With `awaits`, the id of the newest answer so far, the page redirects to a newer one."""
     shown = await _read(ctx, query_id, top_n)
     newest = max((result.id for result in shown.results), default=0)
     if awaits is not None and newest > awaits:
         return _redirect(request, f"/rag/{query_id}/results/{newest}")
-    return _page(request, shown, awaits=awaits, answers=show == "answers")
+    return _page(request, shown, awaits=awaits)
 
 
 @router.post("/rag/{query_id:int}/answer", dependencies=[Depends(csrf)])
@@ -197,6 +197,7 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionCo
         view = await existing_view(connection, query_id)
         progress = await job_progress.progress(connection, [view.line.job_id])
         results = await queries.results(connection, query_id)
+        newest = await shown_answer(connection, view.line.job_id, results[0]) if results else None
         prompt = settings = None
         notes: list[str] = []
         frozen = thaw(await stored_runs.settings(connection, view.line.run_id))
@@ -213,6 +214,7 @@ async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionCo
         view=view,
         progress=progress[view.line.job_id],
         results=results,
+        newest=newest,
         prompt=prompt,
         settings=settings,
         presets=stored,
@@ -230,20 +232,18 @@ def _page(
     shown: QuestionContent,
     *,
     awaits: int | None = None,
-    answers: bool = False,
     question: str | None = None,
     pasted: str = "",
     chosen: ValuesForm | None = None,
     once: str | None = None,
     wrong: dict[str, str] | None = None,
 ) -> Response:
-    line, results = shown.view.line, shown.results
+    line = shown.view.line
     values: dict[str, Any] = shown._asdict() | {
         "line": line,
         "next": next_step(line, shown.progress),
         "can_run_all": can_run_all(line),
         "size": None if shown.prompt is None else text_size(shown.prompt.prompt),
-        "newest": _shown_answer(results[0]) if answers and results else None,
         "question": line.original_query if question is None else question,
         "pasted": pasted,
         "chosen": chosen or ValuesForm(),
@@ -254,11 +254,6 @@ def _page(
         "most": MAX_SOURCES,
     }
     return page(request, "question.html.j2", status=422 if wrong else 200, **values)
-
-
-def _shown_answer(result: StoredResult) -> Markup:
-    labels = {source["label"] for source in result.sources}
-    return answer_html(result.response_text, labels, sources_at=f"/rag/{result.query_id}/results/{result.id}")
 
 
 def _redirect(request: Request, path: str) -> Response:

@@ -3,6 +3,7 @@
 from typing import Final, NamedTuple
 
 from fastapi import APIRouter, Depends, Request
+from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
@@ -15,7 +16,9 @@ from schemas.values.queries import Source
 from services.questions.lookup import get_query
 from stages.queries.citations import citations
 from stages.queries.prompt_sources import SourceText, source_texts
+from store.database import Connection
 from store.questions import answer_prompts, deletions, queries
+from store.questions.queries import StoredResult
 from store.questions.query_view import existing_view
 
 #: Characters of an answer that the list shows.
@@ -33,6 +36,31 @@ class ShownSource(NamedTuple):
     is_cited: bool
 
 
+class ShownAnswer(NamedTuple):
+    """An answer with the text of each source in its prompt."""
+
+    result: StoredResult
+    html: Markup
+    sources: list[ShownSource]
+    prompt: str | None
+    """None when it is no longer stored."""
+
+
+async def shown_answer(connection: Connection, job_id: int, result: StoredResult) -> ShownAnswer:
+    """An answer as pages show it, with links to the sources beside it."""
+    prompt = await answer_prompts.prompt(connection, job_id, result.prompt_hash)
+    sources = [Source.model_validate(source) for source in result.sources]
+    labels = [source.label for source in sources]
+    texts = {} if prompt is None else source_texts(prompt, sources)
+    cited = citations(result.response_text, labels).known
+    return ShownAnswer(
+        result=result,
+        html=answer_html(result.response_text, labels),
+        sources=[ShownSource(source, texts.get(source.label), source.label in cited) for source in sources],
+        prompt=prompt,
+    )
+
+
 @router.get("/rag/{query_id:int}/results")
 async def results_page(request: Request, ctx: Context, query_id: PathId) -> Response:
     """The answers, newest first."""
@@ -48,21 +76,8 @@ async def result_page(request: Request, ctx: Context, query_id: PathId, result_i
     async with ctx.database.connection() as connection:
         view = await existing_view(connection, query_id)
         result = await queries.result(connection, query_id, result_id)
-        prompt = await answer_prompts.prompt(connection, view.line.job_id, result.prompt_hash)
-    sources = [Source.model_validate(source) for source in result.sources]
-    labels = [source.label for source in sources]
-    texts = {} if prompt is None else source_texts(prompt, sources)
-    cited = citations(result.response_text, labels).known
-    return page(
-        request,
-        "result.html.j2",
-        line=view.line,
-        view=view,
-        result=result,
-        answer=answer_html(result.response_text, labels),
-        sources=[ShownSource(source, texts.get(source.label), source.label in cited) for source in sources],
-        prompt=prompt,
-    )
+        shown = await shown_answer(connection, view.line.job_id, result)
+    return page(request, "result.html.j2", line=view.line, view=view, answer=shown, result=result)
 
 
 @router.post("/rag/{query_id:int}/results/{result_id:int}/delete", dependencies=[Depends(csrf)])

@@ -89,6 +89,7 @@ function follow(section) {
   });
   on("idle", () => end("No answer is being written."));
   on("answer", ({ query_id, result_id }) => {
+    text.hidden = true;
     end("The answer is stored. ");
     const link = document.createElement("a");
     link.href = `/rag/${query_id}/results/${result_id}`;

@@ -15,6 +15,7 @@ from schemas.values.queries import (
 )
 from store.database import Connection
 from store.questions import query_lines
+from store.questions.queries import StoredResult
 from store.questions.query_lines import QueryLine
 from store.runs import job_progress
 
@@ -41,11 +42,22 @@ class QueryView:
     """The last error of a job that did not succeed."""
 
     @property
+    def passages(self) -> list[tuple[int, ...]]:
+        """The chunks of each source that a prompt could show now, in its order."""
+        if self.consolidated is not None and self.consolidated.groups:
+            return [group.chunk_ids for group in self.consolidated.groups]
+        best_first = sorted(self.retrieved.chunks, key=lambda chunk: -chunk.final_score) if self.retrieved else []
+        return [(chunk.chunk_id,) for chunk in best_first]
+
+    @property
     def available(self) -> int:
         """How many sources a prompt could show now."""
-        if self.consolidated is not None and self.consolidated.groups:
-            return len(self.consolidated.groups)
-        return 0 if self.retrieved is None else len(self.retrieved.chunks)
+        return len(self.passages)
+
+    def has_other_sources(self, result: StoredResult) -> bool:
+        """Whether an answer was written from other passages than the first of those that a prompt could show now."""
+        of_answer = [tuple(source["chunk_ids"]) for source in result.sources]
+        return of_answer != self.passages[: len(of_answer)]
 
 
 async def query_view(connection: Connection, query_id: int) -> QueryView | None:

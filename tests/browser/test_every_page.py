@@ -35,13 +35,13 @@ OVERLAPS: Final = """() => {
     const node = walker.currentNode;
     if (!node.data.trim() || !node.parentElement.checkVisibility({visibilityProperty: true})) continue;
     const boxes = [];
-    let sticks = false;
+    let skipped = false;
     for (let at = node.parentElement; at !== document.body; at = at.parentElement) {
       const style = getComputedStyle(at);
-      sticks ||= style.position === "sticky" || style.position === "fixed";
+      skipped ||= style.position === "sticky" || style.position === "fixed" || style.clipPath !== "none";
       if (style.overflow !== "visible") boxes.push(at.getBoundingClientRect());
     }
-    if (sticks) continue;
+    if (skipped) continue;
     range.selectNodeContents(node);
     for (const rect of range.getClientRects()) {
       const left = Math.max(rect.left, ...boxes.map((box) => box.left));

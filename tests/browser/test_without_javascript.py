@@ -69,7 +69,7 @@ async def test_forms_work_without_javascript(visit: Visit, site_with_worker: Sit
         await page.get_by_role("button", name="Save the passages").click()
         assert await page.locator(".passage h3").all_inner_texts() == [titles[1], titles[0], *titles[2:]]
 
-        await page.get_by_role("link", name="Prompt and answer").click()
+        await page.get_by_role("link", name="Answer and prompt").click()
         await page.get_by_label("Sources in the prompt").select_option("1")
         await page.get_by_role("button", name="Show").click()
         await page.get_by_role("button", name="Answer from 1 source").click()

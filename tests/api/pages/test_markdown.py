@@ -14,13 +14,6 @@ def test_a_cited_source_becomes_a_link_to_it_and_others_are_marked() -> None:
     assert '<span class="cite-unknown">S9 (not in the prompt)</span>' in shown
 
 
-def test_a_source_on_another_page_is_linked_there() -> None:
-    shown = answer_html("So it is [S1, S9].", ["S1"], sources_at="/rag/7/results/12")
-
-    assert 'href="/rag/7/results/12#source-S1"' in shown
-    assert shown.count("<a ") == 1
-
-
 def test_a_label_that_is_followed_by_a_link_is_kept() -> None:
     shown = answer_html("[S1](https://elsewhere.example)\n\n[S1]: https://elsewhere.example", ["S1"])
 

@@ -15,6 +15,9 @@ from tests.api.pages.html import HTML, form, forms, see, send, words
 from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, chain, complete_stages
 
 READY = WHOLE[:6]
+OTHER_PASSAGES = (
+    "UPDATE stage_attempt SET output = jsonb_set(output, '{groups,0,chunk_ids}', '[4]') WHERE output ? 'groups'"
+)
 
 
 @pytest.fixture
@@ -218,19 +221,40 @@ async def test_an_empty_question_is_refused_at_its_field(
         assert (await get_query(connection, ready.id)).original_query == "Why is tea dark?"
 
 
-async def test_answers_can_be_shown_instead_of_the_prompt(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
+async def test_the_page_opens_with_the_newest_answer_and_its_sources(
+    client: httpx.AsyncClient, ready: StoredQuery
 ) -> None:
+    shown = await see(client, f"/rag/{ready.id}", top_n=2)
+    await send(client, shown, f"/rag/{ready.id}/pasted", response_text="**Oxygen** did it [S1].", top_n=2)
+
     shown = await see(client, f"/rag/{ready.id}")
-    await send(client, shown, f"/rag/{ready.id}/pasted", response_text="**Oxygen** did it [S1].")
+
+    assert "<strong>Oxygen</strong> did it" in shown.text and '<a class="cite" href="#source-S1"' in shown.text
+    places = [shown.text.index(f'id="{part}"') for part in ("newest", "source-S1", "source-S2", "state", "prompt")]
+    assert places == sorted(places) and 'id="source-S3"' not in shown.text
+    assert "The sources changed" not in shown.text
+
+
+@pytest.mark.parametrize(
+    ("change", "is_of_others"),
+    [
+        ("UPDATE queries SET updated_at = now()", 0),
+        (OTHER_PASSAGES, 1),
+        ("UPDATE stage_run SET status = 'waiting' WHERE stage IN ('validate', 'consolidate', 'augment')", 1),
+    ],
+)
+async def test_an_answer_of_other_sources_is_marked(
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, change: str, is_of_others: int
+) -> None:
+    at = f"/rag/{ready.id}"
+    await send(client, await see(client, at, top_n=2), f"{at}/pasted", response_text="Oxygen did it [S1].")
     async with ctx.database.connection() as connection:
+        await connection.execute(change)
         (result,) = await queries.results(connection, ready.id)
 
-    shown = await see(client, f"/rag/{ready.id}", show="answers")
-
-    assert "<strong>Oxygen</strong> did it" in shown.text
-    assert f'href="/rag/{ready.id}/results/{result.id}#source-S1"' in shown.text
-    assert 'id="prompt"' not in shown.text
+    words_of = {at: "The sources changed", f"{at}/results/{result.id}": "The sources changed"}
+    for page, mark in (words_of | {f"{at}/results": "of other sources"}).items():
+        assert (mark in (await see(client, page)).text) == is_of_others
 
 
 async def test_deletion_is_confirmed_and_deletes_everything(
