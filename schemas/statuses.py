@@ -20,7 +20,7 @@ class JobStatus(StrEnum):
     POISONED = "poisoned"
     #: Paused by `ragq pause`; what a worker already computes is still stored.
     PAUSED = "paused"
-    #: Ended by `ragq cancel`; what was stored stays readable.
+    #: Ended by `ragq cancel`, with what is computed for it; what was stored stays readable.
     CANCELLED = "cancelled"
 
     @property

@@ -83,6 +83,8 @@ class FailureCategory(StrEnum):
     WORKER_LOST = "worker_lost"
     #: No failure: the stage was given back until its server of language models takes calls again.
     LLM_LIMIT = "llm_limit"
+    #: No failure: the job was cancelled while the stage ran.
+    CANCELLED = "cancelled"
     UNKNOWN = "unknown"
 
     @property
@@ -107,7 +109,12 @@ _FATAL: Final = frozenset(
 )
 
 _WARNING: Final = frozenset(
-    {FailureCategory.GROUND_TRUTH_MISSING, FailureCategory.GROUND_TRUTH_INVALID, FailureCategory.LLM_LIMIT}
+    {
+        FailureCategory.GROUND_TRUTH_MISSING,
+        FailureCategory.GROUND_TRUTH_INVALID,
+        FailureCategory.LLM_LIMIT,
+        FailureCategory.CANCELLED,
+    }
 )
 
 _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (

@@ -3,7 +3,10 @@
 import itertools
 import json
 import re
+import select
+import socket
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -45,6 +48,8 @@ class ScriptedModel:
     name: str
     answer: Callable[[str], ScriptedReply]
     prompts: list[str] = field(default_factory=list)
+    abandoned: int = 0
+    """Calls whose client went away before the reply."""
 
     @property
     def calls(self) -> int:
@@ -134,7 +139,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _chat(self, model: ScriptedModel, prompt: str, is_stream: bool) -> None:
         model.prompts.append(prompt)
         reply = model.answer(prompt)
-        self.server.script.closing.wait(reply.delay_s)
+        if self._is_abandoned(reply.delay_s):
+            model.abandoned += 1
+            self.close_connection = True
+            return
         if is_stream and reply.status == 200:
             self._stream(model, reply)
         elif reply.hang_up:
@@ -143,6 +151,15 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(reply.status, {"error": reply.text}, retry_after=reply.retry_after)
         else:
             self._send(200, _reply(model.name, reply.text, reply.stop_reason))
+
+    def _is_abandoned(self, delay_s: float) -> bool:
+        """Wait; whether the client went away meanwhile."""
+        until = time.monotonic() + delay_s
+        while (left_s := until - time.monotonic()) > 0 and not self.server.script.closing.is_set():
+            readable, _, _ = select.select([self.connection], [], [], min(left_s, 0.1))
+            if readable and not self.connection.recv(1, socket.MSG_PEEK):
+                return True
+        return False
 
     def _stream(self, model: ScriptedModel, reply: ScriptedReply) -> None:
         self.send_response(200)

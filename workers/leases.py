@@ -5,6 +5,7 @@ It has its own thread, loop and connection, so that neither model work nor a ful
 
 import asyncio
 import time
+from collections.abc import Callable, Collection
 
 import structlog
 
@@ -24,6 +25,8 @@ class Leases:
         self._lease_s = lease_s
         self._heartbeat_s = heartbeat_s
         self._held: dict[int, Claim] = {}
+        self.on_cancelled: Callable[[Collection[int]], None] = lambda attempts: None
+        """Called on its thread with the attempts that are held for jobs which are cancelled, again until they end."""
         self._released: dict[str, float] = {}
         self._thread = LoopThread("heartbeat")
         essential(self._thread.submit(self._beat(database_url)), "heartbeat")
@@ -58,8 +61,11 @@ class Leases:
             while True:
                 try:
                     # A third: a beat that gets no answer leaves time for another before the leases run out.
+                    held = list(self._held.values())
                     async with asyncio.timeout(self._lease_s / 3), database.connection() as connection:
-                        await stages.renew(connection, self._worker_id, list(self._held.values()), self._lease_s)
+                        cancelled = await stages.renew(connection, self._worker_id, held, self._lease_s)
+                    if cancelled:
+                        self.on_cancelled([claim.attempt_id for claim in held if claim.job_id in cancelled])
                 except DATABASE_ERRORS as error:
                     log.warning("heartbeat_missed", error_type=type(error).__name__)
                 await asyncio.sleep(self._heartbeat_s)

@@ -125,6 +125,8 @@ class WorkerProcess:
             grace_s=settings.ragq_republish_seconds,
             max_interruptions=settings.ragq_max_interruptions,
         )
+        on_loop = asyncio.get_running_loop()
+        self._leases.on_cancelled = lambda attempts: on_loop.call_soon_threadsafe(self.runner.cancel, attempts)
         reaper = Reaper(
             self._database,
             lease_s=settings.ragq_lease_seconds,

@@ -7,7 +7,7 @@ comes twice finds nothing to claim.
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import Enum, auto
 from typing import Any
 
@@ -79,14 +79,22 @@ class StageRunner:
         # stage that may not be interrupted once more runs alone: no neighbour of a poisonous job is poisoned with it.
         self._lock = RWLock()
         self._frozen_runs = FrozenRuns(database)
-        self._running: set[asyncio.Task[Any]] = set()
+        self._running: dict[int, asyncio.Task[Any]] = {}
+        self._cancelled: set[int] = set()
         self._is_stopping = False
 
     def stop(self) -> None:
         """Claim no more stages, and give back those that are held: each is due again, for any worker."""
         self._is_stopping = True
-        for task in self._running:
+        for task in self._running.values():
             task.cancel()
+
+    def cancel(self, attempts: Collection[int]) -> None:
+        """End these attempts, whose jobs are cancelled: a call that a model answers is broken off."""
+        for attempt in attempts:
+            if (task := self._running.pop(attempt, None)) is not None:
+                self._cancelled.add(attempt)
+                task.cancel()
 
     async def run(self, stage: str, job_id: int, *, is_redelivered: bool) -> Outcome:
         """Take one message for a stage through to its end.
@@ -118,23 +126,28 @@ class StageRunner:
         self._leases.hold(claim)
         task = asyncio.current_task()
         assert task is not None
-        self._running.add(task)
+        self._running[claim.attempt_id] = task
         try:
             with measured() as database_time:
                 async with traces.stage(claim, self._database):
                     return await self._carry_out(claim, database_time)
         except asyncio.CancelledError:
-            if not self._is_stopping:
+            is_cancelled = claim.attempt_id in self._cancelled
+            if not (self._is_stopping or is_cancelled):
                 raise
             task.uncancel()
-            return await self._give_back(claim)
+            return await self._give_back(claim, is_cancelled=is_cancelled)
         finally:
-            self._running.discard(task)
+            self._running.pop(claim.attempt_id, None)
+            self._cancelled.discard(claim.attempt_id)
             self._leases.release(claim)
 
-    async def _give_back(self, claim: Claim) -> Outcome:
-        is_given_back = await self._database.with_retry(lambda connection: stages.give_back(connection, claim))
-        log.info("stage_given_back" if is_given_back else "stage_was_stored", job_id=claim.job_id, stage=claim.stage)
+    async def _give_back(self, claim: Claim, *, is_cancelled: bool) -> Outcome:
+        is_given_back = await self._database.with_retry(
+            lambda connection: stages.give_back(connection, claim, is_cancelled=is_cancelled)
+        )
+        ended = "stage_cancelled" if is_cancelled else "stage_given_back"
+        log.info(ended if is_given_back else "stage_was_stored", job_id=claim.job_id, stage=claim.stage)
         return Outcome.NOTHING_TO_DO
 
     async def _claim(self, stage: str, job_id: int, *, interrupted_below: int | None = None) -> Claim | None:

@@ -20,7 +20,8 @@ SELECT a.job_id, j.mode, j.subject, a.stage, a.number AS attempt, a.error_type A
 FROM stage_attempt AS a
 JOIN job AS j ON j.id = a.job_id
 JOIN stage_run AS s ON s.job_id = a.job_id AND s.stage = a.stage
-WHERE j.run_id = $1 AND a.outcome IN ('failed', 'interrupted') AND a.error_category IS DISTINCT FROM 'llm_limit'
+WHERE j.run_id = $1 AND a.outcome IN ('failed', 'interrupted')
+  AND coalesce(a.error_category, '') NOT IN ('llm_limit', 'cancelled')
 ORDER BY a.ended_at, a.id
 """
 

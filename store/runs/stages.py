@@ -139,8 +139,10 @@ WITH held AS (
 ), renewed AS (
     UPDATE stage_run AS s SET lease_until = now() + $4 * interval '1 second'
     FROM held WHERE s.job_id = held.job_id AND s.stage = held.stage
+), seen AS (
+    UPDATE worker SET seen_at = now() WHERE id = $5
 )
-UPDATE worker SET seen_at = now() WHERE id = $5
+SELECT id FROM job WHERE id = ANY($1::bigint[]) AND status = 'cancelled'
 """
 
 # The row first, by its index: the rest is read for that one alone, however many stages there are.
@@ -169,7 +171,7 @@ WITH given_back AS (
     WHERE job_id = $1 AND stage = $2
 ), closed AS (
     UPDATE stage_attempt
-    SET outcome = 'interrupted', ended_at = now(), error_type = $5, error_message = $6, error_category = 'worker_lost',
+    SET outcome = 'interrupted', ended_at = now(), error_type = $5, error_message = $6, error_category = $10,
         previous_hash = $7, hash = $8
     WHERE id = $4
 )
@@ -186,6 +188,7 @@ WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $4 AND status 
 WORKER_LOST = "WorkerLost"
 LOST = "stopped renewing its lease: it died, was suspended or lost the database"
 WORKER_STOPPED = "WorkerStopped"
+JOB_CANCELLED = "JobCancelled"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -376,9 +379,9 @@ async def fail(
     return stored is not None
 
 
-async def renew(connection: Connection, worker_id: str, held: Sequence[Claim], lease_s: float) -> None:
-    """Renew every held lease and the worker's own sign of life, in one statement."""
-    await connection.execute(
+async def renew(connection: Connection, worker_id: str, held: Sequence[Claim], lease_s: float) -> set[int]:
+    """Renew every held lease and the worker's own sign of life. The jobs of them that are cancelled."""
+    rows = await connection.fetch(
         RENEW,
         [claim.job_id for claim in held],
         [claim.stage for claim in held],
@@ -387,6 +390,7 @@ async def renew(connection: Connection, worker_id: str, held: Sequence[Claim], l
         worker_id,
         [claim.token for claim in held],
     )
+    return {row["id"] for row in rows}
 
 
 async def expire(connection: Connection, *, max_interruptions: int, job_id: int | None = None) -> list[Expired]:
@@ -423,10 +427,11 @@ async def _expire_one(connection: Connection, max_interruptions: int, job_id: in
     return Expired(row["job_id"], row["stage"], row["attempts"], row["worker_id"], is_poisoned)
 
 
-async def give_back(connection: Connection, held: Claim) -> bool:
-    """Make a stage that is held ready again, for its worker is stopped; this is no interruption that poisons.
+async def give_back(connection: Connection, held: Claim, *, is_cancelled: bool = False) -> bool:
+    """End the attempt of a stage that is held: its worker is stopped, or its job cancelled.
 
-    False when another claim has a higher fence, or the stage was stored: then nothing is changed.
+    The stage is ready again, which nobody takes while its job is cancelled; this is no interruption that poisons. False
+    when another claim has a higher fence, or the stage was stored: then nothing is changed.
     """
     async with connection.transaction():
         if await connection.fetchval(HELD, held.job_id, held.stage, held.fence, held.token) is None:
@@ -439,8 +444,11 @@ async def give_back(connection: Connection, held: Claim) -> bool:
             attempt=held.attempt,
             settings_hash=held.settings_hash,
             previous_hash=held.previous_hash,
-            error_type=WORKER_STOPPED,
-            message="The worker was stopped before the stage was done; the stage starts again in another worker.",
+            error_type=JOB_CANCELLED if is_cancelled else WORKER_STOPPED,
+            message="The job was cancelled before the stage was done."
+            if is_cancelled
+            else "The worker was stopped before the stage was done; the stage starts again in another worker.",
+            category="cancelled" if is_cancelled else "worker_lost",
             is_counted=False,
         )
     return True
@@ -458,6 +466,7 @@ async def _interrupt(
     error_type: str,
     message: str,
     is_poisoned: bool = False,
+    category: str = "worker_lost",
     is_counted: bool = True,
 ) -> None:
     link = attempt_hash(
@@ -482,4 +491,5 @@ async def _interrupt(
         previous_hash,
         link,
         int(is_counted),
+        category,
     )

@@ -1,9 +1,10 @@
 """The contract of every ChatModel. New ones are added to the list."""
 
+import asyncio
 import json
 import math
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from dataclasses import dataclass
 
 import httpx
@@ -217,3 +218,44 @@ async def test_an_error_of_the_server_keeps_its_status_and_quotes_nothing(chats:
 async def test_a_connection_error_is_passed_on_unchanged(chats: Chats) -> None:
     with pytest.raises((ConnectionError, httpx.TransportError)):
         await chats.unreachable.chat(CALL)
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+async def test_a_cancelled_call_closes_its_connection_so_that_the_server_stops(is_stream: bool) -> None:
+    asked, left = asyncio.Event(), asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+            if head.startswith("get"):
+                writer.write(http(200, json.dumps({"data": [{"id": CALL.model}]})))
+                return
+            await reader.readexactly(int(head.partition("content-length:")[2].partition("\r\n")[0]))
+            asked.set()
+            assert await reader.read() == b""
+            left.set()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        chat = OpenAIChat(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        call = asyncio.ensure_future(chat.chat(CALL, (lambda text: None) if is_stream else None))
+        async with asyncio.timeout(30):
+            await asked.wait()
+            call.cancel()
+            await left.wait()
+        await chat.close()
+
+
+@pytest.mark.parametrize("is_stream", [False, True])
+async def test_ollama_stops_when_a_call_is_cancelled(is_stream: bool) -> None:
+    with ScriptedOllama() as server:
+        model = server.model(lambda prompt: ScriptedReply(delay_s=60))
+        chat = OllamaChat(f"http://127.0.0.1:{server.port}")
+        call = CALL.model_copy(update={"model": model.name})
+        asked = asyncio.ensure_future(chat.chat(call, (lambda text: None) if is_stream else None))
+        async with asyncio.timeout(30):
+            while not model.calls:  # noqa: ASYNC110  (the server has threads)
+                await asyncio.sleep(0.05)
+            asked.cancel()
+            while not model.abandoned:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        await chat.close()

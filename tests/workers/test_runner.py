@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import nullcontext
 
 import pytest
@@ -14,7 +14,7 @@ from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.participants import EmbeddedEvidence
 from store.database import Connection, Database, DatabaseUnavailableError
-from store.runs import attempts, job_control, overviews, stage_runs, stages
+from store.runs import attempts, audit, failures, job_control, overviews, stage_runs, stages
 from store.runs.attempts import Attempt
 from store.runs.runs import StoredRun
 from workers.leases import Leases
@@ -38,14 +38,20 @@ class Ended(BaseException):
 
 
 @pytest.fixture
-async def runner(database: Database, database_url: str) -> AsyncIterator[StageRunner]:
+def leases(database_url: str) -> Iterator[Leases]:
+    """The leases of the process."""
+    made = Leases(database_url, "worker", lease_s=6, heartbeat_s=1)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+async def runner(database: Database, leases: Leases) -> AsyncIterator[StageRunner]:
     """The runner of a process that poisons at the third interruption, with the functions that run_extract gives it."""
-    leases = Leases(database_url, "worker", lease_s=6, heartbeat_s=1)
     wiring = Wiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
     yield StageRunner(
         database, leases, wiring, FUNCTIONS, worker_id="worker", lease_s=6, grace_s=5, max_interruptions=3
     )
-    leases.stop()
     FUNCTIONS.clear()
 
 
@@ -219,6 +225,35 @@ async def test_a_stopped_process_gives_back_what_it_holds_and_claims_no_more(
     assert [(look.status, look.interruptions) for look in looks if look] == [(StageStatus.READY, 0)] * 2
     assert tried == [1, 0]
     assert attempt.database_s is None
+
+
+async def test_what_runs_for_a_cancelled_job_is_ended_with_it(
+    database: Database, leases: Leases, store_run: StoreRun, runner: StageRunner, run_extract: RunStage
+) -> None:
+    stored = await store_run("316", "319")
+    loop = asyncio.get_running_loop()
+    leases.on_cancelled = lambda attempts: loop.call_soon_threadsafe(runner.cancel, attempts)
+    is_running, may_end = asyncio.Event(), asyncio.Event()
+
+    async def stage(work: Work) -> Result[Nothing]:
+        is_running.set()
+        await may_end.wait()
+        return Result(Nothing())
+
+    cancelled, other = (asyncio.ensure_future(run_extract(job_id, stage)) for job_id in stored.job_ids)
+    await is_running.wait()
+    async with database.connection() as connection:
+        await job_control.hold(connection, JobStatus.CANCELLED, None, job_id=stored.job_ids[0])
+
+    assert await cancelled is Outcome.NOTHING_TO_DO
+    may_end.set()
+    assert await other is Outcome.STORED
+    async with database.connection() as connection:
+        (attempt,) = await attempts.history(connection, stored.job_ids[0])
+        found = await failures.run_failures(connection, stored.run_id)
+        assert (await audit.audit(connection, stored.run_id)).flaws == []
+    assert (attempt.outcome, attempt.error_type) == ("interrupted", "JobCancelled")
+    assert found is not None and found.failed == ()
 
 
 async def test_a_stage_that_ends_by_itself_is_stored_although_its_process_stops(
