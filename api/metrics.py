@@ -8,7 +8,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from schemas.chains import CHAINS, STAGES
+from schemas.chains import CHAINS, QUEUES
 from schemas.statuses import JobStatus
 from schemas.values.prices import Prices
 from store.database import Database
@@ -88,7 +88,7 @@ def _gauges(figures: QueueFigures) -> Iterator[Metric]:
     oldest = GaugeMetricFamily(
         "ragq_queue_oldest_seconds", "Age of the stage that has been due longest.", labels=("stage",)
     )
-    for stage in STAGES:
+    for stage in QUEUES:
         queue = figures.queues.get(stage)
         depth.add_metric((stage,), 0 if queue is None else queue.due)
         oldest.add_metric((stage,), 0 if queue is None else queue.oldest_seconds)

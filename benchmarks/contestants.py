@@ -67,7 +67,7 @@ def celery(
                 run_id=0,
                 kind="participant",
                 subject=str(job),
-                stages=[PendingStage(stage, 1) for stage in NOOP_STAGES],
+                stages=[PendingStage(stage, 1, stage) for stage in NOOP_STAGES],
             )
             for _, job in zip(range(jobs), numbers, strict=False)
         ]

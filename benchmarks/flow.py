@@ -25,7 +25,7 @@ from benchmarks.contestants import CONCURRENCY, PROJECT
 from benchmarks.machine import Machine, this_machine
 from benchmarks.stack import SERVERS
 from benchmarks.statements import RESET, Statement, counting_postgres, statements
-from schemas.chains import stages_of
+from schemas.chains import queues_named, stages_of
 from schemas.settings.resolve import resolve
 from schemas.values.tags import PhraseSet
 from services.submit import submit
@@ -323,7 +323,7 @@ class _Bench:
     def _workers(self, count: int) -> Iterator[None]:
         processes = []
         for number in range(count):
-            command = worker_command(f"flow{number}", STAGES, CONCURRENCY)
+            command = worker_command(f"flow{number}", queues_named(STAGES), CONCURRENCY)
             with (self._running.folder / f"flow{number}.log").open("a") as log:
                 processes.append(
                     subprocess.Popen(

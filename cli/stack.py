@@ -133,7 +133,12 @@ def ps(context: click.Context, as_json: bool) -> None:
 
 
 @click.command()
-@click.option("--stages", metavar="NAME,NAME", help="Stages to work on.  [default: all]")
+@click.option(
+    "--stages",
+    metavar="NAME,NAME",
+    help="Stages to work on; `model` means those that run models here, `llm` those that wait for a language model.  "
+    "[default: all]",
+)
 @click.option(
     "--concurrency", type=click.IntRange(min=1), default=16, show_default=True, help="Stages worked on at a time."
 )
@@ -155,18 +160,17 @@ def worker(stages: str | None, concurrency: int, processes: int | None) -> NoRet
       ragq worker --stages validate,score --concurrency 32 --processes 4
     """
     from cli.settings_options import warn_of_names
-    from schemas.chains import STAGES
+    from schemas.chains import QUEUES, queues_named
+    from schemas.errors import Refused
     from stack.connections import connections
     from stack.processes import default_processes, worker_command
     from stack.together import run_together
 
     warn_of_names()
-    chosen = [stage.strip() for stage in stages.split(",")] if stages else list(STAGES)
-    if unknown := [stage for stage in chosen if stage not in STAGES]:
-        raise click.BadParameter(
-            f"there is no stage {', '.join(map(repr, unknown))}; the stages are {', '.join(STAGES)}.",
-            param_hint="--stages",
-        )
+    try:
+        chosen = queues_named([name.strip() for name in stages.split(",")]) if stages else QUEUES
+    except Refused as error:
+        raise click.BadParameter(str(error), param_hint="--stages") from None
     count = min(processes or default_processes(chosen, concurrency), concurrency)
     # The process keeps its id through exec, so the name is this worker's alone.
     name, servers = f"worker-{os.getpid()}", connections(_environment())

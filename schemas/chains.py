@@ -1,13 +1,14 @@
 """The chains, written once: what a job of each kind and mode runs, in order.
 
 Each stage is one Celery task on the queue of its name, whatever the chain: stages of one name have one group of
-workers.
+workers. A stage that could ask a language model, and does not in this job, is on a queue of its own, `NAME.local`,
+which the workers of models take: it waits for nobody's reply.
 """
 
 from collections.abc import Collection
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
@@ -341,9 +342,39 @@ def stages_of(kind: str, mode: str, *, until: str | None = None) -> tuple[str, .
     return stages[: stages.index(until) + 1]
 
 
-def stages_of_group(group: Group) -> tuple[str, ...]:
-    """The stages that a group of workers takes."""
-    return tuple(stage for stage in STAGES if _GROUP_OF[stage] == group)
+_LOCAL: Final = {stage: f"{stage}.local" for stage in STAGES if _GROUP_OF[stage] == "llm"}
+
+QUEUES: Final = (*STAGES, *_LOCAL.values())
+"""Every queue of the broker."""
+
+
+def queues_of_group(group: Group) -> tuple[str, ...]:
+    """The queues that a group of workers takes."""
+    own = tuple(stage for stage in STAGES if _GROUP_OF[stage] == group)
+    return (*own, *_LOCAL.values()) if group == "model" else own
+
+
+def queues_named(names: Collection[str]) -> tuple[str, ...]:
+    """The queues of stages, groups and queues. Raises Refused for another name.
+
+    >>> queues_named(["embed", "expand"])
+    ('embed', 'expand', 'expand.local')
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        if name in get_args(Group):
+            found |= dict.fromkeys(queues_of_group(name))  # type: ignore[arg-type]  # it is one of them
+        elif name in QUEUES:
+            found |= dict.fromkeys(queue for queue in (name, _LOCAL.get(name)) if queue is not None)
+        else:
+            known = (*STAGES, *get_args(Group))
+            raise Refused(f"There is no stage '{name}'.{did_you_mean(name, known)} Stages: {', '.join(known)}.")
+    return tuple(found)
+
+
+def queue_of(stage: str, *, asks_model: bool) -> str:
+    """The queue of a stage that asks a language model in its job, or does not."""
+    return stage if asks_model else _LOCAL.get(stage, stage)
 
 
 @cache

@@ -19,8 +19,7 @@ from stack.private import kept_password
 from stack.processes import (
     FLOWER_USER,
     WORKER_CONCURRENCY,
-    WORKER_STAGES,
-    WORKER_STAGES_WITH_EMBEDDED_LLM,
+    WORKER_QUEUES,
     api_command,
     flower_command,
     llm_command,
@@ -33,7 +32,7 @@ from stack.valkey import ValkeyServer
 EMBEDDED = {"DATABASE_URL": "postgres", "REDIS_URL": "valkey", "OLLAMA_HOST": "llm"}
 #: The setting that chooses the port of a part.
 PORT_SETTINGS = {"api": "RAGQ_API_PORT", "flower": "RAGQ_FLOWER_PORT"}
-WORKERS = tuple(f"{WORKER}{name}" for name in WORKER_STAGES)
+WORKERS = tuple(f"{WORKER}{name}" for name in WORKER_QUEUES)
 SERVERS = ("postgres", "valkey", "llm")
 #: What everything else needs, then what answers, then what works and what looks on.
 ORDER = (*SERVERS, *WORKERS, "api", "flower")
@@ -176,7 +175,6 @@ def make_plan(
     # What comes from outside is in the inherited environment already.
     inherited = {"OLLAMA_PORT" if "OLLAMA_HOST" in outside else "", *outside}
     own = {variable: value for variable, value in uses.items() if variable not in inherited}
-    stages = WORKER_STAGES if "OLLAMA_HOST" in outside else WORKER_STAGES_WITH_EMBEDDED_LLM
     concurrency = WORKER_CONCURRENCY | {"llm": llm_concurrency}
     worker_stops_in = math.ceil(worker_stop_s) + WORKER_GIVES_BACK_S
     processes = Counter(_part_of(name)[0] for name in names)
@@ -185,7 +183,7 @@ def make_plan(
             part, _ = _part_of(name)
             worker = part.removeprefix(WORKER)
             at_a_time = math.ceil(concurrency[worker] / processes[part])
-            command = worker_command(name.removeprefix(WORKER), stages[worker], at_a_time)
+            command = worker_command(name.removeprefix(WORKER), WORKER_QUEUES[worker], at_a_time)
             environment = {ARENAS: os.environ.get(ARENAS, MOST_ARENAS)} | own
             parts.append(Part(name=name, command=command, environment=environment, stop_timeout_s=worker_stops_in))
     api_url = None

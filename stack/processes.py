@@ -5,16 +5,11 @@ import sys
 from collections.abc import Collection, Sequence
 from typing import get_args
 
-from schemas.chains import Group, stages_of_group
+from schemas.chains import Group, queues_of_group
 from stack.ports import LOOPBACK
 
-#: Which worker takes which stages: slow generation never holds up the model in the process.
-WORKER_STAGES: dict[str, tuple[str, ...]] = {group: stages_of_group(group) for group in get_args(Group)}
-#: Beside the embedded language model, evidence is found by the embedder: profile `demo`.
-WORKER_STAGES_WITH_EMBEDDED_LLM: dict[str, tuple[str, ...]] = {
-    "model": ("extract", *WORKER_STAGES["model"]),
-    "llm": tuple(stage for stage in WORKER_STAGES["llm"] if stage != "extract"),
-}
+#: Which worker takes which queues: slow generation never holds up the model in the process.
+WORKER_QUEUES: dict[str, tuple[str, ...]] = {group: queues_of_group(group) for group in get_args(Group)}
 #: Tasks in flight per worker. The batcher gathers its batches from them. A server of language models may have 16
 #: slots, and some stages are read or stored meanwhile.
 WORKER_CONCURRENCY: dict[str, int] = {"model": 16, "llm": 20}
@@ -32,21 +27,21 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def default_processes(stages: Collection[str], concurrency: int) -> int:
-    """How many processes work on stages: one a core, but one alone where stages hold models, of which each has its own.
+def default_processes(queues: Collection[str], concurrency: int) -> int:
+    """How many processes work on queues: one a core, but one alone where stages hold models, of which each has its own.
 
     Never more than stages are worked on at a time.
     """
-    return 1 if set(stages) & set(WORKER_STAGES["model"]) else min(cores(), concurrency)
+    return 1 if set(queues) & set(WORKER_QUEUES["model"]) else min(cores(), concurrency)
 
 
-def worker_command(name: str, stages: Sequence[str], concurrency: int) -> list[str]:
-    """A Celery worker called `name@host` on the queues of some stages. Connections come by environment."""
+def worker_command(name: str, queues: Sequence[str], concurrency: int) -> list[str]:
+    """A Celery worker called `name@host` on some queues. Connections come by environment."""
     return [
         *CELERY,
         "worker",
         f"--concurrency={concurrency}",
-        f"--queues={','.join(stages)}",
+        f"--queues={','.join(queues)}",
         f"--hostname={name}@%h",
         "--task-events",
         "--without-gossip",

@@ -5,7 +5,7 @@ from typing import Any
 from celery import Celery
 from kombu import Exchange, Queue
 
-from schemas.chains import STAGES
+from schemas.chains import QUEUES, STAGES
 from stack import broker_tls
 from workers.monitor_events import BatchedEvents
 from workers.priorities import PRIORITIES
@@ -37,7 +37,7 @@ def make_worker_app(broker_url: str) -> Celery:
 def _settings(broker_url: str) -> dict[str, Any]:
     settings: dict[str, Any] = {
         # A queue without its own binding would share one with all others and get every message.
-        "task_queues": [Queue(stage, _EXCHANGE, routing_key=stage) for stage in STAGES],
+        "task_queues": [Queue(name, _EXCHANGE, routing_key=name) for name in QUEUES],
         "task_routes": {f"ragq.{stage}": {"queue": stage, "routing_key": stage} for stage in STAGES},
         "task_create_missing_queues": True,
         "task_ignore_result": True,

@@ -121,8 +121,8 @@ class Dispatcher:
                 noticed_at = time.monotonic()
                 self._take_in(await backlog.flows(connection))
                 self._set_aside.clear()
-                for stage, of, jobs in await backlog.set_aside(connection):
-                    self._set_aside[stage, _usual_priority(of)] += jobs
+                for queue, of, jobs in await backlog.set_aside(connection):
+                    self._set_aside[queue, _usual_priority(of)] += jobs
             sent = await self._fill(connection, depths)
             wait_s = _SOONEST_S if sent else min(2 * wait_s, _LATEST_S if self._queued else _IDLE_S)
             if not (sent or is_sweep or is_noticed):
@@ -182,7 +182,7 @@ class Dispatcher:
                 flow: WaitingFlow(
                     queued.of.priority,
                     queued.of.kind in INDEXING,
-                    [DueJob(job_id, chain.stage_names) for job_id, chain in queued.chains.items()],
+                    [DueJob(job_id, chain.queues) for job_id, chain in queued.chains.items()],
                 )
                 for flow, queued in self._queued.items()
             },

@@ -25,7 +25,7 @@ class Leases:
         self._lease_s = lease_s
         self._heartbeat_s = heartbeat_s
         self._held: dict[int, Claim] = {}
-        self.on_cancelled: Callable[[Collection[int]], None] = lambda attempts: None
+        self.on_cancelled: Callable[[Collection[int]], object] = lambda attempts: None
         """Called on its thread with the attempts that are held for jobs which are cancelled, again until they end."""
         self._released: dict[str, float] = {}
         self._thread = LoopThread("heartbeat")

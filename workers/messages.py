@@ -48,7 +48,7 @@ def _chain(app: Celery, pending: PendingChain, priority: int) -> chain:
                 immutable=True,
                 options={
                     "task_id": f"j{pending.job_id}:{stage.stage}:{stage.attempt}",
-                    "queue": stage.stage,
+                    "queue": stage.queue,
                     "priority": priority,
                 },
             )

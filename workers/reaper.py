@@ -3,7 +3,7 @@
 It also publishes an index that may lack participants and whose last job failed.
 
 How long a message may take before it is sent again doubles each time: a careless reaper would flood the queue with
-copies. When the broker holds at least as many messages for a stage as were sent and not claimed, nothing is missing.
+copies. When a queue of the broker holds at least as many messages as were sent and not claimed, nothing is missing.
 """
 
 import time
@@ -75,13 +75,13 @@ def overdue(unclaimed: Sequence[Unclaimed], depths: Depths, *, grace_s: float) -
     A message is overdue after `grace_s * 2 ** (times sent again)` seconds, unless the broker holds a message for every
     one that was sent; after `grace_s` when it holds none at all; and after LONGEST_WAIT_SECONDS in any case.
     """
-    sent = Counter(of.stage for of in unclaimed if not of.is_due_now)
+    sent = Counter(of.queue for of in unclaimed if not of.is_due_now)
 
     def is_overdue(of: Unclaimed) -> bool:
-        held = depths.in_queue.get(of.stage, 0)
+        held = depths.in_queue.get(of.queue, 0)
         if of.is_due_now or of.waited_s > LONGEST_WAIT_SECONDS:
             return True
-        if held >= sent[of.stage]:
+        if held >= sent[of.queue]:
             return False
         return of.waited_s > grace_s * (2 ** min(of.resent, 20) if held else 1)
 

@@ -1,7 +1,7 @@
 """Who is next: which jobs of the backlog are sent, when the broker has room for a few and many wait. Pure.
 
 Flows take turns by weight, and within a flow the oldest job comes first. Flows compete where they start: those whose
-next stage is the same share its queue, and one that waits for a language model holds up no other. A job is sent only
+next queue is the same share it, and one that waits for a language model holds up no other. A job is sent only
 while each queue that its chain leads to has room, so that a slow stage stops what leads to it.
 
 Interactive work has a list of its own in every queue, which workers empty first. So that a flood of it cannot stop the
@@ -19,7 +19,7 @@ from workers.priorities import BACKGROUND, FIRST, NORMAL
 Key = TypeVar("Key")
 
 Room: TypeAlias = Mapping[tuple[str, int], int]
-"""How many messages more each queue takes, by stage and priority."""
+"""How many messages more each queue takes, by name and priority."""
 
 #: Interactive jobs that are sent ahead of others.
 MOST_AHEAD: Final = 32
@@ -33,8 +33,8 @@ class DueJob(NamedTuple):
     """A job that may be sent."""
 
     job_id: int
-    stages: tuple[str, ...]
-    """Those that it has left."""
+    queues: tuple[str, ...]
+    """Those that its stages lead through, the next first."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Chosen(NamedTuple):
 
 @dataclass
 class _Lane(Generic[Key]):
-    """The turns that were taken for one stage."""
+    """The turns that were taken for one queue."""
 
     passes: dict[Key, float] = field(default_factory=dict)
     """The turns of each flow so far, divided by its weight: the lowest is next."""
@@ -68,7 +68,7 @@ class Turns(Generic[Key]):
     """The turns that were taken: what `choose` remembers from one call to the next."""
 
     lanes: dict[tuple[str, bool], _Lane[Key]] = field(default_factory=dict)
-    """By stage, and whether it is for indexing."""
+    """By queue, and whether it is for indexing."""
     ahead: int = 0
     """Interactive jobs sent since the others had their share."""
     is_contested: bool = False
@@ -77,7 +77,7 @@ class Turns(Generic[Key]):
     def choose(self, waiting: Mapping[Key, WaitingFlow], room: Room, *, is_held: bool = False) -> list[Chosen]:
         """The jobs to send now, in order. Nothing stays behind for which there is room.
 
-        `waiting` has every flow, also those none of whose jobs may be sent now. A stage that is not in `room` has none.
+        `waiting` has every flow, also those none of whose jobs may be sent now. A queue that is not in `room` has none.
         `is_held` when messages wait in the broker that are not interactive.
         """
         others = [flow for flow in waiting.values() if flow.jobs and not flow.is_background]
@@ -86,7 +86,7 @@ class Turns(Generic[Key]):
         starting: dict[tuple[str, bool], dict[Key, list[DueJob]]] = {}
         for key, flow in waiting.items():
             for job in flow.jobs:
-                starting.setdefault((job.stages[0], flow.is_background), {}).setdefault(key, []).append(job)
+                starting.setdefault((job.queues[0], flow.is_background), {}).setdefault(key, []).append(job)
         left = dict(room)
         chosen: list[Chosen] = []
         for place, jobs in starting.items():
@@ -111,10 +111,10 @@ class Turns(Generic[Key]):
             turn, place, key, at = heapq.heappop(turns)
             flow, job = waiting[key], jobs[key][at]
             priority = self._priority(flow)
-            if all(left.get((stage, priority), 0) > 0 for stage in job.stages):
+            if all(left.get((queue, priority), 0) > 0 for queue in job.queues):
                 chosen.append(Chosen(job.job_id, priority))
-                for stage in job.stages:
-                    left[stage, priority] -= 1
+                for queue in job.queues:
+                    left[queue, priority] -= 1
                 lane.turn = turn
                 turn = lane.passes[key] = turn + 1 / flow.priority.weight
                 if priority == FIRST:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from schemas.chains import STAGES
+from schemas.chains import QUEUES
 from store.runs.workers import Capacity
 from workers.depths import Depths
 from workers.priorities import FIRST, PRIORITIES
@@ -21,12 +21,12 @@ _UNKNOWN_CONCURRENCY: Final = 8
 
 
 def windows(workers: Iterable[Capacity]) -> dict[str, int]:
-    """The most messages of each stage and priority."""
-    threads = Counter(dict.fromkeys(STAGES, 0))
+    """The most messages of each queue and priority."""
+    threads = Counter(dict.fromkeys(QUEUES, 0))
     for worker in workers:
         concurrency = _UNKNOWN_CONCURRENCY if worker.concurrency is None else worker.concurrency
         threads.update(dict.fromkeys(worker.stages, concurrency))
-    return {stage: max(LEAST_MESSAGES, MESSAGES_PER_THREAD * count) for stage, count in threads.items()}
+    return {queue: max(LEAST_MESSAGES, MESSAGES_PER_THREAD * count) for queue, count in threads.items()}
 
 
 def room(
@@ -36,15 +36,15 @@ def room(
     set_aside: Mapping[tuple[str, int], int] = MappingProxyType({}),
     others: int | None = None,
 ) -> Room:
-    """How many messages more each queue takes, by stage and priority; `others` limits what is not interactive.
+    """How many messages more each queue takes, by name and priority; `others` limits what is not interactive.
 
-    Jobs that a stage has `set_aside` count as messages: they will be sent again, and more of them would wait too.
+    Jobs that a queue has `set_aside` count as messages: they will be sent again, and more of them would wait too.
     """
     limit = {priority: math.inf if priority == FIRST or others is None else others for priority in PRIORITIES}
     return {
-        (stage, priority): int(
-            min(most - depths.waiting.get((stage, priority), 0) - set_aside.get((stage, priority), 0), limit[priority])
+        (queue, priority): int(
+            min(most - depths.waiting.get((queue, priority), 0) - set_aside.get((queue, priority), 0), limit[priority])
         )
-        for stage, most in windows.items()
+        for queue, most in windows.items()
         for priority in PRIORITIES
     }

@@ -137,6 +137,7 @@ CREATE TABLE stage_run (
     lease_until timestamptz,
     enq_at timestamptz,
     enq_n integer NOT NULL,
+    queue text,
     not_before timestamptz,
     started_at timestamptz,
     finished_at timestamptz,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from schemas.chains import CHAINS, queue_of
 from schemas.settings.preset import Preset
 from schemas.settings.preset_names import is_preset_name
 from schemas.settings.run import RunSettings
@@ -19,6 +20,39 @@ class FrozenSettings(NamedTuple):
     def expands(self) -> bool:
         """Whether a language model expands questions, unless their submission skips that."""
         return self.preset is not None and self.preset.expansion.enabled and self.run.ragq.expander == "model"
+
+    def asks_model(self, kind: str, stage: str, inputs: Mapping[str, Any]) -> bool:
+        """Whether a stage of a job asks a language model, by the kind and the inputs of the job."""
+        run, preset = self.run, self.preset
+        match kind, stage:
+            case "participant", "extract":
+                return run.quantitative.evidence_extractor == "llm" and inputs.get("evidence") is None
+            case "participant", "validate":
+                return run.embedding.enable_reference_validation and run.ragq.reference_validator == "model"
+            case "participant", "score":
+                return run.ragq.scorer == "model"
+            case "query", "expand":
+                return bool(inputs["expansion"]["origin"] == "model")
+            case "query", "validate":
+                assert preset is not None
+                return preset.validation.enabled
+            case "query", "generate":
+                return inputs["response"] is None and run.ragq.answerer == "model"
+            case "work", "repair":
+                return run.ragq.repair_by == "model"
+            case "work", "select":
+                return run.ragq.select_by == "model"
+            case "evaluation", "judge":
+                return bool(inputs["verdicts_at_most"])
+            case "index", "score":
+                return True
+        return False
+
+    def queue_of(self, kind: str, mode: str, stage: str, inputs: Mapping[str, Any]) -> str:
+        """The queue of a stage of a job."""
+        if (kind, mode) not in CHAINS:
+            return stage
+        return queue_of(stage, asks_model=self.asks_model(kind, stage, inputs))
 
 
 def thaw(snapshot: Mapping[str, Mapping[str, Any]]) -> FrozenSettings:

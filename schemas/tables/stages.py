@@ -40,6 +40,8 @@ class StageRunTable(SQLModel, table=True):
     """When its message was last sent; empty when it has to be sent."""
     enq_n: int = 0
     """How often the reaper sent it again; the back-off doubles with each."""
+    queue: str | None = None
+    """Where its message waits, if that is not the queue of its name."""
     not_before: datetime | None = Field(default=None, sa_column=time_column())
     """An automatic retry waits until then."""
     started_at: datetime | None = Field(default=None, sa_column=time_column())

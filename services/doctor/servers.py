@@ -9,7 +9,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from schemas.chains import STAGES
+from schemas.chains import QUEUES
 from schemas.errors import StackError
 from schemas.settings.process import ProcessSettings, Retention
 from services.doctor.findings import Finding, Findings, Verdict, shown
@@ -121,7 +121,7 @@ def worker_findings(live: list[LiveWorker]) -> Findings:
         return
     servers = sorted({url for worker in live for url in (worker.servers or {}).values() if url})
     found = f"{len(live)} run" + (f"; they ask {', '.join(servers)}" if servers else "")
-    missing = [stage for stage in STAGES if not any(stage in worker.stages for worker in live)]
+    missing = [queue for queue in QUEUES if not any(queue in worker.stages for worker in live)]
     if missing:
         yield Finding("workers", Verdict.WARN, f"{found}; none takes {', '.join(missing)}", start)
     else:

@@ -16,35 +16,27 @@ def most_calls(kind: str, stage: str, settings: FrozenSettings, inputs: Mapping[
     not paid.
     """
     run, preset = settings.run, settings.preset
+    if not settings.asks_model(kind, stage, inputs):
+        return 0
     asked_again = 1 + run.ragq.reply_retries
     match kind, stage:
-        case "participant", "extract":
-            is_asked = inputs.get("evidence") is None and run.quantitative.evidence_extractor == "llm"
-            return asked_again if is_asked else 0
         case "participant", "validate":
-            is_asked = run.embedding.enable_reference_validation
-            return len(PHQ8Item) * run.embedding.top_k_references * asked_again if is_asked else 0
+            return len(PHQ8Item) * run.embedding.top_k_references * asked_again
         case "participant", "score":
             samples = 2 * run.consistency.n_samples if run.consistency.enabled else 1
             return samples * (1 + run.pydantic_ai.retries)
-        case "query", "expand":
-            return int(inputs["expansion"]["origin"] == "model")
+        case "query", "expand" | "generate":
+            return 1
         case "query", "validate":
             assert preset is not None
-            return preset.retrieval.top_n_final * asked_again if preset.validation.enabled else 0
-        case "query", "generate":
-            return int(inputs["response"] is None)
+            return preset.retrieval.top_n_final * asked_again
         case "work", "repair":
-            by_model = run.ragq.repair_by == "model"
-            return _calls(inputs.get("most_headings"), repair_reply.HEADINGS_OF_A_CALL, asked_again) if by_model else 0
+            return _calls(inputs.get("most_headings"), repair_reply.HEADINGS_OF_A_CALL, asked_again)
         case "work", "select":
-            by_model = run.ragq.select_by == "model"
-            return _calls(inputs.get("most_headings"), select_reply.HEADINGS_OF_A_CALL, asked_again) if by_model else 0
+            return _calls(inputs.get("most_headings"), select_reply.HEADINGS_OF_A_CALL, asked_again)
         case "evaluation", "judge":
             return int(inputs["verdicts_at_most"]) * asked_again
-        case "index", "score":
-            return asked_again
-    return 0
+    return asked_again
 
 
 def _calls(headings: int | None, of_a_call: int, asked_again: int) -> int | None:

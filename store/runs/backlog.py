@@ -67,7 +67,7 @@ NOT_SENT = f"UPDATE job SET sent_at = NULL WHERE id = ANY($1::bigint[]) AND stat
 # What was sent and is not finished is bounded by what the workers take, not by the backlog. A job whose time has come
 # was marked with it. A stage that follows a stored one was sent by the worker that stored it, if that did not die.
 UNCLAIMED = f"""
-SELECT j.id, j.run_id, s.stage, s.enq_n,
+SELECT j.id, j.run_id, coalesce(s.queue, s.stage), s.enq_n,
        coalesce(j.sent_at = s.not_before, false) AS is_due_now,
        extract(epoch FROM now() - greatest(j.sent_at, s.enq_at))::float8 AS waited_s
 FROM job AS j JOIN stage_run AS s ON s.job_id = j.id AND s.status = 'ready'
@@ -76,7 +76,8 @@ WHERE j.status IN {OPEN_JOBS} AND j.sent_at IS NOT NULL AND j.sent_at <= now()
 
 # Those that wait for a time: a retry, or a language model that takes no more calls now.
 SET_ASIDE = f"""
-SELECT s.stage, j.kind, CASE WHEN j.is_awaited THEN 'interactive' ELSE r.priority END AS priority, count(*) AS jobs
+SELECT coalesce(s.queue, s.stage) AS queue, j.kind,
+       CASE WHEN j.is_awaited THEN 'interactive' ELSE r.priority END AS priority, count(*) AS jobs
 FROM job AS j JOIN stage_run AS s ON s.job_id = j.id AND s.status = 'ready' JOIN run AS r ON r.id = j.run_id
 WHERE j.status IN {OPEN_JOBS} AND j.sent_at IS NOT NULL AND j.sent_at > now()
 GROUP BY 1, 2, 3
@@ -123,7 +124,7 @@ class Unclaimed(NamedTuple):
 
     job_id: int
     run_id: int
-    stage: str
+    queue: str
     resent: int
     """How often its message was sent again."""
     is_due_now: bool
@@ -175,9 +176,9 @@ async def unclaimed(connection: Connection) -> list[Unclaimed]:
 
 
 async def set_aside(connection: Connection) -> list[tuple[str, FlowKind, int]]:
-    """How many jobs wait for a time, by the stage that they wait with."""
+    """How many jobs wait for a time, by the queue that they wait with."""
     return [
-        (row["stage"], FlowKind(row["kind"], Priority(row["priority"])), row["jobs"])
+        (row["queue"], FlowKind(row["kind"], Priority(row["priority"])), row["jobs"])
         for row in await connection.fetch(SET_ASIDE)
     ]
 

@@ -10,6 +10,7 @@ from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from schemas.errors import Refused, StageRunningError
+from schemas.settings.frozen import thaw
 from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.suggestions import did_you_mean
 from store.database import Connection
@@ -74,11 +75,16 @@ WHERE id = $1
 
 # A stage that the job had before continues with the number and the fence of its last attempt.
 LONGER = """
-INSERT INTO stage_run (job_id, stage, position, status, fence, attempts, interruptions, retries, enq_n)
-SELECT $1, s.stage, $2 + s.ordinal, 'waiting', coalesce(max(a.fence), 0), coalesce(max(a.number), 0), 0, 0, 0
-FROM unnest($3::text[]) WITH ORDINALITY AS s (stage, ordinal)
+INSERT INTO stage_run (job_id, stage, position, status, fence, attempts, interruptions, retries, enq_n, queue)
+SELECT $1, s.stage, $2 + s.ordinal, 'waiting', coalesce(max(a.fence), 0), coalesce(max(a.number), 0), 0, 0, 0,
+       nullif(s.queue, s.stage)
+FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS s (stage, queue, ordinal)
 LEFT JOIN stage_attempt AS a ON a.job_id = $1 AND a.stage = s.stage
-GROUP BY s.stage, s.ordinal
+GROUP BY s.stage, s.queue, s.ordinal
+"""
+
+SUBMITTED = """
+SELECT j.kind, j.mode, j.inputs, r.settings FROM job AS j JOIN run AS r ON r.id = j.run_id WHERE j.id = $1
 """
 
 SHORTER = "DELETE FROM stage_run WHERE job_id = $1 AND position > $2"
@@ -143,7 +149,7 @@ async def append_stages(connection: Connection, job_id: int, stages: Sequence[st
         last = chain[-1].position
         added = [stage for stage in stages if stage not in {of.stage for of in chain}]
         if added:
-            await connection.execute(LONGER, job_id, last, added)
+            await connection.execute(LONGER, job_id, last, added, await _queues(connection, job_id, added))
             if _is_done(chain):
                 await _continue_from(connection, job_id, await stage_states(connection, job_id), last + 1)
     return added
@@ -173,6 +179,12 @@ async def truncate_after(connection: Connection, job_id: int, stage: str) -> Non
         await connection.execute(SHORTER, job_id, last)
         if _is_done(chain[: last + 1]):
             await connection.execute(CONTINUE, job_id, True)
+
+
+async def _queues(connection: Connection, job_id: int, stages: Sequence[str]) -> list[str]:
+    job = await connection.fetchrow(SUBMITTED, job_id)
+    settings = thaw(job["settings"])
+    return [settings.queue_of(job["kind"], job["mode"], stage, job["inputs"]) for stage in stages]
 
 
 async def _put(

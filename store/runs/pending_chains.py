@@ -9,7 +9,7 @@ from store.database import Connection
 
 # Jobs come in ascending order, and stages by their key: nothing is compared with the whole list.
 NEXT_STAGES = """
-SELECT j.id, j.run_id, j.kind, j.subject, s.stage, s.attempts,
+SELECT j.id, j.run_id, j.kind, j.subject, s.stage, coalesce(s.queue, s.stage) AS queue, s.attempts,
        CASE WHEN s.not_before > now() THEN s.not_before END AS not_before, s.status = 'ready' AS is_ready
 FROM unnest($1::bigint[]) AS n (job_id)
 JOIN job AS j ON j.id = n.job_id JOIN stage_run AS s ON s.job_id = j.id
@@ -23,6 +23,7 @@ class PendingStage(NamedTuple):
 
     stage: str
     attempt: int
+    queue: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,9 +41,9 @@ class PendingChain:
     """A time ahead until which its first stage waits."""
 
     @property
-    def stage_names(self) -> tuple[str, ...]:
-        """The names of its stages."""
-        return tuple(stage.stage for stage in self.stages)
+    def queues(self) -> tuple[str, ...]:
+        """The queues that it leads through."""
+        return tuple(stage.queue for stage in self.stages)
 
 
 async def pending_chains(connection: Connection, job_ids: Sequence[int]) -> list[PendingChain]:
@@ -60,5 +61,5 @@ async def pending_chains(connection: Connection, job_ids: Sequence[int]) -> list
                 is_ready=row["is_ready"],
                 not_before=row["not_before"],
             )
-        chain.stages.append(PendingStage(row["stage"], row["attempts"] + 1))
+        chain.stages.append(PendingStage(row["stage"], row["attempts"] + 1, row["queue"]))
     return [found[job_id] for job_id in dict.fromkeys(job_ids) if job_id in found]

@@ -10,7 +10,7 @@ from store.runs.open_jobs import OPEN_JOBS
 # A row waits since its message was first sent. Where it had to be sent again, that moment is gone, and it waits since
 # its worker was lost, or the stage before it was stored.
 QUEUES = f"""
-SELECT s.stage, count(*) AS due,
+SELECT coalesce(s.queue, s.stage) AS queue, count(*) AS due,
        extract(epoch FROM now() - min(greatest(
            CASE WHEN s.enq_n = 0 THEN s.enq_at END,
            CASE WHEN s.enq_n > 0 OR s.enq_at IS NULL THEN coalesce(s.finished_at, b.finished_at, j.created_at) END,
@@ -20,7 +20,7 @@ FROM stage_run AS s
 JOIN job AS j ON j.id = s.job_id
 LEFT JOIN stage_run AS b ON b.job_id = s.job_id AND b.position = s.position - 1
 WHERE s.status = 'ready' AND j.status IN {OPEN_JOBS} AND (s.not_before IS NULL OR s.not_before <= now())
-GROUP BY s.stage
+GROUP BY 1
 """
 
 JOBS = "SELECT kind, status, count(*) AS jobs FROM job GROUP BY kind, status"
@@ -34,7 +34,7 @@ _SEEN_WITHIN_SECONDS = 10.0
 
 
 class Queue(NamedTuple):
-    """The stages of one name that are due."""
+    """The stages that are due in one queue."""
 
     due: int
     oldest_seconds: float
@@ -46,7 +46,7 @@ class QueueFigures:
     """The queue at one moment."""
 
     queues: dict[str, Queue]
-    """By stage; stages without due rows are absent."""
+    """By name; those without due rows are absent."""
     jobs: dict[tuple[str, str], int]
     """By kind and state."""
     leases_held: int
@@ -62,7 +62,7 @@ async def queue_figures(connection: Connection) -> QueueFigures:
     """The queue as it is now."""
     leases = await connection.fetchrow(LEASES)
     return QueueFigures(
-        queues={row["stage"]: Queue(row["due"], row["oldest_seconds"]) for row in await connection.fetch(QUEUES)},
+        queues={row["queue"]: Queue(row["due"], row["oldest_seconds"]) for row in await connection.fetch(QUEUES)},
         jobs={(row["kind"], row["status"]): row["jobs"] for row in await connection.fetch(JOBS)},
         leases_held=leases["held"],
         leases_expired=leases["expired"],

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from schemas.repeatable import Repeatable
+from schemas.settings.frozen import thaw
 from schemas.statuses import Priority
 from schemas.values.environments import Environment
 from schemas.values.model_identities import ModelIdentity
@@ -34,11 +35,11 @@ RESERVE = "SELECT nextval('job_id_seq') AS id FROM generate_series(1, $1)"
 
 INSERT_STAGES = """
 INSERT INTO stage_run
-    (job_id, stage, position, status, fence, attempts, interruptions, retries, enq_n, enq_at)
+    (job_id, stage, position, status, fence, attempts, interruptions, retries, enq_n, enq_at, queue)
 SELECT j.job_id, s.stage, s.ordinal - 1, CASE WHEN s.ordinal = 1 THEN 'ready' ELSE 'waiting' END, 0, 0, 0, 0, 0,
-       CASE WHEN s.ordinal = 1 THEN now() END
+       CASE WHEN s.ordinal = 1 THEN now() END, nullif(s.queue, s.stage)
 FROM unnest($1::bigint[]) AS j (job_id)
-CROSS JOIN unnest($2::text[]) WITH ORDINALITY AS s (stage, ordinal)
+CROSS JOIN unnest($2::text[], $3::text[]) WITH ORDINALITY AS s (stage, queue, ordinal)
 """
 
 _JOB_COLUMNS: Final = ("id", "run_id", "ordinal", "kind", "mode", "subject", "inputs", "status")
@@ -140,7 +141,7 @@ async def store(
         )
         await run_models.freeze(connection, run_id, run.models, is_from_submission=True)
         job_ids: list[int] = []
-        async for batch in _prepared(run.jobs):
+        async for batch in _prepared(run):
             job_ids += await _write(connection, run_id, run.kind, batch, first=len(job_ids))
             report(len(job_ids), len(run.jobs))
     return StoredRun(run_id, True, job_ids)
@@ -153,11 +154,22 @@ class _Prepared(NamedTuple):
     subject: str
     inputs: str
     stages: tuple[str, ...]
+    queues: tuple[str, ...]
 
 
-async def _prepared(jobs: Iterable[NewJob]) -> AsyncIterator[list[_Prepared]]:
+async def _prepared(run: NewRun) -> AsyncIterator[list[_Prepared]]:
     """The jobs in batches; each is made on another thread while the one before it is written."""
-    ready = (_Prepared(job.mode, job.subject, json.dumps(job.inputs), tuple(job.stages)) for job in jobs)
+    settings = thaw(run.settings)
+    ready = (
+        _Prepared(
+            job.mode,
+            job.subject,
+            json.dumps(job.inputs),
+            tuple(job.stages),
+            tuple(settings.queue_of(run.kind, job.mode, stage, job.inputs) for stage in job.stages),
+        )
+        for job in run.jobs
+    )
     upcoming = asyncio.create_task(asyncio.to_thread(lambda: list(islice(ready, BATCH))))
     while batch := await upcoming:
         upcoming = asyncio.create_task(asyncio.to_thread(lambda: list(islice(ready, BATCH))))
@@ -179,12 +191,12 @@ async def _write(
         ],
         timeout=seconds,
     )
-    by_stages: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    alike: dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]] = defaultdict(list)
     for job_id, job in zip(ids, batch, strict=True):
-        by_stages[job.stages].append(job_id)
-    for stages, job_ids in by_stages.items():
+        alike[job.stages, job.queues].append(job_id)
+    for (stages, queues), job_ids in alike.items():
         rows = len(job_ids) * len(stages)
-        await connection.execute(INSERT_STAGES, job_ids, stages, timeout=bulk_seconds(rows))
+        await connection.execute(INSERT_STAGES, job_ids, stages, queues, timeout=bulk_seconds(rows))
     return ids
 
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import asyncpg
 
-from schemas.chains import STAGES
+from schemas.chains import STAGES, queues_named
 from stack.endings import kill_tree
 from store.runs.open_jobs import OPEN_JOBS
 from tests.acceptance.forked import Output, fork
@@ -186,7 +186,8 @@ class Installation:
         """
         name = f"worker{len(self._started)}"
         worker = self.start(
-            *("celery", "-A", "workers.main", "worker", f"--hostname={name}@%h", f"--queues={','.join(stages)}"),
+            *("celery", "-A", "workers.main", "worker", f"--hostname={name}@%h"),
+            f"--queues={','.join(queues_named(stages))}",
             *(*([f"--pool={pool}"] if pool else []), f"--concurrency={concurrency}", "--loglevel=WARNING"),
             *("--without-gossip", "--without-mingle", *([f"--include={include}"] if include else [])),
             **environment,

@@ -7,7 +7,7 @@ from statistics import median
 
 import pytest
 
-from schemas.chains import STAGES
+from schemas.chains import QUEUES
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers, eventually
 from tests.acceptance.small_data_set import TEST, TRAIN
@@ -80,7 +80,7 @@ def messages(installation: BreakableInstallation) -> int:
     """The number of messages in all queues."""
     depths = QueueDepths(make_app(installation.redis_url))
     try:
-        return sum(depths.read(STAGES).in_queue.values())
+        return sum(depths.read(QUEUES).in_queue.values())
     finally:
         depths.close()
 

@@ -15,11 +15,13 @@ from click.testing import CliRunner
 
 from cli import stack
 from cli.main import cli
-from schemas.chains import STAGES
+from schemas.chains import QUEUES
 from stack.ports import LOOPBACK, free_port
+from stack.processes import WORKER_QUEUES
 from tests import run_folder
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
 
+ALONE = ("--processes", "1")
 SERVERS = {
     "DATABASE_URL": "postgresql://me:pw@db:5432/ragq",
     "REDIS_URL": "redis://broker:6379/0",
@@ -70,8 +72,12 @@ def test_a_worker_becomes_celery_on_the_chosen_stages(served: Path) -> None:
 
 
 def test_a_worker_takes_all_stages_by_default(served: Path) -> None:
-    assert f"--queues={','.join(STAGES)}" in executed("worker").command
-    assert {"extract", "expand", "embed", "score", "generate", "publish"} <= {*STAGES}
+    assert f"--queues={','.join(QUEUES)}" in executed("worker").command
+
+
+def test_a_worker_takes_a_group_and_of_a_named_stage_both_queues(served: Path) -> None:
+    assert f"--queues={','.join(WORKER_QUEUES['llm'])}" in executed("worker", "--stages", "llm", *ALONE).command
+    assert "--queues=expand,expand.local" in executed("worker", "--stages", "expand", *ALONE).command
 
 
 def test_a_worker_gets_its_servers_by_environment(served: Path) -> None:
@@ -84,7 +90,7 @@ def test_a_worker_gets_its_servers_by_environment(served: Path) -> None:
 def test_an_unknown_stage_is_wrong_usage_and_the_known_ones_are_named(served: Path) -> None:
     result = CliRunner().invoke(cli, ["worker", "--stages", "embed,fly"])
     assert result.exit_code == 2
-    assert "there is no stage 'fly'; the stages are extract, embed, retrieve" in " ".join(result.stderr.split())
+    assert "There is no stage 'fly'. Stages: extract, embed, retrieve" in " ".join(result.stderr.split())
 
 
 @pytest.mark.parametrize("command", [("worker", "--stages", "fly"), ("api", "--port", "1")])

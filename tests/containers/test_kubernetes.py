@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from api.metrics import Metrics
 from schemas.settings.process import PROCESS_SETTINGS, ProcessSettings
-from stack.processes import WORKER_CONCURRENCY, WORKER_STAGES
+from stack.processes import WORKER_CONCURRENCY, WORKER_QUEUES
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "deploy/kubernetes"
@@ -61,13 +61,13 @@ def test_kustomize_renders_the_same_objects(manifests: list[dict[str, Any]]) -> 
 
 def test_the_workers_share_the_stages_as_on_one_machine(manifests: list[dict[str, Any]]) -> None:
     deployments = of_kind(manifests, "Deployment")
-    for name, stages in WORKER_STAGES.items():
+    for name, queues in WORKER_QUEUES.items():
         arguments = deployments[f"worker-{name}"]["template"]["spec"]["containers"][0]["args"]
         concurrency = str(WORKER_CONCURRENCY[name])
-        assert arguments == ["worker", "--stages", ",".join(stages), "--concurrency", concurrency]
+        assert arguments == ["worker", "--stages", name, "--concurrency", concurrency]
         scaler = of_kind(manifests, "HorizontalPodAutoscaler")[f"worker-{name}"]
         metric = scaler["metrics"][0]["external"]["metric"]
-        assert metric["selector"]["matchExpressions"][0]["values"] == list(stages)
+        assert metric["selector"]["matchExpressions"][0]["values"] == list(queues)
         assert scaler["scaleTargetRef"]["name"] == f"worker-{name}"
         assert "replicas" not in deployments[f"worker-{name}"]
 

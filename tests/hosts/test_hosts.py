@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from schemas.chains import STAGES
+from schemas.chains import QUEUES
 from stack.endings import kill_tree
 from stack.postgres import PostgresServer
 from stack.processes import worker_command
@@ -112,7 +112,7 @@ class Cluster:
             log = (self.installation.folder / f"{host}.log").open("ab")
             command = ["ip", "netns", "exec", self.network.namespace(host), sys.executable]
             self._workers[host] = subprocess.Popen(
-                [*command, *worker_command(host, STAGES, 8)[1:]],
+                [*command, *worker_command(host, QUEUES, 8)[1:]],
                 env=self.installation.environment,
                 cwd=self.installation.folder,
                 stdout=log,

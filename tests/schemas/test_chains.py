@@ -1,11 +1,15 @@
 """The chains, and lists that must agree with them."""
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from schemas.chains import CHAINS, STAGES, Stage, in_order, output_of, stage_that_stores, stages_of
 from schemas.errors import LLMResponseParseError, LLMTimeoutError
+from schemas.settings.frozen import FrozenSettings
+from schemas.settings.preset import Preset
+from schemas.settings.run import RunSettings
 from services.questions.steps import STAGES as STEPS
 from stages.failures import FailureCategory, categorise
 
@@ -51,6 +55,45 @@ def test_a_stage_has_one_group_of_workers_whatever_the_chain() -> None:
 def test_the_group_of_a_stage_waits_for_a_language_model_where_a_chain_asks_one() -> None:
     asking = {stage.name for _, _, stage in EVERY_STAGE if stage.asks_llm}
     assert asking == {stage.name for _, _, stage in EVERY_STAGE if stage.group == "llm"}
+
+
+MODEL, NOBODY = {"expansion": {"origin": "model"}, "response": None}, {"expansion": {"origin": "none"}, "response": "x"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode", "stage", "changed", "inputs", "queue"),
+    [
+        ("query", "answer", "expand", {}, MODEL, "expand"),
+        ("query", "answer", "expand", {}, NOBODY, "expand.local"),
+        ("query", "answer", "generate", {}, MODEL, "generate"),
+        ("query", "answer", "generate", {}, NOBODY, "generate.local"),
+        ("query", "answer", "generate", {"RAGQ_ANSWERER": "extractive"}, MODEL, "generate.local"),
+        ("query", "answer", "validate", {"validation.enabled": "true"}, MODEL, "validate"),
+        ("query", "answer", "validate", {"validation.enabled": "false"}, MODEL, "validate.local"),
+        ("query", "answer", "rerank", {}, MODEL, "rerank"),
+        ("participant", "few_shot", "extract", {}, {}, "extract"),
+        ("participant", "few_shot", "extract", {}, {"evidence": {}}, "extract.local"),
+        ("participant", "few_shot", "extract", {"QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity"}, {}, "extract.local"),
+        ("participant", "few_shot", "validate", {}, {}, "validate.local"),
+        ("participant", "few_shot", "validate", {"EMBEDDING_ENABLE_REFERENCE_VALIDATION": "true"}, {}, "validate"),
+        ("participant", "zero_shot", "score", {}, {}, "score"),
+        ("participant", "few_shot", "score", {"RAGQ_SCORER": "neighbours"}, {}, "score.local"),
+        ("tags", "candidates", "validate", {}, {}, "validate.local"),
+        ("work", "document", "repair", {"RAGQ_REPAIR_BY": "model"}, {}, "repair"),
+        ("work", "document", "select", {}, {}, "select.local"),
+        ("evaluation", "answers", "judge", {}, {"verdicts_at_most": 2}, "judge"),
+        ("index", "chunk_scores", "score", {}, {}, "score"),
+        ("noop", "noop", "expand", {}, {}, "expand"),
+    ],
+)
+def test_a_stage_that_asks_no_model_is_in_a_queue_of_its_own(
+    kind: str, mode: str, stage: str, changed: dict[str, str], inputs: dict[str, Any], queue: str
+) -> None:
+    preset = Preset().changed({name: value for name, value in changed.items() if "." in name}, origin="test")
+    run = RunSettings.from_snapshot({name: {"value": value} for name, value in changed.items() if "." not in name})
+    settings = FrozenSettings(run, preset if kind == "query" else None)
+
+    assert settings.queue_of(kind, mode, stage, inputs) == queue
 
 
 @pytest.mark.parametrize("name", sorted({stage.name for _, _, stage in EVERY_STAGE if stage.asks_llm}))

@@ -12,7 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from stack.postgres import DISCREET
-from stack.processes import FLOWER_COLUMNS, WORKER_CONCURRENCY, WORKER_STAGES
+from stack.processes import FLOWER_COLUMNS, WORKER_CONCURRENCY, WORKER_QUEUES
 
 ROOT = Path(__file__).parents[2]
 
@@ -52,9 +52,8 @@ def test_every_password_has_to_be_given() -> None:
 
 
 def test_the_workers_share_the_stages_as_on_one_machine(services: dict[str, Any]) -> None:
-    assert {name: services[f"worker-{name}"]["command"] for name in WORKER_STAGES} == {
-        name: ["worker", "--stages", ",".join(stages), "--concurrency", str(WORKER_CONCURRENCY[name])]
-        for name, stages in WORKER_STAGES.items()
+    assert {name: services[f"worker-{name}"]["command"] for name in WORKER_QUEUES} == {
+        name: ["worker", "--stages", name, "--concurrency", str(WORKER_CONCURRENCY[name])] for name in WORKER_QUEUES
     }
 
 

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from schemas.chains import CHAINS, STAGES
+from schemas.chains import CHAINS, QUEUES, STAGES
 from stack.processes import (
     WORKER_CONCURRENCY,
-    WORKER_STAGES,
-    WORKER_STAGES_WITH_EMBEDDED_LLM,
+    WORKER_QUEUES,
     api_command,
     default_processes,
     flower_command,
@@ -19,20 +18,23 @@ from stack.processes import (
 OPERATIONS = Path(__file__).parents[2] / "docs/operations.md"
 
 
-def test_a_worker_takes_the_stages_of_its_group() -> None:
-    by_group = {(stage.group, stage.name) for chain in CHAINS.values() for stage in chain}
-    assert {(group, stage) for group, stages in WORKER_STAGES.items() for stage in stages} == by_group
+def test_a_worker_takes_the_stages_of_its_group_and_no_other() -> None:
+    of_model = {stage.name for chain in CHAINS.values() for stage in chain if stage.group == "model"}
+    of_llm = {stage.name for chain in CHAINS.values() for stage in chain if stage.group == "llm"}
+    assert {name: set(queues) for name, queues in WORKER_QUEUES.items()} == {
+        "model": of_model | {f"{stage}.local" for stage in of_llm},
+        "llm": of_llm,
+    }
 
 
 def test_the_docs_start_the_workers_that_the_stack_starts() -> None:
     started = re.findall(r"^ragq worker --stages (\S+) --concurrency (\d+)$", OPERATIONS.read_text(), re.MULTILINE)
-    assert started == [(",".join(stages), str(WORKER_CONCURRENCY[name])) for name, stages in WORKER_STAGES.items()]
+    assert started == [(name, str(concurrency)) for name, concurrency in WORKER_CONCURRENCY.items()]
 
 
-@pytest.mark.parametrize("worker_stages", [WORKER_STAGES, WORKER_STAGES_WITH_EMBEDDED_LLM])
-def test_every_stage_has_exactly_one_worker(worker_stages: dict[str, tuple[str, ...]]) -> None:
-    assert sorted(stage for stages in worker_stages.values() for stage in stages) == sorted(STAGES)
-    assert WORKER_CONCURRENCY.keys() == worker_stages.keys()
+def test_every_queue_has_exactly_one_worker() -> None:
+    assert sorted(queue for queues in WORKER_QUEUES.values() for queue in queues) == sorted(QUEUES)
+    assert WORKER_CONCURRENCY.keys() == WORKER_QUEUES.keys()
 
 
 def test_a_worker_takes_the_queues_of_its_stages() -> None:
@@ -74,7 +76,7 @@ def test_the_language_model_listens_on_loopback() -> None:
 
 def test_stages_that_hold_models_have_one_process_and_others_one_a_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stack.processes.cores", lambda: 6)
-    assert default_processes(WORKER_STAGES["llm"], 20) == 6
-    assert default_processes(WORKER_STAGES["llm"], 4) == 4
-    assert default_processes(WORKER_STAGES["model"], 16) == 1
+    assert default_processes(WORKER_QUEUES["llm"], 20) == 6
+    assert default_processes(WORKER_QUEUES["llm"], 4) == 4
+    assert default_processes(WORKER_QUEUES["model"], 16) == 1
     assert default_processes(STAGES, 16) == 1

@@ -49,7 +49,7 @@ def test_no_queue_gets_more_than_it_has_room_for_and_nothing_stays_behind(
     drawn: list[tuple[Priority, bool, list[tuple[str, ...]]]], room: dict[tuple[str, int], int]
 ) -> None:
     waiting = waiting_of(drawn)
-    stages = {job.job_id: job.stages for flow in waiting.values() for job in flow.jobs}
+    stages = {job.job_id: job.queues for flow in waiting.values() for job in flow.jobs}
 
     chosen = Turns[int]().choose(waiting, room)
 
@@ -63,7 +63,7 @@ def test_no_queue_gets_more_than_it_has_room_for_and_nothing_stays_behind(
     for flow in waiting.values():
         usual = BACKGROUND if flow.is_background else FIRST if flow.priority is Priority.INTERACTIVE else NORMAL
         for job in flow.jobs:
-            assert job.job_id in sent or min(left[stage, usual] for stage in job.stages) <= 0
+            assert job.job_id in sent or min(left[stage, usual] for stage in job.queues) <= 0
 
 
 @given(flows, rooms)
@@ -74,7 +74,7 @@ def test_of_the_jobs_of_a_flow_with_the_same_stages_the_oldest_come_first(
     place = {job.job_id: at for at, job in enumerate(Turns[int]().choose(waiting, room))}
     for flow in waiting.values():
         for chain in CHAINS:
-            places = [place.get(job.job_id, len(place)) for job in flow.jobs if job.stages == chain]
+            places = [place.get(job.job_id, len(place)) for job in flow.jobs if job.queues == chain]
             assert places == sorted(places)
 
 

@@ -14,7 +14,7 @@ from typing import Self
 import asyncpg
 import redis
 
-from schemas.chains import STAGES
+from schemas.chains import QUEUES
 from stack.postgres import PostgresServer
 from stack.processes import worker_command
 from stack.valkey import ValkeyServer
@@ -183,5 +183,5 @@ class Supervisor:
                     self.workers[place] = self._start()
 
     def _start(self) -> StartedProcess:
-        command = worker_command(f"supervised{next(self._numbers)}", STAGES, self._concurrency)
+        command = worker_command(f"supervised{next(self._numbers)}", QUEUES, self._concurrency)
         return self._installation.start(*command[2:], **self.environment)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from schemas.chains import STAGES
+from schemas.chains import QUEUES
 from stack.processes import worker_command
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers, eventually
@@ -115,7 +115,7 @@ def test_a_run_finishes_although_every_database_session_is_ended_repeatedly(
 
 def test_a_worker_that_cannot_start_exits(breakable: BreakableInstallation, servers: Servers) -> None:
     """Celery alone would log the error and keep running: a worker without a heartbeat and without a reaper."""
-    worker = breakable.start(*worker_command("unfit", STAGES, 1)[2:], DATABASE_URL=servers.database_url("postgres"))
+    worker = breakable.start(*worker_command("unfit", QUEUES, 1)[2:], DATABASE_URL=servers.database_url("postgres"))
 
     worker.process.join(60)
 

@@ -130,10 +130,12 @@ async def test_an_unfinished_chain_takes_new_stages_after_its_last_one(database:
     stored = await store_run(stages=("extract",))
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
-        assert await edits.append_stages(connection, job_id, ("extract", "embed")) == ["embed"]
+        assert await edits.append_stages(connection, job_id, ("extract", "embed", "validate")) == ["embed", "validate"]
 
+        (chain,) = await pending_chains.pending_chains(connection, [job_id])
+        assert chain.queues == ("extract", "embed", "validate.local")
         assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
-        await complete_stages(connection, job_id, "extract", "embed")
+        await complete_stages(connection, job_id, "extract", "embed", "validate")
 
 
 async def test_a_chain_can_end_after_any_of_its_stages_and_later_ones_are_kept_as_history(

@@ -16,7 +16,7 @@ async def test_chains_are_in_the_order_asked_and_each_job_is_there_once(
     async with database.connection() as connection:
         found = await pending_chains(connection, [second, first, second])
 
-    stages = [PendingStage("extract", 1), PendingStage("embed", 1)]
+    stages = [PendingStage("extract", 1, "extract"), PendingStage("embed", 1, "embed")]
     assert found == [
         PendingChain(job_id=second, run_id=stored.run_id, kind="participant", subject="319", stages=stages),
         PendingChain(job_id=first, run_id=stored.run_id, kind="participant", subject="316", stages=stages),

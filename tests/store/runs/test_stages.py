@@ -62,7 +62,7 @@ async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(
             [[0, 1, 2], [3, 4, 5]],
         )
         assert [chain.stages[0] for chain in await pending_chains.pending_chains(connection, [job_id])] == [
-            pending_chains.PendingStage("embed", 1)
+            pending_chains.PendingStage("embed", 1, "embed")
         ]
 
 
@@ -132,7 +132,7 @@ async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(database:
         assert await job_control.retry(connection, run_id=stored.run_id) == [job_id]
 
         assert [chain.stages for chain in await pending_chains.pending_chains(connection, [job_id])] == [
-            [pending_chains.PendingStage("embed", 2), pending_chains.PendingStage("assemble", 1)]
+            [pending_chains.PendingStage("embed", 2, "embed"), pending_chains.PendingStage("assemble", 1, "assemble")]
         ]
         history = await attempts.history(connection, job_id)
         assert [(attempt.stage, attempt.outcome, attempt.error_message) for attempt in history] == [
