@@ -126,7 +126,7 @@ _FEW_SHOT: Final = (
         | _names(
             "EMBEDDING_ENABLE_REFERENCE_VALIDATION", "EMBEDDING_ENABLE_RETRIEVAL_AUDIT", "EMBEDDING_VALIDATION_MODEL"
         )
-        | {"EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM"},
+        | {"EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM", "RAGQ_REFERENCE_VALIDATOR", "RAGQ_REFERENCE_SIMILARITY"},
     ),
     Stage(
         "assemble",
@@ -144,7 +144,8 @@ _FEW_SHOT: Final = (
         | _names("PYDANTIC_AI_TIMEOUT_SECONDS", "PYDANTIC_AI_RETRIES")
         | _names("QUANTITATIVE_SEVERITY_INFERENCE_MODE", "QUANTITATIVE_TRACK_NA_REASONS")
         | _names("RAGQ_SCORE_INPUT", "RAGQ_SCORE_SCHEMA", "RAGQ_SCORE_TEXT_CHARS", "RAGQ_TOKEN_SIGNALS")
-        | _names("CONSISTENCY_ENABLED", "CONSISTENCY_N_SAMPLES", "CONSISTENCY_TEMPERATURE"),
+        | _names("CONSISTENCY_ENABLED", "CONSISTENCY_N_SAMPLES", "CONSISTENCY_TEMPERATURE")
+        | _names("RAGQ_SCORER", "RAGQ_NEIGHBOURS"),
     ),
 )
 
@@ -262,7 +263,20 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
             "references.ChunkedTranscript",
             reads=_names("EMBEDDING_CHUNK_SIZE", "EMBEDDING_CHUNK_STEP", "EMBEDDING_MIN_EVIDENCE_CHARS"),
         ),
-        Stage("embed", "model", "references.EmbeddedChunks", reads=_TEXT_EMBEDDING | {"RAGQ_LONG_TEXTS"}),
+        # By similarity, and only of an index for RAGQ_SCORER=neighbours.
+        Stage(
+            "extract",
+            "llm",
+            "participants.ExtractedEvidence",
+            reads=_EMBEDDING
+            | _names("QUANTITATIVE_SIMILARITY_THRESHOLD", "QUANTITATIVE_SIMILARITY_MAX_QUOTES", "RAGQ_LONG_TEXTS"),
+        ),
+        Stage(
+            "embed",
+            "model",
+            "references.EmbeddedChunks",
+            reads=_TEXT_EMBEDDING | _names("RAGQ_LONG_TEXTS", "EMBEDDING_MIN_EVIDENCE_CHARS"),
+        ),
         Stage("publish", "model", "references.FinishedBatch"),
     ),
     ("index", "chunk_scores"): (
@@ -315,6 +329,7 @@ READ_AT_SUBMISSION: Final[dict[str, frozenset[str]]] = {
         "EMBEDDING_REFERENCE_SCORE_SOURCE",
         "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH",
     )
+    | _names("RAGQ_SCORER", "QUANTITATIVE_SIMILARITY_THRESHOLD", "QUANTITATIVE_SIMILARITY_MAX_QUOTES")
     | {"ENABLE_FEW_SHOT"},
     "query": _EMBEDDER | {"EMBEDDING_DIMENSION"},
     "tags": _names("PSQ_SIMILARITY"),

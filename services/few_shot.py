@@ -16,9 +16,8 @@ from stages.participants.chunk_scores import is_circular
 from stages.participants.index_identity import variant_difference
 from stages.participants.split_names import training_name
 from store.database import Connection
-from store.references import chunk_scores, references
+from store.references import chunk_scores, index_runs, references
 from store.references.references import StoredIndex
-from store.runs import run_view
 
 
 class PlannedSearch(NamedTuple):
@@ -66,7 +65,7 @@ async def plan_search(
         record["variants"] |= {"mismatch_allowed": True}
     if index.partial is not None:
         record["left_out_references"] = list(PartialBuild.from_document(index.partial).skipped_participants)
-    if index.run_id is not None and (cut := await run_view.cut_texts(connection, index.run_id)):
+    if index.run_id is not None and (cut := await index_runs.cut_chunks(connection, index.run_id)):
         record["cut_chunks"] = {"cut": cut, "chunks": index.chunks}
     if settings.run.embedding.reference_score_source == "participant":
         record |= await _unlabelled(connection, index, {*indexed} - {*assessed.excluded}, settings)

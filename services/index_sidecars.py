@@ -1,4 +1,4 @@
-"""Whether a reference index has the tags and the chunk scores that a run asks for."""
+"""Whether a reference index has the tags, the chunk scores and the evidence that a run asks for."""
 
 from schemas.settings.run import RunSettings
 from schemas.values.artifacts import ChunkScoresMeta
@@ -15,10 +15,14 @@ async def unfit_sidecars(
     # What is switched off is not looked at (Spec 38).
     needs_tags = settings.embedding.enable_item_tag_filter
     needs_scores = settings.embedding.reference_score_source == "chunk"
-    if not (needs_tags or needs_scores):
-        return []
-    found = await references.sidecars(connection, index.id)
+    rule = evidence_rule(settings)
     unfit = []
+    if rule is not None and index.evidence != rule:
+        has = f"has evidence {index.evidence}" if index.evidence else "has no evidence"
+        unfit.append(f"RAGQ_SCORER=neighbours: the run needs evidence {rule}, the index {has}; `{build}` makes it")
+    if not (needs_tags or needs_scores):
+        return unfit
+    found = await references.sidecars(connection, index.id)
     if needs_tags and not found.has_tags:
         unfit.append(f"EMBEDDING_ENABLE_ITEM_TAG_FILTER: not every chunk has tags; `{build}` writes them")
     if needs_scores and not found.has_scores:
@@ -34,6 +38,14 @@ async def unfit_sidecars(
         is_accepted = meta is not None and meta.other_prompt
         unfit += [f"{other}; {PROMPT_REMEDY}"] if other and not is_accepted else []
     return unfit
+
+
+def evidence_rule(settings: RunSettings) -> str | None:
+    """How the evidence of participants of an index is found, in words; None where no scorer compares it."""
+    if settings.ragq.scorer != "neighbours":
+        return None
+    quantitative = settings.quantitative
+    return f"of similarity {quantitative.similarity_threshold:g} and more, at most {quantitative.similarity_max_quotes}"
 
 
 def chunk_scores_meta(index: StoredIndex) -> ChunkScoresMeta | None:

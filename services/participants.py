@@ -52,8 +52,6 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
     reference index with people of the submitted split; and EmbeddingArtifactMismatchError when that index was built
     with other settings or from another variant of the transcripts.
     """
-    if (settings.run.ragq.scorer, settings.run.ragq.reference_validator) != ("model", "model"):
-        raise Refused("RAGQ_SCORER=neighbours and RAGQ_REFERENCE_VALIDATOR=similarity are not available yet.")
     everybody, wanted = await _participants(connection, request)
     transcripts = await _transcripts(connection, wanted)
     evidence = _checked_evidence(request.evidence, wanted)

@@ -10,6 +10,7 @@ from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
 from schemas.values.transcript_variants import TranscriptVariant
+from services.index_sidecars import evidence_rule
 from services.indexes import import_command
 from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
 from stages.participants.artifacts.names import built_name, index_name, named_parts
@@ -114,7 +115,9 @@ async def plan_references(
         chunk_size=embedding.chunk_size,
         chunk_step=embedding.chunk_step,
         min_evidence_chars=embedding.min_evidence_chars,
+        evidence=evidence_rule(settings.run),
     )
+    stages = [stage for stage in stages_of("index", "references") if stage != "extract" or plan.evidence]
     jobs = [
         NewJob(
             mode="references",
@@ -124,7 +127,7 @@ async def plan_references(
                 "write_item_tags": write_item_tags,
                 "items": None if member.items is None else {i.evidence_key: s for i, s in member.items.items()},
             },
-            stages=stages_of("index", "references"),
+            stages=tuple(stages),
         )
         for member in members
     ]

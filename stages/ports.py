@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from schemas.values.chat import ChatCall, ChatReply
 from schemas.values.model_identities import ModelIdentity
-from schemas.values.participants import Reference
+from schemas.values.participants import Neighbour, Reference
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.queries import Hit
 
@@ -222,6 +222,33 @@ class ReferenceSearch(Protocol):
 
         Chunks of `exclude_participants` do not count. One round trip for all items.
         """
+        ...
+
+
+class EvidenceSearch(Protocol):
+    """Searches the evidence of the participants of a reference index."""
+
+    async def nearest_evidence(
+        self,
+        index_id: int,
+        queries: Sequence[tuple[PHQ8Item, NDArray[np.float32]]],
+        *,
+        limit: int,
+        exclude_participants: Collection[int],
+    ) -> list[tuple[Neighbour, ...]]:
+        """For each query, in order, the `limit` participants with the nearest evidence for its item: similarity down,
+        then participant. One vector a participant and item.
+
+        Participants without a score for the item do not count, and `exclude_participants` are never returned. Without
+        queries the list is empty. Raises EmbeddingDimensionMismatchError when a query has another dimension than the
+        index, and ReferenceIndexMissingError when there is no such index.
+        """
+        ...
+
+    async def item_scores(
+        self, index_id: int, *, exclude_participants: Collection[int]
+    ) -> dict[PHQ8Item, tuple[int, ...]]:
+        """The scores of each item that the other participants of the index have."""
         ...
 
 

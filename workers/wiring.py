@@ -11,7 +11,7 @@ from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
 from schemas.settings.run import RunSettings
 from stages.model_aliases import resolved_model
-from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, TokenEmbedder
+from stages.ports import ChatModel, Embedder, EvidenceSearch, PairScorer, ReferenceSearch, TokenEmbedder
 from store.database import Database
 from store.references.search import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
@@ -46,6 +46,7 @@ class Wiring:
         self.frozen_models = FrozenModels(database)
         self.call_limits = CallLimits(database, process.llm_limits)
         self.references: ReferenceSearch = PostgresReferenceSearch(database)
+        self.evidence: EvidenceSearch = PostgresReferenceSearch(database)
         self.tag_models = TagModels(database)
 
     def embedder(self, settings: RunSettings, *, priority: int = FIRST) -> Embedder:

@@ -16,7 +16,7 @@ from schemas.settings.run import RunSettings
 from schemas.values.base import Value
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
-from stages.ports import ChatModel, Embedder, PairScorer, ReferenceSearch, TokenEmbedder
+from stages.ports import ChatModel, Embedder, EvidenceSearch, PairScorer, ReferenceSearch, TokenEmbedder
 from store.database import Connection, Database
 from store.references import interviews, references
 from store.references.interviews import StoredTranscript
@@ -120,6 +120,11 @@ class Work:
     def references(self) -> ReferenceSearch:
         """The reference indexes."""
         return self._wiring.references
+
+    @property
+    def evidence(self) -> EvidenceSearch:
+        """The evidence of the participants of the reference indexes."""
+        return self._wiring.evidence
 
     async def output(self, output: type[Output]) -> Output:
         """What the earlier stage of the chain stored that stores this type of output.

@@ -298,6 +298,7 @@ CREATE TABLE reference_index (
     chunk_size integer NOT NULL,
     chunk_step integer NOT NULL,
     min_evidence_chars integer NOT NULL,
+    evidence varchar,
     participants integer,
     chunks integer,
     artifact_meta jsonb,
@@ -315,6 +316,14 @@ CREATE TABLE reference_participant (
     participant_id integer,
     items jsonb,
     PRIMARY KEY (index_id, participant_id)
+);
+
+CREATE TABLE reference_evidence (
+    index_id bigint REFERENCES reference_index ON DELETE CASCADE,
+    participant_id integer,
+    item varchar,
+    vector vector NOT NULL,
+    PRIMARY KEY (index_id, participant_id, item)
 );
 
 CREATE TABLE reference_chunk (

@@ -33,6 +33,8 @@ class Profile(NamedTuple):
         return {name: difference.value for name, difference in self.differences.items()}
 
 
+_LEAST_ERROR = "the least error of neighbours on paper-train of the demo data, each participant left out in turn"
+
 _PACKAGED_EMBEDDER = {
     "EMBEDDING_CHUNK_STEP": Difference("8", "chunks do not overlap: a quarter as many to embed"),
     "EMBEDDING_DIMENSION": Difference("384", "the dimension of the installed embedder"),
@@ -85,6 +87,8 @@ PROFILES: dict[str, Profile] = {
         | {
             "EMBEDDING_ENABLE_REFERENCE_VALIDATION": Difference("true", "keeps references that are near the evidence"),
             "QUANTITATIVE_EVIDENCE_EXTRACTOR": Difference("similarity", _NO_MODEL),
+            "QUANTITATIVE_SIMILARITY_MAX_QUOTES": Difference("4", _LEAST_ERROR),
+            "QUANTITATIVE_SIMILARITY_THRESHOLD": Difference("0.6", _LEAST_ERROR),
             "RAGQ_ANSWERER": Difference("extractive", _NO_MODEL),
             "RAGQ_EXPANDER": Difference("none", _NO_MODEL),
             "RAGQ_REFERENCE_VALIDATOR": Difference("similarity", _NO_MODEL),

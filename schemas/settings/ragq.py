@@ -57,8 +57,15 @@ class RagqSettings(SettingsGroup):
     reference_validator: Literal["model", "similarity"] = "model"
     """Who accepts references where EMBEDDING_ENABLE_REFERENCE_VALIDATION is on: a language model, or their similarity
     and tag."""
+    reference_similarity: Annotated[float, Ge(0.0), Le(1.0)] = 0.72
+    """Similarity from which RAGQ_REFERENCE_VALIDATOR=similarity accepts a reference that is about the item. Calibrated
+    on paper-train of the demo data for the installed embedder, each participant left out in turn; other embedders have
+    other similarities."""
     scorer: Literal["model", "neighbours"] = "model"
-    """Who scores the items: a language model, or the mean of the scores of the nearest evidence of the index."""
+    """Who scores the items: a language model; or nobody: the score is the mean of those of the nearest evidence of the
+    index, weighted by similarity, and the median of the index where there is no evidence."""
+    neighbours: Annotated[int, Ge(1), Le(100)] = 5
+    """Participants of the index whose evidence RAGQ_SCORER=neighbours takes for an item."""
     expander: Literal["model", "none"] = "model"
     """Who expands questions: a language model, where the preset has expansion.enabled; or nobody, so that the question
     alone is searched for."""

@@ -54,6 +54,8 @@ class ReferenceIndexTable(SQLModel, table=True):
     chunk_size: int
     chunk_step: int
     min_evidence_chars: int
+    evidence: str | None = None
+    """How the evidence of its participants was found; None without evidence."""
     participants: int | None = None
     chunks: int | None = None
     artifact_meta: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
@@ -75,6 +77,18 @@ class ReferenceParticipantTable(SQLModel, table=True):
     index_id: int = Field(sa_column=reference_column("reference_index.id", primary_key=True))
     participant_id: int = Field(sa_column=Column(Integer, primary_key=True))
     items: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+
+
+class ReferenceEvidenceTable(SQLModel, table=True):
+    """The vector of what a participant of an index said about an item."""
+
+    __tablename__ = "reference_evidence"
+
+    index_id: int = Field(sa_column=reference_column("reference_index.id", primary_key=True))
+    participant_id: int = Field(sa_column=Column(Integer, primary_key=True))
+    item: str = Field(primary_key=True)
+    """Its evidence key."""
+    vector: Any = Field(sa_column=Column(VECTOR, nullable=False))
 
 
 class ReferenceChunkTable(SQLModel, table=True):

@@ -124,13 +124,23 @@ class ValidatedReferences(Value):
     """Stage `validate`: the references for the prompt, and all verdicts."""
 
     validator: str | None
-    """The model that judged, or None if validation is disabled and every ranked reference is kept."""
+    """The model that judged, or `similarity`; None if validation is disabled and every ranked reference is kept."""
     items: dict[PHQ8Item, tuple[Reference, ...]]
     verdicts: dict[PHQ8Item, tuple[Verdict, ...]]
     reasks: tuple[ReaskReason, ...] = ()
     """The reasons of the re-asks before the verdicts, in order."""
     repairs: tuple[str, ...] = ()
     """Always empty: a repaired verdict would be a guess."""
+
+
+class Neighbour(Value):
+    """The evidence of a participant of the index for an item, compared with that of the tested participant."""
+
+    participant_id: int
+    similarity: float
+    """(1 + cosine) / 2, in 0..1."""
+    score: int
+    """0..3, of the participant for the item."""
 
 
 class SimilarityStatistics(Value):

@@ -27,13 +27,15 @@ class EmbeddedChunks(Value):
     dimension: int
     vectors: int
     cut_texts: int = 0
-    """Windows that are longer than the embedder reads, and were cut."""
+    """Windows, and evidence, that are longer than the embedder reads, and were cut."""
     cut: tuple[int, ...] = ()
-    """Their positions, from 0."""
+    """The positions of these windows, from 0."""
     dtype: str = ""
     """The number format that the embedder computed in; empty if its server reports none."""
     reused_texts: int = 0
     """Texts whose vectors were stored before, and were not computed again."""
+    evidence: tuple[str, ...] = ()
+    """Evidence keys of the items whose evidence was embedded; their vectors follow those of the windows, in order."""
 
 
 class FinishedBatch(Value):

@@ -42,8 +42,17 @@ class InferenceType(StrEnum):
     IMPACT_STATEMENT = "impact_statement"
 
 
+class ScoreBasis(StrEnum):
+    """What the scorer without a language model takes a score from."""
+
+    NEIGHBOURS = "neighbours"
+    """The scores of the participants of the index with the nearest evidence."""
+    MEDIAN = "median"
+    """The median of the index, because there is no evidence for the item."""
+
+
 class Consistency(Value):
-    """The agreement of the samples of one item (Spec 050)."""
+    """The agreement of the samples of one item (Spec 050), or of the scores that its score is the mean of."""
 
     samples: tuple[int | None, ...]
     """The score of each sample, in order; None is N/A."""
@@ -85,6 +94,8 @@ class ItemScore(ItemAnswer):
     """None if token probabilities were not requested, or the backend reports none."""
     consistency: Consistency | None = None
     """None if a single reply was requested."""
+    basis: ScoreBasis | None = None
+    """None for the score of a language model, and for an N/A."""
 
 
 class Totals(Value):

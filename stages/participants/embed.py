@@ -1,6 +1,6 @@
 """Stage `embed`: the evidence of each item as one vector (Spec 37), and the chunks of a reference transcript."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,8 +42,7 @@ async def embed_evidence(
     normalised by `unit_rows`, with its errors; LLMTimeoutError, TextTooLongError without `truncate`, and other errors
     of the embedder are raised unchanged.
     """
-    texts = {item: evidence_text(extracted.quotes.get(item, ())) for item in PHQ8Item}
-    texts = {item: text for item, text in texts.items() if text and len(text) >= min_evidence_chars}
+    texts = embedded_texts(extracted, min_chars=min_evidence_chars)
     calls = _calls([straight_apostrophes(text) for text in texts.values()], batch=batch)
     embedded = [await embedder.embed_batch(call, timeout_s=timeout_s, truncate=truncate) for call in calls]
     matrices = [
@@ -67,20 +66,36 @@ async def embed_evidence(
     return EvidenceVectors(evidence, np.concatenate([np.empty((0, dimension), dtype=np.float32), *matrices]))
 
 
+def embedded_texts(extracted: ExtractedEvidence, *, min_chars: int) -> dict[PHQ8Item, str]:
+    """The text of each item with at least `min_chars` characters of evidence, in the order of the questionnaire."""
+    texts = {item: evidence_text(extracted.quotes.get(item, ())) for item in PHQ8Item}
+    return {item: text for item, text in texts.items() if text and len(text) >= min_chars}
+
+
 async def embed_chunks(
-    texts: Sequence[str], *, embedder: Embedder, dimension: int, timeout_s: float, truncate: bool
+    texts: Sequence[str],
+    evidence: Mapping[PHQ8Item, str],
+    *,
+    embedder: Embedder,
+    dimension: int,
+    timeout_s: float,
+    truncate: bool,
 ) -> tuple[EmbeddedChunks, Vectors]:
-    """One row of length 1 per chunk of a transcript, in one call. Raises as `embed_evidence` does."""
-    said = [straight_apostrophes(text) for text in texts]
+    """One row of length 1 per chunk of a transcript, then one per item with evidence, in one call.
+
+    Raises as `embed_evidence` does.
+    """
+    said = [straight_apostrophes(text) for text in (*texts, *evidence.values())]
     found = await embedder.embed_batch(said, timeout_s=timeout_s, truncate=truncate)
-    vectors = unit_rows(found.vectors, rows=len(texts), dimension=dimension)
+    vectors = unit_rows(found.vectors, rows=len(said), dimension=dimension)
     embedded = EmbeddedChunks(
         model=embedder.name,
         model_digest=await embedder.digest(),
         dimension=dimension,
-        vectors=len(vectors),
+        vectors=len(texts),
         cut_texts=len(found.cut),
-        cut=found.cut,
+        cut=tuple(at for at in found.cut if at < len(texts)),
+        evidence=tuple(item.evidence_key for item in evidence),
         dtype=await embedder.dtype(),
         reused_texts=found.reused,
     )

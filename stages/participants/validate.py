@@ -1,4 +1,4 @@
-"""Stage `validate`: a language model accepts or rejects each reference (CRAG; Specs 36 and 38)."""
+"""Stage `validate`: a language model accepts or rejects each reference (CRAG; Specs 36 and 38), or similarity does."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from schemas.values.phq8 import PHQ8Item
 from schemas.values.verdicts import Decision
 from stages.participants.chunk_texts import text_of
 from stages.participants.embed import evidence_text
+from stages.participants.item_tags import tag_chunk
 from stages.participants.validate_prompt import verdict_messages
 from stages.ports import ChatModel
 from stages.replies.asking import ask_until_usable
@@ -34,6 +35,24 @@ class Judged(NamedTuple):
 def keep_all(ranked: RankedReferences) -> ValidatedReferences:
     """Validation disabled: every ranked reference is kept, whatever the cap, without a call."""
     return ValidatedReferences(validator=None, items=ranked.items, verdicts={})
+
+
+async def validate_by_similarity(
+    ranked: RankedReferences, *, chunk_texts: Mapping[int, str], min_similarity: float, max_refs: int
+) -> ValidatedReferences:
+    """Accept the references of at least `min_similarity` that mention the item, until `max_refs` are accepted.
+
+    Raises InputChangedError when the text of a chunk differs from the one that was ranked.
+    """
+
+    async def judge_item(item: PHQ8Item, references: tuple[Reference, ...]) -> Judged:
+        async def ask(rank: int, reference: Reference) -> Decision:
+            is_about_it = item.evidence_key in tag_chunk(text_of(reference, chunk_texts))
+            return Decision.ACCEPT if is_about_it and reference.similarity >= min_similarity else Decision.REJECT
+
+        return await judge(references, ask=ask, max_refs=max_refs)
+
+    return _validated("similarity", ranked, {item: await judge_item(item, of_item) for item, of_item in _some(ranked)})
 
 
 async def validate_references(
@@ -80,12 +99,19 @@ async def validate_references(
 
         return await judge(references, ask=ask, max_refs=max_refs)
 
-    judged = {item: await judge_item(item, references) for item, references in ranked.items.items() if references}
+    judged = {item: await judge_item(item, references) for item, references in _some(ranked)}
+    return _validated(model, ranked, judged).model_copy(update={"reasks": tuple(reasks)})
+
+
+def _some(ranked: RankedReferences) -> list[tuple[PHQ8Item, tuple[Reference, ...]]]:
+    return [(item, references) for item, references in ranked.items.items() if references]
+
+
+def _validated(validator: str, ranked: RankedReferences, judged: Mapping[PHQ8Item, Judged]) -> ValidatedReferences:
     return ValidatedReferences(
-        validator=model,
-        items={item: judged[item].accepted if references else () for item, references in ranked.items.items()},
+        validator=validator,
+        items={item: judged[item].accepted if item in judged else () for item in ranked.items},
         verdicts={item: of_item.verdicts for item, of_item in judged.items()},
-        reasks=tuple(reasks),
     )
 
 

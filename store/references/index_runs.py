@@ -34,6 +34,12 @@ FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
 WHERE j.run_id = $1 AND j.status = 'succeeded' AND a.stage = 'embed' AND a.outcome = 'succeeded'
 """
 
+CUT_CHUNKS = """
+SELECT coalesce(sum(jsonb_array_length(a.output -> 'cut')), 0)::integer
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'embed' AND a.status = 'done'
+WHERE j.run_id = $1
+"""
+
 LEFT_OUT = """
 SELECT j.subject::integer AS participant_id, a.error_category AS category,
        coalesce((SELECT jsonb_array_length(c.output -> 'chunks')
@@ -78,6 +84,18 @@ WITH current AS (
 SELECT (SELECT count(*) FROM chunk) AS chunks, (SELECT count(*) FROM stored) AS vectors
 """
 
+# The vectors of evidence follow those of the chunks.
+PUBLISH_EVIDENCE = """
+INSERT INTO reference_evidence (index_id, participant_id, item, vector)
+SELECT $1, j.subject::integer, e.item, v.vector
+FROM job AS j
+JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'embed' AND a.status = 'done'
+CROSS JOIN LATERAL jsonb_array_elements_text(a.output -> 'evidence') WITH ORDINALITY AS e (item, ordinal)
+JOIN stage_vector AS v
+    ON v.attempt_id = a.attempt_id AND v.ordinal = (a.output ->> 'vectors')::integer + e.ordinal - 1
+WHERE j.run_id = $2 AND j.status = 'succeeded'
+"""
+
 PUBLISH_PARTICIPANTS = """
 INSERT INTO reference_participant (index_id, participant_id, items)
 SELECT $1, j.subject::integer, nullif(j.inputs -> 'items', 'null')
@@ -105,6 +123,12 @@ async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
     """The newest index that a run builds or built."""
     row = await connection.fetchrow(BY_RUN, run_id)
     return None if row is None else stored_index(row)
+
+
+async def cut_chunks(connection: Connection, run_id: int) -> int:
+    """How many chunks of a run were cut at the length that the embedder reads."""
+    cut: int = await connection.fetchval(CUT_CHUNKS, run_id)
+    return cut
 
 
 async def allow_partial(connection: Connection, run_id: int) -> None:
@@ -149,6 +173,7 @@ async def publish_when_complete(connection: Connection, run_id: int) -> bool:
         raise EmbeddingArtifactMismatchError(
             f"Run r{run_id} has {counts['chunks']} chunks and {counts['vectors']} vectors; nothing was published."
         )
+    await connection.execute(PUBLISH_EVIDENCE, index_id, run_id)
     left_out = [LeftOut(**dict(row)) for row in await connection.fetch(LEFT_OUT, run_id)]
     if left_out:
         partial = partial_build(left_out, output_npz=f"{index.name}.npz")

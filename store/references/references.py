@@ -39,7 +39,7 @@ IDENTITY: Final = (
     *("backend", "model", "dimension", "split", "split_ids_hash", "variant"),
     *("chunk_size", "chunk_step", "min_evidence_chars"),
 )
-"""The fields of an IndexPlan that make its identity."""
+"""The fields of an IndexPlan that make its identity, with that of the evidence where there is any."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,11 +59,14 @@ class IndexPlan:
     chunk_size: int
     chunk_step: int
     min_evidence_chars: int
+    evidence: str | None = None
+    """How the evidence of its participants was found, for scores by neighbours; None without evidence."""
     identity: str = field(init=False)
     """A hash over what makes two indexes of a name different. An index replaces none of another identity."""
 
     def __post_init__(self) -> None:
-        named = "\n".join(f"{name}={getattr(self, name)}" for name in IDENTITY)
+        names = IDENTITY if self.evidence is None else (*IDENTITY, "evidence")
+        named = "\n".join(f"{name}={getattr(self, name)}" for name in names)
         object.__setattr__(self, "identity", short_hash(named))
 
 
@@ -93,7 +96,7 @@ PLANNED_COLUMNS = ", ".join(column.name for column in fields(IndexPlan))
 
 PLAN = f"""
 INSERT INTO reference_index (run_id, {PLANNED_COLUMNS})
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING id
+VALUES ($1, {", ".join(f"${at}" for at in range(2, len(fields(IndexPlan)) + 2))}) RETURNING id
 """
 
 COLUMNS = ", ".join(column.name for column in fields(StoredIndex) if column.init)

@@ -1,16 +1,20 @@
 """The search in a reference index: the chunks nearest to what a participant said, in one statement."""
 
 from collections.abc import Collection, Sequence
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissingError
-from schemas.values.participants import Reference
+from schemas.values.participants import Neighbour, Reference
 from schemas.values.phq8 import PHQ8Item
+from stages.participants.baselines import scores_by_item
 from stages.ports import ScoreSource
 from store.database import Connection, Database
 from store.vectors import to_pgvector
+
+Query: TypeAlias = tuple[PHQ8Item, NDArray[np.float32]]
 
 # One statement for all items: similarity is (1 + cosine) / 2, and <=> is 1 - cosine.
 NEAREST = """
@@ -40,9 +44,25 @@ LEFT JOIN reference_chunk AS t
 GROUP BY q.ordinal ORDER BY q.ordinal
 """
 
+NEAREST_EVIDENCE = """
+SELECT q.ordinal - 1 AS query, n.participant_id, n.score, greatest(0, least(1, 1 - n.distance / 2)) AS similarity
+FROM unnest($2::vector[], $3::text[]) WITH ORDINALITY AS q (vector, key, ordinal)
+CROSS JOIN LATERAL (
+    SELECT e.participant_id, (p.items ->> q.key)::integer AS score, e.vector <=> q.vector AS distance
+    FROM reference_evidence AS e JOIN reference_participant AS p USING (index_id, participant_id)
+    WHERE e.index_id = $1 AND e.item = q.key AND e.participant_id <> ALL($4::integer[])
+      AND p.items ->> q.key IS NOT NULL
+    ORDER BY distance, e.participant_id
+    LIMIT $5
+) AS n
+ORDER BY q.ordinal, n.distance, n.participant_id
+"""
+
+LABELS = "SELECT items FROM reference_participant WHERE index_id = $1 AND participant_id <> ALL($2::integer[])"
+
 
 class PostgresReferenceSearch:
-    """The port ReferenceSearch over pgvector."""
+    """The ports ReferenceSearch and EvidenceSearch over pgvector."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -50,7 +70,7 @@ class PostgresReferenceSearch:
     async def nearest(
         self,
         index_id: int,
-        queries: Sequence[tuple[PHQ8Item, NDArray[np.float32]]],
+        queries: Sequence[Query],
         *,
         limit: int,
         exclude_participants: Collection[int],
@@ -62,12 +82,7 @@ class PostgresReferenceSearch:
             return []
 
         async def search(connection: Connection) -> list[tuple[Reference, ...]]:
-            dimension = await connection.fetchval("SELECT dimension FROM reference_index WHERE id = $1", index_id)
-            if dimension is None:
-                raise ReferenceIndexMissingError(index_id)
-            for _, vector in queries:
-                if vector.shape[0] != dimension:
-                    raise EmbeddingDimensionMismatchError(expected=dimension, actual=vector.shape[0])
+            await _refuse_unfit(connection, index_id, queries)
             async with connection.transaction():
                 # A cached generic plan once stayed on a sequential scan for good.
                 await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
@@ -98,3 +113,51 @@ class PostgresReferenceSearch:
             lambda connection: connection.fetch(COUNT_UNTAGGED, index_id, keys, list(exclude_participants))
         )
         return [row["count"] for row in rows]
+
+    async def nearest_evidence(
+        self,
+        index_id: int,
+        queries: Sequence[Query],
+        *,
+        limit: int,
+        exclude_participants: Collection[int],
+    ) -> list[tuple[Neighbour, ...]]:
+        """See EvidenceSearch."""
+        if not queries:
+            return []
+
+        async def search(connection: Connection) -> list[tuple[Neighbour, ...]]:
+            await _refuse_unfit(connection, index_id, queries)
+            rows = await connection.fetch(
+                NEAREST_EVIDENCE,
+                index_id,
+                to_pgvector(vector for _, vector in queries),
+                [item.evidence_key for item, _ in queries],
+                list(exclude_participants),
+                limit,
+            )
+            found: list[list[Neighbour]] = [[] for _ in queries]
+            for row in rows:
+                values = dict(row)
+                found[values.pop("query")].append(Neighbour(**values))
+            return [tuple(neighbours) for neighbours in found]
+
+        return await self._database.with_retry(search)
+
+    async def item_scores(
+        self, index_id: int, *, exclude_participants: Collection[int]
+    ) -> dict[PHQ8Item, tuple[int, ...]]:
+        """See EvidenceSearch."""
+        rows = await self._database.with_retry(
+            lambda connection: connection.fetch(LABELS, index_id, list(exclude_participants))
+        )
+        return scores_by_item(row["items"] for row in rows)
+
+
+async def _refuse_unfit(connection: Connection, index_id: int, queries: Sequence[Query]) -> None:
+    dimension = await connection.fetchval("SELECT dimension FROM reference_index WHERE id = $1", index_id)
+    if dimension is None:
+        raise ReferenceIndexMissingError(index_id)
+    for _, vector in queries:
+        if vector.shape[0] != dimension:
+            raise EmbeddingDimensionMismatchError(expected=dimension, actual=vector.shape[0])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pgvector import Vector
 
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings, resolve
@@ -93,6 +94,13 @@ async def test_no_reference_of_a_run_comes_from_its_own_split(database: Database
         for item in embedded.items:
             found = {reference.participant_id for reference in retrieved.items[item]}
             assert found == chosen.indexed - chosen.split
+        neighbours = await PostgresReferenceSearch(database).nearest_evidence(
+            job.inputs["index_id"],
+            [(PHQ8Item.SLEEP, np.ones(2, dtype=np.float32))],
+            limit=20,
+            exclude_participants=job.inputs["excluded"],
+        )
+        assert [{one.participant_id for one in of_item} for of_item in neighbours] == [chosen.indexed - chosen.split]
 
 
 async def store(connection: Connection, chosen: Submission) -> None:
@@ -100,7 +108,7 @@ async def store(connection: Connection, chosen: Submission) -> None:
     people = [person(number) for number in PEOPLE]
     split = NewSplit(name="dev", csv_hash="c", ids_hash="i", participant_ids=sorted(chosen.split))
     await interviews.keep(connection, people, [split])
-    await contents.keep_imported(
+    index_id = await contents.keep_imported(
         connection,
         index_plan(SETTINGS),
         [chunks_of(number) for number in sorted(chosen.indexed)],
@@ -108,6 +116,10 @@ async def store(connection: Connection, chosen: Submission) -> None:
         artifact_meta=None,
         chunk_scores_meta=None,
         partial=None,
+    )
+    await connection.executemany(
+        "INSERT INTO reference_evidence (index_id, participant_id, item, vector) VALUES ($1, $2, 'PHQ8_Sleep', $3)",
+        [(index_id, number, Vector(chunks_of(number).vectors[0])) for number in chosen.indexed],
     )
 
 

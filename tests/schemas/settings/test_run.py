@@ -91,7 +91,9 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_EXPANDER": "model",
     "RAGQ_REFERENCE_VALIDATOR": "model",
     "RAGQ_RELEVANCE_FLOOR": 0.0,
+    "RAGQ_REFERENCE_SIMILARITY": 0.72,
     "RAGQ_SCORER": "model",
+    "RAGQ_NEIGHBOURS": 5,
     "RAGQ_ANSWER_TEMPLATE": "rag_augmentation",
     "RAGQ_SCORE_INPUT": "transcript",
     "RAGQ_SCORE_SCHEMA": False,
@@ -228,7 +230,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "9fb8011ed2ce13717051d443bfb7fffc5b7498f1fab336e66f5356787f1dfed9"
+    assert settings_hash(RunSettings()) == "36827e94a215c5105901906c715cbde2a85c051eeac4422e4841b78ccfc21da2"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 

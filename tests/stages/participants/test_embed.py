@@ -117,20 +117,37 @@ async def test_the_chunks_of_a_transcript_are_embedded_with_straight_apostrophes
     embedder = FakeEmbedder(lambda text: [3.0, 4.0, 12.0], max_chars=10)
 
     embedded, vectors = await embed_chunks(
-        ["I can’t", "I can’t sleep at all"], embedder=embedder, dimension=2, timeout_s=300, truncate=True
+        ["I can’t", "I can’t sleep at all"],
+        {PHQ8Item.SLEEP: "awake"},
+        embedder=embedder,
+        dimension=2,
+        timeout_s=300,
+        truncate=True,
     )
 
-    assert embedder.calls == [["I can't", "I can't sleep at all"]]
+    assert embedder.calls == [["I can't", "I can't sleep at all", "awake"]]
     assert embedded == EmbeddedChunks(
-        model="fake", model_digest="digest of fake", dimension=2, vectors=2, cut_texts=1, cut=(1,), dtype="float32"
+        model="fake",
+        model_digest="digest of fake",
+        dimension=2,
+        vectors=2,
+        cut_texts=1,
+        cut=(1,),
+        dtype="float32",
+        evidence=("PHQ8_Sleep",),
     )
-    assert vectors.tolist() == [[np.float32(0.6), np.float32(0.8)]] * 2
+    assert vectors.tolist() == [[np.float32(0.6), np.float32(0.8)]] * 3
 
 
 async def test_a_chunk_that_is_longer_than_the_embedder_reads_is_refused() -> None:
     with pytest.raises(TextTooLongError, match=r"Text 2 of 2 .*lower EMBEDDING_CHUNK_SIZE"):
         await embed_chunks(
-            ["short", "far too long"], embedder=FakeEmbedder(max_chars=8), dimension=2, timeout_s=300, truncate=False
+            ["short", "far too long"],
+            {},
+            embedder=FakeEmbedder(max_chars=8),
+            dimension=2,
+            timeout_s=300,
+            truncate=False,
         )
 
 

@@ -27,14 +27,7 @@ async def _extracted(work: Work, transcript: str) -> ExtractedEvidence:
     if given is not None:
         return given_evidence(given, transcript, grounding=_grounding(settings.quantitative))
     if settings.quantitative.evidence_extractor == "similarity":
-        return await extract_by_similarity(
-            transcript,
-            embedder=work.embedder,
-            timeout_s=settings.embedding.query_embed_timeout_seconds,
-            threshold=settings.quantitative.similarity_threshold,
-            max_quotes=settings.quantitative.similarity_max_quotes,
-            truncate=settings.ragq.long_texts == "truncate",
-        )
+        return await by_similarity(work, transcript)
     return await extract_evidence(
         transcript,
         chat=work.chat,
@@ -43,6 +36,19 @@ async def _extracted(work: Work, transcript: str) -> ExtractedEvidence:
         timeout_s=settings.ollama.timeout_seconds,
         retries=settings.ragq.reply_retries,
         grounding=_grounding(settings.quantitative),
+    )
+
+
+async def by_similarity(work: Work, transcript: str) -> ExtractedEvidence:
+    """The utterances nearest to each item, by the settings of the run."""
+    settings = work.settings
+    return await extract_by_similarity(
+        transcript,
+        embedder=work.embedder,
+        timeout_s=settings.embedding.query_embed_timeout_seconds,
+        threshold=settings.quantitative.similarity_threshold,
+        max_quotes=settings.quantitative.similarity_max_quotes,
+        truncate=settings.ragq.long_texts == "truncate",
     )
 
 

@@ -1,0 +1,125 @@
+"""Stage `score` by neighbours: means, medians, and nobody of the own split."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from schemas.errors import ReferenceLeakError
+from schemas.values.participants import AssembledPrompt, EmbeddedEvidence, Neighbour, SimilarityStatistics
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.scoring import ItemScore, NAReason, ParticipantScores, ScoreBasis
+from stages.participants.score_by_neighbours import score_by_neighbours
+from tests.stages.participants.builders import evidence
+
+SLEEP, TIRED = PHQ8Item.SLEEP, PHQ8Item.TIRED
+NOTHING = SimilarityStatistics(count=0, mean=None, maximum=None)
+PROMPT = AssembledPrompt(block="", messages=(), statistics=dict.fromkeys(PHQ8Item, NOTHING), entries=0)
+
+
+def neighbours(*found: tuple[int, float]) -> tuple[Neighbour, ...]:
+    """Neighbours by score and similarity; their numbers are 301, 302 ..."""
+    return tuple(
+        Neighbour(participant_id=301 + at, score=score, similarity=similarity)
+        for at, (score, similarity) in enumerate(found)
+    )
+
+
+@dataclass
+class Found:
+    """A search that finds the same for every item."""
+
+    nearest: tuple[Neighbour, ...] = ()
+    scores: tuple[int, ...] = (0, 1, 1, 3)
+    left_out: set[int] = field(default_factory=set)
+
+    async def nearest_evidence(
+        self,
+        index_id: int,
+        queries: Sequence[tuple[PHQ8Item, NDArray[np.float32]]],
+        *,
+        limit: int,
+        exclude_participants: Collection[int],
+    ) -> list[tuple[Neighbour, ...]]:
+        self.left_out = set(exclude_participants)
+        return [self.nearest[:limit]] * len(queries)
+
+    async def item_scores(
+        self, index_id: int, *, exclude_participants: Collection[int]
+    ) -> dict[PHQ8Item, tuple[int, ...]]:
+        return dict.fromkeys(PHQ8Item, self.scores)
+
+
+async def scores(search: Found, *items: PHQ8Item) -> ParticipantScores:
+    embedded = EmbeddedEvidence(model="tiny", model_digest="w", dimension=2, items=items, embedding_calls=1)
+    return await score_by_neighbours(
+        embedded,
+        np.ones((len(items), 2), dtype=np.float32),
+        extracted=evidence(dict.fromkeys(items, ("I lie awake",))),
+        prompt=PROMPT,
+        search=search,
+        index_id=7,
+        participant_id=316,
+        excluded=[319, 330],
+        neighbours=5,
+        track_na_reasons=True,
+    )
+
+
+async def score_of(search: Found) -> ItemScore:
+    return (await scores(search, SLEEP)).items[SLEEP]
+
+
+@pytest.mark.parametrize(
+    ("found", "score"),
+    [
+        ([(2, 0.9), (1, 0.8)], 2),
+        ([(0, 0.9), (1, 0.8)], 0),
+        ([(0, 0.5), (1, 0.5)], 1),
+        ([(3, 0.0)], 3),
+        ([(0, 0.9)] * 5 + [(3, 0.9)] * 5, 0),
+    ],
+)
+async def test_the_score_is_the_weighted_mean_of_the_nearest(found: list[tuple[int, float]], score: int) -> None:
+    assert (await score_of(Found(neighbours(*found)))).score == score
+
+
+async def test_a_score_has_its_neighbours_and_their_spread() -> None:
+    found = await score_of(Found(neighbours((3, 0.91), (1, 0.8))))
+
+    assert (found.basis, found.evidence_count, found.evidence) == (ScoreBasis.NEIGHBOURS, 1, "I lie awake")
+    assert found.consistency is not None
+    assert (found.consistency.samples, found.consistency.score_std) == ((3, 1), 1.0)
+    assert "301 (3, 0.91), 302 (1, 0.80)" in found.reason
+
+
+@pytest.mark.parametrize("items", [(), (SLEEP,)])
+async def test_without_evidence_on_either_side_the_score_is_the_median_and_says_so(items: tuple[PHQ8Item, ...]) -> None:
+    found = (await scores(Found(scores=(0, 0, 1, 3)), *items)).items[SLEEP]
+
+    assert (found.score, found.basis) == (1, ScoreBasis.MEDIAN)
+    assert found.consistency is not None
+    assert found.consistency.samples == (0, 0, 1, 3)
+
+
+async def test_an_item_for_which_nobody_has_a_score_is_no_score() -> None:
+    found = await scores(Found(scores=()), SLEEP)
+
+    assert (found.items[SLEEP].score, found.items[SLEEP].basis) == (None, None)
+    assert (found.items[SLEEP].na_reason, found.items[TIRED].na_reason) == (
+        NAReason.SCORE_NA_WITH_EVIDENCE,
+        NAReason.NO_MENTION,
+    )
+    assert (found.totals.minimum, found.totals.maximum) == (0, 24)
+
+
+async def test_nobody_of_the_own_split_is_a_neighbour() -> None:
+    search = Found(neighbours((1, 0.9)))
+    await scores(search, SLEEP)
+    assert search.left_out == {316, 319, 330}
+
+    leaking = Found((Neighbour(participant_id=330, similarity=0.9, score=1),))
+    with pytest.raises(ReferenceLeakError):
+        await scores(leaking, SLEEP)
