@@ -8,7 +8,6 @@ import click
 
 from cli.composed_report import as_run
 from cli.drawing import Drawing, FittingTable, Group, Text, figure_table, spaced
-from cli.kept_reports import StoredRun
 from cli.output import drawn_words, json_words
 from cli.paper.differences import (
     difference_numbers,
@@ -20,6 +19,7 @@ from cli.paper.options import PaperFormat
 from cli.paper.writing import write
 from cli.report_options import chosen_measures, retrieval_measures
 from cli.retrieval_table import retrieval_difference_table
+from cli.stored_run import StoredRun
 from schemas.values.differences import Difference
 from schemas.values.query_runs import QueryRun
 from schemas.values.retrieval_reports import RetrievalDifference

@@ -9,7 +9,6 @@ import click
 
 from cli.drawing import Drawing
 from cli.evaluation_table import evaluation_table
-from cli.kept_reports import StoredRun
 from cli.output import draw, drawn_words, echo_drawn, json_words
 from cli.paper.options import PaperFormat
 from cli.paper.retrieval import retrieval_tables
@@ -18,6 +17,7 @@ from cli.paper.writing import write
 from cli.report_options import chosen_measures, retrieval_measures
 from cli.report_table import report_table
 from cli.retrieval_table import retrieval_table
+from cli.stored_run import StoredRun
 from schemas.errors import Refused
 from schemas.values.evaluation_reports import EvaluationReport
 from schemas.values.measures import Measures

@@ -1,30 +1,22 @@
 """`ragq diff`: one run against another of its kind."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
 from cli.choices import Choice
 from cli.ids import RUN
-from cli.kept_reports import Composed, StoredRun, kept_or_composed, recompute_option, stored_run
-from cli.output import draw
-from cli.paper.options import PaperFormat, paper_format, paper_options
+from cli.output import draw, echo_drawn
+from cli.paper.options import paper_format, paper_options
 from cli.report_options import given_measures, measure_options, metric_option
 from cli.session import with_database
+from cli.stored_run import StoredRun, stored_run
 from schemas.values.phq8 import AssessmentMode
 from store.database import Connection
 from store.runs import overviews
 
 _MODES = Choice([mode.value for mode in AssessmentMode])
-
-
-class ForPaper(NamedTuple):
-    """Two runs, and the form in which their comparison is written."""
-
-    wanted: PaperFormat
-    runs: list[StoredRun]
 
 
 @click.command()
@@ -36,7 +28,6 @@ class ForPaper(NamedTuple):
 @measure_options
 @metric_option
 @paper_options
-@recompute_option
 @click.option(
     "--json",
     "as_json",
@@ -54,7 +45,6 @@ def diff(
     markdown: bool,
     csv: bool,
     output: Path | None,
-    recompute: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -63,7 +53,7 @@ def diff(
     Two scored runs are compared on the participants that both scored, two runs of queries on the queries that both
     have. Also shows the items or queries that changed, the settings that differ, and who failed in one of them only.
     Three runs and more, and runs of phrases, are shown in one table, with intervals that are corrected for the number
-    of comparisons (Bonferroni) beside the others. A comparison is kept, as a report is.
+    of comparisons (Bonferroni) beside the others.
 
     \b
     Example:
@@ -76,49 +66,38 @@ def diff(
         raise click.UsageError("--other-mode goes with --mode, which names the mode of A.")
     run_ids = [left, right, *more]
 
-    def compose(runs: Sequence[StoredRun]) -> str:
-        from cli.composed_difference import composed_difference, difference_words
+    async def read(connection: Connection) -> tuple[bool, list[StoredRun]]:
+        is_of_two = not more and (await overviews.get(connection, left)).kind != "tags"
+        reader = stored_run if is_of_two else comparable
+        return is_of_two, [await reader(connection, run_id) for run_id in run_ids]
 
-        return difference_words(composed_difference(runs, mode, other_mode, options), as_json=as_json)
+    is_of_two, runs = with_database(read)
+    if is_of_two:
+        from cli.composed_difference import composed_difference, difference_words, write_difference
 
-    async def of_two(connection: Connection) -> Composed | ForPaper:
         if metrics:
             raise click.UsageError("--metric: only for three runs and more, and runs of phrases.")
         wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
+        found = composed_difference(runs, mode, other_mode, options)
         if wanted is None:
-            return await kept_or_composed(connection, run_ids, compose, recompute=recompute)
-        return ForPaper(wanted, [await stored_run(connection, run_id) for run_id in run_ids])
+            echo_drawn(difference_words(found, as_json=as_json))
+        else:
+            write_difference(found, wanted, output)
+        return
+    from cli.several_table import compared_runs, several_words
 
-    def compose_several(runs: Sequence[StoredRun]) -> str:
-        from cli.several_table import compared_runs, several_words
-
-        found = compared_runs(runs, mode, given_measures(**options))
-        return several_words(found, metrics, csv=csv, as_json=as_json)
-
-    async def of_several(connection: Connection) -> Composed:
-        if other_mode is not None or latex or markdown:
-            raise click.UsageError("--other-mode, --latex and --markdown go with two runs of participants or queries.")
-        if csv and as_json:
-            raise click.UsageError("--csv and --json exclude each other; give one of them.")
-        if output is not None and not csv:
-            raise click.UsageError("--output goes with --csv.")
-        return await kept_or_composed(connection, run_ids, compose_several, read=comparable, recompute=recompute)
-
-    async def of_any(connection: Connection) -> Composed | ForPaper:
-        is_of_two = not more and (await overviews.get(connection, left)).kind != "tags"
-        return await (of_two if is_of_two else of_several)(connection)
-
-    match with_database(of_any):
-        case Composed() as found if output is not None:
-            output.write_text(f"{found.words}\n", encoding="utf-8", newline="")
-            draw(f"Wrote {output}.", err=True)
-            found.tell_age()
-        case Composed() as found:
-            found.print()
-        case ForPaper(wanted, runs):
-            from cli.composed_difference import composed_difference, write_difference
-
-            write_difference(composed_difference(runs, mode, other_mode, options), wanted, output)
+    if other_mode is not None or latex or markdown:
+        raise click.UsageError("--other-mode, --latex and --markdown go with two runs of participants or queries.")
+    if csv and as_json:
+        raise click.UsageError("--csv and --json exclude each other; give one of them.")
+    if output is not None and not csv:
+        raise click.UsageError("--output goes with --csv.")
+    words = several_words(compared_runs(runs, mode, given_measures(**options)), metrics, csv=csv, as_json=as_json)
+    if output is None:
+        echo_drawn(words)
+        return
+    output.write_text(f"{words}\n", encoding="utf-8", newline="")
+    draw(f"Wrote {output}.", err=True)
 
 
 async def comparable(connection: Connection, run_id: int) -> StoredRun:

@@ -1,4 +1,4 @@
-"""`ragq plot`: the plots of runs in the terminal, or as files."""
+"""`ragq plot`: the plots of runs as files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 from cli.choices import Choice
-from cli.drawing import Drawing, Group, Text
 from cli.ids import RUN
-from cli.kept_reports import StoredRun, kept_or_composed, recompute_option, stored_run
-from cli.output import console, drawn_words, json_words, screen
+from cli.output import json_words
 from cli.session import with_database
+from cli.stored_run import StoredRun, stored_run
 from schemas.values.stage_shares import StageShare
-from stages.reports.numbers_in_words import NOT_AVAILABLE
 from store.database import Connection
 from store.runs import overviews
 from store.runs.stage_shares import stage_shares
@@ -26,9 +24,6 @@ if TYPE_CHECKING:
     from services.plots.of_run import RunPlot
 
 _KINDS: Final = ("risk", "items", "ranking", "time")
-_STYLES: Final = ("dim", "yellow", "green", "blue", "magenta")
-"""Of the parts of a bar that has several."""
-_BLOCK: Final = "█"
 
 
 class PlottedRun(NamedTuple):
@@ -54,17 +49,12 @@ class PlottedRun(NamedTuple):
     "-o",
     metavar="FOLDER",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write files rN-KIND there instead of drawing in the terminal.",
+    help="Where files rN-KIND are written.  [default: here; none with --json]",
 )
 @click.option("--format", "ending", type=Choice(("svg", "png")), default="svg", show_default=True, help="Of files.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as a JSON array, one object per plot.")
-@recompute_option
-def plot(
-    run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, ending: str, as_json: bool, recompute: bool
-) -> None:
+def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, ending: str, as_json: bool) -> None:
     """Plot runs: risk over coverage, error per item, nDCG per ranking, and where the time of each stage went.
-
-    Plots in the terminal are kept, as a report is.
 
     \b
     Example:
@@ -89,22 +79,12 @@ def plot(
         of_each = ((run, None if run.stored is None else as_run(run.stored)) for run in runs)
         return [plot for run, reported in of_each for plot in plots_of_run(run.run_id, reported, run.shares, only)]
 
-    if output is None:
-
-        def compose(runs: Sequence[PlottedRun]) -> str:
-            plots = plots_of(runs)
-            return _json_words(plots) if as_json else drawn_words(Group(*map(_in_terminal, plots)))
-
-        with_database(
-            lambda connection: kept_or_composed(connection, run_ids, compose, read=read, recompute=recompute)
-        ).print()
-        return
-
     async def read_all(connection: Connection) -> list[PlottedRun]:
         return [await read(connection, run_id) for run_id in run_ids]
 
     plots = plots_of(with_database(read_all))
-    files = [str(_write(one, output, ending)) for one in plots]
+    is_written = output is not None or not as_json
+    files = [str(_write(one, output or Path(), ending)) for one in plots] if is_written else []
     click.echo(_json_words(plots, files) if as_json else "\n".join(files))
 
 
@@ -134,34 +114,3 @@ def _write(one: RunPlot, folder: Path, ending: str) -> Path:
     else:
         file.write_text(as_file(svg(one.title, draw_it)), encoding="utf-8")
     return file
-
-
-def _in_terminal(one: RunPlot) -> Drawing:
-    """A bar per line, its parts in colours, and their numbers."""
-    on = screen()
-    columns = on.width if on else console().width
-    names = max(len(bar.name) for bar in one.bars)
-    numbers = {bar: " + ".join(_number(part) for part in bar.parts) + one.unit for bar in one.bars}
-    width = max(10, columns - names - max(map(len, numbers.values())) - 3)
-    longest = max(sum(part or 0.0 for part in bar.parts) for bar in one.bars) or 1.0
-    lines = [Text(one.title, style="bold")]
-    if len(one.legend) > 1:
-        legend = [Text.assemble((_BLOCK, _style(part, one)), f" {words}  ") for part, words in enumerate(one.legend)]
-        lines.append(Text.assemble(*legend))
-    for bar in one.bars:
-        line: list[str | tuple[str, str]] = [f"{bar.name:<{names}} "]
-        drawn = 0
-        for part, length in enumerate(bar.parts):
-            until = round(width * sum(before or 0.0 for before in bar.parts[: part + 1]) / longest)
-            line.append((_BLOCK * (until - drawn), _style(part, one) if length else ""))
-            drawn = until
-        lines.append(Text.assemble(*line, " " * (width - drawn + 1) + numbers[bar]))
-    return Group(*lines, Text())
-
-
-def _number(part: float | None) -> str:
-    return NOT_AVAILABLE if part is None else f"{part:.3g}"
-
-
-def _style(part: int, one: RunPlot) -> str:
-    return _STYLES[part] if len(one.legend) > 1 else "blue"

@@ -1,18 +1,17 @@
 """`ragq report`: a run in numbers."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from cli.ids import RUN
-from cli.kept_reports import StoredRun, kept_or_composed, recompute_option, stored_run
-from cli.output import json_option
+from cli.output import echo_drawn, json_option
 from cli.paper.options import paper_format, paper_options
 from cli.prices import chosen_prices, prices_option
 from cli.report_options import measure_options, retrieval_measures
 from cli.session import with_database
+from cli.stored_run import StoredRun, stored_run
 from store.database import Connection
 from store.runs import overviews
 
@@ -35,7 +34,6 @@ from store.runs import overviews
     help="Write a self-contained page with plots to this file: numbers and ids, no word of a transcript or a query.",
 )
 @prices_option
-@recompute_option
 @paper_options
 @json_option
 def report(
@@ -43,7 +41,6 @@ def report(
     calibrate_on: int | None,
     page: Path | None,
     price_file: Path | None,
-    recompute: bool,
     latex: bool,
     markdown: bool,
     csv: bool,
@@ -56,8 +53,7 @@ def report(
     Of participants: errors, coverage and selective prediction; those without item labels count in no metric. Of queries
     with relevance judgements: nDCG, recall, MRR and precision of each ranking along the chain, and precision and recall
     of the validator. Of an evaluation: how far sources and reference answers support the answers. Two reports of the
-    same work differ in `timings` alone. A report is kept, and shown again at once while every row that it was computed
-    from is the same.
+    same work differ in `timings` alone.
 
     \b
     Example:
@@ -80,23 +76,13 @@ def report(
 
         return await evaluation_report(connection, number, measures=retrieval_measures(**options))
 
-    def compose(runs: Sequence[StoredRun]) -> str:
-        from cli.composed_report import composed_report, report_words
-
-        return report_words(composed_report(runs, options, prices), as_json=as_json)
-
-    if wanted is None and page is None:
-        with_database(
-            lambda connection: kept_or_composed(
-                connection, run_ids, compose, read=read, beside=prices, recompute=recompute
-            )
-        ).print()
-        return
-
     async def read_all(connection: Connection) -> list[StoredRun]:
         return [await read(connection, number) for number in run_ids]
 
-    from cli.composed_report import composed_report, write_report
+    from cli.composed_report import composed_report, report_words, write_report
 
     found = composed_report(with_database(read_all), options, prices)
-    write_report(found, wanted=wanted, output=output, page=page, as_json=as_json)
+    if wanted is None and page is None:
+        echo_drawn(report_words(found, as_json=as_json))
+    else:
+        write_report(found, wanted=wanted, output=output, page=page, as_json=as_json)

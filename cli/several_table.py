@@ -5,8 +5,8 @@ from typing import Any
 
 from cli.composed_report import as_run
 from cli.drawing import Drawing, Group, Text, figure_table, spaced
-from cli.kept_reports import StoredRun
 from cli.output import drawn_words, json_words
+from cli.stored_run import StoredRun
 from schemas.errors import Refused
 from schemas.values.several_runs import ComparedMeasure, Movement, SeveralRuns
 from services.several_runs import compared

@@ -647,18 +647,6 @@ CREATE TABLE scheduled_purge (
     error_type text
 );
 
--- Reports as they were shown.
-CREATE TABLE kept_report (
-    key bytea PRIMARY KEY,
-    run_id bigint NOT NULL REFERENCES run ON DELETE CASCADE,
-    other_ids bigint[] NOT NULL DEFAULT '{}',
-    words text NOT NULL,
-    hash bytea NOT NULL,
-    made_at timestamptz NOT NULL DEFAULT now()
-);
-CREATE INDEX ix_kept_report_other_ids ON kept_report USING gin (other_ids);
-CREATE INDEX ix_kept_report_run_id ON kept_report (run_id);
-
 -- Who may ask over HTTP, and what was asked under which key.
 CREATE TABLE api_token (
     id bigserial PRIMARY KEY,

@@ -5,7 +5,6 @@ from schemas.tables import (  # noqa: F401  (registers the tables)
     corpora,
     forks,
     interviews,
-    kept_reports,
     ledger,
     llm_limits,
     presets,

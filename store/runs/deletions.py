@@ -42,15 +42,9 @@ RELEASE = """
 DELETE FROM attempt_source AS f USING stage_attempt AS a WHERE a.id = f.attempt_id AND a.job_id = ANY($1::bigint[])
 """
 
-# Stages, attempts, vectors, uses of calls, the question, its judgements and its answers go with the jobs, and what was
-# reported of them.
+# Stages, attempts, vectors, uses of calls, the question, its judgements and its answers go with the jobs.
 DELETE_JOBS = """
-WITH gone AS (DELETE FROM job WHERE id = ANY($1::bigint[]) RETURNING kind, run_id),
-     about AS (SELECT DISTINCT run_id FROM gone),
-     reports AS (
-         DELETE FROM kept_report
-         WHERE run_id IN (SELECT run_id FROM about) OR other_ids && ARRAY(SELECT run_id FROM about)
-     )
+WITH gone AS (DELETE FROM job WHERE id = ANY($1::bigint[]) RETURNING kind)
 SELECT coalesce(bool_or(kind = 'work'), false) FROM gone
 """
 

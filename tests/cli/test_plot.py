@@ -1,4 +1,4 @@
-"""`ragq plot`: in the terminal and as files."""
+"""`ragq plot`."""
 
 import json
 from collections.abc import Callable
@@ -21,17 +21,6 @@ async def ranked_run(connection: Connection) -> int:
     return await store_query_run(connection, found, [("q1", "tea", 1)])
 
 
-def test_a_scored_run_is_plotted_in_the_terminal(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    stored(marked_run)
-
-    shown = ragq("plot", "r1").output
-
-    for title in ("r1: risk over coverage", "r1: mean absolute error per item", "r1: where the time went"):
-        assert title in shown
-    assert any(line.startswith("few_shot NoInterest") and "█" not in line for line in shown.splitlines())
-    assert "waiting" in shown
-
-
 def test_the_parts_of_a_stage_add_up_to_its_time(ragq: Ragq, stored: Callable[..., Any]) -> None:
     stored(marked_run)
     stored(timed)
@@ -44,8 +33,6 @@ def test_the_parts_of_a_stage_add_up_to_its_time(ragq: Ragq, stored: Callable[..
     stored(unmeasured)
     (older,) = json.loads(ragq("plot", "r1", "--only", "time", "--json").stdout)
     assert parts_of(older, "score") == [5.0, 1.5, None, None, 4.5]
-    shown = ragq("plot", "r1", "--only", "time").stdout
-    assert "5 + 1.5 + N/A + N/A + 4.5 s" in shown
     assert ragq("plot", "r1", "--only", "time", "--output", "plots").exit_code == 0
     # More than the language model left of the attempts: both were waited for at once.
     stored(overlapping)
