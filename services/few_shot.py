@@ -1,11 +1,13 @@
 """The reference index that few-shot jobs use, and what the run records about it."""
 
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
+from schemas.settings.run_groups import RUN_SETTINGS
+from schemas.settings.words import value_in_words
 from schemas.values.artifacts import ChunkScoresMeta, PartialBuild
 from services.assessed import Assessed
 from services.index_sidecars import chunk_scores_meta
@@ -19,6 +21,17 @@ from store.database import Connection
 from store.references import chunk_scores, index_runs, references
 from store.references.references import StoredIndex
 
+#: What came after the paper's notebook, and changes its references.
+_AFTER_THE_NOTEBOOK: Final = (
+    "EMBEDDING_MIN_REFERENCE_SIMILARITY",
+    "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM",
+    "EMBEDDING_ENABLE_ITEM_TAG_FILTER",
+    "EMBEDDING_REFERENCE_SCORE_SOURCE",
+    "EMBEDDING_ENABLE_REFERENCE_VALIDATION",
+    "RAGQ_DEDUPLICATE_REFERENCES",
+    "RAGQ_RERANKER",
+)
+
 
 class PlannedSearch(NamedTuple):
     """The search of the few-shot jobs of a run."""
@@ -31,6 +44,20 @@ class PlannedSearch(NamedTuple):
 
 NO_SEARCH = PlannedSearch({}, {})
 """Of a run without few-shot jobs."""
+
+
+def left_parity(profile: str, settings: RunSettings) -> dict[str, Any]:
+    """Part of the run's request: the settings by which a few-shot run that is meant to be the notebook's is not.
+
+    It is meant to be that with profile `paper-parity`, or with the notebook's block of references.
+    """
+    is_notebook = settings.ragq.prompt_format == "notebook"
+    if not is_notebook and profile != "paper-parity":
+        return {}
+    values = settings.values()
+    differing = [name for name in _AFTER_THE_NOTEBOOK if values[name] != RUN_SETTINGS[name].default]
+    names = differing if is_notebook else ["RAGQ_PROMPT_FORMAT", *differing]
+    return {"left_parity": [f"{name}={value_in_words(values[name])}" for name in names]} if names else {}
 
 
 async def plan_search(
@@ -56,6 +83,7 @@ async def plan_search(
         "excluded": list(assessed.excluded),
     }
     record: dict[str, Any] = {"variants": assessed.variant_record() | {"index": index.variant.value}}
+    record |= left_parity(settings.profile, settings.run)
     indexed = await references.participants(connection, index.id)
     if allow_overlap:
         record |= allowed_overlap(index, indexed, assessed)

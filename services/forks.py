@@ -14,9 +14,11 @@ from schemas.settings.problems import unknown_name
 from schemas.settings.run import run_settings, settings_hash
 from schemas.settings.run_groups import RUN_SETTINGS
 from schemas.suggestions import did_you_mean
+from schemas.values.phq8 import AssessmentMode
 from schemas.values.queries import Origin
 from schemas.values.targets import Target
 from services.documents import document_templates
+from services.few_shot import left_parity
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.tags import minimum_count, tags_hash
 from store.access.idempotency import RequestKey
@@ -145,7 +147,7 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork
         profile=parent.profile,
         settings=new,
         settings_hash=own_hash,
-        request=_request(parent, request),
+        request=_request(parent, request, frozen, modes),
         jobs=[
             NewJob(
                 mode=job.mode,
@@ -290,11 +292,13 @@ def _in_words(left_out: Sequence[LeftOut]) -> str:
     return "; ".join([*named, *([f"{len(left_out) - _LISTED} more"] if len(left_out) > _LISTED else [])])
 
 
-def _request(parent: RunOverview, request: ForkRequest) -> dict[str, Any]:
+def _request(parent: RunOverview, request: ForkRequest, frozen: FrozenSettings, modes: Sequence[str]) -> dict[str, Any]:
     own: dict[str, Any] = {"run": parent.id, "from": request.stage, "set": sorted(request.values)}
     if request.target.job_id is not None:
         own["job"] = request.target.job_id
-    return parent.request | {"fork": own}
+    inherited = {name: value for name, value in parent.request.items() if name != "left_parity"}
+    left = left_parity(parent.profile, frozen.run) if AssessmentMode.FEW_SHOT in modes else {}
+    return inherited | left | {"fork": own}
 
 
 def _settings_hash(kind: str, frozen: FrozenSettings) -> str:

@@ -61,7 +61,7 @@ async def presets_page(request: Request, ctx: Context, name: Text | None = None,
     async with ctx.database.connection() as connection:
         stored = await presets.list_all(connection)
     for preset in stored:
-        if name is not None and preset.name.lower() == name.strip().lower():
+        if name is not None and preset.is_called(name):
             return RedirectResponse(f"/presets/{preset.id}", 303)
     if not stored:
         return page(request, "no_presets.html.j2", notice=NOTICES.get(notice))
@@ -188,7 +188,7 @@ def _page(
 def _compared(chosen: Chosen) -> list[Compared]:
     """The default preset and the original, without the shown one."""
     shown = _values(chosen.preset)
-    others = [one for one in chosen.all if one.is_default or one.name.lower() == ORIGINAL]
+    others = [one for one in chosen.all if one.is_default or one.is_called(ORIGINAL)]
     return [
         Compared(one, {name: value_in_words(value) for name, value in _values(one).items() if value != shown.get(name)})
         for one in others

@@ -36,7 +36,7 @@ async def show_default_preset(ctx: Context) -> PresetReply:
 
 @router.get("/{name}", summary="Show a preset", responses=problem_responses(404, 422))
 async def show_preset(name: PathName, ctx: Context) -> PresetReply:
-    """The preset of a name. `default` in lower case is the default preset, whatever its name."""
+    """The preset of a name. `default` is the default preset, whatever its name."""
     async with ctx.database.connection() as connection:
         return _reply(await presets.get(connection, name))
 

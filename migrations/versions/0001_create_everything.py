@@ -793,6 +793,40 @@ SELECT s.job_id, s.stage, s.status, a.id AS attempt_id, a.number, coalesce(a.out
 )) AS output, a.output_hash, a.error_category, a.ended_at
 FROM stage_run AS s
 JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts;
+
+-- Queries under the column names of the original's table, for those who read by SQL.
+CREATE VIEW query_state AS
+SELECT q.id, q.original_query, e.output -> 'queries' AS expanded_queries, e.output ->> 'hyde_answer' AS hyde_answer,
+    e.output ->> 'intent' AS intent, e.output -> 'entities' AS entities,
+    v.embedding_original, v.embeddings_mqe, v.embedding_hyde,
+    CASE WHEN b.status = 'failed' THEN 'vec_err' WHEN b.status = 'done' THEN 'vec'
+         WHEN e.output IS NOT NULL THEN 'to_vec' ELSE 'no_vec' END AS vector_status,
+    r.retrieved_context, c.output -> 'groups' AS clean_retrieval_context,
+    q.created_at, greatest(q.updated_at, e.ended_at, b.ended_at, k.ended_at, c.ended_at) AS updated_at
+FROM queries AS q
+LEFT JOIN current_attempt AS e ON e.job_id = q.job_id AND e.stage = 'expand' AND e.status = 'done'
+LEFT JOIN current_attempt AS b ON b.job_id = q.job_id AND b.stage = 'embed'
+LEFT JOIN current_attempt AS f ON f.job_id = q.job_id AND f.stage = 'retrieve' AND f.status = 'done'
+LEFT JOIN current_attempt AS k ON k.job_id = q.job_id AND k.stage = 'validate' AND k.status = 'done'
+LEFT JOIN current_attempt AS c ON c.job_id = q.job_id AND c.stage = 'consolidate' AND c.status = 'done'
+LEFT JOIN attempt_source AS o ON o.attempt_id = b.attempt_id
+CROSS JOIN LATERAL (
+    SELECT (array_agg(s.vector) FILTER (WHERE t.text = 'original'))[1] AS embedding_original,
+        jsonb_agg(to_jsonb(s.vector::real[]) ORDER BY s.ordinal) FILTER (WHERE t.text = 'mqe') AS embeddings_mqe,
+        (array_agg(s.vector) FILTER (WHERE t.text = 'hyde'))[1] AS embedding_hyde
+    FROM jsonb_array_elements_text(b.output -> 'texts') WITH ORDINALITY AS t (text, place)
+    JOIN stage_vector AS s ON s.attempt_id = coalesce(o.source_id, b.attempt_id) AND s.ordinal = t.place - 1
+    WHERE b.status = 'done'
+) AS v
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN k.output IS NOT NULL THEN coalesce(jsonb_agg(
+        (h.chunk - 'chunk_id' - 'fused_score') || jsonb_build_object(
+            'id', h.chunk -> 'chunk_id', 'fusion_score', h.chunk -> 'fused_score',
+            'rrf_score', CASE WHEN f.output ->> 'fusion' = 'rrf' THEN h.chunk -> 'fused_score' END
+        ) ORDER BY h.place
+    ), '[]') END AS retrieved_context
+    FROM jsonb_array_elements(k.output -> 'chunks') WITH ORDINALITY AS h (chunk, place)
+) AS r;
 """
 
 # Sees the calls of all workers, since each of its statements has a snapshot of its own, taken after the row of the

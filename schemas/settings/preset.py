@@ -21,6 +21,9 @@ from schemas.settings.preset_groups import (
 from schemas.settings.preset_names import is_preset_name
 from schemas.settings.problems import checked, disagreement
 
+DEFAULT_ALIAS: Final = "default"
+"""Stands for the preset that is the default, wherever a preset is named."""
+
 _NAME = re.compile(r"[A-Za-z0-9 _-]{1,100}")
 
 
@@ -89,7 +92,7 @@ ORIGINAL: Final[dict[str, bool | int | float | str]] = {
     "retrieval.late_weight": 0.0,
     "retrieval.rrf_k": 50,
     "retrieval.top_k_rrf": 75,
-    "retrieval.top_n_final": 17,
+    "retrieval.top_n_final": 15,
     "retrieval.entity_boost": 0.05,
     "retrieval.min_word_count": 150,
     "retrieval.min_char_count": 250,
@@ -143,6 +146,8 @@ def preset_of(values: Mapping[str, Any], *, origin: str, base: Preset | None = N
 def preset_name(text: str) -> str:
     """A name for a preset, without spaces around it. Raises PresetValueError for an invalid one."""
     name = text.strip()
+    if name.lower() == DEFAULT_ALIAS:
+        raise PresetValueError(f"No preset can have the name {name!r}: it stands for the preset that is the default.")
     if not _NAME.fullmatch(name):
         raise PresetValueError(
             "A preset cannot have this name; a name has 1 to 100 characters: letters from A to Z, digits, spaces, "

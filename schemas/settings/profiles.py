@@ -48,9 +48,13 @@ _PACKAGED_EMBEDDER = {
 }
 
 PROFILES: dict[str, Profile] = {
-    "paper": Profile("What the published code ran: the defaults of its code.", {}),
+    "paper": Profile(
+        "The default values of the published code. Prompts are ragq's own wording, as in every profile.",
+        {},
+    ),
     "paper-parity": Profile(
-        "What the paper's text describes, to compare with runs of its notebook.",
+        "Profile `paper` with the paper's form of the block of references, and nothing else of its notebook. Runs that "
+        "add what the notebook did not have say that parity is left.",
         {
             "RAGQ_PROMPT_FORMAT": Difference(
                 "notebook",

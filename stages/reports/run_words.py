@@ -28,7 +28,7 @@ _ASKED = ("split", "index", "corpus", "preset", "vocabulary", "limit")
 
 def asked_for(request: Mapping[str, Any]) -> str:
     """The request of a run, in names and numbers; empty if it has none."""
-    marks = {"overlap": "with overlap", "imported": "imported"}
+    marks = {"overlap": "with overlap", "left_parity": "parity left", "imported": "imported"}
     return " ".join(
         [
             *(str(request[key]) for key in _ASKED if request.get(key)),
@@ -82,6 +82,8 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
         yield notice
     elif request.get("demo_model"):
         yield DEMO_MODEL_NOTICE
+    if left := request.get("left_parity"):
+        yield f"Parity with the paper's notebook is left by {', '.join(left)}: compare with none of its figures."
     yield from _notices_of_overlap(request)
     yield from _notices_of_variants(request)
     yield from notices_of_import(request)

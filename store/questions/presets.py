@@ -1,4 +1,4 @@
-"""Presets: named, one of them the default."""
+"""Presets: named, one of them the default, which is also called `default`."""
 
 import json
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingError
-from schemas.settings.preset import Preset, preset_name, preset_of
+from schemas.settings.preset import DEFAULT_ALIAS, Preset, preset_name, preset_of
 from store.database import Connection
 from store.questions.preset_lines import stored_values, values_origin
 
@@ -16,7 +16,9 @@ LIST = f"SELECT {COLUMNS} FROM rag_config ORDER BY is_default DESC, lower(preset
 
 NAMES = "SELECT preset_name FROM rag_config ORDER BY is_default DESC, lower(preset_name)"
 
-BY_NAME = f"SELECT {COLUMNS} FROM rag_config WHERE lower(preset_name) = lower($1)"
+NAMED = f"(lower(preset_name) = lower($1) OR is_default AND lower($1) = '{DEFAULT_ALIAS}')"
+
+BY_NAME = f"SELECT {COLUMNS} FROM rag_config WHERE {NAMED}"
 
 DEFAULT = f"SELECT {COLUMNS} FROM rag_config WHERE is_default"
 
@@ -38,11 +40,9 @@ ALONE = "LOCK TABLE rag_config IN SHARE ROW EXCLUSIVE MODE"
 
 NO_DEFAULT = "UPDATE rag_config SET is_default = false, updated_at = now() WHERE is_default"
 
-SET_DEFAULT = """
-UPDATE rag_config SET is_default = true, updated_at = now() WHERE lower(preset_name) = lower($1) RETURNING preset_name
-"""
+SET_DEFAULT = "UPDATE rag_config SET is_default = true, updated_at = now() WHERE preset_name = $1"
 
-FIND = "SELECT preset_name, is_default FROM rag_config WHERE lower(preset_name) = lower($1)"
+FIND = f"SELECT preset_name, is_default FROM rag_config WHERE {NAMED}"
 
 DELETE = "DELETE FROM rag_config WHERE preset_name = $1"
 
@@ -59,6 +59,10 @@ class StoredPreset:
     created_at: datetime
     updated_at: datetime
 
+    def is_called(self, name: str) -> bool:
+        """Whether this is its name, or its alias, in any case of letters."""
+        return name.strip().lower() in ({self.name.lower(), DEFAULT_ALIAS} if self.is_default else {self.name.lower()})
+
 
 async def list_all(connection: Connection) -> list[StoredPreset]:
     """Every preset: the default first, then by name."""
@@ -71,7 +75,7 @@ async def names(connection: Connection) -> list[str]:
 
 
 async def get(connection: Connection, name: str) -> StoredPreset:
-    """The preset of a name, in any case of letters. Raises PresetMissingError."""
+    """The preset of a name, or the default one by its alias, in any case of letters. Raises PresetMissingError."""
     row = await connection.fetchrow(BY_NAME, name.strip())
     if row is None:
         raise await _missing(connection, name)
@@ -119,10 +123,11 @@ async def set_default(connection: Connection, name: str) -> str:
     """Make a preset the only default. Its name as it is stored. Raises PresetMissingError, and changes nothing then."""
     async with connection.transaction():
         await connection.execute(ALONE)
-        await connection.execute(NO_DEFAULT)
-        stored: str | None = await connection.fetchval(SET_DEFAULT, name.strip())
+        stored: str | None = await connection.fetchval(FIND, name.strip())
         if stored is None:
             raise await _missing(connection, name)
+        await connection.execute(NO_DEFAULT)
+        await connection.execute(SET_DEFAULT, stored)
     return stored
 
 
@@ -144,6 +149,8 @@ async def delete(connection: Connection, name: str) -> str:
 
 
 async def _missing(connection: Connection, name: str) -> PresetMissingError:
+    if name.strip().lower() == DEFAULT_ALIAS:
+        return PresetMissingError(None)
     return PresetMissingError(name.strip(), [row["preset_name"] for row in await connection.fetch(NAMES)])
 
 

@@ -71,6 +71,38 @@ async def test_with_scores_of_everybody_nothing_is_said(database: Database) -> N
 
 
 @pytest.mark.parametrize(
+    ("profile", "options", "left"),
+    [
+        ("paper", {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6"}, None),
+        ("paper-parity", {"EMBEDDING_TOP_K_REFERENCES": "3"}, None),
+        (
+            "paper-parity",
+            {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6", "EMBEDDING_ENABLE_REFERENCE_VALIDATION": "true"},
+            ["EMBEDDING_MIN_REFERENCE_SIMILARITY=0.6", "EMBEDDING_ENABLE_REFERENCE_VALIDATION=true"],
+        ),
+        ("paper-parity", {"RAGQ_PROMPT_FORMAT": "xml"}, ["RAGQ_PROMPT_FORMAT=xml"]),
+        (
+            "paper",
+            {"RAGQ_PROMPT_FORMAT": "notebook", "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": "9"},
+            ["EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=9"],
+        ),
+    ],
+)
+async def test_a_run_beside_the_notebook_names_the_settings_by_which_it_leaves_parity(
+    database: Database, profile: str, options: dict[str, str], left: list[str] | None
+) -> None:
+    async with database.connection() as connection:
+        await store(connection, labelled=INDEXED)
+
+        run = await plan_participants(
+            connection, FEW_SHOT, resolve(profile=profile, options=OWN | options, environment={})
+        )
+
+    assert run.request.get("left_parity") == left
+    assert sum("arity" in notice for notice in notices("participant", profile, run.request)) == (left is not None)
+
+
+@pytest.mark.parametrize(
     ("split", "refusal"),
     [
         (

@@ -36,6 +36,7 @@ __all__ = ["bench"]
 FULL = "every chunk has tags and scores"
 AS_PARENT = Combination(FULL, False, "participant", True, 0.0, budget=0, top_k=2, reranker="similarity")
 STRICTER = Combination(FULL, False, "participant", True, 0.6, budget=50, top_k=2, reranker="similarity")
+PARITY = Combination(FULL, False, "participant", False, 0.0, budget=0, top_k=2, reranker="similarity").options
 SPEC_33 = {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6", "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": "50"}
 COUNTED = ("stage_vector", "llm_call")
 BROKEN = AttemptError("schemas.errors.RerankError", "no", "rerank_error", {})
@@ -239,6 +240,21 @@ async def test_a_setting_that_no_stage_reads_may_change_anywhere(bench: Bench) -
     found = await planned(bench.database, of_run(parent, "assemble", RAGQ_RETRIES="3"))
 
     assert found.planned.run.settings["RAGQ_RETRIES"] == {"value": 3, "source": "option"}
+
+
+async def test_a_fork_that_leaves_parity_says_so_and_one_that_comes_back_does_not(bench: Bench) -> None:
+    job_id = await bench.plan(resolve(profile="paper-parity", options=PARITY | SPEC_33, environment={}))
+    for stage in STAGES:
+        await bench.runner.run(stage, job_id, is_redelivered=False)
+    async with bench.database.connection() as connection:
+        parent = await run_id_of(connection, job_id)
+    back = dict.fromkeys(SPEC_33, "0")
+
+    left = await planned(bench.database, of_run(parent, "rerank", EMBEDDING_MIN_REFERENCE_SIMILARITY="0"))
+    parity = await planned(bench.database, of_run(parent, "rerank", **back))
+
+    assert left.planned.run.request["left_parity"] == ["EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM=50"]
+    assert "left_parity" not in parity.planned.run.request
 
 
 async def test_the_same_fork_again_finds_its_run(bench: Bench) -> None:

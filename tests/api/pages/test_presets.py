@@ -43,8 +43,10 @@ async def test_the_default_preset_is_shown_with_every_value_and_its_range(
 
 async def test_a_preset_is_found_by_its_name(client: httpx.AsyncClient, at: str) -> None:
     found = await client.get("/presets", params={"name": "small"}, headers=HTML)
+    default = await client.get("/presets", params={"name": "default"}, headers=HTML)
 
     assert (found.status_code, found.headers["location"]) == (303, at)
+    assert (default.status_code, default.headers["location"]) == (303, "/presets/1")
     assert "There is no preset “none” any more" in words(await see(client, "/presets", name="none"))
     assert (await see(client, "/presets/999")).status_code == 404
 

@@ -13,7 +13,7 @@ DEFAULTS_OF_THE_SEED = {
     "retrieval.lexical_limit": 5,
     "retrieval.rrf_k": 50,
     "retrieval.top_k_rrf": 75,
-    "retrieval.top_n_final": 17,
+    "retrieval.top_n_final": 15,  # its page; its code has 17
     "retrieval.entity_boost": 0.05,
     "retrieval.min_word_count": 150,
     "retrieval.min_char_count": 250,
@@ -105,7 +105,7 @@ def test_conflicting_values_are_reported_with_their_sources() -> None:
         Preset().changed({"retrieval.top_k_rrf": "3"}, origin="option")
 
 
-@pytest.mark.parametrize("name", ["Default", " two words ", "a-b_c 9", "x" * 100])
+@pytest.mark.parametrize("name", ["Small", " two words ", "a-b_c 9", "x" * 100])
 def test_a_name_loses_the_spaces_around_it(name: str) -> None:
     assert preset_name(name) == name.strip()
 

@@ -1,12 +1,16 @@
 """The context of a request."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from stages.tags.context import context_score, context_vector, term_weights
+from stages.tags.embed import Sentences
+from stages.tags.models import SentenceModel
 from stages.tags.phrases import final_phrases
 from tests.fakes.tags import unit
-from tests.stages.tags.builders import at, context_model
+from tests.stages.tags.builders import at, candidates, context_model, vocabulary
 
 MODEL = context_model({"x": at(0), "y": at(90), "z": at(45)}, idf={"x": 2.0})
 
@@ -48,3 +52,21 @@ def test_a_row_of_zeros_has_no_score_and_none_is_beyond_1() -> None:
 
     assert context_score(np.array([1.0, 0.0]), np.zeros(2, dtype=np.float32)) is None
     assert context_score(row.astype(np.float64) * 1.0000001, row) == 1.0
+
+
+async def test_heads_are_no_part_of_the_context_and_count_half_unless_fasttext_counts_alone() -> None:
+    async def embed(phrases: Sequence[str]) -> Sentences:
+        return Sentences(SentenceModel("backend", "model", "digest"), (), np.zeros((0, 2), dtype=np.float32))
+
+    terms = {"red_hat": at(0), "hat": at(90)}
+    alone = vocabulary({"red_hat": 1, "hat": 1}, terms=terms, rows=terms)
+    fused = alone._replace(sentences=embed)
+
+    by_tag = [{each.tag: each for each in await candidates(one, "red hat")} for one in (alone, fused)]
+
+    contexts = [[found["red_hat"].score_context, found["hat"].score_context] for found in by_tag]
+    assert np.array(contexts, dtype=float) == pytest.approx(np.array([[0.5**0.5, 0.5**0.5], [1.0, 0.0]]))
+    assert [(found["red_hat"].score_similarity, found["hat"].score_similarity) for found in by_tag] == [
+        (None, None),
+        (1.0, 0.5),
+    ]

@@ -100,6 +100,25 @@ async def test_an_unknown_preset_is_named(database: Database) -> None:
         assert (await presets.default(connection)).name == "Balanced"
 
 
+async def test_default_stands_for_the_default_preset_and_is_no_name(database: Database) -> None:
+    async with database.connection() as connection:
+        await presets.create(connection, "small", SMALL)
+        await presets.set_default(connection, "small")
+
+        changed = await presets.change(connection, "DEFAULT", {"retrieval.rrf_k": 60}, origin="test")
+        assert (changed.name, changed.preset.retrieval.rrf_k) == ("small", 60)
+        assert await presets.get(connection, " Default ") == changed
+        assert (changed.is_called("default"), (await presets.get(connection, "Original")).is_called("default")) == (
+            True,
+            False,
+        )
+        assert await presets.set_default(connection, "default") == "small"
+        with pytest.raises(DefaultPresetError):
+            await presets.delete(connection, "default")
+        with pytest.raises(Refused, match="stands for"):
+            await presets.create(connection, "Default", SMALL)
+
+
 async def test_the_default_cannot_be_deleted(database: Database) -> None:
     async with database.connection() as connection:
         with pytest.raises(DefaultPresetError, match="Preset 'Balanced' is the default"):
@@ -122,6 +141,8 @@ async def test_no_default_is_an_error_and_never_a_built_in(database: Database) -
 
         with pytest.raises(PresetMissingError, match="No preset is the default"):
             await presets.default(connection)
+        with pytest.raises(PresetMissingError, match="No preset is the default"):
+            await presets.get(connection, "default")
 
 
 async def test_many_who_set_the_default_at_once_leave_one(database: Database) -> None:
