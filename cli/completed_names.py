@@ -102,7 +102,7 @@ async def _vocabularies(connection: "Connection") -> list[CompletionItem]:
 async def _splits(connection: "Connection") -> list[CompletionItem]:
     from store.references import interviews
 
-    return [CompletionItem(name) for name in await interviews.split_names(connection)]
+    return [CompletionItem(one.called, help=one.data_set) for one in await interviews.split_addresses(connection)]
 
 
 PRESET = StoredName("PRESET", _presets)

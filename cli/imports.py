@@ -1,5 +1,6 @@
 """`ragq import`: data sets, works and vocabularies into the database."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,12 +18,13 @@ from cli.session import with_database
 from cli.unread_files import tell_unread
 from schemas.values.interviews import DataSet, Split
 from schemas.values.transcript_variants import TranscriptVariant
-from services.splits import ImportedSplits, import_participants
+from services.participant_imports import ImportedParticipants, import_participants
 from stages.participants.index_identity import counted_variants
 from stages.participants.published_splits import PUBLISHED_IDS
 from stages.participants.split_names import TRAIN_AND_DEV
 from stages.participants.splits import resolve_split
 from stages.participants.variants import CLEANED, refuse_wrong_variant, vary
+from stages.reports.numbers_in_words import counted
 from stages.texts.listed import SHOWN, listed
 from store.database import Connection
 from store.references import interviews
@@ -87,6 +89,9 @@ import_group.add_command(tags_command)
     show_default=True,
     help="Without files of them: make the paper's splits when all of their participants are stored.",
 )
+@click.option("--name", help="The data set that they belong to; without it the name of the folder.")
+@click.option("--replace", is_flag=True, help="Replace what the data set has stored otherwise.")
+@click.option("--dry-run", is_flag=True, help="Show what is new, unchanged, changed and conflicting; store nothing.")
 @json_option
 def participants(
     directory: Path,
@@ -95,6 +100,9 @@ def participants(
     transcripts_variant: str | None,
     patch_missing_items: bool,
     paper_splits: bool,
+    name: str | None,
+    replace: bool,
+    dry_run: bool,
     as_json: bool,
 ) -> None:
     """Import interviews, labels and splits in the DAIC-WOZ layout.
@@ -104,15 +112,17 @@ def participants(
     A folder without paper_splits/ gets the paper's splits all the same when every published participant is stored
     with item labels; `ragq splits make --paper` names those that are missing.
 
-    Importing the same participants again replaces them; runs that were submitted on another transcript then refuse
-    to continue with the new one. The variant of each transcript is stored: a run and its reference index have to have
-    the same one.
+    What the data set has stays, labels of others included; another data set may have the same numbers and names of
+    splits. An import that would change a stored transcript, label or split is refused, with each named, unless
+    --replace is given; runs that were submitted on another transcript then refuse to continue with the new one. The
+    variant of each transcript is stored: a run and its reference index have to have the same one.
 
     \b
     Example:
         ragq import participants data
         ragq import participants data --transcripts transcripts_participant_only
-        ragq import participants data --variant participant_only
+        ragq import participants data --variant participant_only --name data-participant-only
+        ragq import participants clinic/second-visit --name clinic --dry-run
     """
     announce_folders()
     data_set = read_directory(
@@ -129,12 +139,23 @@ def participants(
         data_set = in_variant(data_set, TranscriptVariant(variant))
     people = new_participants(data_set)
     splits = new_splits(data_set)
+    own_name = directory.resolve().name if name is None else name
 
-    async def keep(connection: Connection) -> tuple[ImportedSplits, dict[TranscriptVariant, int]]:
-        imported = await import_participants(connection, people, splits, paper_splits=paper_splits)
-        return imported, await interviews.variants(connection)
+    async def keep(connection: Connection) -> tuple[ImportedParticipants, dict[TranscriptVariant, int]]:
+        imported = await import_participants(
+            connection,
+            own_name,
+            people,
+            splits,
+            labels=[label for number, label in data_set.labels.items() if number not in data_set.transcripts],
+            paper_splits=paper_splits,
+            replace_stored=replace,
+            dry_run=dry_run,
+        )
+        return imported, await interviews.variants(connection, own_name)
 
     imported, stored = with_database(keep)
+    changes = imported.changes
     patched = {str(label.participant_id): label.patched for label in data_set.labels.values() if label.patched}
     sizes = {split.name: len(split.participant_ids) for split in (*splits, *imported.made)}
     variants = Counter(person.variant for person in people)
@@ -143,23 +164,29 @@ def participants(
     if as_json:
         print_json(
             {
+                "data_set": imported.data_set,
+                "dry_run": dry_run,
                 "participants": len(people),
                 "labelled": labelled,
                 "variants": variants,
                 "splits": sizes,
+                **changes._asdict(),
+                "same_transcripts": imported.elsewhere,
                 "made_splits": [split.name for split in imported.made],
-                "replaced_splits": imported.replaced,
                 "patched_items": patched,
                 "irregular_rows": irregular,
                 "stored_variants": stored,
             }
         )
         return
-    click.echo(f"Imported {len(people)} participants, {labelled} of them with item labels.")
+    done = "Would import" if dry_run else "Imported"
+    click.echo(f"{done} {counted(len(people), 'participant')}, {labelled} of them with item labels.")
+    for line in change_lines(imported):
+        draw(f"  {line}")
     click.echo(f"  transcript variant {counted_variants(variants) or 'none'}")
-    for name, size in sizes.items():
-        is_made = name in {split.name for split in imported.made}
-        click.echo(f"  split {name}: {size}" + (" (published ids)" if is_made else ""))
+    for split, size in sizes.items():
+        is_made = split in {made.name for made in imported.made}
+        click.echo(f"  split {split}: {size}" + (" (published ids)" if is_made else ""))
     for participant_id, item in patched.items():
         click.echo(f"  participant {participant_id}: {item} was rebuilt from the total")
     for participant_id, rows in list(irregular.items())[:SHOWN]:
@@ -169,21 +196,52 @@ def participants(
         click.echo(f"  {len(irregular) - SHOWN} more participants have such rows; --json has all of them")
     if len(stored) > 1:
         click.echo(f"Transcripts of several variants are stored: {counted_variants(stored)}.", err=True)
-    for notice in notices_of_splits(imported):
+    for notice in notices(imported, dry_run=dry_run, replace=replace):
         draw(notice, err=True)
 
 
-def notices_of_splits(imported: ImportedSplits) -> Iterator[str]:
-    """Which splits an import replaced, and why the paper's were not made."""
-    if imported.replaced:
+def change_lines(imported: ImportedParticipants) -> Iterator[str]:
+    """How much is new, unchanged, changed and conflicting, and what of each participant and split."""
+    changes = imported.changes
+    counts = {
+        "new": len(changes.new),
+        "unchanged": len(changes.unchanged),
+        "changed": len(changes.changed),
+        "conflicting": len(changes.conflicting),
+    }
+    yield f"data set {imported.data_set}: {', '.join(f'{count} {state}' for state, count in counts.items())}"
+    lines = [f"participant {number} adds {', '.join(names)}" for number, names in changes.changed.items()]
+    lines += [f"participant {number} has another {', '.join(names)}" for number, names in changes.conflicting.items()]
+    yield from lines[:SHOWN]
+    if len(lines) > SHOWN:
+        yield f"and {len(lines) - SHOWN} more; --json has all of them"
+
+
+def notices(imported: ImportedParticipants, *, dry_run: bool, replace: bool) -> Iterator[str]:
+    """What an import replaced or left out, who is in another data set too, and why the paper's splits were not made."""
+    changes = imported.changes
+    if dry_run and changes.has_conflicts and not replace:
         yield (
-            f"Replaced: {', '.join(imported.replaced)}. An index that was built on other participants is to be built "
-            "again (`ragq index references`)."
+            "This import would be refused: --replace puts what is imported in the place of what is stored otherwise; "
+            "--name NAME imports another study beside this one."
+        )
+    if changes.conflicting_splits:
+        yield (
+            f"{'To be replaced' if dry_run else 'Replaced'}: {', '.join(changes.conflicting_splits.values())}. "
+            "An index that was built on other participants is to be built again (`ragq index references`)."
+        )
+    if changes.unknown:
+        yield f"Labels of participants whose transcripts are not stored were left out: {listed(changes.unknown)}."
+    for data_set, people in imported.elsewhere.items():
+        yield (
+            f"{counted(people, 'transcript')} of this import {'is' if people == 1 else 'are'} in data set '{data_set}' "
+            f"too. `ragq import participants DIR --name {shlex.quote(data_set)}` adds to that one instead."
         )
     if imported.others:
         yield (
             f"Stored with other participants and left as they are: {', '.join(imported.others)}. "
-            "`ragq splits make --paper --replace` makes them of the published participants."
+            f"`ragq splits make --paper --replace --data-set {shlex.quote(imported.data_set)}` makes them of the "
+            "published participants."
         )
     if 0 < len(imported.missing) < len(PUBLISHED_IDS):
         yield (

@@ -6,7 +6,8 @@ from cli.drawing import plain_table
 from cli.lazy_group import LazyGroup
 from cli.output import print_list
 from cli.session import with_database
-from stages.participants.split_names import first_index, training_name
+from schemas.values.stored_splits import StoredSplit
+from stages.participants.split_names import first_index
 from store.database import Connection
 from store.references import references
 from store.references.references import StoredIndex
@@ -51,9 +52,9 @@ def list_command(as_json: bool) -> None:
         ragq index list
     """
 
-    async def read(connection: Connection) -> tuple[list[StoredIndex], list[str]]:
+    async def read(connection: Connection) -> tuple[list[StoredIndex], list[StoredSplit]]:
         indexes = await references.current(connection)
-        return indexes, [] if indexes else list(await stored_splits(connection))
+        return indexes, [] if indexes else await stored_splits(connection)
 
     indexes, splits = with_database(read)
     print_indexes(indexes, as_json, none=f"No index is built yet. {first_index(splits)}")
@@ -68,7 +69,7 @@ def print_indexes(indexes: list[StoredIndex], as_json: bool, *, none: str = "") 
     for one in indexes:
         table.add_row(
             one.name,
-            training_name(one.split),
+            one.source,
             one.variant,
             one.identity,
             f"{one.participants} (partial)" if one.partial else str(one.participants),

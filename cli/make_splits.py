@@ -1,6 +1,8 @@
 """`ragq splits make` and `ragq splits verify`."""
 
 from dataclasses import asdict, dataclass
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 import click
@@ -12,7 +14,7 @@ from cli.user_files import read_file
 from schemas.errors import Refused
 from schemas.values.interviews import Split, SplitProblem
 from schemas.values.stored_splits import SplitMethod, StoredSplit
-from services.splits import MadeSplits, drawn_splits, make_splits, published_splits
+from services.splits import MadeSplits, drawn_splits, find_data_set, make_splits, published_splits
 from stages.files.problems import Parsed, ProblemsFound
 from stages.participants.daic_woz import ITEM_LABEL_FILES
 from stages.participants.split_checks import split_problems
@@ -46,6 +48,7 @@ WRONG = 1
 @click.option(
     "--allow-missing", is_flag=True, help="Leave out participants that are not stored, and record who is left out."
 )
+@click.option("--data-set", help="Whose splits; needed where several data sets are stored.")
 @click.option("--replace", is_flag=True, help="Replace splits of the same names that have other participants.")
 @json_option
 def make_command(
@@ -55,6 +58,7 @@ def make_command(
     listed: Path | None,
     directory: Path | None,
     allow_missing: bool,
+    data_set: str | None,
     replace: bool,
     as_json: bool,
 ) -> None:
@@ -82,9 +86,11 @@ def make_command(
     choice = _choice(seed, avec, listed, directory)
 
     async def store(connection: Connection) -> MadeSplits:
-        splits = choice.splits if choice.seed is None else await drawn_splits(connection, seed=choice.seed)
+        of = await find_data_set(connection, data_set)
+        splits = choice.splits if choice.seed is None else await drawn_splits(connection, of, seed=choice.seed)
         return await make_splits(
             connection,
+            of,
             splits,
             choice.method,
             seed=choice.seed,
@@ -124,21 +130,24 @@ def verify_command(as_json: bool) -> None:
         ragq splits verify
     """
 
-    async def check(connection: Connection) -> tuple[list[StoredSplit], tuple[SplitProblem, ...]]:
+    async def check(connection: Connection) -> tuple[list[StoredSplit], list[SplitProblem]]:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
-            splits = list((await stored_splits(connection)).values())
-            return splits, split_problems(splits, await stored_labels(connection))
+            splits = await stored_splits(connection)
+            problems: list[SplitProblem] = []
+            for data_set, own in groupby(splits, key=attrgetter("data_set")):
+                problems += split_problems(list(own), await stored_labels(connection, data_set))
+            return splits, problems
 
     splits, problems = with_database(check)
     if not splits:
         raise Refused("No split is stored. `ragq import participants DIR` imports those of a data set.")
     if as_json:
-        print_json({"splits": [split.name for split in splits], "problems": problems})
+        print_json({"splits": [split.called for split in splits], "problems": problems})
     else:
         for split in splits:
-            own = [problem for problem in problems if problem.split == split.name]
+            own = [problem for problem in problems if problem.split == split.called]
             size = counted(len(split.participant_ids), "participant")
-            click.echo(f"{split.name}: {size}, {origin_words(split.origin)}: {'wrong' if own else 'correct'}")
+            click.echo(f"{split.called}: {size}, {origin_words(split.origin)}: {'wrong' if own else 'correct'}")
             for problem in own:
                 click.echo(f"  {problem.found}; {problem.what_to_do}")
     if problems:

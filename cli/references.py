@@ -1,6 +1,5 @@
 """`ragq references`: reference indexes as files."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,10 +12,10 @@ from cli.output import json_option, print_result
 from cli.session import with_database
 from cli.settings_options import effective_settings, settings_options
 from schemas.values.transcript_variants import TranscriptVariant
-from services.index_files import ImportedIndex, export_artifact, import_artifact, training_splits
+from services.index_files import ImportedIndex, export_artifact, import_artifact
 from stages.participants.artifacts.names import ArtifactFile, index_name, named_parts, vectors_path
 from stages.participants.artifacts.rules import LoadRules
-from stages.participants.split_names import TRAINING_SPLITS, training_name
+from stages.participants.split_names import TRAINING_SPLITS
 from store.database import Connection
 
 
@@ -34,6 +33,9 @@ def references_group() -> None:
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--name", help="Name of the index; without it the name of the file. It may not name another split or variant."
+)
+@click.option(
+    "--data-set", help="Whose participants they are; without it the data set that has their split, or the only one."
 )
 @click.option(
     "--split",
@@ -64,6 +66,7 @@ def references_group() -> None:
 def import_command(
     file: Path | None,
     name: str | None,
+    data_set: str | None,
     split: str | None,
     variant: str | None,
     tags: bool | None,
@@ -109,13 +112,15 @@ def import_command(
             files,
             file_name=path.stem,
             index_name=stored_name,
-            rules=replace(rules, splits=await training_splits(connection)),
+            rules=rules,
+            data_set=data_set,
+            default_data_set=data_directory().absolute().name,
         )
 
     stored, warnings = with_database(store)
     for warning in warnings:
         click.echo(f"Warning: {warning}", err=True)
-    source = f"{training_name(stored.split)}, transcripts {stored.variant}"
+    source = f"{stored.source}, transcripts {stored.variant}"
     words = f"Imported index '{stored.name}' ({source}): {stored.participants} participants, {stored.chunks} chunks."
     print_result(stored, words, as_json=as_json)
 

@@ -14,6 +14,7 @@ from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.query_ids import SINGLE
 from schemas.values.work_words import conditions_of
+from stages.reports.run_words import split_in_words
 from store.runs.chain import content_hash
 from store.views.submissions import Submission, SubmittedJob
 
@@ -56,7 +57,9 @@ def _of_participants(run: Submission) -> dict[str, Any]:
     request = run.overview.request
     modes = {job.mode for job in run.jobs}
     return {
-        "split": request.get("split"),
+        "split": request.get("split") and split_in_words(request),
+        "data-set": None if request.get("split") else request.get("data_set"),
+        "references": request.get("references"),
         "participants": request.get("participants") or None,
         "limit": request.get("limit"),
         "few-shot-only": modes == {AssessmentMode.FEW_SHOT},

@@ -8,8 +8,7 @@ from cli.lazy_group import LazyGroup
 from cli.output import json_option, print_json, print_list
 from cli.session import with_database
 from cli.utc_times import with_utc_times
-from schemas.errors import Refused
-from schemas.suggestions import did_you_mean
+from stages.participants.split_names import named_split
 from stages.participants.split_origins import origin_words
 from store.references.splits import stored_splits
 
@@ -36,11 +35,11 @@ def list_command(as_json: bool) -> None:
     Example:
         ragq splits list
     """
-    found = list(with_database(stored_splits).values())
+    found = with_database(stored_splits)
     table = plain_table("split", Column("participants", justify="right"), "made by", "ids hash", "stored")
     for split in found:
         size, when = str(len(split.participant_ids)), f"{split.imported_at:%Y-%m-%d %H:%M}"
-        table.add_row(split.name, size, origin_words(split.origin), split.ids_hash, when)
+        table.add_row(split.called, size, origin_words(split.origin), split.ids_hash, when)
     none = "No split is stored. `ragq import participants DIR` imports those of a data set."
     print_list(with_utc_times(found), table, none=none, as_json=as_json)
 
@@ -55,11 +54,8 @@ def show_command(name: str, as_json: bool) -> None:
     Example:
         ragq splits show paper-test
     """
-    found = with_database(stored_splits)
-    if name not in found:
-        suggestion = did_you_mean(name, found)
-        raise Refused(f"Split '{name}' is not stored.{suggestion} Stored splits: {', '.join(found) or 'none yet'}.")
+    found = named_split(with_database(stored_splits), name)
     if as_json:
-        print_json(with_utc_times(found[name]))
+        print_json(with_utc_times(found))
     else:
-        click.echo("\n".join(map(str, found[name].participant_ids)))
+        click.echo("\n".join(map(str, found.participant_ids)))

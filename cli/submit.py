@@ -57,7 +57,7 @@ KINDS: dict[str, Kind] = {
         ("split", "participants"),
         (
             *("limit", "few_shot_only", "zero_shot_only", "evidence", "until"),
-            *("allow_overlap", "allow_variant_mismatch"),
+            *("data_set", "references", "allow_overlap", "allow_variant_mismatch"),
         ),
         participants_request,
     ),
@@ -98,6 +98,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--split", type=SPLIT, help="Participants of this split, in the order of its file.")
 @click.option("--participants", type=ParticipantIds(), help="These participants instead of a split.")
+@click.option("--data-set", help="Whose split or participants; needed where several data sets could be meant.")
+@click.option(
+    "--references",
+    metavar="SPLIT|INDEX",
+    help="Search the reference index of this split or name, also of another data set.",
+)
 @click.option("--limit", type=click.IntRange(min=1), help="Only the first N participants of the split.")
 @click.option("--few-shot-only", is_flag=True, help="Only with references.")
 @click.option("--zero-shot-only", is_flag=True, help="Only without references.")

@@ -37,6 +37,8 @@ def participants_request(
     until: str | None,
     allow_overlap: bool,
     allow_variant_mismatch: bool,
+    data_set: str | None,
+    references: str | None,
 ) -> ParticipantRequest:
     """Assessments of participants. Raises UsageError for options that exclude each other."""
     if few_shot_only and zero_shot_only:
@@ -52,6 +54,8 @@ def participants_request(
         evidence=None if evidence is None else read_evidence(evidence),
         allow_overlap=allow_overlap,
         allow_variant_mismatch=allow_variant_mismatch,
+        data_set=data_set,
+        references=references,
     )
 
 

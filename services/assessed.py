@@ -12,6 +12,7 @@ from schemas.values.transcript_variants import TranscriptVariant
 class Assessed:
     """The people whom no reference of a run may come from, and the variants of the transcripts that are assessed."""
 
+    data_set: str
     excluded: tuple[int, ...]
     """The whole split, also beyond its limit, or the named participants; ids ascending."""
     where: str
@@ -19,9 +20,12 @@ class Assessed:
     variants: Mapping[TranscriptVariant, int]
 
     @classmethod
-    def of(cls, split: str | None, excluded: Iterable[int], variants: Iterable[TranscriptVariant]) -> Self:
-        """The participants of a split or, without one, those that were named."""
+    def of(
+        cls, data_set: str, split: str | None, excluded: Iterable[int], variants: Iterable[TranscriptVariant]
+    ) -> Self:
+        """The participants of a split of a data set or, without one, those that were named."""
         return cls(
+            data_set=data_set,
             excluded=tuple(sorted(set(excluded))),
             where="among the participants of this run" if split is None else f"in split '{split}'",
             variants=dict(sorted(Counter(variants).items())),

@@ -78,6 +78,7 @@ async def plan_chunk_scores(
         await fitting_index(
             connection,
             settings,
+            data_set=None,
             transcripts=await interviews.variants(connection),
             allow_variant_mismatch=True,
             with_sidecars=False,

@@ -12,6 +12,7 @@ from schemas.values.query_runs import QueryRun
 from schemas.values.retrieval_reports import RetrievalDifference
 from schemas.values.run_names import run_number
 from schemas.values.scored_runs import ScoredRun
+from services.several_runs import refuse_other_data_sets
 from stages.reports.cohorts import modes_of
 from stages.reports.differences import RunInMode, difference
 from stages.reports.measures import common_measures
@@ -54,6 +55,7 @@ def compare_scores(
         raise Refused(
             f"r{left.run_id} and r{right.run_id} are of two kinds: a run of queries compares with a run of queries."
         )
+    refuse_other_data_sets([left, right])
     pairs = _pairs(left, right, mode, other_mode)
     found = common_measures(left, right, measures)
     return [difference(*pair, measures=found) for pair in pairs]

@@ -67,28 +67,42 @@ async def plan_search(
     *,
     allow_overlap: bool = False,
     allow_variant_mismatch: bool = False,
+    named: str | None = None,
 ) -> PlannedSearch:
-    """The search of the index that EMBEDDING_EMBEDDINGS_FILE names, without anybody of the run's own split.
+    """The search of the data set's index that EMBEDDING_EMBEDDINGS_FILE names, or of the `named` index, without anybody
+    of the run's own split.
 
     Raises Refused when there is none of that name, when it has participants of the split and that is not allowed, and
     when nobody of it has scores to be shown; and EmbeddingArtifactMismatchError, naming every difference, when it was
     built with other settings or lacks what the settings ask for.
     """
     index = await fitting_index(
-        connection, settings, transcripts=assessed.variants, allow_variant_mismatch=allow_variant_mismatch
+        connection,
+        settings,
+        data_set=assessed.data_set,
+        transcripts=assessed.variants,
+        allow_variant_mismatch=allow_variant_mismatch,
+        named=named,
     )
+    indexed = await references.participants(connection, index.id)
+    both = await references.assessed_people(connection, index.id, assessed.data_set, assessed.excluded)
+    is_own = index.data_set == assessed.data_set
     inputs: dict[str, Any] = {
         "index_id": index.id,
+        "index_data_set": index.data_set,
         "index_model_digest": index.model_digest,
-        "excluded": list(assessed.excluded),
+        "excluded": list(assessed.excluded) if is_own else both,
     }
-    record: dict[str, Any] = {"variants": assessed.variant_record() | {"index": index.variant.value}}
+    record: dict[str, Any] = {
+        "references": named,
+        "searched": {"index": index.name, "data_set": index.data_set, "split": training_name(index.split)},
+        "variants": assessed.variant_record() | {"index": index.variant.value},
+    }
     record |= left_parity(settings.profile, settings.run)
-    indexed = await references.participants(connection, index.id)
     if allow_overlap:
-        record |= allowed_overlap(index, indexed, assessed)
+        record |= allowed_overlap(index, indexed, both, assessed)
     else:
-        await refuse_overlap(connection, index, indexed, assessed, settings)
+        await refuse_overlap(connection, index, indexed, both, assessed, settings)
     if variant_difference(index.variant, assessed.variants):
         record["variants"] |= {"mismatch_allowed": True}
     if index.partial is not None:
@@ -96,7 +110,7 @@ async def plan_search(
     if index.run_id is not None and (cut := await index_runs.cut_chunks(connection, index.run_id)):
         record["cut_chunks"] = {"cut": cut, "chunks": index.chunks}
     if settings.run.embedding.reference_score_source == "participant":
-        record |= await _unlabelled(connection, index, {*indexed} - {*assessed.excluded}, settings)
+        record |= await _unlabelled(connection, index, {*indexed} - {*inputs["excluded"]}, settings)
     else:
         inputs["chunk_scores"] = await chunk_scores.scored_by(connection, index.id)
         record["chunk_scores"] = _scorer(chunk_scores_meta(index), settings.run)
@@ -112,7 +126,7 @@ async def _unlabelled(
         raise Refused(
             f"Nobody of reference index '{index.name}' has item scores, so no reference could be shown. `ragq import "
             "participants DIR` imports those of a folder with label files; then "
-            f"`{build_command(settings, training_name(index.split))}` builds the index with them. Without references: "
+            f"`{build_command(settings, index.source)}` builds the index with them. Without references: "
             "--zero-shot-only."
         )
     return {"unlabelled_references": without} if without else {}

@@ -10,7 +10,9 @@ from stages.failures import FailureCategory
 from stages.metrics.cohort import cohort_of
 from stages.metrics.evaluation import evaluate
 from stages.participants.original_results import OriginalExperiment, OriginalRun, OriginalSubject
+from stages.participants.split_names import named_splits
 from store.database import Connection
+from store.references import interviews
 from store.references.stored_labels import stored_labels
 from store.runs import finished_runs
 from store.runs.chain import content_hash
@@ -63,13 +65,17 @@ async def import_results(connection: Connection, file: ResultsFile) -> ImportedR
     """
     run = file.run
     experiments = run.experiments
+    # Of several data sets that have the split, the file does not say which it is of.
+    splits = named_splits(await interviews.split_addresses(connection), experiments[0].provenance.split or "")
+    could_be = [split.data_set for split in splits] or list(await interviews.data_sets(connection))
+    data_set = could_be[0] if len(could_be) == 1 else None
     record = {
         "program": PROGRAM,
         "file": file.name,
         "sha256": file.sha256,
         **run.run_metadata.model_dump(mode="json", exclude_none=True),
         "experiments": [_experiment(experiment) for experiment in experiments],
-        "labels": await _labels(connection, run),
+        "labels": await _labels(connection, run, data_set),
         "disagreements": [found for experiment in experiments for found in _disagreements(experiment)],
     }
     settings = _settings(run)
@@ -82,6 +88,7 @@ async def import_results(connection: Connection, file: ResultsFile) -> ImportedR
             settings=settings,
             settings_hash=content_hash({name: setting["value"] for name, setting in settings.items()}),
             request={
+                "data_set": data_set,
                 "split": experiments[0].provenance.split,
                 "participants": [],
                 "modes": [experiment.mode for experiment in experiments],
@@ -91,7 +98,7 @@ async def import_results(connection: Connection, file: ResultsFile) -> ImportedR
                 "profile_source": IMPORTED,
                 "imported": record,
             },
-            jobs=[_job(experiment, one, file.sha256) for experiment, one in parts],
+            jobs=[_job(experiment, one, file.sha256, data_set) for experiment, one in parts],
         ),
         [_outcome(experiment, one) for experiment, one in parts],
     )
@@ -104,9 +111,9 @@ async def import_results(connection: Connection, file: ResultsFile) -> ImportedR
     )
 
 
-def _job(experiment: OriginalExperiment, one: OriginalSubject, sha256: str) -> NewJob:
+def _job(experiment: OriginalExperiment, one: OriginalSubject, sha256: str, data_set: str | None) -> NewJob:
     truth = {item.evidence_key: one.ground_truth_items[item] for item in PHQ8Item if item in one.ground_truth_items}
-    inputs: dict[str, Any] = {"imported": sha256} | ({"ground_truth": truth} if truth else {})
+    inputs: dict[str, Any] = {"imported": sha256, "data_set": data_set} | ({"ground_truth": truth} if truth else {})
     return NewJob(mode=experiment.mode, subject=str(one.participant_id), inputs=inputs, stages=("score",))
 
 
@@ -139,9 +146,9 @@ def _experiment(experiment: OriginalExperiment) -> dict[str, Any]:
     }
 
 
-async def _labels(connection: Connection, run: OriginalRun) -> dict[str, list[int]]:
+async def _labels(connection: Connection, run: OriginalRun, data_set: str | None) -> dict[str, list[int]]:
     """Participants whose ground truth in the file is not stored here, or is stored otherwise."""
-    stored = await stored_labels(connection)
+    stored = {} if data_set is None else await stored_labels(connection, data_set)
     truths = {
         one.participant_id: one.ground_truth_items
         for experiment in run.experiments

@@ -1,6 +1,8 @@
 """Reference indexes between the database and files: no workers are needed, only rules."""
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import NamedTuple
 
@@ -17,7 +19,7 @@ from stages.participants.artifacts.rules import LoadRules
 from stages.participants.artifacts.write import write_artifact
 from stages.participants.split_names import TEST_SPLITS, training_name
 from store.database import Connection
-from store.references import contents, references
+from store.references import contents, interviews, references
 from store.references.references import IndexPlan, StoredIndex
 from store.references.splits import stored_splits
 
@@ -29,24 +31,36 @@ class ImportedIndex(NamedTuple):
     warnings: tuple[str, ...]
 
 
-async def training_splits(connection: Connection) -> dict[str, StoredSplit]:
-    """Each training split that is stored, by name."""
-    return {name: split for name, split in (await stored_splits(connection)).items() if name not in TEST_SPLITS}
-
-
 async def import_artifact(
-    connection: Connection, files: Mapping[ArtifactFile, bytes], *, file_name: str, index_name: str, rules: LoadRules
+    connection: Connection,
+    files: Mapping[ArtifactFile, bytes],
+    *,
+    file_name: str,
+    index_name: str,
+    rules: LoadRules,
+    data_set: str | None = None,
+    default_data_set: str = "data",
 ) -> ImportedIndex:
-    """Check the files of an index, and store it as the current one of its name and identity in one transaction.
+    """Check the files of an index against the stored splits, and store it as the current one of its name and identity
+    in one transaction.
 
-    Raises what `load_artifact` raises, and Refused for a name that names another split or variant than the files;
-    nothing is stored then.
+    Without a data set it is the one that has the split of the files, else the only one that is stored, else the
+    default. Raises what `load_artifact` raises, and Refused for a name that names another split or variant than the
+    files, and where several data sets could be meant; nothing is stored then.
     """
-    artifact = load_artifact(files, name=file_name, rules=rules)
+    every_split = await stored_splits(connection)
+    splits = {
+        one.name: one
+        for one in every_split
+        if one.name not in TEST_SPLITS and (one.data_set == data_set if data_set else one.called == one.name)
+    }
+    artifact = load_artifact(files, name=file_name, rules=replace(rules, splits=splits))
     identity, embedding = artifact.identity, rules.settings.embedding
     _refuse_wrong_name(index_name, identity)
+    data_set = data_set or await _data_set(connection, identity.split, every_split, default=default_data_set)
     plan = IndexPlan(
         name=index_name,
+        data_set=data_set,
         split=identity.split,
         split_csv_hash=identity.split_csv_hash,
         split_ids_hash=identity.split_ids_hash,
@@ -110,6 +124,16 @@ async def export_artifact(connection: Connection, name: str, *, file_name: str) 
         ),
         partial=None if index.partial is None else PartialBuild.from_document(index.partial),
     )
+
+
+async def _data_set(connection: Connection, split: str, stored: Sequence[StoredSplit], *, default: str) -> str:
+    having = [one.data_set for one in stored if one.name == split] or list(await interviews.data_sets(connection))
+    if len(having) > 1:
+        raise Refused(
+            f"The files are of split '{training_name(split)}', and do not name its data set: name it with "
+            f"{' or '.join(f'`--data-set {shlex.quote(name)}`' for name in having)}. Nothing was imported."
+        )
+    return having[0] if having else default
 
 
 def _document(sidecar: Sidecar | None) -> dict[str, object] | None:

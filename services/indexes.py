@@ -1,18 +1,26 @@
 """The reference index that a request names, and the one that a run searches."""
 
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.settings.layers import SettingSource
 from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
+from schemas.values.stored_splits import SplitAddress
 from schemas.values.transcript_variants import TranscriptVariant
 from services.index_sidecars import unfit_sidecars
-from stages.participants.artifacts.names import answers_to, built_name, index_name, named_parts
+from stages.participants.artifacts.names import answers_to, index_name, named_parts
 from stages.participants.index_identity import settings_differences, split_difference, variant_difference
-from stages.participants.split_names import MAKE_SPLITS, TRAINING_SPLITS, sources, training_name
+from stages.participants.split_names import (
+    MAKE_SPLITS,
+    TRAINING_SPLITS,
+    named_split,
+    named_splits,
+    sources,
+    training_name,
+)
 from stages.participants.variants import CLEANED
 from store.database import Connection
 from store.references import interviews, references
@@ -59,47 +67,51 @@ async def fitting_index(
     connection: Connection,
     settings: EffectiveSettings,
     *,
+    data_set: str | None,
     transcripts: Mapping[TranscriptVariant, int],
     allow_variant_mismatch: bool = False,
     with_sidecars: bool = True,
+    named: str | None = None,
 ) -> StoredIndex:
-    """The index that EMBEDDING_EMBEDDINGS_FILE names and that fits the settings, the stored split and the transcripts.
+    """The index that fits the settings, the stored split and the transcripts: of a data set (None: of any) the one that
+    EMBEDDING_EMBEDDINGS_FILE names, or the `named` one, by its name or its split, whatever its data set.
 
-    The name may leave out the split and the variant. `transcripts` counts those that are assessed by variant. Of
-    several that fit, those of the same variant and of the whole name come first. With `with_sidecars` an index fits
-    only if it has the tags and the chunk scores that the settings ask for.
+    EMBEDDING_EMBEDDINGS_FILE may leave out the split and the variant, and a published split in it that the data set has
+    not is not looked for. `transcripts` counts those that are assessed by variant. Of several that fit, those of the
+    same variant and of the whole name come first. With `with_sidecars` an index fits only if it has the tags and the
+    chunk scores that the settings ask for.
 
     Raises Refused when no index has the name or indexes of several names fit, and EmbeddingArtifactMismatchError, with
     every difference, when none fits.
     """
-    name = index_name(settings.run.embedding.embeddings_file)
     stored = await references.current(connection)
-    named = [index for index in stored if answers_to(index.name, name, training_name(index.split))]
-    if not named:
-        fitting = {index.name for index in stored if not any(settings_differences(index, settings.run))}
-        remedy = await _missing_remedy(connection, settings, name, transcripts, fitting)
-        raise Refused(
-            f"There is no reference index '{name}' (EMBEDDING_EMBEDDINGS_FILE). Built: {_names(stored)}.{remedy}"
-        )
-    compared = [await _compared(connection, index, settings, transcripts) for index in named]
+    splits = await interviews.split_addresses(connection)
+    own = [split for split in splits if data_set in (None, split.data_set)]
+    of_set = [index for index in stored if data_set in (None, index.data_set)]
+    asked = _asked(settings, {training_name(split) for split in (*(s.name for s in own), *(i.split for i in of_set))})
+    if named is None:
+        candidates = [one for one in of_set if answers_to(one.name, asked, training_name(one.split))]
+        if not candidates:
+            raise Refused(_missing(settings, data_set, stored, sources(own), transcripts))
+    else:
+        candidates = _named(settings, stored, splits, named, data_set)
+    compared = [await _compared(connection, index, settings, transcripts) for index in candidates]
     if with_sidecars:
         for one in compared:
             index = one.candidate
-            build = build_command(settings, training_name(index.split))
-            named_as = _address(index, stored)
+            build = build_command(settings, index.source)
+            named_as = address(index, stored)
             one.lacks.extend(await unfit_sidecars(connection, index, settings.run, name=named_as, build=build))
     fit = [
         one for one in compared if not (one.differences or one.lacks) and (allow_variant_mismatch or not one.variant)
     ]
     fit = [one for one in fit if not one.variant] or fit
-    fit = [one for one in fit if one.candidate.name == name] or fit
+    fit = [one for one in fit if one.candidate.name == asked] or fit
     if not fit:
         raise _mismatch(compared, settings)
-    if len({one.candidate.name for one in fit}) > 1:
-        raise Refused(
-            f"{_names(one.candidate for one in fit)} answer to the name '{name}'; name one of them with "
-            "`--set EMBEDDING_EMBEDDINGS_FILE=NAME`."
-        )
+    if len({(one.candidate.data_set, one.candidate.name) for one in fit}) > 1:
+        choices = ", ".join(dict.fromkeys(address(one.candidate, stored) for one in fit))
+        raise Refused(f"Several indexes answer to '{named or asked}'; name one with `--references NAME`: {choices}.")
     # Several of one name that fit differ in what cannot be compared, such as an unknown variant: the newest.
     return max((one.candidate for one in fit), key=lambda index: (index.variant in transcripts, index.id))
 
@@ -111,7 +123,7 @@ def build_command(settings: EffectiveSettings, split: str | None, **replaced: st
     chosen = {name: values[name] for name in given} | replaced
     profile = f" --profile {settings.profile}" if settings.profile_source == "option --profile" else ""
     options = "".join(f" --set {shlex.quote(f'{name}={value}')}" for name, value in chosen.items())
-    return f"ragq index references --split {split or next(iter(TRAINING_SPLITS))}{profile}{options}"
+    return f"ragq index references --split {shlex.quote(split or next(iter(TRAINING_SPLITS)))}{profile}{options}"
 
 
 def import_command(variant: TranscriptVariant) -> str:
@@ -119,34 +131,72 @@ def import_command(variant: TranscriptVariant) -> str:
     return "ragq import participants DIR" + (f" --variant {variant}" if variant in CLEANED else "")
 
 
-async def _missing_remedy(
-    connection: Connection,
+def _asked(settings: EffectiveSettings, own: Collection[str]) -> str:
+    """The name that the settings ask for, without a published split that is none of a data set's."""
+    name = index_name(settings.run.embedding.embeddings_file)
+    parts = named_parts(name)
+    if parts.split is None or parts.split in own:
+        return name
+    return "_".join(filter(None, (parts.rest, parts.variant)))
+
+
+def _named(
     settings: EffectiveSettings,
-    name: str,
+    stored: Sequence[StoredIndex],
+    splits: Sequence[SplitAddress],
+    named: str,
+    data_set: str | None,
+) -> list[StoredIndex]:
+    """The indexes of a name or a split, the data set's own where it has any. Raises Refused when there is none."""
+    if found := [one for one in stored if named in (one.name, f"{one.name}@{one.identity}")]:
+        return [one for one in found if one.data_set == data_set] or found
+    own = [split for split in splits if split.data_set == data_set]
+    if not named_splits(splits, named):
+        suggestion = did_you_mean(named, [*(one.name for one in stored), *(one.called for one in sources(splits))])
+        raise Refused(f"'{named}' is neither a reference index nor a split.{suggestion} Built: {_names(stored)}.")
+    split = named_split(own if named_splits(own, named) else splits, named)
+    if found := [one for one in stored if (one.data_set, one.split) == (split.data_set, split.name)]:
+        return found
+    build = [f"`{build_command(settings, source.called)}` builds it." for source in sources([split])]
+    raise Refused(f"No reference index is built of split '{split.called}'. {next(iter(build), 'It is for testing.')}")
+
+
+def _missing(
+    settings: EffectiveSettings,
+    data_set: str | None,
+    stored: Sequence[StoredIndex],
+    own: Sequence[SplitAddress],
     transcripts: Mapping[TranscriptVariant, int],
-    fitting: Collection[str],
 ) -> str:
-    """What builds the index of a name; where its split is not stored, what searches another, or builds one."""
-    named, known = named_parts(name), transcripts.keys() - {TranscriptVariant.UNKNOWN}
-    splits = sources(await interviews.split_names(connection))
-    split = next((split for split in splits if named_parts(name, split).split == split), None)
-    if split is None and named.split is not None and len(fitting) == 1:
-        return f" `--set EMBEDDING_EMBEDDINGS_FILE={min(fitting)}` searches that one."
-    if not splits:
-        return f" No split is stored that one can be built of. {MAKE_SPLITS}"
-    split = split or splits[0]
-    built = built_name(name, split, named.variant or TranscriptVariant.RAW)
-    build = f"`{build_command(settings, split)}` builds "
-    if answers_to(built, name, split):
-        build += "it."
+    """That a data set has no index of a name, and what builds one of its splits, or searches another."""
+    name = index_name(settings.run.embedding.embeddings_file)
+    of_set = [index for index in stored if data_set in (None, index.data_set)]
+    of_others = [index for index in stored if index not in of_set]
+    fitting = {index.name for index in of_set if not any(settings_differences(index, settings.run))}
+    said = [
+        f"Data set '{data_set}' has no reference index '{name}' (EMBEDDING_EMBEDDINGS_FILE)."
+        if data_set is not None
+        else f"There is no reference index '{name}' (EMBEDDING_EMBEDDINGS_FILE).",
+        f"Built: {_names(of_set)}.{did_you_mean(name, fitting)}",
+    ]
+    if own:
+        named, known = named_parts(name), transcripts.keys() - {TranscriptVariant.UNKNOWN}
+        parts = {split: named_parts(name, training_name(split.name)).split for split in own}
+        split = next((split for split, part in parts.items() if part == training_name(split.name)), own[0])
+        build = f"`{build_command(settings, split.called)}` builds it."
+        if named.variant is not None and known and named.variant not in known:
+            build = f"`{import_command(named.variant)}` imports the transcripts that it names; then {build}"
+        said.append(build)
     else:
-        build += f"one of split {split}, which `--set EMBEDDING_EMBEDDINGS_FILE={built}` searches."
-    if named.variant is not None and known and named.variant not in known:
-        build = f"`{import_command(named.variant)}` imports the transcripts that it names; then {build}"
-    return f"{did_you_mean(name, fitting)} {build}"
+        said.append(f"No split is stored that one can be built of. {MAKE_SPLITS}")
+    if len(fitting) == 1:
+        said.append(f"`--references {min(fitting)}` searches that one.")
+    elif of_others:
+        said.append(f"Of other data sets there are {_names(of_others)}; `--references NAME` searches one.")
+    return " ".join(said)
 
 
-def _address(index: StoredIndex, stored: Iterable[StoredIndex]) -> str:
+def address(index: StoredIndex, stored: Iterable[StoredIndex]) -> str:
     """How commands name an index: by its identity too where others have its name."""
     is_alone = sum(other.name == index.name for other in stored) == 1
     return index.name if is_alone else f"{index.name}@{index.identity}"
@@ -159,7 +209,7 @@ async def _compared(
     transcripts: Mapping[TranscriptVariant, int],
 ) -> Comparison:
     differences = list(settings_differences(index, settings.run))
-    current = await interviews.split_hashes(connection, index.split)
+    current = await interviews.split_hashes(connection, index.data_set, index.split)
     if current is not None:
         other = split_difference(index.split, built=index.split_ids_hash, now=current.ids_hash)
         differences += [other] if other else []
@@ -173,7 +223,7 @@ def _mismatch(compared: list[Comparison], settings: EffectiveSettings) -> Embedd
         lines += [f"  {difference}" for difference in (*one.differences, *one.lacks, *filter(None, [one.variant]))]
     nearest = min(compared, key=lambda one: (len(one.differences), bool(one.variant)))
     if nearest.differences:
-        command = build_command(settings, training_name(nearest.candidate.split))
+        command = build_command(settings, nearest.candidate.source)
         lines.append(f"Build one that fits: `{command}`; or set the values that it was built with.")
     elif nearest.variant:
         lines.append(_variant_remedy(nearest.candidate, settings))
@@ -183,7 +233,7 @@ def _mismatch(compared: list[Comparison], settings: EffectiveSettings) -> Embedd
 def _variant_remedy(index: StoredIndex, settings: EffectiveSettings) -> str:
     import_it = f"`{import_command(index.variant)}` imports the transcripts in the variant of the index"
     if named_parts(index_name(settings.run.embedding.embeddings_file)).variant is None:
-        command = build_command(settings, training_name(index.split))
+        command = build_command(settings, index.source)
         import_it += f"; `{command}` builds an index from those that are stored"
     return f"{import_it}; --allow-variant-mismatch runs on both, and every report of the run shows it."
 

@@ -14,14 +14,12 @@ from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.transcript_variants import TranscriptVariant
 from services.assessed import Assessed
 from services.few_shot import NO_SEARCH, plan_search
+from services.splits import find_data_set, find_split
 from stages.participants.evidence_schema import quotes_per_item
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import TranscriptIdentity
 from store.runs.runs import NewJob, NewRun
-
-#: Names a split may also be asked for by.
-SPLIT_ALIASES = {"paper": "paper-test"}
 
 #: The keys of given evidence.
 _KEYS = tuple(item.evidence_key for item in PHQ8Item)
@@ -31,6 +29,8 @@ _KEYS = tuple(item.evidence_key for item in PHQ8Item)
 class ParticipantRequest:
     """What is asked for. Either a split, of which `limit` takes the first participants, or participants by id."""
 
+    data_set: str | None = None
+    """Whose split or participants; needed where several data sets could be meant."""
     split: str | None = None
     participants: Sequence[int] = ()
     modes: Sequence[AssessmentMode]
@@ -43,6 +43,8 @@ class ParticipantRequest:
     """Search an index that holds people of the submitted split; their chunks are left out."""
     allow_variant_mismatch: bool = False
     """Search an index that was built from another variant of the transcripts."""
+    references: str | None = None
+    """The index to search, by its name or by its split, also of another data set; None is that of the settings."""
 
 
 async def plan_participants(connection: Connection, request: ParticipantRequest, settings: EffectiveSettings) -> NewRun:
@@ -52,10 +54,11 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
     reference index with people of the submitted split; and EmbeddingArtifactMismatchError when that index was built
     with other settings or from another variant of the transcripts.
     """
-    everybody, wanted = await _participants(connection, request)
-    transcripts = await _transcripts(connection, wanted)
+    data_set, split, everybody = await _participants(connection, request)
+    wanted = everybody[: request.limit]
+    transcripts = await _transcripts(connection, data_set, wanted)
     evidence = _checked_evidence(request.evidence, wanted)
-    assessed = Assessed.of(request.split, everybody, (transcript.variant for transcript in transcripts.values()))
+    assessed = Assessed.of(data_set, split, everybody, (transcript.variant for transcript in transcripts.values()))
     search = (
         await plan_search(
             connection,
@@ -63,6 +66,7 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
             assessed,
             allow_overlap=request.allow_overlap,
             allow_variant_mismatch=request.allow_variant_mismatch,
+            named=request.references,
         )
         if AssessmentMode.FEW_SHOT in request.modes
         else NO_SEARCH
@@ -71,7 +75,8 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
         NewJob(
             mode=mode,
             subject=str(participant_id),
-            inputs=_inputs(transcript)
+            inputs={"data_set": data_set}
+            | _inputs(transcript)
             | (search.inputs if mode is AssessmentMode.FEW_SHOT else {})
             | ({} if evidence is None else {"evidence": evidence[participant_id]}),
             stages=stages_of("participant", mode, until=request.until),
@@ -85,7 +90,8 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
         settings=settings.snapshot(),
         settings_hash=settings_hash(settings.run),
         request={
-            "split": request.split,
+            "data_set": data_set,
+            "split": split,
             "participants": list(request.participants),
             "modes": list(request.modes),
             "limit": request.limit,
@@ -106,30 +112,25 @@ def _inputs(transcript: TranscriptIdentity) -> dict[str, Any]:
     return {"transcript_hash": transcript.hash} | known
 
 
-async def _participants(connection: Connection, request: ParticipantRequest) -> tuple[list[int], list[int]]:
-    """Everybody in the split or named, and those of them who are assessed."""
+async def _participants(connection: Connection, request: ParticipantRequest) -> tuple[str, str | None, Sequence[int]]:
+    """A data set, the split of it if one is named, and everybody in that or named."""
     if request.split is None:
         named = list(dict.fromkeys(request.participants))
-        return named, named
-    name = SPLIT_ALIASES.get(request.split, request.split)
-    everybody = [member.participant_id for member in await interviews.members(connection, name)]
-    if not everybody:
-        known = await interviews.split_names(connection)
-        raise Refused(
-            f"Split '{request.split}' is not stored.{did_you_mean(request.split, known)} Stored splits: "
-            f"{', '.join(known) or 'none yet'}. "
-            "`ragq import participants DIR` imports the splits of a data set, `ragq splits make` makes others."
-        )
-    return everybody, everybody[: request.limit]
+        return await find_data_set(connection, request.data_set, numbers=named), None, named
+    split = await find_split(connection, request.split, data_set=request.data_set)
+    members = await interviews.members(connection, split.data_set, split.name)
+    if not members:
+        raise Refused(f"Split '{split.called}' has no participants; import or make it again.")
+    return split.data_set, split.name, [member.participant_id for member in members]
 
 
-async def _transcripts(connection: Connection, wanted: Sequence[int]) -> dict[int, TranscriptIdentity]:
-    found = await interviews.transcripts(connection, wanted)
+async def _transcripts(connection: Connection, data_set: str, wanted: Sequence[int]) -> dict[int, TranscriptIdentity]:
+    found = await interviews.transcripts(connection, data_set, wanted)
     missing = [str(participant_id) for participant_id in wanted if participant_id not in found]
     if missing:
-        known = await interviews.participant_ids(connection)
+        known = await interviews.participant_ids(connection, data_set)
         raise Refused(
-            f"No transcript is stored for participant {', '.join(missing)}."
+            f"No transcript is stored for participant {', '.join(missing)} of data set '{data_set}'."
             f"{did_you_mean(missing[0], map(str, known)) if len(missing) == 1 else ''} "
             "`ragq import participants DIR` imports transcripts."
         )

@@ -8,19 +8,18 @@ from typing import Any, NamedTuple
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
-from schemas.suggestions import did_you_mean
 from schemas.values.transcript_variants import TranscriptVariant
 from services.index_sidecars import evidence_rule
 from services.indexes import import_command
 from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
+from services.splits import find_split
 from stages.participants.artifacts.names import built_name, index_name, named_parts
 from stages.participants.index_identity import counted_variants
 from stages.participants.split_names import (
-    MAKE_SPLITS,
     TEST_SPLITS,
     TRAINING_SPLITS,
+    named_splits,
     sources,
-    stored_name,
     training_name,
 )
 from store.database import Connection, Database
@@ -80,31 +79,33 @@ async def plan_references(
     connection: Connection, split: str, settings: EffectiveSettings, allow_partial: bool, write_item_tags: bool
 ) -> PlannedRun:
     """The run that builds the reference index of a training split. Raises as `build_references` does."""
-    split = training_name(split)
-    name = stored_name(split)
-    stored = sources(await interviews.split_names(connection))
-    if name in TEST_SPLITS:
+    stored = await interviews.split_addresses(connection)
+    found = named_splits(stored, split)
+    if (found[0].name if found else split.rpartition("/")[2]) in TEST_SPLITS:
+        known = dict.fromkeys([*TRAINING_SPLITS, *(one.called for one in sources(stored))])
         raise Refused(
-            f"References come from a training split, so that nobody is tested on themselves: "
-            f"{' or '.join(dict.fromkeys([*TRAINING_SPLITS, *stored]))}, not '{split}'."
+            f"References come from a training split, so that nobody is tested on themselves: {' or '.join(known)}, "
+            f"not '{split}'."
         )
-    hashes = await interviews.split_hashes(connection, name)
-    if hashes is None:
-        raise Refused(f"Split '{split}' is not stored.{did_you_mean(split, stored)} {MAKE_SPLITS}")
-    members = await interviews.members(connection, name)
+    data_set, name, called = await find_split(connection, split)
+    split = training_name(name)
+    hashes = await interviews.split_hashes(connection, data_set, name)
+    assert hashes is not None
+    members = await interviews.members(connection, data_set, name)
     missing = [str(member.participant_id) for member in members if member.transcript_hash is None]
     if missing:
         raise Refused(
-            f"No transcript is stored for participant {', '.join(missing)} of split '{split}'; import the whole data "
+            f"No transcript is stored for participant {', '.join(missing)} of split '{called}'; import the whole data "
             "set with `ragq import participants DIR`."
         )
     unlabelled = [member.participant_id for member in members if member.items is None]
     embedding = settings.run.embedding
     variant = _variant(members, embedding.embeddings_file)
     named = built_name(index_name(embedding.embeddings_file), split, variant)
-    await _refuse_taken(connection, named, name)
+    await _refuse_taken(connection, named, data_set, name)
     plan = IndexPlan(
         name=named,
+        data_set=data_set,
         split=name,
         split_csv_hash=hashes.csv_hash,
         split_ids_hash=hashes.ids_hash,
@@ -123,6 +124,7 @@ async def plan_references(
             mode="references",
             subject=str(member.participant_id),
             inputs={
+                "data_set": data_set,
                 "transcript_hash": member.transcript_hash,
                 "write_item_tags": write_item_tags,
                 "items": None if member.items is None else {i.evidence_key: s for i, s in member.items.items()},
@@ -142,6 +144,7 @@ async def plan_references(
         # Only what an index depends on: another judge model is no reason to embed again.
         settings_hash=content_hash(_depends_on(plan, settings.run.ragq.long_texts)),
         request={
+            "data_set": data_set,
             "split": split,
             "index": plan.name,
             "allow_partial": allow_partial,
@@ -155,9 +158,10 @@ async def plan_references(
     return PlannedRun(run, store_plan)
 
 
-async def _refuse_taken(connection: Connection, name: str, split: str) -> None:
+async def _refuse_taken(connection: Connection, name: str, data_set: str, split: str) -> None:
     """Two splits whose names differ in their signs alone have one name of an index: a run could not choose."""
-    others = {index.split for index in await references.current(connection) if index.name == name} - {split}
+    current = await references.current(connection)
+    others = {index.split for index in current if (index.data_set, index.name) == (data_set, name)} - {split}
     if others:
         raise Refused(
             f"Index '{name}' was built of split '{min(others)}'. Name the new one otherwise: "

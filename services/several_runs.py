@@ -12,6 +12,7 @@ from schemas.values.query_runs import QueryRun
 from schemas.values.run_names import run_number
 from schemas.values.scored_runs import ScoredRun, SettingValue
 from schemas.values.several_runs import SeveralRuns
+from services.splits import find_split
 from stages.reports.cohorts import modes_of
 from stages.reports.several_runs import TagsRun, TagsSet, several_queries, several_scored, several_tags
 from store.database import Connection, Database
@@ -44,7 +45,7 @@ async def compare_several(
     refuse_count(run_ids)
     async with database.connection() as connection:
         found = [await comparable_run(connection, run_id) for run_id in run_ids]
-        only = None if split is None else await _members(connection, split)
+        only = None if split is None else await _members(connection, split, found)
     return await asyncio.to_thread(compared, found, mode=mode, split=split, only=only, measures=measures or {})
 
 
@@ -52,6 +53,14 @@ def refuse_count(run_ids: Sequence[int]) -> None:
     """Raise Refused for fewer runs than two, and for more than are compared at once."""
     if not 2 <= len(run_ids) <= MOST:
         raise Refused(f"A comparison takes 2 to {MOST} runs.")
+
+
+def refuse_other_data_sets(runs: Sequence[ScoredRun]) -> None:
+    """Raise Refused for runs of several data sets: participants of one number are other people there."""
+    named = {run.request["data_set"]: f"r{run.run_id}" for run in runs if run.request.get("data_set")}
+    if len(named) > 1:
+        whose = ", ".join(f"{run} of '{data_set}'" for data_set, run in named.items())
+        raise Refused(f"The runs are of several data sets, which have no participant in common: {whose}.")
 
 
 async def named_runs(connection: Connection, words: Sequence[str]) -> list[int]:
@@ -92,14 +101,24 @@ async def tags_run(connection: Connection, run_id: int) -> TagsRun:
 async def have_common_members(database: Database, left: str, right: str) -> bool:
     """Whether any participant is in both splits. Raises Refused for an unknown split."""
     async with database.connection() as connection:
-        return not (await _members(connection, left)).isdisjoint(await _members(connection, right))
+        one, other = await find_split(connection, left), await find_split(connection, right)
+        if one.data_set != other.data_set:
+            return False
+        members = [
+            {member.participant_id for member in await interviews.members(connection, split.data_set, split.name)}
+            for split in (one, other)
+        ]
+        return not members[0].isdisjoint(members[1])
 
 
-async def _members(connection: Connection, split: str) -> set[int]:
-    found = {member.participant_id for member in await interviews.members(connection, split)}
-    if not found:
-        raise Refused(f"Split '{split}' is not stored. `ragq splits list` shows those that are.")
-    return found
+async def _members(connection: Connection, asked: str, runs: Sequence[Comparable]) -> set[int]:
+    split = await find_split(connection, asked)
+    for run in runs:
+        if isinstance(run, ScoredRun) and run.request.get("data_set") not in (None, split.data_set):
+            raise Refused(
+                f"Split '{split.called}' is not of data set '{run.request['data_set']}', as r{run.run_id} is."
+            )
+    return {member.participant_id for member in await interviews.members(connection, split.data_set, split.name)}
 
 
 def compared(
@@ -116,6 +135,7 @@ def compared(
     asked = [run for run in found if isinstance(run, QueryRun)]
     tagged = [run for run in found if isinstance(run, TagsRun)]
     if len(scored) == len(found):
+        refuse_other_data_sets(scored)
         modes = [one for one in AssessmentMode if all(one in modes_of(run) for run in scored)]
         if mode is not None:
             modes = [one for one in modes if one == mode]

@@ -70,6 +70,14 @@ class Work:
         return int(self.claim.subject)
 
     @property
+    def number_in_index(self) -> int | None:
+        """The participant's number in the index that is searched; None in one of another data set, where it is another
+        person's.
+        """
+        inputs = self.claim.inputs
+        return self.participant_id if inputs["index_data_set"] == inputs["data_set"] else None
+
+    @property
     def embedder(self) -> Embedder:
         """The embedder that the run's settings mean."""
         return self._wiring.embedder(self.settings, priority=priority_of(self.claim.kind))
@@ -155,7 +163,9 @@ class Work:
         expected: str = self.claim.inputs["transcript_hash"]
         self.read["transcript"] = expected
         return await self.database.with_retry(
-            lambda connection: interviews.transcript(connection, self.participant_id, expected_hash=expected)
+            lambda connection: interviews.transcript(
+                connection, self.claim.inputs["data_set"], self.participant_id, expected_hash=expected
+            )
         )
 
     async def chunk_texts(self, items: Mapping[PHQ8Item, tuple[Reference, ...]]) -> dict[int, str]:

@@ -36,5 +36,5 @@ async def participants_page(request: Request, ctx: Context) -> Response:
         modes=[AssessmentMode.FEW_SHOT, AssessmentMode.ZERO_SHOT],
         splits=splits,
         indexes=indexes,
-        first_index=first_index(split.name for split in splits),
+        first_index=first_index(splits),
     )

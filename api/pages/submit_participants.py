@@ -22,6 +22,7 @@ from schemas.settings.profiles import PROFILES
 from schemas.values.estimates import Estimate
 from schemas.values.phq8 import AssessmentMode
 from services.estimates import estimate_request
+from services.indexes import address
 from services.new_runs import Submitted
 from services.participants import ParticipantRequest
 from services.submit import submit
@@ -60,6 +61,10 @@ class ParticipantsForm(BaseModel):
     split: Text = ""
     """Empty for participants by number."""
     participants: Text = ""
+    data_set: Text = ""
+    """Empty for the only one, or the one that has the participants."""
+    references: Text = ""
+    """Empty for the index that the settings name."""
     limit: Text = ""
     modes: Modes = Modes.BOTH
     profile: Text = ""
@@ -83,7 +88,9 @@ class ParticipantsForm(BaseModel):
         if self.limit.strip() and not self.split:
             raise WrongField("limit", "A limit goes with a split; write fewer participants instead.")
         return ParticipantRequest(
+            data_set=None if self.split else self.data_set or None,
             split=self.split or None,
+            references=self.references or None,
             participants=_numbers("participants", self.participants),
             modes=self.modes.modes,
             limit=next(iter(_numbers("limit", self.limit)), None),
@@ -159,7 +166,9 @@ async def _form(
         form=form,
         splits=splits,
         indexes=indexes,
-        first_index=first_index(split.name for split in splits),
+        choices={address(index, indexes): f"{index.name} ({index.source}, {index.variant})" for index in indexes},
+        data_sets=list(dict.fromkeys(split.data_set for split in splits)),
+        first_index=first_index(splits),
         profiles=list(PROFILES),
         wrong=wrong or {},
         estimate=estimate,

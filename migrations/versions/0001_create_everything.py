@@ -14,7 +14,8 @@ CREATE EXTENSION IF NOT EXISTS vector;
 
 -- Interviews and splits.
 CREATE TABLE participant (
-    id integer PRIMARY KEY,
+    data_set text,
+    id integer,
     transcript text NOT NULL,
     transcript_hash varchar NOT NULL,
     utterances jsonb NOT NULL,
@@ -24,22 +25,27 @@ CREATE TABLE participant (
     phq8_binary integer,
     phq8_score integer,
     items jsonb,
-    imported_at timestamptz NOT NULL DEFAULT now()
+    imported_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (data_set, id)
 );
 
 CREATE TABLE split (
-    name text PRIMARY KEY,
+    data_set text,
+    name text,
     csv_hash varchar NOT NULL,
     ids_hash varchar NOT NULL,
     origin jsonb,
-    imported_at timestamptz NOT NULL DEFAULT now()
+    imported_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (data_set, name)
 );
 
 CREATE TABLE split_member (
-    split text REFERENCES split ON DELETE CASCADE,
+    data_set text,
+    split text,
     ordinal integer,
     participant_id integer NOT NULL,
-    PRIMARY KEY (split, ordinal)
+    PRIMARY KEY (data_set, split, ordinal),
+    FOREIGN KEY (data_set, split) REFERENCES split ON DELETE CASCADE
 );
 
 -- Calls of language models, and which attempts use them.
@@ -286,6 +292,7 @@ CREATE TABLE reference_index (
     name varchar NOT NULL,
     identity varchar NOT NULL,
     run_id bigint REFERENCES run,
+    data_set varchar NOT NULL,
     split varchar NOT NULL,
     split_csv_hash varchar,
     split_ids_hash varchar NOT NULL,

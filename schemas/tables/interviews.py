@@ -1,9 +1,9 @@
-"""Participants, their transcripts and labels, and the splits."""
+"""Participants, their transcripts and labels, and the splits; each belongs to a data set, by its name."""
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Column, ForeignKey, Integer, Text
+from sqlalchemy import Column, ForeignKeyConstraint, Integer, Text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -15,7 +15,9 @@ class ParticipantTable(SQLModel, table=True):
 
     __tablename__ = "participant"
 
+    data_set: str = Field(sa_column=Column(Text, primary_key=True))
     id: int = Field(sa_column=Column(Integer, primary_key=True, autoincrement=False))
+    """Its number in the data set: another data set may have the same."""
     transcript: str = Field(sa_column=text_column())
     transcript_hash: str
     """SHA-256 of the transcript."""
@@ -36,10 +38,11 @@ class ParticipantTable(SQLModel, table=True):
 
 
 class SplitTable(SQLModel, table=True):
-    """A named set of participants."""
+    """A named set of participants of one data set."""
 
     __tablename__ = "split"
 
+    data_set: str = Field(sa_column=Column(Text, primary_key=True))
     name: str = Field(sa_column=Column(Text, primary_key=True))
     csv_hash: str
     ids_hash: str
@@ -52,7 +55,11 @@ class SplitMemberTable(SQLModel, table=True):
     """A participant's place in a split, in the order of its file."""
 
     __tablename__ = "split_member"
+    __table_args__ = (
+        ForeignKeyConstraint(["data_set", "split"], ["split.data_set", "split.name"], ondelete="CASCADE"),
+    )
 
-    split: str = Field(sa_column=Column(Text, ForeignKey("split.name", ondelete="CASCADE"), primary_key=True))
+    data_set: str = Field(sa_column=Column(Text, primary_key=True))
+    split: str = Field(sa_column=Column(Text, primary_key=True))
     ordinal: int = Field(sa_column=Column(Integer, primary_key=True))
     participant_id: int

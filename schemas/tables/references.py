@@ -36,9 +36,11 @@ class ReferenceIndexTable(SQLModel, table=True):
     id: int | None = Field(default=None, sa_column=id_column())
     name: str
     identity: str
-    """A hash over what makes two indexes of a name different: model, split, variant of transcripts, chunks."""
+    """A hash over what makes two indexes of a name different: model, data set, split, transcript variant, chunks."""
     run_id: int | None = Field(default=None, sa_column=reference_column("run.id", cascade=False, nullable=True))
     """None for an index that was imported from files."""
+    data_set: str
+    """Whose participants it holds."""
     split: str
     split_csv_hash: str | None = None
     """None where the files of an imported index do not say."""

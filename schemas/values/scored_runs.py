@@ -28,6 +28,7 @@ class IndexIdentity(Value):
 
     id: int
     name: str
+    data_set: str
     split: str
     split_csv_hash: str | None
     split_ids_hash: str

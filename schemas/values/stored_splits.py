@@ -3,8 +3,18 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from schemas.values.plain import PlainValue
+
+
+class SplitAddress(NamedTuple):
+    """A split of a data set, and the name by which commands find it."""
+
+    data_set: str
+    name: str
+    called: str
+    """The name, or DATA_SET/NAME where several data sets have a split of that name."""
 
 
 class SplitMethod(StrEnum):
@@ -36,7 +46,10 @@ class SplitOrigin(PlainValue):
 class StoredSplit(PlainValue):
     """A split as it is stored."""
 
+    data_set: str
     name: str
+    called: str
+    """As in SplitAddress."""
     participant_ids: tuple[int, ...]
     csv_hash: str
     ids_hash: str

@@ -15,7 +15,7 @@ async def retrieve_references(
     *,
     search: ReferenceSearch,
     index_id: int,
-    participant_id: int,
+    participant_id: int | None,
     excluded: Collection[int],
     candidates: int,
     tagged_only: bool,
@@ -23,12 +23,13 @@ async def retrieve_references(
 ) -> RetrievedReferences:
     """The `candidates` nearest chunks for each embedded item, in one round trip; other items have none.
 
-    `excluded` are the participants of the run's own split: together with the tested one they are never references.
+    `excluded` are the participants of the run's own split: together with the tested one (None in an index of another
+    data set, where the number is another person's) they are never references.
     Without embedded items the index is not searched. With the tag filter, another round trip counts the chunks that it
     leaves out. Raises ReferenceLeakError when an excluded participant is among the references nevertheless, ValueError
     when vectors and items differ in number, and the errors of the search.
     """
-    left_out = {participant_id, *excluded}
+    left_out = {*excluded} if participant_id is None else {participant_id, *excluded}
     queries = list(zip(embedded.items, vectors, strict=True))
     found = (
         await search.nearest(

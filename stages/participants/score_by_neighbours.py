@@ -25,7 +25,7 @@ async def score_by_neighbours(
     prompt: AssembledPrompt,
     search: EvidenceSearch,
     index_id: int,
-    participant_id: int,
+    participant_id: int | None,
     excluded: Collection[int],
     neighbours: int,
     track_na_reasons: bool,
@@ -36,12 +36,12 @@ async def score_by_neighbours(
     An item without evidence, or for which nobody of the index has any, has the median of the scores of the index, and
     its basis says so; one for which nobody of the index has a score is N/A. `consistency` has the scores that a score
     comes from, whose spread is its confidence. `excluded` are the participants of the run's own split: with the tested
-    one they are never neighbours, and not in the median.
+    one (None in an index of another data set) they are never neighbours, and not in the median.
 
     Raises ReferenceLeakError when one of them is found nevertheless, ValueError when vectors and items differ in
     number, and the errors of the search.
     """
-    left_out = {participant_id, *excluded}
+    left_out = {*excluded} if participant_id is None else {participant_id, *excluded}
     queries = list(zip(embedded.items, vectors, strict=True))
     nearest = await search.nearest_evidence(index_id, queries, limit=neighbours, exclude_participants=left_out)
     for neighbour in (one for of_item in nearest for one in of_item):

@@ -19,10 +19,14 @@ _IMPORT = "`ragq import participants DIR` imports them"
 
 
 def split_problems(splits: Sequence[StoredSplit], people: Mapping[int, StoredLabels]) -> tuple[SplitProblem, ...]:
-    """What is wrong with stored splits. `people` are the stored participants, who all have a transcript, by id."""
+    """What is wrong with the splits of a data set. `people` are its participants, who all have a transcript, by id."""
+    called = {split.name: split.called for split in splits}
     return (
         *(problem for split in splits for problem in _of_one(split, people)),
-        *overlaps({split.name: split.participant_ids for split in splits}),
+        *(
+            problem.model_copy(update={"split": called[problem.split]})
+            for problem in overlaps({split.name: split.participant_ids for split in splits})
+        ),
     )
 
 
@@ -82,4 +86,4 @@ def _unlike_published(split: StoredSplit) -> str | None:
 
 
 def _problem(split: StoredSplit, found: str, what_to_do: str) -> SplitProblem:
-    return SplitProblem(split=split.name, found=found, what_to_do=what_to_do)
+    return SplitProblem(split=split.called, found=found, what_to_do=what_to_do)

@@ -23,7 +23,7 @@ DEMO_MODEL_NOTICE = "A 135M model scores the items. Demo model: results are not 
 CIRCULAR_NOTICE = "MODEL_QUANTITATIVE_MODEL scored the chunks of the index too: it is shown its own labels as examples."
 
 #: The fields of a request in a list of runs, in this order.
-_ASKED = ("split", "index", "corpus", "preset", "vocabulary", "limit")
+_ASKED = ("index", "corpus", "preset", "vocabulary", "limit")
 
 
 def asked_for(request: Mapping[str, Any]) -> str:
@@ -31,12 +31,25 @@ def asked_for(request: Mapping[str, Any]) -> str:
     marks = {"overlap": "with overlap", "left_parity": "parity left", "imported": "imported"}
     return " ".join(
         [
+            *([where] if (where := split_in_words(request)) else []),
             *(str(request[key]) for key in _ASKED if request.get(key)),
             *(mark for key, mark in marks.items() if request.get(key)),
             *([f"answers of r{request['evaluates']}"] if request.get("evaluates") else []),
             *([fork_in_words(request)] if request.get("fork") else []),
         ]
     )
+
+
+def split_in_words(request: Mapping[str, Any]) -> str:
+    """The split of a run with its data set, or the data set alone; empty for a run of other kinds.
+
+    >>> split_in_words({"data_set": "clinic", "split": "paper-test"})
+    'clinic/paper-test'
+    """
+    data_set, split = request.get("data_set"), request.get("split")
+    if data_set and split:
+        return f"{data_set}/{split}"
+    return split or (f"data set {data_set}" if data_set else "")
 
 
 def fork_in_words(request: Mapping[str, Any]) -> str:
@@ -50,14 +63,17 @@ def fork_in_words(request: Mapping[str, Any]) -> str:
 
 
 def variants_in_words(request: Mapping[str, Any]) -> str:
-    """The transcript variants of a run and of its reference index; empty for runs of other kinds and older versions.
+    """The transcript variants of a run, and the reference index that it searches; empty for runs of other kinds.
 
-    >>> variants_in_words({"variants": {"transcripts": {"raw": 41}, "index": "raw"}})
-    'transcripts raw (41), index of raw transcripts'
+    >>> searched = {"index": "minilm_paper_train", "data_set": "clinic", "split": "paper-train"}
+    >>> variants_in_words({"variants": {"transcripts": {"raw": 41}, "index": "raw"}, "searched": searched})
+    'transcripts raw (41), index minilm_paper_train (clinic/paper-train) of raw transcripts'
     """
     variants = request.get("variants") or {}
     counted = [f"{variant} ({count})" for variant, count in (variants.get("transcripts") or {}).items()]
-    index = [f"index of {variants['index']} transcripts"] if variants.get("index") else []
+    searched = request.get("searched")
+    named = f" {searched['index']} ({searched['data_set']}/{searched['split']})" if searched else ""
+    index = [f"index{named} of {variants['index']} transcripts"] if variants.get("index") else []
     return ", ".join([*([f"transcripts {' '.join(counted)}"] if counted else []), *index])
 
 

@@ -22,7 +22,8 @@ DESCRIBE = "UPDATE reference_index SET artifact_meta = $2, chunk_scores_meta = $
 KEEP_PARTICIPANTS = """
 INSERT INTO reference_participant (index_id, participant_id, items)
 SELECT $1, n.participant_id, p.items
-FROM unnest($2::integer[]) AS n (participant_id) LEFT JOIN participant AS p ON p.id = n.participant_id
+FROM unnest($2::integer[]) AS n (participant_id)
+LEFT JOIN participant AS p ON (p.data_set, p.id) = ($3, n.participant_id)
 """
 
 CHUNK_IDS = "SELECT id FROM reference_chunk WHERE index_id = $1 ORDER BY participant_id, ordinal"
@@ -55,7 +56,9 @@ async def keep_imported(
         index_id = await plan(connection, None, index)
         documents = (_json(document) for document in (artifact_meta, chunk_scores_meta, partial))
         await connection.execute(DESCRIBE, index_id, *documents)
-        await connection.execute(KEEP_PARTICIPANTS, index_id, [person.participant_id for person in participants])
+        await connection.execute(
+            KEEP_PARTICIPANTS, index_id, [person.participant_id for person in participants], index.data_set
+        )
         await connection.copy_records_to_table(
             "reference_chunk",
             columns=("index_id", "participant_id", "ordinal", "text", "chunk_hash", "tags", "scores"),

@@ -1,52 +1,93 @@
 """Participants and splits: imported whole, read by the stages."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from schemas.errors import InputChangedError, TranscriptNotFoundError
 from schemas.values.interviews import RowIrregularity
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.stored_splits import SplitMethod, SplitOrigin
+from schemas.values.stored_splits import SplitAddress, SplitMethod, SplitOrigin
 from schemas.values.transcript_variants import TranscriptVariant
 from store.database import Connection
+from store.references.splits import CALLED
 
 KEEP_PARTICIPANTS = """
 INSERT INTO participant
-    (id, transcript, transcript_hash, utterances, gender, phq8_binary, phq8_score, items, variant, irregular_rows)
-SELECT * FROM unnest($1::integer[], $2::text[], $3::text[], $4::jsonb[], $5::integer[], $6::integer[], $7::integer[],
-                     $8::jsonb[], $9::text[], $10::jsonb[])
-ON CONFLICT (id) DO UPDATE
+    (data_set, id, transcript, transcript_hash, utterances, gender, phq8_binary, phq8_score, items, variant,
+     irregular_rows)
+SELECT $11, n.*
+FROM unnest($1::integer[], $2::text[], $3::text[], $4::jsonb[], $5::integer[], $6::integer[], $7::integer[],
+            $8::jsonb[], $9::text[], $10::jsonb[]) AS n
+ON CONFLICT (data_set, id) DO UPDATE
 SET transcript = excluded.transcript, transcript_hash = excluded.transcript_hash, utterances = excluded.utterances,
     gender = excluded.gender, phq8_binary = excluded.phq8_binary, phq8_score = excluded.phq8_score,
     items = excluded.items, variant = excluded.variant, irregular_rows = excluded.irregular_rows, imported_at = now()
 """
 
 KEEP_SPLIT = """
-INSERT INTO split (name, csv_hash, ids_hash, origin) VALUES ($1, $2, $3, $4)
-ON CONFLICT (name) DO UPDATE
+INSERT INTO split (data_set, name, csv_hash, ids_hash, origin) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (data_set, name) DO UPDATE
 SET csv_hash = excluded.csv_hash, ids_hash = excluded.ids_hash, origin = excluded.origin, imported_at = now()
 """
 
 KEEP_MEMBERS = """
-INSERT INTO split_member (split, ordinal, participant_id)
-SELECT $1, m.ordinal - 1, m.participant_id FROM unnest($2::integer[]) WITH ORDINALITY AS m (participant_id, ordinal)
+INSERT INTO split_member (data_set, split, ordinal, participant_id)
+SELECT $1, $2, m.ordinal - 1, m.participant_id FROM unnest($3::integer[]) WITH ORDINALITY AS m (participant_id, ordinal)
 """
 
 MEMBERS = """
 SELECT m.participant_id, p.transcript_hash, p.variant, p.items
-FROM split_member AS m LEFT JOIN participant AS p ON p.id = m.participant_id
-WHERE m.split = $1 ORDER BY m.ordinal
+FROM split_member AS m LEFT JOIN participant AS p ON (p.data_set, p.id) = (m.data_set, m.participant_id)
+WHERE m.data_set = $1 AND m.split = $2 ORDER BY m.ordinal
 """
 
+ADDRESSES = f"SELECT s.data_set, s.name, {CALLED} FROM split AS s ORDER BY s.data_set, s.name"
 
-SIZES = """
-SELECT s.name, count(m.participant_id) AS participants,
+SIZES = f"""
+SELECT s.data_set, s.name, {CALLED}, count(m.participant_id) AS participants,
        count(m.participant_id) FILTER (WHERE p.id IS NULL) AS without_transcript
-FROM split AS s LEFT JOIN split_member AS m ON m.split = s.name LEFT JOIN participant AS p ON p.id = m.participant_id
-GROUP BY s.name ORDER BY s.name
+FROM split AS s
+LEFT JOIN split_member AS m ON (m.data_set, m.split) = (s.data_set, s.name)
+LEFT JOIN participant AS p ON (p.data_set, p.id) = (m.data_set, m.participant_id)
+GROUP BY s.data_set, s.name ORDER BY s.data_set, s.name
 """
+
+PEOPLE = """
+SELECT id, transcript, transcript_hash, utterances, gender, phq8_binary, phq8_score, items, variant, irregular_rows
+FROM participant WHERE data_set = $1 AND id = ANY($2::integer[])
+"""
+
+ELSEWHERE = """
+SELECT data_set, count(*) AS people FROM participant
+WHERE data_set <> $1 AND transcript_hash = ANY($2::text[]) GROUP BY data_set ORDER BY data_set
+"""
+
+# Of two imports at the same moment, the later one has to see what the earlier stored.
+ONE_BY_ONE = "SELECT pg_advisory_xact_lock(hashtextextended('data_set ' || $1, 0))"
+
+HASHES = "SELECT csv_hash, ids_hash FROM split WHERE data_set = $1 AND name = $2"
+
+TRANSCRIPTS = """
+SELECT id, transcript_hash, variant FROM participant WHERE data_set = $1 AND id = ANY($2::integer[])
+"""
+
+NUMBERS = "SELECT id FROM participant WHERE data_set = $1 ORDER BY id"
+
+DATA_SETS = """
+SELECT data_set, count(*) FILTER (WHERE id = ANY($1::integer[])) AS people
+FROM (SELECT data_set, id FROM participant UNION ALL SELECT data_set, NULL FROM split) AS stored
+GROUP BY data_set ORDER BY data_set
+"""
+
+VARIANTS = """
+SELECT variant, count(*) AS people FROM participant WHERE $1::text IS NULL OR data_set = $1
+GROUP BY variant ORDER BY variant
+"""
+
+TRANSCRIPT = "SELECT transcript, transcript_hash, utterances FROM participant WHERE data_set = $1 AND id = $2"
+
 _FROM_ITS_FILE = SplitOrigin(method=SplitMethod.FILE)
 
 
@@ -111,14 +152,19 @@ class SplitHashes(NamedTuple):
 class SplitSize(NamedTuple):
     """How many participants a split has."""
 
+    data_set: str
     name: str
+    called: str
+    """As in SplitAddress."""
     participants: int
     without_transcript: int
     """Participants whose transcript was not imported."""
 
 
-async def keep(connection: Connection, participants: Sequence[NewParticipant], splits: Sequence[NewSplit]) -> None:
-    """Store participants and splits, all or nothing. What was there under the same id or name is replaced."""
+async def keep(
+    connection: Connection, data_set: str, participants: Sequence[NewParticipant], splits: Sequence[NewSplit]
+) -> None:
+    """Store participants and splits of a data set, all or nothing. What it had by the same id or name is replaced."""
     async with connection.transaction():
         await connection.execute(
             KEEP_PARTICIPANTS,
@@ -132,37 +178,64 @@ async def keep(connection: Connection, participants: Sequence[NewParticipant], s
             [_items_json(person.items) for person in participants],
             [person.variant for person in participants],
             [json.dumps(person.irregular_rows) for person in participants],
+            data_set,
         )
-        await keep_splits(connection, splits)
+        await keep_splits(connection, data_set, splits)
 
 
-async def keep_splits(connection: Connection, splits: Sequence[NewSplit]) -> None:
-    """Store splits, all or nothing. One that was there under the same name is replaced."""
+async def keep_splits(connection: Connection, data_set: str, splits: Sequence[NewSplit]) -> None:
+    """Store splits of a data set, all or nothing. One that it had under the same name is replaced."""
     async with connection.transaction():
         for split in splits:
             origin = json.dumps(asdict(split.origin))
-            await connection.execute(KEEP_SPLIT, split.name, split.csv_hash, split.ids_hash, origin)
-            await connection.execute("DELETE FROM split_member WHERE split = $1", split.name)
-            await connection.execute(KEEP_MEMBERS, split.name, list(split.participant_ids))
+            key = (data_set, split.name)
+            await connection.execute(KEEP_SPLIT, *key, split.csv_hash, split.ids_hash, origin)
+            await connection.execute("DELETE FROM split_member WHERE data_set = $1 AND split = $2", *key)
+            await connection.execute(KEEP_MEMBERS, *key, list(split.participant_ids))
+
+
+async def lock(connection: Connection, data_set: str) -> None:
+    """Wait until no other transaction that took this lock changes the data set; until the end of this transaction."""
+    await connection.execute(ONE_BY_ONE, data_set)
+
+
+async def people(connection: Connection, data_set: str, participant_ids: Sequence[int]) -> dict[int, NewParticipant]:
+    """Participants of a data set as they are stored, by id; others are absent."""
+    return {
+        row["id"]: NewParticipant(
+            **{**row, "items": _items(row["items"]), "variant": TranscriptVariant(row["variant"])}
+        )
+        for row in await connection.fetch(PEOPLE, data_set, list(participant_ids))
+    }
+
+
+async def elsewhere(connection: Connection, data_set: str, hashes: Sequence[str]) -> dict[str, int]:
+    """Other data sets that have transcripts of these hashes, and how many."""
+    return {row["data_set"]: row["people"] for row in await connection.fetch(ELSEWHERE, data_set, list(hashes))}
+
+
+async def split_addresses(connection: Connection) -> list[SplitAddress]:
+    """The splits that are stored, by data set and name."""
+    return [SplitAddress(*row) for row in await connection.fetch(ADDRESSES)]
 
 
 async def split_names(connection: Connection) -> list[str]:
-    """The splits that were imported, by name."""
-    return [row["name"] for row in await connection.fetch("SELECT name FROM split ORDER BY name")]
+    """What commands call the splits that are stored."""
+    return [split.called for split in await split_addresses(connection)]
 
 
 async def split_sizes(connection: Connection) -> list[SplitSize]:
-    """The splits that were imported, by name, with their sizes."""
+    """The splits that are stored, by data set and name, with their sizes."""
     return [SplitSize(**dict(row)) for row in await connection.fetch(SIZES)]
 
 
-async def split_hashes(connection: Connection, name: str) -> SplitHashes | None:
-    """What identifies a split; None when it was not imported."""
-    row = await connection.fetchrow("SELECT csv_hash, ids_hash FROM split WHERE name = $1", name)
+async def split_hashes(connection: Connection, data_set: str, name: str) -> SplitHashes | None:
+    """What identifies a split; None when it is not stored."""
+    row = await connection.fetchrow(HASHES, data_set, name)
     return None if row is None else SplitHashes(*row)
 
 
-async def members(connection: Connection, split: str) -> list[Member]:
+async def members(connection: Connection, data_set: str, split: str) -> list[Member]:
     """The participants of a split in the order of its file; none when the split is unknown."""
     return [
         Member(
@@ -171,39 +244,42 @@ async def members(connection: Connection, split: str) -> list[Member]:
             TranscriptVariant(row["variant"] or TranscriptVariant.UNKNOWN),
             _items(row["items"]),
         )
-        for row in await connection.fetch(MEMBERS, split)
+        for row in await connection.fetch(MEMBERS, data_set, split)
     ]
 
 
-async def transcripts(connection: Connection, participant_ids: Sequence[int]) -> dict[int, TranscriptIdentity]:
-    """What identifies the transcripts that were imported; others are absent."""
-    rows = await connection.fetch(
-        "SELECT id, transcript_hash, variant FROM participant WHERE id = ANY($1::integer[])", list(participant_ids)
-    )
+async def transcripts(
+    connection: Connection, data_set: str, participant_ids: Sequence[int]
+) -> dict[int, TranscriptIdentity]:
+    """What identifies the transcripts of a data set that are stored; others are absent."""
+    rows = await connection.fetch(TRANSCRIPTS, data_set, list(participant_ids))
     return {row["id"]: TranscriptIdentity(row["transcript_hash"], TranscriptVariant(row["variant"])) for row in rows}
 
 
-async def participant_ids(connection: Connection) -> list[int]:
-    """The numbers of all participants that are stored, in their order."""
-    return [row["id"] for row in await connection.fetch("SELECT id FROM participant ORDER BY id")]
+async def data_sets(connection: Connection, participant_ids: Collection[int] = ()) -> dict[str, int]:
+    """The data sets that are stored, by name, and how many of these participants each has."""
+    return {row["data_set"]: row["people"] for row in await connection.fetch(DATA_SETS, list(participant_ids))}
 
 
-async def variants(connection: Connection) -> dict[TranscriptVariant, int]:
-    """How many of the stored transcripts have each variant."""
-    rows = await connection.fetch(
-        "SELECT variant, count(*) AS people FROM participant GROUP BY variant ORDER BY variant"
-    )
+async def participant_ids(connection: Connection, data_set: str) -> list[int]:
+    """The numbers of all participants of a data set, in their order."""
+    return [row["id"] for row in await connection.fetch(NUMBERS, data_set)]
+
+
+async def variants(connection: Connection, data_set: str | None = None) -> dict[TranscriptVariant, int]:
+    """How many of the stored transcripts, or those of a data set, have each variant."""
+    rows = await connection.fetch(VARIANTS, data_set)
     return {TranscriptVariant(row["variant"]): row["people"] for row in rows}
 
 
-async def transcript(connection: Connection, participant_id: int, *, expected_hash: str) -> StoredTranscript:
+async def transcript(
+    connection: Connection, data_set: str, participant_id: int, *, expected_hash: str
+) -> StoredTranscript:
     """A transcript, if it is still the one the run was submitted with.
 
     Raises TranscriptNotFoundError when there is none any more, and InputChangedError when it is another.
     """
-    row = await connection.fetchrow(
-        "SELECT transcript, transcript_hash, utterances FROM participant WHERE id = $1", participant_id
-    )
+    row = await connection.fetchrow(TRANSCRIPT, data_set, participant_id)
     if row is None:
         raise TranscriptNotFoundError(
             f"Participant {participant_id} is no longer stored; import the participants again."

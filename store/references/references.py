@@ -1,15 +1,28 @@
 """Reference indexes: planned, published, listed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from schemas.values.transcript_variants import TranscriptVariant
+from stages.participants.split_names import training_name
 from stages.texts.hashes import short_hash
 from store.database import Connection
 
 PARTICIPANTS = "SELECT participant_id FROM reference_participant WHERE index_id = $1 ORDER BY participant_id"
+
+ASSESSED = """
+SELECT r.participant_id
+FROM reference_participant AS r JOIN reference_index AS i ON i.id = r.index_id
+LEFT JOIN participant AS p ON (p.data_set, p.id) = (i.data_set, r.participant_id)
+WHERE r.index_id = $1 AND (
+    (r.participant_id = ANY($3::integer[]) AND (i.data_set = $2 OR p.id IS NULL))
+    OR (i.data_set <> $2 AND p.transcript_hash IN (
+        SELECT transcript_hash FROM participant WHERE data_set = $2 AND id = ANY($3::integer[])))
+)
+ORDER BY r.participant_id
+"""
 
 UNLABELLED = """
 SELECT participant_id FROM reference_participant WHERE index_id = $1 AND items IS NULL ORDER BY participant_id
@@ -36,7 +49,7 @@ WHERE id = $1
 """
 
 IDENTITY: Final = (
-    *("backend", "model", "dimension", "split", "split_ids_hash", "variant"),
+    *("backend", "model", "dimension", "data_set", "split", "split_ids_hash", "variant"),
     *("chunk_size", "chunk_step", "min_evidence_chars"),
 )
 """The fields of an IndexPlan that make its identity, with that of the evidence where there is any."""
@@ -47,6 +60,7 @@ class IndexPlan:
     """What an index is built from and with."""
 
     name: str
+    data_set: str
     split: str
     split_csv_hash: str | None
     """None where the files of an imported index do not state it."""
@@ -90,6 +104,11 @@ class StoredIndex(IndexPlan):
     chunk_scores_meta: dict[str, Any] | None
     partial: dict[str, Any] | None
     """What was left out; None for a complete index."""
+
+    @property
+    def source(self) -> str:
+        """The split that it was built of, as commands name it whatever other data sets have."""
+        return f"{self.data_set}/{training_name(self.split)}"
 
 
 PLANNED_COLUMNS = ", ".join(column.name for column in fields(IndexPlan))
@@ -148,6 +167,16 @@ async def make_current(
 async def participants(connection: Connection, index_id: int) -> list[int]:
     """Everybody whose chunks an index has, ids ascending."""
     return [row["participant_id"] for row in await connection.fetch(PARTICIPANTS, index_id)]
+
+
+async def assessed_people(connection: Connection, index_id: int, data_set: str, numbers: Collection[int]) -> list[int]:
+    """Those of an index who are these participants of a data set, ids in the index ascending.
+
+    In an index of another data set they are whoever has the transcript of one of them, and the same numbers as long as
+    nobody is stored there who is known to be somebody else.
+    """
+    rows = await connection.fetch(ASSESSED, index_id, data_set, list(numbers))
+    return [row["participant_id"] for row in rows]
 
 
 async def model_dtypes(connection: Connection, index_id: int) -> list[str]:

@@ -4,10 +4,12 @@ from schemas.values.interviews import StoredLabels
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
 
+LABELS = "SELECT id, gender, phq8_binary, phq8_score, items FROM participant WHERE data_set = $1 ORDER BY id"
 
-async def stored_labels(connection: Connection) -> dict[int, StoredLabels]:
-    """The labels of every stored participant, by id."""
-    rows = await connection.fetch("SELECT id, gender, phq8_binary, phq8_score, items FROM participant ORDER BY id")
+
+async def stored_labels(connection: Connection, data_set: str) -> dict[int, StoredLabels]:
+    """The labels of every stored participant of a data set, by id."""
+    rows = await connection.fetch(LABELS, data_set)
     return {
         row["id"]: StoredLabels(
             gender=row["gender"],

@@ -23,7 +23,8 @@ SELECT j.run_id, j.id AS job_id, j.mode, j.subject::integer AS participant_id, j
 FROM job AS j
 LEFT JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score'
 LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.status = 'done'
-LEFT JOIN participant AS p ON p.id = CASE j.kind WHEN 'participant' THEN j.subject::integer END
+LEFT JOIN participant AS p
+    ON p.data_set = j.inputs ->> 'data_set' AND p.id = CASE j.kind WHEN 'participant' THEN j.subject::integer END
 WHERE j.run_id = ANY($1::bigint[]) AND j.kind = 'participant'
 ORDER BY j.run_id, j.ordinal
 """

@@ -8,7 +8,7 @@ LABELS = """
 SELECT DISTINCT j.subject::integer AS participant_id, coalesce(j.inputs -> 'ground_truth', p.items) AS items
 FROM job AS j
 JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score'
-LEFT JOIN participant AS p ON p.id = j.subject::integer
+LEFT JOIN participant AS p ON (p.data_set, p.id) = (j.inputs ->> 'data_set', j.subject::integer)
 WHERE j.run_id = $1 AND j.kind = 'participant'
 """
 

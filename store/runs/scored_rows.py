@@ -38,14 +38,14 @@ LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.st
 LEFT JOIN current_attempt AS e ON e.job_id = j.id AND e.stage = 'embed' AND e.status = 'done'
 LEFT JOIN current_attempt AS r ON r.job_id = j.id AND r.stage = 'rerank' AND r.status = 'done'
 LEFT JOIN current_attempt AS v ON v.job_id = j.id AND v.stage = 'validate' AND v.status = 'done'
-LEFT JOIN participant AS p ON p.id = j.subject::integer
+LEFT JOIN participant AS p ON (p.data_set, p.id) = (j.inputs ->> 'data_set', j.subject::integer)
 WHERE j.run_id = $1
 ORDER BY j.ordinal
 """
 
 INDEXES = """
-SELECT id, name, split, split_csv_hash, split_ids_hash, variant, backend, model, model_digest, dimension, chunk_size,
-       chunk_step, min_evidence_chars, participants, chunks
+SELECT id, name, data_set, split, split_csv_hash, split_ids_hash, variant, backend, model, model_digest, dimension,
+       chunk_size, chunk_step, min_evidence_chars, participants, chunks
 FROM reference_index
 WHERE id IN (SELECT (inputs ->> 'index_id')::bigint FROM job WHERE run_id = $1)
 ORDER BY id

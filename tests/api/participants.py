@@ -27,6 +27,7 @@ async def store_participants(connection: Connection, **splits: tuple[int, ...]) 
     ]
     await interviews.keep(
         connection,
+        "data",
         people,
         [
             NewSplit(

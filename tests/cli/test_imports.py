@@ -71,6 +71,7 @@ def test_an_import_prints_and_stores_variants_and_irregular_rows(
 
     assert done.stdout.splitlines() == [
         "Imported 2 participants, 0 of them with item labels.",
+        "  data set data: 2 new, 0 unchanged, 0 changed, 0 conflicting",
         "  transcript variant raw (2)",
         "  participant 316: rows kept as they are: 1 with stop before start, 1 with unknown speaker",
         "  participant 319: rows kept as they are: 1 with stop before start, 1 with unknown speaker",

@@ -34,7 +34,7 @@ def test_the_whole_name_of_an_index_is_shown(
 
 async def a_split(connection: Connection) -> None:
     split = NewSplit(name="clinic-train", csv_hash="c", ids_hash="i", participant_ids=())
-    await interviews.keep_splits(connection, [split])
+    await interviews.keep_splits(connection, "data", [split])
 
 
 def test_without_an_index_the_list_names_the_command_that_builds_one(ragq: Ragq, stored: Callable[..., Any]) -> None:

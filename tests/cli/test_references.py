@@ -33,7 +33,7 @@ def test_an_index_is_imported_and_exported(ragq: Callable[..., Result], tmp_path
     done = ragq("import", "small.npz", *PAPER)
     assert (done.exit_code, done.stdout) == (
         0,
-        "Imported index 'small' (paper-train, transcripts unknown): 2 participants, 3 chunks.\n",
+        "Imported index 'small' (data/paper-train, transcripts unknown): 2 participants, 3 chunks.\n",
     )
 
     done = ragq("export", "small", "--directory", "out", "--json")
@@ -47,7 +47,7 @@ def test_without_a_file_the_one_of_the_settings_is_imported(ragq: Callable[..., 
 
     done = ragq("import", *PAPER, "--set", "EMBEDDING_EMBEDDINGS_FILE=mine")
 
-    assert done.stdout == "Imported index 'mine' (paper-train, transcripts unknown): 2 participants, 3 chunks.\n"
+    assert done.stdout == "Imported index 'mine' (data/paper-train, transcripts unknown): 2 participants, 3 chunks.\n"
 
 
 def test_an_explicit_path_is_imported_under_the_name_that_runs_look_for(
@@ -58,7 +58,7 @@ def test_an_explicit_path_is_imported_under_the_name_that_runs_look_for(
 
     done = ragq("import", *PAPER, "--set", "EMBEDDING_EMBEDDINGS_FILE=mine")
 
-    assert done.stdout == "Imported index 'mine' (paper-train, transcripts unknown): 2 participants, 3 chunks.\n"
+    assert done.stdout == "Imported index 'mine' (data/paper-train, transcripts unknown): 2 participants, 3 chunks.\n"
 
 
 def test_sidecars_that_are_not_asked_for_may_be_broken(ragq: Callable[..., Result]) -> None:

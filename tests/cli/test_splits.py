@@ -120,14 +120,15 @@ def test_an_import_leaves_a_draw_as_it_is(ragq: Ragq, plain: str) -> None:
 def test_an_import_names_the_splits_that_it_replaces(ragq: Ragq, plain: str, tmp_path: Path) -> None:
     ragq("import", "participants", plain)
 
-    done = ragq("import", "participants", str(write_files(tmp_path / "small", small_files())))
+    small = str(write_files(tmp_path / "small", small_files()))
+    done = ragq("import", "participants", small, "--name", Path(plain).name, "--replace")
 
     printed = " ".join(done.stderr.split())
     assert "split paper-train (58 other participants, published ids)" in printed
     assert "split train (107 other participants, its file)" in printed
     assert "is to be built again (`ragq index references`)" in printed
-    again = ragq("import", "participants", str(tmp_path / "small"), "--json")
-    assert json.loads(again.stdout)["replaced_splits"] == []
+    again = ragq("import", "participants", small, "--name", Path(plain).name, "--json")
+    assert json.loads(again.stdout)["conflicting_splits"] == {}
 
 
 def test_a_split_that_was_stored_before_origins_were_is_listed(ragq: Ragq, plain: str, stored: Any) -> None:

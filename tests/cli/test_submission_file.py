@@ -31,7 +31,7 @@ async def store_everything(connection: Connection) -> None:
     models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
     await built_models.keep(connection, await vocabularies.keep(connection, "clothes", CLOTHES), models)
     split = NewSplit(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[303, 304])
-    await interviews.keep_splits(connection, [split])
+    await interviews.keep_splits(connection, "data", [split])
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ async def store_names(connection: Connection) -> None:
     )
     await vocabularies.keep(connection, "wardrobe", CLOTHES)
     split = NewSplit(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[303])
-    await interviews.keep_splits(connection, [split])
+    await interviews.keep_splits(connection, "data", [split])
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_other_words_lead_to_commands_that_exist() -> None:
     ("typed", "meant"),
     [
         ("submit --split papr-test", "Did you mean 'paper-test'?"),
-        ("splits show paper", "Did you mean 'paper-test'?"),
+        ("splits show paper-tset", "Did you mean 'paper-test'?"),
         ("submit --participants 302", "Did you mean '303'?"),
         ("submit --participants 303 --zero-shot-only --until scoer", "Did you mean 'score'?"),
         ("submit --participants 303 --profile dmo", "Did you mean 'demo'?"),

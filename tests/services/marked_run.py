@@ -57,7 +57,7 @@ async def marked_run(connection: Connection, *, participant: int = 316) -> Store
                 NewJob(
                     mode="few_shot",
                     subject=str(participant),
-                    inputs={"transcript_hash": "a" * 64, "evidence": {"PHQ8_Sleep": [QUOTE]}},
+                    inputs={"data_set": "data", "transcript_hash": "a" * 64, "evidence": {"PHQ8_Sleep": [QUOTE]}},
                     stages=stages_of("participant", "few_shot"),
                 )
             ],

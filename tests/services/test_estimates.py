@@ -129,7 +129,7 @@ async def test_what_is_missing_is_part_of_the_estimate(bench: Bench) -> None:
     index = await estimate_request(bench.database, REQUEST, settings)
     vocabulary = await estimate_request(bench.database, tags, settings)
 
-    assert "There is no reference index 'nowhere'" in index.missing[0]
+    assert "no reference index 'nowhere'" in index.missing[0]
     assert "There is no vocabulary 'none'" in vocabulary.missing[0]
     assert index.jobs == vocabulary.jobs == 0
 

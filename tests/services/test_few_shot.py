@@ -30,7 +30,7 @@ async def store(connection: Connection, *, labelled: Collection[int]) -> None:
     """Everybody, a split of the indexed ones, and their index."""
     people = [person(number, is_labelled=number in labelled) for number in (*INDEXED, ASSESSED)]
     split = NewSplit(name="clinic-a", csv_hash="c", ids_hash="p", participant_ids=INDEXED)
-    await interviews.keep(connection, people, [split])
+    await interviews.keep(connection, "data", people, [split])
     await contents.keep_imported(
         connection,
         index_plan(SETTINGS),
@@ -129,7 +129,7 @@ async def test_two_splits_do_not_share_the_name_of_an_index(database: Database) 
     async with database.connection() as connection:
         await store(connection, labelled=INDEXED)
         other = NewSplit(name="X", csv_hash="c", ids_hash="q", participant_ids=(ASSESSED,))
-        await interviews.keep_splits(connection, [other])
+        await interviews.keep_splits(connection, "data", [other])
 
         with pytest.raises(Refused, match="Index 'x' was built of split 'paper-train'"):
             await plan_references(connection, "X", SETTINGS, False, True)

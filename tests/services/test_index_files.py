@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.values.phq8 import PHQ8Item
-from services.index_files import ImportedIndex, export_artifact, import_artifact, training_splits
+from services.index_files import ImportedIndex, export_artifact, import_artifact
 from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.artifacts.rules import LoadRules
 from store.database import Connection, Database
@@ -53,7 +52,7 @@ async def store_labels(connection: Connection) -> None:
         for participant_id, items in ((303, dict.fromkeys(PHQ8Item, 2)), (304, None))
     ]
     split = NewSplit(name="paper-train", csv_hash="c" * 12, ids_hash="1" * 12, participant_ids=[303, 304])
-    await interviews.keep(connection, people, [split])
+    await interviews.keep(connection, "data", people, [split])
 
 
 async def test_an_import_is_the_current_index_of_its_name(database: Database) -> None:
@@ -164,14 +163,13 @@ async def test_references_carry_the_item_scores_of_their_participants(database: 
 async def test_the_split_of_today_is_compared(database: Database) -> None:
     async with database.connection() as connection:
         await store_labels(connection)
-        today = replace(EVERYTHING, splits=await training_splits(connection))
-        await imported(connection, artifact_files(), loaded_by=today)
+        await imported(connection, artifact_files())
 
         with pytest.raises(
             EmbeddingArtifactMismatchError, match="built on participants 222222222222, now 111111111111"
         ):
             other = as_json(META | {"split_ids_hash": "2" * 12})
-            await imported(connection, artifact_files(META=other), loaded_by=today)
+            await imported(connection, artifact_files(META=other))
 
 
 async def test_the_weights_that_are_named_are_kept(database: Database) -> None:

@@ -17,6 +17,7 @@ from tests.services.test_overlap import chunks_of
 RAW = {TranscriptVariant.RAW: 3}
 PLAN = IndexPlan(
     name="x_paper_train",
+    data_set="data",
     split="paper-train",
     split_csv_hash=None,
     split_ids_hash="p",
@@ -56,7 +57,7 @@ async def store(connection: Connection, *plans: IndexPlan) -> list[StoredIndex]:
 
 async def store_splits(connection: Connection, *names: str) -> None:
     splits = [NewSplit(name=name, csv_hash="c", ids_hash="i", participant_ids=()) for name in names]
-    await interviews.keep_splits(connection, splits)
+    await interviews.keep_splits(connection, "data", splits)
 
 
 async def test_an_index_replaces_the_one_of_its_name_and_identity_alone(database: Database) -> None:
@@ -91,7 +92,7 @@ async def test_of_the_indexes_of_a_name_a_run_searches_the_one_that_fits(
 ) -> None:
     async with database.connection() as connection:
         await store(connection, PLAN, OTHER_VARIANT, OTHER_CHUNKS, OTHER_SPLIT)
-        index = await fitting_index(connection, asking(asked, **options), transcripts=transcripts)
+        index = await fitting_index(connection, asking(asked, **options), data_set="data", transcripts=transcripts)
 
     assert (index.name, index.identity) == (found.name, found.identity)
 
@@ -100,8 +101,8 @@ async def test_a_name_that_several_indexes_answer_to_is_refused(database: Databa
     async with database.connection() as connection:
         await store(connection, PLAN, OTHER_SPLIT)
 
-        with pytest.raises(Refused, match="x_avec_train, x_paper_train answer to the name 'x'"):
-            await fitting_index(connection, asking("x"), transcripts=RAW)
+        with pytest.raises(Refused, match=r"answer to 'x'.*: x_avec_train, x_paper_train"):
+            await fitting_index(connection, asking("x"), data_set="data", transcripts=RAW)
 
 
 async def test_when_none_fits_the_differences_of_each_are_named(database: Database) -> None:
@@ -109,7 +110,9 @@ async def test_when_none_fits_the_differences_of_each_are_named(database: Databa
         await store(connection, PLAN, OTHER_VARIANT)
 
         with pytest.raises(EmbeddingArtifactMismatchError) as refusal:
-            await fitting_index(connection, asking("x_paper_train", EMBEDDING_CHUNK_SIZE="4"), transcripts=RAW)
+            await fitting_index(
+                connection, asking("x_paper_train", EMBEDDING_CHUNK_SIZE="4"), data_set="data", transcripts=RAW
+            )
 
     assert str(refusal.value).splitlines() == [
         "Reference index 'x_paper_train' does not fit the settings of this run:",
@@ -117,7 +120,7 @@ async def test_when_none_fits_the_differences_of_each_are_named(database: Databa
         "Reference index 'x_paper_train_participant_only' does not fit the settings of this run:",
         "  EMBEDDING_CHUNK_SIZE: built with 8, now 4",
         "  transcripts: the index was built from variant participant_only, those of the run are raw (3)",
-        "Build one that fits: `ragq index references --split paper-train --profile paper --set "
+        "Build one that fits: `ragq index references --split data/paper-train --profile paper --set "
         "EMBEDDING_EMBEDDINGS_FILE=x_paper_train --set EMBEDDING_DIMENSION=2 --set MODEL_EMBEDDING_MODEL=tiny --set "
         "EMBEDDING_CHUNK_SIZE=4`; or set the values that it was built with.",
     ]
@@ -145,7 +148,7 @@ async def test_an_index_that_is_missing_is_refused_with_what_builds_it(
         await store_splits(connection, "paper-test", "paper-train", "train")
 
         with pytest.raises(Refused) as refusal:
-            await fitting_index(connection, asking(asked), transcripts=transcripts)
+            await fitting_index(connection, asking(asked), data_set="data", transcripts=transcripts)
 
     told = str(refusal.value)
     assert f"'{asked}' (EMBEDDING_EMBEDDINGS_FILE). Built: x_paper_train." in told
@@ -159,8 +162,7 @@ async def test_an_index_that_is_missing_is_refused_with_what_builds_it(
             ("mine-test", "mine-train"),
             "y_paper_train",
             "`ragq index references --split mine-train --profile paper --set EMBEDDING_EMBEDDINGS_FILE=y_paper_train "
-            "--set EMBEDDING_DIMENSION=2 --set MODEL_EMBEDDING_MODEL=tiny` builds one of split mine-train, which "
-            "`--set EMBEDDING_EMBEDDINGS_FILE=y_mine_train` searches.",
+            "--set EMBEDDING_DIMENSION=2 --set MODEL_EMBEDDING_MODEL=tiny` builds it.",
         ),
         (("mine-test", "mine-train"), "y_mine_test", "`ragq index references --split mine-test --profile paper"),
         (("mine-train",), "y", "`ragq index references --split mine-train --profile paper"),
@@ -174,7 +176,7 @@ async def test_the_remedy_names_a_split_that_is_stored(
         await store_splits(connection, *splits)
 
         with pytest.raises(Refused) as refusal:
-            await fitting_index(connection, asking(asked), transcripts=RAW)
+            await fitting_index(connection, asking(asked), data_set="data", transcripts=RAW)
 
     assert f"(EMBEDDING_EMBEDDINGS_FILE). Built: none yet. {remedy}" in str(refusal.value)
 
@@ -184,19 +186,19 @@ async def test_where_the_split_of_a_name_is_not_stored_the_only_index_that_fits_
         await store(connection, replace(PLAN, name="x_clinic_a", split="clinic-a"), replace(PLAN, model="other"))
         await store_splits(connection, "clinic-a", "clinic-b")
 
-        with pytest.raises(Refused, match=r"`--set EMBEDDING_EMBEDDINGS_FILE=x_clinic_a` searches that one\.$"):
-            await fitting_index(connection, asking("z_avec_train"), transcripts=RAW)
+        with pytest.raises(Refused, match=r"`--references x_clinic_a` searches that one\.$"):
+            await fitting_index(connection, asking("z_avec_train"), data_set="data", transcripts=RAW)
 
 
 async def test_an_index_of_a_split_of_ones_own_answers_to_its_name_without_it(database: Database) -> None:
     async with database.connection() as connection:
         await store(connection, replace(PLAN, name="x_clinic_a", split="clinic-a"))
 
-        for asked in ("x_clinic_a", "x"):
-            index = await fitting_index(connection, asking(asked), transcripts=RAW)
+        for asked in ("x_clinic_a", "x", "x_paper_train"):
+            index = await fitting_index(connection, asking(asked), data_set="data", transcripts=RAW)
             assert index.name == "x_clinic_a"
-        with pytest.raises(Refused, match="no reference index 'x_paper_train'"):
-            await fitting_index(connection, asking("x_paper_train"), transcripts=RAW)
+        with pytest.raises(Refused, match="no reference index 'y_paper_train'"):
+            await fitting_index(connection, asking("y_paper_train"), data_set="data", transcripts=RAW)
 
 
 async def test_an_identity_names_one_of_several_of_a_name(database: Database) -> None:

@@ -107,7 +107,7 @@ async def store(connection: Connection, chosen: Submission) -> None:
     """Everybody, the split, and an index of the indexed ones."""
     people = [person(number) for number in PEOPLE]
     split = NewSplit(name="dev", csv_hash="c", ids_hash="i", participant_ids=sorted(chosen.split))
-    await interviews.keep(connection, people, [split])
+    await interviews.keep(connection, "data", people, [split])
     index_id = await contents.keep_imported(
         connection,
         index_plan(SETTINGS),
@@ -140,6 +140,7 @@ def index_plan(effective: EffectiveSettings) -> IndexPlan:
     embedding = effective.run.embedding
     return IndexPlan(
         name="x",
+        data_set="data",
         split="paper-train",
         split_csv_hash=None,
         split_ids_hash="p",
@@ -172,22 +173,22 @@ async def test_the_refusal_names_an_index_without_them_or_the_command_that_build
     chosen = Submission({300, 301}, {301, 302}, limit=None, by_number=False, allow_overlap=False)
     others = NewSplit(name="train", csv_hash="c", ids_hash="t", participant_ids=[303, 304])
     who = (
-        "1 of the 2 participants of reference index 'x' (split paper-train) are in split 'dev': 301. A run needs "
+        "1 of the 2 participants of reference index 'x' (split data/paper-train) are in split 'dev': 301. A run needs "
         "references of other people. "
     )
     allow = " --allow-overlap runs without their chunks, and every report of the run shows it."
     command = (
-        "`ragq index references --split avec-train --profile paper --set EMBEDDING_EMBEDDINGS_FILE=x_avec_train --set "
+        "`ragq index references --split avec-train --profile paper --set EMBEDDING_EMBEDDINGS_FILE=x --set "
         "EMBEDDING_DIMENSION=2 --set MODEL_EMBEDDING_MODEL=tiny`"
     )
-    choice = "submit with `--set EMBEDDING_EMBEDDINGS_FILE=x_avec_train`."
+    choice = "submit with `--references avec-train`."
     async with database.connection() as connection:
         await store(connection, chosen)
         assert await refusal(connection) == (
             f"{who}No stored training split is without them: submit with --zero-shot-only.{allow}"
         )
 
-        await interviews.keep(connection, [], [others])
+        await interviews.keep(connection, "data", [], [others])
         assert await refusal(connection) == (
             f"{who}{command} builds one of split avec-train, which has none of them; then {choice}{allow}"
         )

@@ -50,7 +50,7 @@ async def a_swept_run(database: Database) -> tuple[int, dict[int, dict[str, str]
             NewSplit(name=name, csv_hash="c", ids_hash="i", participant_ids=ids)
             for name, ids in (("val", PEOPLE[:2]), ("test", PEOPLE[2:]), ("both", PEOPLE))
         ]
-        await interviews.keep(connection, [], splits)
+        await interviews.keep(connection, "data", [], splits)
         parent = (await forkable_run(connection, dict.fromkeys(PEOPLE, scores("33333333")))).run_id
     points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10", "20"]})
     made = await run_sweep(database, Target(parent, None), "score", points, wait=False)

@@ -30,7 +30,9 @@ async def forkable_run(
         settings=effective.snapshot(),
         settings_hash=settings_hash(effective.run),
         request={"split": "paper-test", "profile_source": effective.profile_source},
-        jobs=[NewJob(mode=mode, subject=str(person), inputs={}, stages=STAGES) for person in outcomes],
+        jobs=[
+            NewJob(mode=mode, subject=str(person), inputs={"data_set": "data"}, stages=STAGES) for person in outcomes
+        ],
     )
     stored = await runs.store(connection, run, always_new=True)
     for job_id, scores in zip(stored.job_ids, outcomes.values(), strict=True):

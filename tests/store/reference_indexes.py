@@ -15,6 +15,7 @@ from tests.fakes.references import IndexedChunk
 
 PLAN = IndexPlan(
     name="small",
+    data_set="data",
     split="paper-train",
     split_csv_hash="c",
     split_ids_hash="i",
@@ -27,9 +28,9 @@ PLAN = IndexPlan(
 )
 
 _INDEX = """
-INSERT INTO reference_index (id, name, identity, run_id, split, split_csv_hash, split_ids_hash, backend, model,
-                             dimension, chunk_size, chunk_step, min_evidence_chars, published_at)
-VALUES ($1, 'small', 'a', $2, 'paper-train', 'c', 'i', 'huggingface', 'tiny', $3, 8, 2, 8, now())
+INSERT INTO reference_index (id, name, identity, run_id, data_set, split, split_csv_hash, split_ids_hash, backend,
+                             model, dimension, chunk_size, chunk_step, min_evidence_chars, published_at)
+VALUES ($1, 'small', 'a', $2, 'data', 'paper-train', 'c', 'i', 'huggingface', 'tiny', $3, 8, 2, 8, now())
 """
 _CHUNK = """
 INSERT INTO reference_chunk (id, index_id, participant_id, ordinal, text, chunk_hash, tags, scores)

@@ -27,6 +27,7 @@ async def import_labels(connection: Connection, labels: Mapping[int, Mapping[str
     """Store participants with these item labels by evidence key."""
     await interviews.keep(
         connection,
+        "data",
         [
             NewParticipant(
                 id=participant_id,
@@ -68,7 +69,12 @@ async def store_scored_run(
             version="0.1.0",
             models=models,
             jobs=[
-                NewJob(mode=mode, subject=str(participant_id), inputs={"transcript_hash": "t"}, stages=STAGES)
+                NewJob(
+                    mode=mode,
+                    subject=str(participant_id),
+                    inputs={"data_set": "data", "transcript_hash": "t"},
+                    stages=STAGES,
+                )
                 for mode, participant_id in outcomes
             ],
         ),

@@ -243,10 +243,11 @@ async def store_everything(connection: Connection) -> None:
         for number in (TESTED, *TRAINED)
     ]
     split = NewSplit(name="paper-train", csv_hash="c", ids_hash="i", participant_ids=TRAINED)
-    await interviews.keep(connection, people, [split])
+    await interviews.keep(connection, "data", people, [split])
     for name, is_full in (("full", True), ("bare", False)):
         plan = IndexPlan(
             name=name,
+            data_set="data",
             split="paper-train",
             split_csv_hash="c",
             split_ids_hash="i",

@@ -39,6 +39,10 @@ class ParticipantSubmission(Submission):
     """The participants of this split, in the order of its file."""
     participants: Annotated[list[ParticipantId], Field(min_length=1, max_length=10_000)] | None = None
     """These participants instead of a split."""
+    data_set: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    """Whose split or participants; needed where several data sets could be meant. `split` may be DATA_SET/NAME too."""
+    references: Annotated[Text, Field(min_length=1, max_length=300)] | None = None
+    """Search the reference index of this split or name, also of another data set."""
     modes: Annotated[list[Literal["zero_shot", "few_shot"]], Field(min_length=1, max_length=2)] = Field(
         default=["zero_shot", "few_shot"], json_schema_extra={"uniqueItems": True}
     )
@@ -70,7 +74,9 @@ class ParticipantSubmission(Submission):
     def request(self) -> ParticipantRequest:
         """The request to submit."""
         return ParticipantRequest(
+            data_set=self.data_set,
             split=self.split,
+            references=self.references,
             participants=self.participants or (),
             modes=tuple(map(AssessmentMode, self.modes)),
             limit=self.limit,
@@ -84,6 +90,9 @@ class ParticipantSubmission(Submission):
 class SplitLine(Reply):
     """A stored split."""
 
+    data_set: str = Field(examples=["data"])
+    called: str = Field(examples=["paper-test"])
+    """The name, or DATA_SET/NAME where several data sets have a split of that name."""
     name: str = Field(examples=["paper-test"])
     participants: int = Field(examples=[41])
     without_transcript: int = Field(examples=[0])

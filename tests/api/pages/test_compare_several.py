@@ -45,7 +45,7 @@ async def test_a_split_is_chosen_from_those_that_are_stored(
 ) -> None:
     async with ctx.database.connection() as connection:
         split = NewSplit(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[316])
-        await interviews.keep_splits(connection, [split])
+        await interviews.keep_splits(connection, "data", [split])
 
     page = await see(client, "/runs/compare/several", runs="r1,r2", split="paper-test")
 

@@ -30,8 +30,8 @@ async def test_splits_are_listed_with_their_sizes(client: httpx.AsyncClient, ctx
         await connection.execute("DELETE FROM participant WHERE id = 330")
 
     assert (await client.get("/participants/splits")).json() == [
-        {"name": "paper-test", "participants": 3, "without_transcript": 1},
-        {"name": "paper-train", "participants": 2, "without_transcript": 0},
+        {"data_set": "data", "called": name, "name": name, "participants": size, "without_transcript": without}
+        for name, size, without in (("paper-test", 3, 1), ("paper-train", 2, 0))
     ]
 
 

@@ -16,7 +16,9 @@ PUBLISHED = SplitOrigin(method=SplitMethod.PUBLISHED)
 def split(name: str, ids: Iterable[int], *, origin: SplitOrigin | None = None, of: str | None = None) -> StoredSplit:
     numbers = tuple(ids)
     return StoredSplit(
+        data_set="data",
         name=name,
+        called=name,
         participant_ids=numbers,
         csv_hash="c",
         ids_hash=of or ids_hash(numbers),

@@ -30,6 +30,7 @@ ZERO_SHOT, FEW_SHOT = AssessmentMode
 INDEX = IndexIdentity(
     id=7,
     name="small",
+    data_set="data",
     split="paper-train",
     split_csv_hash="c",
     split_ids_hash="i",

@@ -23,9 +23,9 @@ VALUES ('index', 'i', 'demo', '{}', 's', '{"allow_partial": true}', '0')
 """
 BUILT = """
 INSERT INTO reference_index
-    (name, identity, split, split_ids_hash, backend, model, dimension, chunk_size, chunk_step, min_evidence_chars,
-     run_id)
-VALUES ('small', 'a', 'paper-train', 'i', 'huggingface', 'tiny', 2, 8, 2, 8, 4)
+    (name, identity, data_set, split, split_ids_hash, backend, model, dimension, chunk_size, chunk_step,
+     min_evidence_chars, run_id)
+VALUES ('small', 'a', 'data', 'paper-train', 'i', 'huggingface', 'tiny', 2, 8, 2, 8, 4)
 """
 JOBS = """
 INSERT INTO job (run_id, ordinal, kind, mode, subject, inputs, status)

@@ -13,8 +13,7 @@ async def run(work: Work) -> Result[RetrievedReferences]:
     embedded = await work.output(EmbeddedEvidence)
     index_id: int = work.claim.inputs["index_id"]
     work.read["index"] = index_id
-    # Jobs of older versions name nobody: they left out the tested participant alone.
-    excluded: list[int] = work.claim.inputs.get("excluded", [])
+    excluded: list[int] = work.claim.inputs["excluded"]
     if excluded:
         work.read["excluded"] = ids_hash(excluded)
     retrieved = await retrieve_references(
@@ -22,7 +21,7 @@ async def run(work: Work) -> Result[RetrievedReferences]:
         await work.vectors(EmbeddedEvidence),
         search=work.references,
         index_id=index_id,
-        participant_id=work.participant_id,
+        participant_id=work.number_in_index,
         excluded=excluded,
         candidates=work.settings.ragq.retrieve_candidates,
         tagged_only=work.settings.embedding.enable_item_tag_filter,

@@ -27,7 +27,7 @@ async def run(work: Work) -> Result[ParticipantScores]:
                 prompt=prompt,
                 search=work.evidence,
                 index_id=index_id,
-                participant_id=work.participant_id,
+                participant_id=work.number_in_index,
                 excluded=excluded,
                 neighbours=settings.ragq.neighbours,
                 track_na_reasons=settings.quantitative.track_na_reasons,

@@ -1,0 +1,189 @@
+"""Imports of participants: nothing that is stored is lost, and two studies lie side by side."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from schemas.errors import Refused
+from schemas.values.interviews import Labels
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.transcript_variants import TranscriptVariant
+from services.participant_imports import ImportedParticipants, import_participants
+from services.splits import find_split
+from stages.participants.splits import listed_split
+from store.database import Connection, Database
+from store.references import interviews
+from store.references.interviews import NewParticipant, NewSplit
+from store.references.splits import splits_of
+from store.references.stored_labels import stored_labels
+
+NUMBERS = range(300, 306)
+
+
+def person(number: int, *, knows: frozenset[str] = frozenset({"gender", "score", "items"})) -> NewParticipant:
+    """A participant of a study, with the labels that a folder knows of it."""
+    items = dict.fromkeys(PHQ8Item, number % 4)
+    total = sum(items.values())
+    return NewParticipant(
+        id=number,
+        transcript=f"Participant: i am {number}",
+        transcript_hash=f"h{number}",
+        utterances=[{"speaker": "Participant", "value": f"i am {number}"}],
+        gender=number % 2 if "gender" in knows else None,
+        phq8_binary=int(total >= 10) if "score" in knows else None,
+        phq8_score=total if "score" in knows else None,
+        items=items if "items" in knows else None,
+        variant=TranscriptVariant.RAW,
+    )
+
+
+async def brought(
+    connection: Connection,
+    people: Sequence[NewParticipant] = (),
+    *,
+    data_set: str = "clinic",
+    splits: Sequence[NewSplit] = (),
+    labels: Sequence[Labels] = (),
+    replace: bool = False,
+    dry_run: bool = False,
+) -> ImportedParticipants:
+    return await import_participants(
+        connection,
+        data_set,
+        people,
+        splits,
+        labels=labels,
+        paper_splits=False,
+        replace_stored=replace,
+        dry_run=dry_run,
+    )
+
+
+def split(name: str, *numbers: int) -> NewSplit:
+    made = listed_split(name, numbers)
+    return NewSplit(name=name, csv_hash=made.csv_hash, ids_hash=made.ids_hash, participant_ids=numbers)
+
+
+IMPORTS = st.lists(
+    st.dictionaries(
+        st.sampled_from(NUMBERS), st.frozensets(st.sampled_from(("gender", "score", "items"))), min_size=1, max_size=6
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@given(folders=IMPORTS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_no_label_is_lost_by_imports_of_parts_in_any_order(
+    database: Database, folders: list[dict[int, frozenset[str]]]
+) -> None:
+    known: dict[int, set[str]] = {}
+    async with database.connection() as connection:
+        await connection.execute("DELETE FROM participant")
+        for folder in folders:
+            await brought(connection, [person(number, knows=knows) for number, knows in folder.items()])
+            for number, knows in folder.items():
+                known.setdefault(number, set()).update(knows)
+
+            stored = await stored_labels(connection, "clinic")
+            everything = {number: person(number, knows=frozenset(knows)) for number, knows in known.items()}
+            assert {number: (one.gender, one.phq8_score, one.items) for number, one in stored.items()} == {
+                number: (one.gender, one.phq8_score, one.items) for number, one in everything.items()
+            }
+
+
+async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(database: Database) -> None:
+    other = person(303)
+    people = [
+        person(300),
+        person(301),
+        NewParticipant(
+            **{**vars(other), "items": dict.fromkeys(PHQ8Item, 3) | {PHQ8Item.SLEEP: 0}, "transcript_hash": "x"}
+        ),
+        person(305),
+    ]
+    async with database.connection() as connection:
+        await brought(
+            connection,
+            [person(300), person(301, knows=frozenset()), other, person(304)],
+            splits=[split("train", 300, 301)],
+        )
+
+        found = await brought(connection, people, splits=[split("train", 300), split("test", 305)], dry_run=True)
+
+        changes = found.changes
+        assert (changes.new, changes.unchanged) == ((305,), (300,))
+        assert changes.changed == {301: ("gender", "PHQ8_Binary", "PHQ8_Score", "item labels")}
+        assert changes.conflicting == {303: ("PHQ8_Sleep", "transcript")}
+        assert (changes.new_splits, list(changes.conflicting_splits)) == (("test",), ["train"])
+        assert sorted(await stored_labels(connection, "clinic")) == [300, 301, 303, 304]
+
+
+async def test_what_is_stored_otherwise_is_refused_and_replaced_when_that_is_asked_for(database: Database) -> None:
+    other = NewParticipant(**{**vars(person(301)), "transcript_hash": "x", "transcript": "Participant: other"})
+    async with database.connection() as connection:
+        await brought(connection, [person(300), person(301)], splits=[split("train", 300, 301)])
+
+        with pytest.raises(Refused) as refused:
+            await brought(connection, [other, person(302)], splits=[split("train", 301)])
+        told = str(refused.value)
+        assert all(words in told for words in ("participant 301: transcript", "split train", "--replace", "--name"))
+        assert sorted(await interviews.participant_ids(connection, "clinic")) == [300, 301]
+
+        await brought(connection, [other, person(302)], splits=[split("train", 301)], replace=True)
+        hashes = await interviews.transcripts(connection, "clinic", list(NUMBERS))
+        assert {number: one.hash for number, one in hashes.items()} == {300: "h300", 301: "x", 302: "h302"}
+        assert (await splits_of(connection, "clinic"))["train"].participant_ids == (301,)
+
+
+async def test_item_labels_do_not_stay_beside_a_total_that_replaces_theirs(database: Database) -> None:
+    new = NewParticipant(**{**vars(person(301, knows=frozenset())), "phq8_score": 20})
+    async with database.connection() as connection:
+        await brought(connection, [person(301)])
+
+        found = await brought(connection, [new], replace=True)
+
+        assert found.changes.conflicting == {301: ("PHQ8_Score", "item labels")}
+        stored = await stored_labels(connection, "clinic")
+        assert (stored[301].phq8_score, stored[301].items) == (20, None)
+
+
+async def test_labels_without_transcripts_reach_those_who_are_stored(database: Database) -> None:
+    labels = [Labels(participant_id=number, gender=1, phq8_score=3) for number in (300, 301)]
+    async with database.connection() as connection:
+        await brought(connection, [person(300, knows=frozenset())])
+
+        found = await brought(connection, labels=labels)
+
+        assert (list(found.changes.changed), found.changes.unknown) == ([300], (301,))
+        assert (await stored_labels(connection, "clinic"))[300].phq8_score == 3
+
+
+async def test_two_studies_with_the_same_numbers_and_splits_lie_side_by_side(database: Database) -> None:
+    async with database.connection() as connection:
+        await brought(connection, [person(300)], splits=[split("train", 300), split("own", 300)])
+        await brought(
+            connection,
+            [NewParticipant(**{**vars(person(300, knows=frozenset())), "transcript_hash": "x"}), person(301)],
+            data_set="other",
+            splits=[split("train", 300, 301)],
+        )
+
+        assert (await stored_labels(connection, "clinic"))[300].items == person(300).items
+        assert (await stored_labels(connection, "other"))[300].items is None
+        assert (await find_split(connection, "own")).data_set == "clinic"
+        assert (await find_split(connection, "other/train")).data_set == "other"
+        with pytest.raises(Refused, match="clinic/train, other/train"):
+            await find_split(connection, "train")
+        again = await brought(connection, [person(301)], data_set="third")
+        assert again.elsewhere == {"other": 1}
+
+
+@pytest.mark.parametrize("name", ["", "  ", "a/b", "a\nb", "n" * 101])
+async def test_a_name_that_commands_could_not_take_is_refused(database: Database, name: str) -> None:
+    async with database.connection() as connection:
+        with pytest.raises(Refused, match="--name"):
+            await brought(connection, [person(300)], data_set=name)
