@@ -23,6 +23,16 @@ LOOKUP_VALID_S = 60.0
 
 LISTED_FIELDS = ("id", "created", "owned_by", "meta")
 
+#: Where an entry says how many tokens the model is given; what it was trained with comes last.
+_CONTEXT_KEYS = (
+    "max_model_len",
+    "n_ctx",
+    "loaded_context_length",
+    "context_length",
+    "max_context_length",
+    "n_ctx_train",
+)
+
 DAY_S = 24 * 60 * 60
 CLOCK_TICK_S = 1.1
 """A clock of whole seconds shows another value after this time."""
@@ -43,12 +53,20 @@ class _Tags(BaseModel):
     server: str | None = None
 
 
+class _Shown(BaseModel):
+    model_info: dict[str, Any] = {}
+
+
+class _Props(BaseModel):
+    default_generation_settings: dict[str, Any]
+
+
 class _Models(BaseModel):
     data: list[dict[str, Any]] = Field(default_factory=list)
 
 
 async def ollama_identity(client: httpx.AsyncClient, url: str, model: str) -> ModelIdentity:
-    """The identity of a model of an Ollama server, from `/api/tags`.
+    """The identity of a model of an Ollama server, from `/api/tags`, and its context, from `/api/show`.
 
     The server of `ragq up`, which has another port at each start, reports a name of its own. Raises LLMError when the
     server has no such model or answers with something else, and connection errors unchanged.
@@ -73,7 +91,33 @@ async def ollama_identity(client: httpx.AsyncClient, url: str, model: str) -> Mo
         model=model,
         digest=found.digest,
         quantization=found.details.quantization_level or None,
+        context_tokens=await _shown_context(client, url, model),
     )
+
+
+async def _shown_context(client: httpx.AsyncClient, url: str, model: str) -> int | None:
+    """The longest context of a model of an Ollama server; None where it does not say."""
+    response = await client.post(f"{url}/api/show", json={"model": model})
+    try:
+        shown = _Shown.model_validate_json(response.content).model_info
+    except ValidationError:
+        return None
+    return next((_tokens(value) for key, value in shown.items() if key.endswith(".context_length")), None)
+
+
+def _listed_context(entry: dict[str, Any]) -> int | None:
+    """The context in an entry of OpenAI's list, as vLLM, llama.cpp and others name it.
+
+    >>> _listed_context({"id": "m", "meta": {"n_ctx_train": 32768, "n_ctx": 4096}})
+    4096
+    """
+    meta = entry.get("meta")
+    places = (entry, meta if isinstance(meta, dict) else {})
+    return next((found for key in _CONTEXT_KEYS for of in places if (found := _tokens(of.get(key)))), None)
+
+
+def _tokens(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 class OpenAIModelList:
@@ -96,21 +140,35 @@ class OpenAIModelList:
         llama.cpp answers to any name with the model that it has. A server without a list has no entry. Raises LLMError
         for an answer with an error, and connection errors unchanged.
         """
-        listed = await self._listed(model)
+        entries = await self._entries(model)
+        listed = _listed(entries)
         if self._has_clock is None and any(_is_recent(entry.get("created")) for entry in listed):
             await asyncio.sleep(CLOCK_TICK_S)
-            self._has_clock = [entry.get("created") for entry in await self._listed(model)] != [
+            self._has_clock = [entry.get("created") for entry in _listed(await self._entries(model))] != [
                 entry.get("created") for entry in listed
             ]
         if self._has_clock:
             listed = [{name: value for name, value in entry.items() if name != "created"} for entry in listed]
-        return replace(self.unlisted(model), listed=tuple(listed))
+        context = await self._context(entries[0]) if len(entries) == 1 else None
+        return replace(self.unlisted(model), listed=tuple(listed), context_tokens=context)
 
     def unlisted(self, model: str) -> ModelIdentity:
         """The identity of a model whose entry is not known."""
         return ModelIdentity(backend="openai", server=self._server, model=model, digest="")
 
-    async def _listed(self, model: str) -> list[dict[str, Any]]:
+    async def _context(self, entry: dict[str, Any]) -> int | None:
+        """What a slot of llama.cpp has is in its properties: its list says what the model was trained with."""
+        if entry.get("owned_by") == "llamacpp":
+            response = await self._client.get(f"{self._url.removesuffix('/v1/models')}/props")
+            try:
+                found = _Props.model_validate_json(response.content).default_generation_settings.get("n_ctx")
+            except ValidationError:
+                found = None
+            if tokens := _tokens(found):
+                return tokens
+        return _listed_context(entry)
+
+    async def _entries(self, model: str) -> list[dict[str, Any]]:
         response = await self._client.get(self._url)
         if response.status_code in (httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED, httpx.codes.NOT_IMPLEMENTED):
             return []
@@ -120,8 +178,11 @@ class OpenAIModelList:
             entries = _Models.model_validate_json(response.content).data
         except ValidationError:
             return []
-        named = [entry for entry in entries if entry.get("id") == model]
-        return sorted((_known_fields(entry) for entry in named or entries), key=lambda entry: str(entry.get("id")))
+        return [entry for entry in entries if entry.get("id") == model] or entries
+
+
+def _listed(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(map(_known_fields, entries), key=lambda entry: str(entry.get("id")))
 
 
 def _known_fields(entry: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import httpx
 from ollama import ChatResponse
 from ollama._types import Logprob
 
-from adapters.ollama_server import OllamaServer
+from adapters.ollama_server import LONGER, OllamaServer
 from adapters.token_logprobs import signals_of
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, ChatReply
@@ -64,7 +64,7 @@ class OllamaChat:
         if answer.prompt_eval_count is not None and answer.prompt_eval_count >= num_ctx:
             raise LLMError(
                 f"The prompt filled the context of {num_ctx} tokens of model '{call.model}' and may have been cut. "
-                "Shorten the input, or use a model with a longer context."
+                f"{LONGER}"
             )
         return ChatReply(
             text=answer.message.content,

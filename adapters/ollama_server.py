@@ -16,6 +16,12 @@ from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, ollama_identi
 from adapters.retry_after import retry_after_s
 from schemas.errors import LLMError, LLMTimeoutError
 from schemas.values.model_identities import ModelIdentity
+from stages.server_names import naming_server
+
+LONGER = (
+    "Use a model with a longer context; or set RAGQ_CONTEXT_TOKENS to what it has and run the job again, so that "
+    "prompts are made to fit."
+)
 
 #: What the client gives for the status of an error that is a line of a stream.
 _IN_STREAM = -1
@@ -26,8 +32,11 @@ class OllamaModel:
     """The properties of a model that a server reports."""
 
     identity: ModelIdentity
-    context_length: int | None
-    """The maximum tokens of prompt and reply together; None if the server reports none."""
+
+    @property
+    def context_length(self) -> int | None:
+        """The maximum tokens of prompt and reply together; None if the server reports none."""
+        return self.identity.context_tokens
 
     @property
     def digest(self) -> str:
@@ -63,8 +72,9 @@ class OllamaServer:
         The server's text is stored in `LLMError.detail`, never in a message: it may quote the prompt.
         """
         try:
-            async with asyncio.timeout(timeout_s):
-                yield
+            with naming_server(self.url):
+                async with asyncio.timeout(timeout_s):
+                    yield
         except TimeoutError:
             raise LLMTimeoutError(timeout_s) from None
         except ollama.ResponseError as error:
@@ -82,13 +92,10 @@ class OllamaServer:
 
     async def _look_up(self, name: str) -> OllamaModel:
         try:
-            identity = await ollama_identity(self._lists, self.url, name)
+            return OllamaModel(identity=await ollama_identity(self._lists, self.url, name))
         except httpx.ConnectError as error:
             # As the client raises it for every other request.
             raise ConnectionError(str(error)) from None
-        shown = await self.client.show(name)
-        lengths = [value for key, value in (shown.modelinfo or {}).items() if key.endswith(".context_length")]
-        return OllamaModel(identity=identity, context_length=lengths[0] if lengths else None)
 
     def _refusal(self, model: str, error: ollama.ResponseError) -> LLMError:
         if error.status_code == httpx.codes.NOT_FOUND:
@@ -100,8 +107,7 @@ class OllamaServer:
             message = f"{self.url} ended its reply for model '{model}' with an error."
         elif is_too_long(error):
             message = (
-                f"The prompt is longer than the context of model '{model}' at {self.url}, and nothing was cut. "
-                "Shorten the input, or use a model with a longer context."
+                f"The prompt is longer than the context of model '{model}' at {self.url}, and nothing was cut. {LONGER}"
             )
         else:
             message = f"{self.url} answered a request for model '{model}' with status {status}."

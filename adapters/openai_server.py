@@ -13,7 +13,7 @@ from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelLi
 from adapters.retry_after import retry_after_s
 from schemas.errors import LLMError, LLMTimeoutError
 from schemas.values.model_identities import ModelIdentity
-from stages.server_names import server_name
+from stages.server_names import naming_server, server_name
 
 Reply = TypeVar("Reply", bound=BaseModel)
 
@@ -22,6 +22,7 @@ class OpenAIServer:
     """One path of a server whose base URL ends in the version, such as `http://127.0.0.1:8000/v1`."""
 
     def __init__(self, base_url: str, path: str, *, api_key: str | None) -> None:
+        self._base_url = base_url
         self._url = f"{base_url.rstrip('/')}/{path}"
         self.url = f"{server_name(base_url)}/{path}"
         """As people and logs may see it."""
@@ -35,8 +36,9 @@ class OpenAIServer:
         asked_at, found = self._identities.get(model, (0.0, None))
         if found is None or time.monotonic() - asked_at > LOOKUP_VALID_S:
             try:
-                async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                    found = await self._models.identity(model)
+                with naming_server(self._base_url):
+                    async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+                        found = await self._models.identity(model)
             except TimeoutError:
                 raise LLMTimeoutError(LOOKUP_TIMEOUT_S) from None
             except LLMError as error:
@@ -52,11 +54,13 @@ class OpenAIServer:
 
         Raises LLMError with the HTTP status for an error: 429 and 5xx are faults that may be temporary.
         """
-        async with self._client.stream("POST", self._url, json=body) as response:
-            if response.is_error:
-                await response.aread()
-                raise self.failure(model, response.status_code, response.text, retry_after_s=retry_after_s(response))
-            yield response
+        with naming_server(self._base_url):
+            async with self._client.stream("POST", self._url, json=body) as response:
+                if response.is_error:
+                    await response.aread()
+                    wait_s = retry_after_s(response)
+                    raise self.failure(model, response.status_code, response.text, retry_after_s=wait_s)
+                yield response
 
     def failure(self, model: str, status: int | None, detail: str, *, retry_after_s: float | None = None) -> LLMError:
         """The error of an answer with an error."""

@@ -261,6 +261,7 @@ def submit(
                 priority=None if priority is None else Priority(priority),
                 limits=limits,
                 report=report,
+                warn=lambda sentence: click.echo(sentence, err=True),
             )
         )
     # The table of a run that is followed shows notices and settings again.

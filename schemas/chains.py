@@ -225,7 +225,9 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
             "augment",
             "model",
             "queries.AugmentedPrompt",
-            reads=_names("RAGQ_ANSWER_TEMPLATE", "augmentation.top_n_contexts"),
+            reads=_names("RAGQ_ANSWER_TEMPLATE", "RAGQ_ANSWERER", "RAGQ_CONTEXT_TOKENS", "RAGQ_QUERY_MAX_TOKENS")
+            | _names("LLM_BACKEND", "MODEL_QUANTITATIVE_MODEL", "RAGQ_QUERY_LIGHT_MODEL", "RAGQ_QUERY_MODEL")
+            | _names("augmentation.top_n_contexts", "augmentation.max_answer_tokens"),
         ),
         Stage(
             "generate",

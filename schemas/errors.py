@@ -894,6 +894,19 @@ class TemplateMissingError(DomainError):
         super().__init__(f"{found}; `ragq template list` shows those there are.")
 
 
+class ContextTooSmallError(DomainError):
+    """The context of a model has no room for a single source."""
+
+    def __init__(self, context_tokens: int, taken_tokens: int) -> None:
+        self.context_tokens = context_tokens
+        self.taken_tokens = taken_tokens
+        super().__init__(
+            f"The model reads and writes {context_tokens} tokens together; the question, the instructions and room for "
+            f"the answer take about {taken_tokens} of them, which leaves no room for a source. Use a model with a "
+            "longer context, or the shorter instructions of RAGQ_ANSWER_TEMPLATE=short_answer."
+        )
+
+
 class TokenVectorsMissingError(DomainError):
     """Late interaction was asked for, and chunks have no token vectors."""
 

@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 from schemas.errors import OutcomeUnknownError, StoredAnywayError
 from schemas.statuses import Priority
 from schemas.values.run_limits import RunLimits
+from services.long_transcripts import refuse_long_transcripts
 from services.runs import checked_name
-from services.served_models import with_models
+from services.served_models import Warn, with_models
 from services.worker_servers import check_servers
 from stack.environment import this_environment
 from stages.reports.run_words import notices
@@ -74,20 +75,25 @@ async def submit_run(
     priority: Priority | None = None,
     key: RequestKey | None = None,
     report: Report = ignored,
+    warn: Warn | None = None,
 ) -> Submitted:
     """Store a run; or find the run of the same work, and retry its failed jobs. Both get the name and the priority.
 
     A new run is held to the language models that their server reports now. A request with a key is carried out once.
-    `report` takes how many jobs are written so far.
+    `report` takes how many jobs are written so far. `warn` hears, before anything is stored, of a server of language
+    models that does not answer; without it, the notices say so.
 
     A run that was stored is returned, whatever fails afterwards. Raises OutcomeUnknownError when the database did not
     answer whether it was stored. Before anything is stored it raises RunValueError and RunNameTakenError for the name,
-    IdempotencyKeyReusedError for a key of another request, and ServersDifferError and ModelUnavailableError when the
-    running workers could not ask the models of the run.
+    IdempotencyKeyReusedError for a key of another request, Refused for transcripts that a model cannot read whole, and
+    ServersDifferError and ModelUnavailableError when the running workers could not ask the models of the run.
     """
     async with database.connection() as connection:
         live = await workers.live(connection)
-    planned = planned._replace(run=await with_models(planned.run, live))
+    warnings: list[str] = []
+    planned = planned._replace(run=await with_models(planned.run, live, warn=warn or warnings.append))
+    async with database.connection() as connection:
+        await refuse_long_transcripts(connection, planned.run)
 
     async def store(connection: Connection) -> Mapping[str, Any]:
         stored = await store_run(connection, planned, always_new=always_new, report=report)
@@ -110,7 +116,7 @@ async def submit_run(
         jobs=_count(made["jobs"]),
         resumed=_count(made["resumed"]),
         is_replay=not is_first,
-        notices=tuple(notices(run.kind, run.profile, run.request)),
+        notices=(*warnings, *notices(run.kind, run.profile, run.request)),
         other_version=made.get("other_version"),
     )
 

@@ -11,6 +11,7 @@ from services.enabled_modes import in_enabled_modes
 from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
 from services.participants import ParticipantRequest, plan_participants
 from services.questions.submission import QueryRequest, plan_queries
+from services.served_models import Warn
 from services.tags import TagsRequest, plan_tags
 from store.access.idempotency import RequestKey
 from store.database import Connection, Database
@@ -60,10 +61,11 @@ async def submit_draws(
     priority: Priority | None = None,
     limits: RunLimits = NO_LIMITS,
     report: Report = ignored,
+    warn: Warn | None = None,
 ) -> SubmittedDraws:
     """Like `submit`, a run for each of these draws, each with the limits; a single one gets the name.
 
-    `report` is for each run. Raises Refused where the request asks no language model.
+    `report` is for each run, `warn` is that of `submit_run`. Raises Refused where the request asks no language model.
     """
     planned = (await _planned(database, request, settings))._replace(limits=limits)
     in_draws = [in_draw(planned, draw) for draw in draws]
@@ -71,7 +73,9 @@ async def submit_draws(
     for one in in_draws:
         with named_in_errors([run.run_id for run in runs]):
             runs.append(
-                await submit_run(database, one, always_new=always_new, name=name, priority=priority, report=report)
+                await submit_run(
+                    database, one, always_new=always_new, name=name, priority=priority, report=report, warn=warn
+                )
             )
     return SubmittedDraws(runs, is_deterministic(planned))
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from schemas import errors
+from stages.server_names import asked_server
 from stages.texts.storable import storable
 
 #: Classes by name, so that a stage need not import HTTP to know its exceptions.
@@ -221,7 +222,9 @@ def shown_message(error: BaseException) -> str:
     """The message of an exception that may be shown and logged."""
     if isinstance(error, errors.RagqError):
         return str(error)
-    return f"{type_name(error)} (its message is stored with the attempt)"
+    server = asked_server(error)
+    asked = "" if server is None else f" of a request to {server}"
+    return f"{type_name(error)}{asked} (its message is stored with the attempt)"
 
 
 def private_details(error: BaseException) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The name of a server, by which two mentions of it are compared."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 
@@ -15,3 +17,18 @@ def server_name(url: str) -> str:
     default = {"http": 80, "https": 443}.get(address.scheme)
     port = "" if address.port in (None, default) else f":{address.port}"
     return f"{address.scheme}://{host}{port}{address.path.rstrip('/')}"
+
+
+@contextmanager
+def naming_server(url: str) -> Iterator[None]:
+    """A block in which a server is asked: what is raised in it remembers which."""
+    try:
+        yield
+    except Exception as error:
+        error.asked_server = server_name(url)  # type: ignore[attr-defined]
+        raise
+
+
+def asked_server(error: BaseException) -> str | None:
+    """The server that was asked when an exception was raised, if it is known."""
+    return getattr(error, "asked_server", None)

@@ -238,9 +238,12 @@ class StageRunner:
     async def _fail(
         self, claim: Claim, read: Mapping[str, Any], error: Exception, database_s: float, retry_in_s: float | None
     ) -> None:
+        message = failures.shown_message(error)
+        if retry_in_s is None and failures.is_transport_error(error) and not isinstance(error, RagqError):
+            message += f". `ragq doctor` shows whether the server answers; `ragq retry j{claim.job_id}` continues then."
         stored = AttemptError(
             failures.type_name(error),
-            failures.shown_message(error),
+            message,
             failures.categorise(error, claim.stage),
             failures.private_details(error),
         )

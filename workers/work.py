@@ -4,13 +4,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import httpx
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from adapters.documents import PdfConverter
 from adapters.limited_process import ProcessLimits
 from schemas.chains import stage_that_stores
-from schemas.errors import InputChangedError
+from schemas.errors import InputChangedError, LLMError, Refused
 from schemas.settings.preset import Preset
 from schemas.settings.run import RunSettings
 from schemas.values.base import Value
@@ -20,7 +22,7 @@ from stages.ports import ChatModel, Embedder, EvidenceSearch, PairScorer, Refere
 from store.database import Connection, Database
 from store.references import interviews, references
 from store.references.interviews import StoredTranscript
-from store.runs import attempts, stage_vectors
+from store.runs import attempts, run_models, stage_vectors
 from store.runs.known_vectors import KeyedText
 from store.runs.stages import Claim
 from workers.ledger_chat import CallingAttempt, LedgerChat
@@ -29,6 +31,8 @@ from workers.rejected_replies import CorrectingChat, RejectedReplies, Resampling
 from workers.reusing_embedder import ReusingEmbedder
 from workers.tag_models import TagModels
 from workers.wiring import Wiring
+
+log = structlog.get_logger("ragq.stages")
 
 Output = TypeVar("Output", bound=Value)
 Output_co = TypeVar("Output_co", bound=Value, covariant=True)
@@ -108,6 +112,23 @@ class Work:
     def resampling_chat(self) -> ChatModel:
         """As `chat`, for stages that ask once: after a rejected reply they ask for another sample."""
         return ResamplingChat(self._ledger_chat(), RejectedReplies(self.database, self.claim))
+
+    async def reported_context(self, model: str) -> int | None:
+        """The tokens that a language model has for prompt and reply: as the run found them, or as its server says now.
+
+        None where the server does not say, or cannot be asked from here: whoever calls the model then hears of it.
+        """
+        found = await self.database.with_retry(
+            lambda connection: run_models.frozen(connection, self.claim.run_id, model=model)
+        )
+        for one in found:
+            if one.identity.context_tokens is not None:
+                return one.identity.context_tokens
+        try:
+            return (await self._ledger_chat().identity(model)).context_tokens
+        except (OSError, httpx.HTTPError, LLMError, Refused) as error:
+            log.warning("context_not_known", job_id=self.claim.job_id, error_type=type(error).__name__)
+            return None
 
     @property
     def tag_models(self) -> TagModels:

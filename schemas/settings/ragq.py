@@ -86,6 +86,8 @@ class RagqSettings(SettingsGroup):
     """Searchable chunks from which a corpus gets an HNSW index; fewer are scanned exactly."""
     answer_template: Literal["rag_augmentation", "short_answer"] = "rag_augmentation"
     """Template of the prompt of an answer: with sections, or of two to four sentences, for small models."""
+    context_tokens: Annotated[int, Ge(0)] = 0
+    """Tokens of prompt and reply together, which prompts are made to fit; 0 takes what the server says of the model."""
     query_max_tokens: Annotated[int, Ge(0)] = 0
     """Maximum tokens of an expansion or answer unless the preset sets it; 0 uses the limit of the server."""
     pdf_converter: Literal["pdfium", "docling"] = "pdfium"

@@ -26,6 +26,8 @@ class ModelIdentity(PlainValue):
     """
     quantization: Annotated[str | None, Example("Q4_K_M")] = None
     """The number format of the weights, if the server reports it; part of what the digest identifies."""
+    context_tokens: Annotated[int | None, Example(131072)] = None
+    """The tokens of prompt and reply together that the server gives the model, as far as it says."""
 
     @classmethod
     def read(cls, stored: Mapping[str, Any]) -> Self:

@@ -255,6 +255,12 @@ class AugmentedPrompt(Value):
     """The available groups; the prompt shows the first `top_n`."""
     top_n: int
     sources: tuple[Source, ...]
+    context_tokens: int | None = None
+    """What the model has for prompt and reply; None where that is not known, or no model is asked."""
+    left_out: int = 0
+    """Sources of the first `top_n` that do not fit into it."""
+    cut_chars: int = 0
+    """Characters of the last source that do not fit."""
 
 
 class AnswerBasis(Value):
@@ -265,6 +271,12 @@ class AnswerBasis(Value):
     """Sources in the prompt."""
     available: int
     """Sources that were available for it."""
+    context_tokens: int | None = None
+    """What the model has for prompt and reply, as far as it was known."""
+    left_out: int = 0
+    """Sources that did not fit into it."""
+    cut_chars: int = 0
+    """Characters of the last source that did not fit."""
     found_chunks: int = 0
     """Chunks after fusion."""
     dropped_chunks: dict[str, int] = Field(default_factory=dict)

@@ -1,7 +1,10 @@
 """Stage `augment`: the prompt that asks for the answer, with its sources in `[S#]` blocks."""
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 
+from schemas.errors import ContextTooSmallError
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import (
     AugmentedPrompt,
@@ -12,6 +15,9 @@ from schemas.values.queries import (
     RerankedChunk,
     Source,
 )
+from stages.call_tokens import most_prompt_tokens, most_tokens, reply_room
+from stages.corpora.sentences import plain_sentences
+from stages.queries.generate import answer_messages
 from stages.queries.headings import breadcrumb_chain, heading_of, nearest_heading
 from stages.queries.templates import render
 from stages.queries.works import WorkName
@@ -20,6 +26,8 @@ from stages.texts.fence import fenced, visible
 NO_CONTEXT = "(No context available)"
 _NO_INTENT = "GENERAL"
 _NO_ENTITIES = "None specified"
+_LEAST_CHARS = 200
+"""A shorter beginning of a passage is no source."""
 
 
 def augment_prompt(
@@ -34,38 +42,101 @@ def augment_prompt(
     template_tag: str,
     template_version: int,
     top_n: int,
+    context_tokens: int | None = None,
+    max_answer_tokens: int | None = None,
 ) -> AugmentedPrompt:
     """The prompt with the first `top_n` passages of the consolidated context, in that order.
+
+    With `context_tokens`, the prompt and its answer fit into so many: passages at the end are left out, and the last
+    that is shown may end earlier, with a sentence. Raises ContextTooSmallError where not even the start of one fits.
 
     When consolidation was skipped (None), or left no passage, the retrieved chunks are used instead, best score
     first. `context_source` records which; without chunks either, the prompt states that there is no context. Names are
     by work id, heading chunks around the passages by id. Raises TemplateError for a template that cannot be filled in.
     """
     source, passages = _context(consolidated, retrieved, parents)
-    shown = [
+    wanted = [
         (_source(f"S{number}", passage, names, parents), passage)
         for number, passage in enumerate(passages[:top_n], start=1)
     ]
-    blocks = "\n\n".join(fenced(of.label, source_block(of, passage, parents)) for of, passage in shown) or NO_CONTEXT
     entities = ", ".join(_one_line(entity) for entity in expansion.entities) or _NO_ENTITIES
     values = {
         "user_question": query,
         "query": query,
-        "context_blocks": blocks,
-        "contexts": blocks,
         "intent": _one_line(expansion.intent or _NO_INTENT),
         "entities_str": entities,
         "entities": entities,
     }
+
+    def prompt_with(blocks: str) -> str:
+        return render(template, values | {"context_blocks": blocks, "contexts": blocks})
+
+    if context_tokens is None:
+        shown, cut_chars = wanted, 0
+    else:
+        taken = most_prompt_tokens(answer_messages(prompt_with(""))) + reply_room(context_tokens, max_answer_tokens)
+        room = context_tokens - taken
+        shown, cut_chars = _fitting(wanted, room, parents)
+        if wanted and not shown:
+            raise ContextTooSmallError(context_tokens, taken)
+    blocks = "\n\n".join(_block(of, passage, parents) for of, passage in shown) or NO_CONTEXT
     return AugmentedPrompt(
-        prompt=render(template, values),
+        prompt=prompt_with(blocks),
         template_tag=template_tag,
         template_version=template_version,
         context_source=source,
         available=len(passages),
         top_n=top_n,
         sources=tuple(of for of, _ in shown),
+        context_tokens=context_tokens,
+        left_out=len(wanted) - len(shown),
+        cut_chars=cut_chars,
     )
+
+
+def _fitting(
+    wanted: Sequence[tuple[Source, ContextGroup]], room: int, parents: Mapping[int, CorpusChunk]
+) -> tuple[list[tuple[Source, ContextGroup]], int]:
+    """The first passages that fit into so many tokens, and the characters by which the last of them is shorter."""
+    shown: list[tuple[Source, ContextGroup]] = []
+    for of, passage in wanted:
+        left = room - most_tokens(_block(of, passage, parents)) - 1
+        if left < 0:
+            if (start := _start(of, passage, room, parents, must_fit=not shown)) is None:
+                break
+            return [*shown, (of, start)], len(passage.content.strip()) - len(start.content)
+        shown.append((of, passage))
+        room = left
+    return shown, 0
+
+
+def _start(
+    of: Source, passage: ContextGroup, room: int, parents: Mapping[int, CorpusChunk], *, must_fit: bool
+) -> ContextGroup | None:
+    """The passage up to the last sentence, or line, that fits; None where that is not worth a source.
+
+    Where it `must_fit`, a part of a sentence is better than nothing.
+    """
+    content = passage.content.strip()
+
+    def cut(end: int) -> ContextGroup:
+        return passage.model_copy(update={"content": content[:end].rstrip()})
+
+    def longest(ends: Iterable[int]) -> int:
+        found = sorted(ends)
+        fitting = bisect_right(found, room, key=lambda end: most_tokens(_block(of, cut(end), parents)) + 1)
+        return found[fitting - 1] if fitting else 0
+
+    sentences = accumulate(map(len, plain_sentences(content)))
+    lines = (at for at, char in enumerate(content) if char == "\n")
+    end = longest({*sentences, *lines})
+    if must_fit and not end:
+        end = longest({at for at, char in enumerate(content) if char == " "} or range(0, len(content), 100))
+    return cut(end) if end >= (1 if must_fit else _LEAST_CHARS) else None
+
+
+def _block(of: Source, passage: ContextGroup, parents: Mapping[int, CorpusChunk]) -> str:
+    return fenced(of.label, source_block(of, passage, parents))
 
 
 def source_block(source: Source, passage: ContextGroup, parents: Mapping[int, CorpusChunk]) -> str:

@@ -1,6 +1,6 @@
 """What an answer is based on, in sentences for people."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from schemas.full_text import SIMPLE
@@ -49,9 +49,22 @@ def basis_in_words(basis: AnswerBasis) -> list[str]:
     if basis.cut_chunks:
         of_sources = _count(basis.cut_chunks, "chunk")
         words.append(f"{of_sources} of the sources longer than the embedder reads: their ends were not compared.")
+    if basis.left_out or basis.cut_chars:
+        words.append(
+            f"The model reads and writes {basis.context_tokens} tokens together, so that "
+            + " and ".join(_not_shown(basis))
+            + " did not fit into the prompt."
+        )
     if basis.shown < basis.available:
         words.append(f"The prompt has {basis.shown} of {basis.available} available sources.")
     return words
+
+
+def _not_shown(basis: AnswerBasis) -> Iterator[str]:
+    if basis.left_out:
+        yield _count(basis.left_out, "further source")
+    if basis.cut_chars:
+        yield f"the last {basis.cut_chars} characters of source S{basis.shown}"
 
 
 def _why_retrieved(basis: AnswerBasis) -> str:

@@ -71,7 +71,7 @@ def expansion_call(
         ),
         temperature=temperature,
         json_mode=True,
-        json_schema=expansion_json_schema(n),
+        json_schema=expansion_json_schema(n, max_tokens=max_tokens),
         max_tokens=max_tokens,
         timeout_s=timeout_s,
         purpose="expand query",

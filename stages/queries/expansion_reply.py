@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from schemas.errors import ExpansionReplyError, LLMResponseParseError
@@ -14,21 +15,34 @@ _OPENING_FENCE = re.compile(r"```json\b", re.IGNORECASE)
 _ANY_OPENING_FENCE = re.compile(r"```\w*")
 _FENCE: Final = "```"
 _INTENT_CHARS: Final = 50
+_LONGEST_IN_A_GRAMMAR: Final = 1500
+"""llama.cpp refuses to repeat a rule 2,000 times."""
 
 
-def expansion_json_schema(n: int) -> dict[str, Any]:
-    """The schema that the model's server is asked to enforce."""
+def expansion_json_schema(n: int, *, max_tokens: int | None = None) -> dict[str, Any]:
+    """The schema that the model's server is asked to enforce.
+
+    With a limit of tokens, the texts are so short that a reply ends before it: a cut one would be of no use.
+    """
+    text = partial(_text_of, max_tokens)
     return {
         "type": "object",
         "properties": {
-            "queries": {"type": "array", "items": {"type": "string"}, "minItems": n, "maxItems": n},
-            "hyde_answer": {"type": "string"},
+            "queries": {"type": "array", "items": text(0.75 / n), "minItems": n, "maxItems": n},
+            "hyde_answer": text(0.75),
             "intent": {"type": "string", "enum": [intent.value for intent in Intent]},
-            "entities": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 10},
+            "entities": {"type": "array", "items": text(0.05), "minItems": 1, "maxItems": 10},
         },
         "required": ["queries", "hyde_answer", "intent", "entities"],
         "additionalProperties": False,
     }
+
+
+def _text_of(max_tokens: int | None, chars_per_token: float) -> dict[str, Any]:
+    """Of all texts together two characters for each token, which is fewer than a tokenizer has."""
+    if max_tokens is None or (most := int(chars_per_token * max_tokens)) > _LONGEST_IN_A_GRAMMAR:
+        return {"type": "string"}
+    return {"type": "string", "maxLength": max(most, 1)}
 
 
 def read_expansion(raw: str, *, origin: Origin, n: int | None) -> Expansion:

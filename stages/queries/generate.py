@@ -48,6 +48,11 @@ def pasted_answer(text: str, augmented: AugmentedPrompt) -> Answer:
     return _answer(text, augmented, origin=Origin.PASTED, model=None)
 
 
+def answer_messages(prompt: str) -> tuple[Message, ...]:
+    """What the model is sent for a prompt."""
+    return Message(role="system", content=_SYSTEM), Message(role="user", content=prompt)
+
+
 def answer_call(
     augmented: AugmentedPrompt,
     *,
@@ -60,7 +65,7 @@ def answer_call(
     """The one call that asks for the answer."""
     return ChatCall(
         model=model,
-        messages=(Message(role="system", content=_SYSTEM), Message(role="user", content=augmented.prompt)),
+        messages=answer_messages(augmented.prompt),
         temperature=temperature,
         max_tokens=max_tokens,
         sample=sample,

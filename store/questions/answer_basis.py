@@ -47,6 +47,6 @@ async def answer_basis(connection: Connection, job_id: int, prompt: AugmentedPro
     return AnswerBasis.model_validate(
         (found or {})
         | ({} if searched is None else dict(searched))
-        | {"context_source": prompt.context_source, "available": prompt.available}
+        | prompt.model_dump(include={"context_source", "available", "context_tokens", "left_out", "cut_chars"})
         | sources
     )

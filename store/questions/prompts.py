@@ -16,6 +16,8 @@ async def make_prompt(
     *,
     template: StoredTemplate,
     top_n: int,
+    context_tokens: int | None = None,
+    max_answer_tokens: int | None = None,
 ) -> AugmentedPrompt:
     """As `augment_prompt`, with the headings and titles around the passages as they are stored now."""
     groups = consolidated.groups if consolidated else ()
@@ -31,4 +33,6 @@ async def make_prompt(
         template_tag=template.tag,
         template_version=template.version,
         top_n=top_n,
+        context_tokens=context_tokens,
+        max_answer_tokens=max_answer_tokens,
     )

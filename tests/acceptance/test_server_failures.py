@@ -13,6 +13,15 @@ from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 WORDS = "what the server said about the lighthouse"
 
 
+def lost(run_id: int, kind: str, port: int, installation: Installation) -> str:
+    """The message of a lost connection."""
+    job_id = installation.value("SELECT id FROM job WHERE run_id = $1", run_id)
+    return (
+        f"{kind} of a request to http://127.0.0.1:{port} (its message is stored with the attempt). `ragq doctor` shows "
+        f"whether the server answers; `ragq retry j{job_id}` continues then."
+    )
+
+
 def recorded(attempt: dict[str, Any]) -> tuple[str, str, str]:
     return attempt["error_type"], attempt["error_category"], attempt["error_message"]
 
@@ -42,8 +51,8 @@ def test_an_error_of_the_server_is_an_llm_error_without_its_message(
     assert WORDS not in shared.logs
 
 
-def test_a_broken_connection_keeps_its_error_type(
-    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
+def test_a_broken_connection_keeps_its_error_type_and_names_the_server(
+    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence, ollama: ScriptedOllama
 ) -> None:
     judge.answer = lambda prompt: ScriptedReply(hang_up=True)
     run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name))
@@ -53,13 +62,14 @@ def test_a_broken_connection_keeps_its_error_type(
     assert recorded(attempt) == (
         "httpx.RemoteProtocolError",
         "transport",
-        "httpx.RemoteProtocolError (its message is stored with the attempt)",
+        lost(run_id, "httpx.RemoteProtocolError", ollama.port, shared),
     )
     assert attempt["error_details"]["message"] == "Server disconnected without sending a response."
 
 
 def test_a_refused_connection_keeps_its_error_type(fresh: Installation, judge: ScriptedModel) -> None:
-    fresh.start_worker(stages=("extract",), OLLAMA_PORT=str(free_port()))
+    port = free_port()
+    fresh.start_worker(stages=("extract",), OLLAMA_PORT=str(port))
     asked = ("--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=llm", "--set", f"MODEL_QUANTITATIVE_MODEL={judge.name}")
     run_id = fresh.submit("--participants", "316", "--zero-shot-only", *asked, OLLAMA_HOST="")
 
@@ -68,7 +78,7 @@ def test_a_refused_connection_keeps_its_error_type(fresh: Installation, judge: S
     assert recorded(attempt) == (
         "builtins.ConnectionError",
         "transport",
-        "builtins.ConnectionError (its message is stored with the attempt)",
+        lost(run_id, "builtins.ConnectionError", port, fresh),
     )
 
 

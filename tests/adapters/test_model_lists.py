@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from adapters import model_lists
-from adapters.model_lists import OpenAIModelList
+from adapters.model_lists import OpenAIModelList, ollama_identity
 from adapters.ollama_chat import OllamaChat
 from adapters.openai_chat import OpenAIChat
 from adapters.packaged import PACKAGED_LLM
@@ -51,6 +51,39 @@ async def test_a_model_has_its_entry_in_the_list_of_its_server(client: httpx.Asy
 
     assert (found.backend, found.server, found.model, found.digest) == ("openai", server.url, "m", "")
     assert found.listed == ({"id": "m", "created": 1_700_000_000, "owned_by": "vllm", "meta": {"n": 7}},)
+
+
+@pytest.mark.parametrize(
+    ("entry", "tokens"),
+    [
+        ({"max_model_len": 8192}, 8192),
+        ({"meta": {"n_ctx_train": 32768}}, 32768),
+        ({"context_length": 131072}, 131072),
+        ({"context_length": "long"}, None),
+        ({}, None),
+    ],
+)
+async def test_a_model_has_the_context_that_its_server_lists(
+    client: httpx.AsyncClient, entry: dict[str, object], tokens: int | None
+) -> None:
+    async with ScriptedOpenAI({"id": "m"} | entry) as server:
+        assert (await OpenAIModelList(client, server.url).identity("m")).context_tokens == tokens
+
+
+async def test_a_slot_of_llama_cpp_has_the_context_of_its_properties() -> None:
+    listed = {"data": [{"id": "m", "owned_by": "llamacpp", "meta": {"n_ctx_train": 32768}}]}
+    props = {"default_generation_settings": {"n_ctx": 4096}}
+    served = httpx.MockTransport(
+        lambda request: httpx.Response(200, json=props if request.url.path == "/props" else listed)
+    )
+    async with httpx.AsyncClient(transport=served) as client:
+        assert (await OpenAIModelList(client, "http://here/v1").identity("m")).context_tokens == 4096
+
+
+async def test_a_model_of_ollama_has_the_context_that_it_shows(client: httpx.AsyncClient) -> None:
+    with ScriptedOllama() as server:
+        found = await ollama_identity(client, f"http://127.0.0.1:{server.port}", server.model().name)
+    assert found.context_tokens == 32_768
 
 
 async def test_a_name_that_is_not_listed_has_the_whole_list_without_folders(client: httpx.AsyncClient) -> None:

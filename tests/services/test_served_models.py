@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from schemas.errors import Refused
 from schemas.settings.preset import Preset
 from schemas.settings.resolve import resolve
 from services.estimates import estimate
@@ -13,6 +14,8 @@ from services.new_runs import PlannedRun, submit_run
 from services.served_models import with_models
 from stack.ports import free_port
 from store.database import Connection, Database
+from store.references import interviews
+from store.references.interviews import NewParticipant
 from store.runs import run_models
 from store.runs.runs import NewJob, NewRun
 from tests.scripted_ollama import ScriptedOllama
@@ -37,6 +40,19 @@ def a_run(**options: str) -> NewRun:
         request={},
         version="0",
         jobs=[job],
+    )
+
+
+def a_participant(participant_id: int, transcript: str) -> NewParticipant:
+    return NewParticipant(
+        id=participant_id,
+        transcript=transcript,
+        transcript_hash=f"hash of {participant_id}",
+        utterances=[],
+        gender=None,
+        phq8_binary=None,
+        phq8_score=None,
+        items=None,
     )
 
 
@@ -75,9 +91,48 @@ async def test_a_model_that_the_server_does_not_have_is_left_to_the_worker(ollam
 
 
 async def test_a_server_that_cannot_be_reached_is_left_to_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", f"http://127.0.0.1:{free_port()}")
+    url = f"http://127.0.0.1:{free_port()}"
+    monkeypatch.setenv("OLLAMA_HOST", url)
+    warnings: list[str] = []
 
-    assert (await with_models(models("a", "b"))).models == ()
+    assert (await with_models(models("a", "b"), warn=warnings.append)).models == ()
+    assert [url in warning for warning in warnings] == [True]
+
+
+async def test_an_address_is_shown_without_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAGQ_OPENAI_BASE_URL", f"http://me:secret@127.0.0.1:{free_port()}/v1")
+    warnings: list[str] = []
+
+    await with_models(a_run(LLM_BACKEND="openai", MODEL_QUANTITATIVE_MODEL="gpt"), warn=warnings.append)
+
+    assert ["secret" in warning for warning in warnings] == [False]
+
+
+async def test_a_transcript_that_is_longer_than_its_model_reads_is_refused_with_its_tokens(
+    ollama: ScriptedOllama, database: Database
+) -> None:
+    async with database.connection() as connection:
+        await interviews.keep(
+            connection, "data", [a_participant(316, "Well. " * 9000), a_participant(319, "Fine.")], []
+        )
+        stored = await interviews.transcripts(connection, "data", [316, 319])
+    jobs = [
+        NewJob(
+            mode="zero_shot",
+            subject=str(participant_id),
+            inputs={"transcript_hash": transcript.hash},
+            stages=("extract", "assemble", "score"),
+        )
+        for participant_id, transcript in stored.items()
+    ]
+    run = replace(a_run(MODEL_QUANTITATIVE_MODEL=ollama.model().name, RAGQ_CONTEXT_TOKENS="8192"), jobs=jobs)
+
+    with pytest.raises(Refused, match=r"1 of 2 transcripts .* participant 316 \(about \d+ tokens\)"):
+        await submit_run(database, PlannedRun(run))
+
+    windowed = {"RAGQ_SCORE_INPUT": "evidence", "QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity"}
+    found = a_run(MODEL_QUANTITATIVE_MODEL=ollama.model().name, RAGQ_CONTEXT_TOKENS="8192", **windowed)
+    assert (await submit_run(database, PlannedRun(replace(found, jobs=jobs)))).is_new
 
 
 async def test_an_openai_server_is_asked_for_its_entry(monkeypatch: pytest.MonkeyPatch) -> None:

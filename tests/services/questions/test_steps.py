@@ -358,7 +358,7 @@ async def values_of(connection: Connection, query: StoredQuery) -> dict[str, Any
         ({"retrieval.min_word_count": "20"}, "rerank"),
         ({"retrieval.dense_limit": "30"}, "retrieve"),
         ({"consolidation.line_gap": "3", "augmentation.max_answer_tokens": "90"}, "consolidate"),
-        ({"augmentation.max_answer_tokens": "90"}, "generate"),
+        ({"augmentation.max_answer_tokens": "90"}, "augment"),
         ({"expansion.n": "2"}, "expand"),
     ],
 )

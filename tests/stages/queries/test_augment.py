@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.errors import TemplateError
+from schemas.errors import ContextTooSmallError, TemplateError
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import (
     AugmentedPrompt,
@@ -22,8 +22,10 @@ from schemas.values.queries import (
     RerankedChunk,
     Source,
 )
+from stages.call_tokens import most_prompt_tokens
 from stages.queries.augment import NO_CONTEXT, augment_prompt
 from stages.queries.expand import no_expansion
+from stages.queries.generate import answer_messages
 from stages.queries.templates import TemplateTag, default_template
 from stages.queries.works import WorkName
 from stages.texts.fence import fenced, visible
@@ -67,6 +69,7 @@ def augment(
     parents: Mapping[int, CorpusChunk] | None = None,
     template: str = BLOCKS,
     top_n: int = 5,
+    context_tokens: int | None = None,
 ) -> AugmentedPrompt:
     return augment_prompt(
         "Why?",
@@ -79,6 +82,7 @@ def augment(
         template_tag="rag_augmentation",
         template_version=4,
         top_n=top_n,
+        context_tokens=context_tokens,
     )
 
 
@@ -245,3 +249,42 @@ def test_injected_instructions_never_leave_the_fence() -> None:
 
         first, *inside, last = prompt.removesuffix("Why?").split("\n")
         assert (last, "\n".join(inside[2:])) == (f"{first.removeprefix('<<< ')} >>>", attack)
+
+
+SENTENCES = tuple(f"Leaf number {number} darkens in the air of the shed after an hour. " for number in range(40))
+
+
+@pytest.mark.parametrize("context_tokens", [1500, 2000, 2900, 4096])
+def test_a_prompt_leaves_room_for_its_answer_and_ends_with_a_sentence(context_tokens: int) -> None:
+    whole = augment(consolidated(*(group("".join(SENTENCES), chunk_id=chunk_id) for chunk_id in range(9))), top_n=9)
+
+    fitted = augment(
+        consolidated(*(group("".join(SENTENCES), chunk_id=chunk_id) for chunk_id in range(9))),
+        top_n=9,
+        context_tokens=context_tokens,
+    )
+
+    most = context_tokens - min(1024, context_tokens // 2)
+    assert most * 0.7 < most_prompt_tokens(answer_messages(fitted.prompt)) <= most
+    assert fitted.sources == whole.sources[: len(fitted.sources)]
+    assert (fitted.left_out, fitted.available) == (9 - len(fitted.sources), 9)
+    last = fitted.prompt.split("\nText:\n")[-1].partition("\nS")[0]
+    assert "".join(SENTENCES).startswith(last)
+    assert last.endswith("hour.")
+    assert len(last) + fitted.cut_chars == len("".join(SENTENCES).strip())
+
+
+def test_a_long_sentence_is_better_than_no_source_and_no_room_at_all_is_an_error() -> None:
+    one = consolidated(group("dark leaves " * 2000))
+
+    fitted = augment(one, context_tokens=1500)
+
+    assert (len(fitted.sources), fitted.left_out) == (1, 0)
+    assert fitted.cut_chars > 0
+    with pytest.raises(ContextTooSmallError):
+        augment(one, context_tokens=300)
+
+
+def test_what_fits_is_not_changed() -> None:
+    context = consolidated(group(), group(chunk_id=2))
+    assert augment(context, context_tokens=8192).prompt == augment(context).prompt

@@ -31,6 +31,10 @@ def test_nothing_is_said_where_nothing_was_lost() -> None:
         ({"ranker": "score-fusion, without the weights of bge"}, "Ranked by score-fusion, without the weights of bge"),
         ({"cut_texts": 1}, "1 text of the question longer than the embedder reads, and cut"),
         ({"cut_chunks": 2}, "2 chunks of the sources longer than the embedder reads"),
+        (
+            {"context_tokens": 4096, "left_out": 1, "cut_chars": 9},
+            "4096 tokens together, so that 1 further source and the last 9 characters of source S3 did not fit",
+        ),
         ({"available": 8}, "The prompt has 3 of 8 available sources"),
     ],
 )

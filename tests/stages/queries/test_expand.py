@@ -204,6 +204,14 @@ def test_the_schema_for_servers_is_the_shape_that_is_asked_for() -> None:
     assert [Draft202012Validator(schema).is_valid(reply) for reply in replies] == [True, False, False, False, False]
 
 
+def test_no_expansion_reaches_its_limit_of_tokens_where_the_server_holds_it_to_the_schema() -> None:
+    texts = expansion_json_schema(3, max_tokens=400)["properties"]
+    longest = [texts["queries"]["items"]["maxLength"] * 3, texts["hyde_answer"]["maxLength"]]
+    longest.append(texts["entities"]["items"]["maxLength"] * 10)
+    assert sum(longest) == 800
+    assert expansion_json_schema(3, max_tokens=100_000) == expansion_json_schema(3)
+
+
 @given(st.text() | st.recursive(st.none() | st.booleans() | st.text() | st.floats(), st.lists).map(json.dumps))
 def test_every_reply_gives_an_expansion_or_a_typed_error(reply: str) -> None:
     try:

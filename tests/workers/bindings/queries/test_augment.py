@@ -5,23 +5,52 @@ from typing import Any
 import pytest
 
 from schemas.settings.frozen import thaw
+from schemas.settings.process import LLMLimits
+from schemas.settings.run import RunSettings
+from schemas.values.model_identities import ModelIdentity
 from schemas.values.queries import AugmentedPrompt
 from services.questions.steps import Step, take_step
 from store.database import Connection, Database
 from store.runs import stages, stored_runs
+from tests.fakes.chat import served
 from tests.services.questions.questions import CONTEXT, WHOLE, a_question
 from workers.bindings.queries import augment
+from workers.call_limits import CallLimits
+from workers.frozen_models import FrozenModels
+from workers.ledger_chat import InFlightCalls
 from workers.work import Work
 
 
-async def make(connection: Connection, database: Database, job_id: int) -> tuple[AugmentedPrompt, dict[str, Any]]:
+class Server:
+    """The wiring of a process whose server says which context its models have, or cannot be reached."""
+
+    def __init__(self, database: Database, context_tokens: int | None) -> None:
+        self.in_flight_calls = InFlightCalls()
+        self.frozen_models = FrozenModels(database)
+        self.call_limits = CallLimits(database, LLMLimits())
+        self._context_tokens = context_tokens
+
+    def chat(self, _: RunSettings) -> "Server":
+        """The same for all settings."""
+        return self
+
+    async def identity(self, model: str) -> ModelIdentity:
+        """See ChatModel."""
+        if self._context_tokens is None:
+            raise ConnectionError
+        return served(model, context_tokens=self._context_tokens)
+
+
+async def make(
+    connection: Connection, database: Database, job_id: int, context_tokens: int | None = None
+) -> tuple[AugmentedPrompt, dict[str, Any]]:
     """The output of the stage and its inputs."""
     claim = await stages.claim(connection, job_id, "augment", "worker", 60)
     assert claim is not None
     settings = thaw(await stored_runs.settings(connection, claim.run_id))
     read: dict[str, Any] = {}
-    no_models: Any = None
-    result = await augment.run(Work(claim, settings.run, database, no_models, read, settings.preset))
+    server: Any = Server(database, context_tokens)
+    result = await augment.run(Work(claim, settings.run, database, server, read, settings.preset))
     await stages.commit(connection, claim, inputs=read, output=result.output.model_dump(mode="json"))
     return result.output, read
 
@@ -55,3 +84,21 @@ async def test_small_models_are_asked_for_a_few_sentences_at_the_end_of_the_prom
     assert (asked.template_tag, read[f"template {tag}"]) == (tag, 1)
     last = asked.prompt.rstrip().splitlines()[-1]
     assert (last == f"Question: {query.original_query}") is (tag == "short_answer")
+
+
+@pytest.mark.parametrize(
+    ("environment", "reported", "expected"),
+    [
+        ({}, 4096, 4096),
+        ({}, None, None),
+        ({"RAGQ_CONTEXT_TOKENS": "2048"}, 4096, 2048),
+    ],
+)
+async def test_a_prompt_fits_the_context_of_the_model_that_is_going_to_answer(
+    database: Database, environment: dict[str, str], reported: int | None, expected: int | None
+) -> None:
+    async with database.connection() as connection:
+        query = await a_question(connection, *WHOLE[:6], environment=environment)
+        asked, read = await make(connection, database, query.job_id, reported)
+
+    assert (asked.context_tokens, read.get("context_tokens")) == (expected, expected)
