@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
 
-from fastapi import Depends, FastAPI
+from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
 from api import openapi, problems
@@ -14,7 +14,6 @@ from api.pages import login
 from api.pages.routers import PAGES
 from api.request_log import RequestLog
 from api.rest.routers import ROUTERS, TAGS
-from api.rest.unknown_names import refuse_unknown_names, refuse_unknown_parameters
 from api.security.install import install
 
 
@@ -42,8 +41,8 @@ def make_app(ctx: ApiContext) -> FastAPI:
     openapi.complete(app)
     # Pages first: a browser gets the page of an address, other clients get its resource.
     for router in (login.router, *PAGES):
-        app.include_router(router, dependencies=[Depends(refuse_unknown_parameters)])
+        app.include_router(router)
     for router in ROUTERS:
-        app.include_router(router, dependencies=[Depends(refuse_unknown_names)])
+        app.include_router(router)
     app.mount("/static", StaticFiles(directory=str(files("api") / "static")), name="static")
     return app

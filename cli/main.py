@@ -72,7 +72,6 @@ COMMANDS = {
     "worker": Entry("cli.stack", "worker", "Run a worker in the foreground."),
     "api": Entry("cli.stack", "api", "Run the API and its pages in the foreground."),
     "flower": Entry("cli.stack", "flower", "Run Flower, the monitor, in the foreground."),
-    "completion": Entry("cli.completion", "completion_group", "Complete commands and names with the Tab key."),
     "token": Entry("cli.token", "token", "Create, list and revoke access tokens of the API."),
 }
 

@@ -1,6 +1,5 @@
-"""Completion with the Tab key: installed by a command, with names from the database where it answers."""
+"""Completion with the Tab key, with names from the database where it answers."""
 
-import json
 import os
 import subprocess
 import sys
@@ -30,50 +29,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("shell", "start", "script"),
-    [
-        ("bash", ".bashrc", ".local/share/ragq/completion.bash"),
-        ("zsh", ".zshrc", ".local/share/ragq/completion.zsh"),
-        ("fish", None, ".config/fish/completions/ragq.fish"),
-    ],
-)
-def test_a_second_installation_adds_nothing(ragq: Ragq, home: Path, shell: str, start: str | None, script: str) -> None:
-    if start is not None:
-        (home / start).write_text("alias l=ls")
-
-    first = json.loads(ragq("completion", "install", "--shell", shell, "--json").stdout)
-    after_first = {path: path.read_text() for path in home.rglob("*") if path.is_file()}
-    second = ragq("completion", "install", "--shell", shell)
-
-    assert first == {"shell": shell, "files": [str(home / name) for name in (script, start) if name is not None]}
-    assert {path: path.read_text() for path in home.rglob("*") if path.is_file()} == after_first
-    assert (second.exit_code, "open a new terminal" in second.stdout) == (0, True)
-    assert f"_RAGQ_COMPLETE={shell}_complete" in (home / script).read_text()
-    if start is not None:
-        lines = (home / start).read_text().splitlines()
-        assert (lines[0], len(lines), str(home / script) in lines[1]) == ("alias l=ls", 2, True)
-
-
-def test_the_shell_is_that_of_the_user_and_another_is_refused(
-    ragq: Ragq, home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SHELL", "/usr/bin/fish")
-    assert "fish_complete" in ragq("completion", "show").stdout
-
-    monkeypatch.setenv("SHELL", "/bin/tcsh")
-    refused = ragq("completion", "show")
-    assert (refused.exit_code, "SHELL names tcsh; choose one with --shell: bash, zsh, fish." in refused.stderr) == (
-        2,
-        True,
-    )
-
-
 def test_bash_completes_a_command_and_a_name_with_a_space(ragq: Ragq, home: Path, database_url: str) -> None:
-    assert ragq("completion", "install", "--shell", "bash").exit_code == 0
     assert ragq("preset", "create", "Short works").exit_code == 0
     program = (
-        'PATH="$1:$PATH"; . ~/.bashrc; COMP_WORDS=(ragq "${@:2}"); COMP_CWORD=$(( $# - 1 )); COMPREPLY=()\n'
+        'PATH="$1:$PATH"; eval "$(_RAGQ_COMPLETE=bash_source ragq)"\n'
+        'COMP_WORDS=(ragq "${@:2}"); COMP_CWORD=$(( $# - 1 )); COMPREPLY=()\n'
         '_ragq_completion ragq; printf "%s\\n" "${COMPREPLY[@]}"'
     )
     environment = os.environ | {"HOME": str(home), "DATABASE_URL": database_url}
@@ -86,7 +46,7 @@ def test_bash_completes_a_command_and_a_name_with_a_space(ragq: Ragq, home: Path
         assert done.stderr == ""
         return done.stdout.split("\n")[:-1]
 
-    assert completed("compl") == ["completion"]
+    assert completed("expo") == ["export"]
     assert completed("preset", "show", "Sh") == ["'Short works'"]
 
 

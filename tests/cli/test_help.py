@@ -58,7 +58,6 @@ NO_RESULT = {
     "ragq api": "runs until it is stopped",
     "ragq flower": "runs until it is stopped",
     "ragq config reference": "prints Markdown",
-    "ragq completion show": "prints a script of the shell",
 }
 
 
