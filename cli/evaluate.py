@@ -1,20 +1,25 @@
 """`ragq evaluate`: the answers of a run, judged by a language model."""
 
+from functools import partial
 from pathlib import Path
 
 import click
 
 from cli.assignments import Assignment
+from cli.drawing import Drawing, Text, figure_table, spaced
 from cli.estimate import print_estimate
 from cli.ids import RUN
-from cli.output import print_result
+from cli.output import draw, print_json, print_result
 from cli.prices import refuse_prices
 from cli.run_options import run_options
 from cli.session import with_open_database
 from cli.watch import follow
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.scorers import ScorerComparison
 from services.evaluations import evaluate, plan_evaluation
-from stages.reports.numbers_in_words import counted
-from store.database import Connection
+from services.scorers import compare_scorers
+from stages.reports.numbers_in_words import bounds, counted, number
+from store.database import Connection, Database
 from store.runs.runs import NewRun
 
 
@@ -29,12 +34,18 @@ from store.runs.runs import NewRun
 )
 @click.option("--name", metavar="NAME", help="Name of the evaluation, which no other run has; commands take it.")
 @click.option("--new", "always_new", is_flag=True, help="Store another evaluation even if the same one is stored.")
+@click.option(
+    "--scorers",
+    is_flag=True,
+    help="Compare the few-shot scores of a run of participants with those of scorers without a language model.",
+)
 @run_options("evaluation")
 def evaluate_command(
     run_id: int,
     assignments: tuple[tuple[str, str], ...],
     name: str | None,
     always_new: bool,
+    scorers: bool,
     dry_run: bool,
     price_file: Path | None,
     wait: bool,
@@ -47,12 +58,23 @@ def evaluate_command(
     the two support each other. `ragq report` shows precision and recall of the citations, correctness and
     completeness, beside the measured quality of the validator. What could not be judged is counted, and is in no share.
 
+    With --scorers nothing is submitted: neighbours, ridge regression, and always the median, mean and mode are fitted
+    on the reference index of the run, nobody of its split among them, and compared on the participants and the evidence
+    of the run.
+
     \b
     Example:
         ragq evaluate r12 --wait
+        ragq evaluate r15 --scorers
         ragq evaluate r12 --set MODEL_JUDGE_MODEL=gemma3:27b --dry-run
         ragq evaluate r12 --name judged --json
     """
+    if scorers:
+        if assignments or name or always_new or dry_run or wait:
+            raise click.UsageError("--scorers takes no option but --json: nothing is submitted.")
+        compared = with_open_database(partial(_compare, run_id))
+        print_json(compared) if as_json else draw(_scorers(compared))
+        return
     values = dict(assignments)
     if dry_run:
 
@@ -77,3 +99,25 @@ def evaluate_command(
         click.echo(f"`ragq report {run}` shows the results.", err=True)
     else:
         print_result({"run": run, "evaluates": f"r{run_id}", **submitted._asdict()}, run, as_json=as_json)
+
+
+async def _compare(run_id: int, database: Database) -> ScorerComparison:
+    async with database.connection() as connection:
+        return await compare_scorers(connection, run_id)
+
+
+def _scorers(found: ScorerComparison) -> Drawing:
+    head = (
+        f"{found.run_id}  {found.split or 'participants by number'}: {found.participants} participants. Scorers are "
+        f"fitted on {found.trained_on} alone ({found.training_participants}): neighbours k = {found.neighbours}, ridge "
+        "with its strength by leaving out each in turn; the median where there is no evidence. 95 % percentile "
+        f"intervals over {found.bootstrap_resamples} resamples of participants (seed {found.bootstrap_seed})."
+    )
+    errors = figure_table("scorer", "MAE", "95 %", "less median", "95 % of that")
+    items = figure_table("item", *(one.scorer for one in found.scorers))
+    for one in found.scorers:
+        mae, less = one.item_mae_weighted, one.less_median
+        errors.add_row(one.scorer, number(mae.value), bounds(mae), number(less.value), bounds(less))
+    for item in PHQ8Item:
+        items.add_row(item, *(number(one.per_item[item]) for one in found.scorers))
+    return spaced([Text(head), errors, items])

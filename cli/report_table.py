@@ -11,9 +11,10 @@ from schemas.values.figures import ModeDraws
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import CalibratedConfidence, Experiment, Report, StageTelemetry
+from stages.reports.baselines import baseline_remarks, by_name
 from stages.reports.definitions import definitions
 from stages.reports.interval_words import interval_words
-from stages.reports.numbers_in_words import bounds, counts_or_none, duration, number, percent, percent_bounds
+from stages.reports.numbers_in_words import bounds, counted, counts_or_none, duration, number, percent, percent_bounds
 from stages.reports.reference_counts import over_all_items
 
 
@@ -23,6 +24,7 @@ def report_table(report: Report) -> Drawing:
         _head(report),
         _modes(report),
         *(Text(line, style="yellow") for line in exclusions(report)),
+        *_baselines(report),
         *prediction_tables(report),
         _items(report),
     ]
@@ -95,8 +97,20 @@ def _modes(report: Report) -> FittingTable:
     return table
 
 
+def _baselines(report: Report) -> list[Drawing]:
+    """The errors of scores without any transcript, and those of the modes less them."""
+    table = figure_table("beside", "MAE_w", "95 %", "mode - it", "95 % of that")
+    for experiment in report.experiments:
+        for name, one in by_name(experiment.baselines).items():
+            mae, difference = one.item_mae_weighted, one.difference
+            cells = number(mae.value), bounds(mae), number(difference.value), bounds(difference)
+            table.add_row(f"{experiment.results.mode}: {name}", *cells)
+    has_any = any(experiment.baselines for experiment in report.experiments)
+    return [table, *(Text(line, style="yellow") for line in baseline_remarks(report))] if has_any else []
+
+
 def exclusions(report: Report) -> list[str]:
-    """Which participants count in no mean error, a line per mode with any."""
+    """Which participants count in no mean error, and which scores are medians, a line per mode with any of each."""
     lines = []
     for experiment in report.experiments:
         results = experiment.results
@@ -109,12 +123,20 @@ def exclusions(report: Report) -> list[str]:
         if any(reasons.values()):
             left_out = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
             lines.append(f"{results.mode}: {left_out} (in no mean error)")
+        if medians := {item: found.medians for item, found in results.per_item.items() if found.medians}:
+            of_items = ", ".join(f"{item} {count}" for item, count in medians.items())
+            lines.append(
+                f"{results.mode}: {counted(sum(medians.values()), 'score')} without evidence, each the median of the "
+                f"reference index ({of_items})"
+            )
     return lines
 
 
 def _items(report: Report) -> FittingTable:
     modes = [experiment.results.mode for experiment in report.experiments]
-    table = figure_table("item", *(f"{mode} {column}" for mode in modes for column in ("MAE", "95 %", "n", "N/A")))
+    columns = ("MAE", "95 %", "n", "N/A", "median's", "mode's")
+    shown = columns if any(experiment.baselines for experiment in report.experiments) else columns[:4]
+    table = figure_table("item", *(f"{mode} {column}" for mode in modes for column in shown))
     for item in PHQ8Item:
         table.add_row(item, *(cell for experiment in report.experiments for cell in _item(experiment, item)))
     return table
@@ -122,7 +144,8 @@ def _items(report: Report) -> FittingTable:
 
 def _item(experiment: Experiment, item: PHQ8Item) -> tuple[str, ...]:
     found = experiment.results.per_item[item]
-    return number(found.mae), bounds(found.mae_interval), str(found.count), str(found.na_count)
+    beside = (number(one.per_item[item].value) for one in by_name(experiment.baselines).values())
+    return number(found.mae), bounds(found.mae_interval), str(found.count), str(found.na_count), *beside
 
 
 def _confidences(report: Report) -> FittingTable:

@@ -27,11 +27,14 @@ def score_table(scores: ScoreTable) -> Drawing:
 
 
 def _summaries(scores: ScoreTable) -> FittingTable:
-    table = figure_table("mode", "MAE", "items compared", "N/A", "participants scored")
+    has_baseline = any(mode.median_mae is not None for mode in scores.modes)
+    beside = ("median's MAE", "mode's MAE") if has_baseline else ()
+    table = figure_table("mode", "MAE", *beside, "items compared", "N/A", "participants scored")
     for mode in scores.modes:
         table.add_row(
             mode.mode,
             number(mode.mae),
+            *((number(mode.median_mae), number(mode.modal_mae)) if has_baseline else ()),
             str(mode.compared_items),
             str(mode.na_items),
             f"{mode.scored} of {mode.participants}",
@@ -83,6 +86,8 @@ def _error(scores: ModeScores | None) -> str:
 def _notes(scores: ScoreTable) -> list[Text]:
     """What the signs in the table mean, those that are there, and who has no scores or no truth."""
     notes = []
+    if any(mode.median_mae is not None for mode in scores.modes):
+        notes.append("median's, mode's: always the median, the most frequent score, of the item in the training split.")
     if any(mode.na_items for mode in scores.modes):
         notes.append("N/A: the model gave no score; a total of two numbers counts N/A as 0 and as 3.")
     unscored = [

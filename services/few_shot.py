@@ -9,6 +9,7 @@ from schemas.settings.run import RunSettings
 from schemas.settings.run_groups import RUN_SETTINGS
 from schemas.settings.words import value_in_words
 from schemas.values.artifacts import ChunkScoresMeta, PartialBuild
+from services import baselines
 from services.assessed import Assessed
 from services.index_sidecars import chunk_scores_meta
 from services.indexes import build_command, fitting_index
@@ -40,10 +41,6 @@ class PlannedSearch(NamedTuple):
     """Part of the inputs of every few-shot job."""
     record: dict[str, Any]
     """Part of the run's request: what its readers have to know of the index."""
-
-
-NO_SEARCH = PlannedSearch({}, {})
-"""Of a run without few-shot jobs."""
 
 
 def left_parity(profile: str, settings: RunSettings) -> dict[str, Any]:
@@ -107,6 +104,7 @@ async def plan_search(
         record["variants"] |= {"mismatch_allowed": True}
     if index.partial is not None:
         record["left_out_references"] = list(PartialBuild.from_document(index.partial).skipped_participants)
+    record |= await baselines.of_index(connection, index, without=inputs["excluded"])
     if index.run_id is not None and (cut := await index_runs.cut_chunks(connection, index.run_id)):
         record["cut_chunks"] = {"cut": cut, "chunks": index.chunks}
     if settings.run.embedding.reference_score_source == "participant":

@@ -12,8 +12,9 @@ from schemas.settings.run import settings_hash
 from schemas.suggestions import did_you_mean
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.transcript_variants import TranscriptVariant
+from services import baselines
 from services.assessed import Assessed
-from services.few_shot import NO_SEARCH, plan_search
+from services.few_shot import PlannedSearch, plan_search
 from services.splits import find_data_set, find_split
 from stages.participants.evidence_schema import quotes_per_item
 from store.database import Connection
@@ -69,7 +70,7 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
             named=request.references,
         )
         if AssessmentMode.FEW_SHOT in request.modes
-        else NO_SEARCH
+        else PlannedSearch({}, await baselines.of_first_split(connection, data_set, without=assessed.excluded))
     )
     jobs = [
         NewJob(

@@ -24,4 +24,6 @@ async def run_scores(connection: Connection, run_id: int) -> ScoreTable | None:
     """
     found = await run_figures.job_scores(connection, [run_id])
     jobs = [job for job in found.get(run_id, ()) if job.is_to_score]
-    return score_table.score_table(run_id, jobs) if jobs else None
+    if not jobs:
+        return None
+    return score_table.score_table(run_id, jobs, await stored_runs.baseline(connection, run_id))

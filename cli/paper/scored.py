@@ -7,6 +7,7 @@ from cli.prediction_table import predicted_metrics
 from cli.report_table import calibrated_on, exclusions, models
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Experiment, Report
+from stages.reports.baselines import baseline_remarks, by_name
 from stages.reports.definitions import definitions
 from stages.reports.interval_words import interval_words
 from stages.reports.origin_words import origin_words
@@ -28,12 +29,22 @@ def report_tables(report: Report) -> list[PaperTable]:
     """The metrics of each mode, the error of each item, and the risk at each coverage; a column per mode."""
     modes = tuple(experiment.results.mode.value for experiment in report.experiments)
     run = report.run_metadata
-    notes = (_made_of(report), *exclusions(report), *noticed(run.notices), *origin_words(run.origin))
+    notes = (
+        _made_of(report),
+        *exclusions(report),
+        *baseline_remarks(report),
+        *noticed(run.notices),
+        *origin_words(run.origin),
+    )
     return [
         PaperTable(
             f"Results of run {run.run_id}",
             ("Metric", *modes),
-            (*((name, *map(show, report.experiments)) for name, show in _OF_MODES.items()), *_predictions(report)),
+            (
+                *((name, *map(show, report.experiments)) for name, show in _OF_MODES.items()),
+                *_baselines(report),
+                *_predictions(report),
+            ),
             notes,
         ),
         PaperTable(
@@ -49,6 +60,14 @@ def report_tables(report: Report) -> list[PaperTable]:
             ("Risk: mean loss of the most confident items, at the first step that reaches the coverage.", *notes),
         ),
     ]
+
+
+def _baselines(report: Report) -> Iterator[tuple[str, ...]]:
+    """The errors of the median and of the mode of the training split, and those of the modes less them."""
+    of_modes = [by_name(experiment.baselines) for experiment in report.experiments]
+    for name in dict.fromkeys(name for of_mode in of_modes for name in of_mode):
+        yield f"MAE of the {name}", *(with_interval(found[name].item_mae_weighted) for found in of_modes)
+        yield f"MAE less that of the {name}", *(with_interval(found[name].difference) for found in of_modes)
 
 
 def _predictions(report: Report) -> Iterator[tuple[str, ...]]:

@@ -24,7 +24,7 @@ from schemas.values.metrics import (
 )
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.scored_runs import IndexIdentity, SettingValue
-from schemas.values.scoring import InferenceType, NAReason, Severity
+from schemas.values.scoring import InferenceType, NAReason, ScoreBasis, Severity
 
 
 class RunMetadata(Value):
@@ -90,6 +90,8 @@ class ItemSignals(Value):
     """The signals of the score of one item. Without a sample, a token or a reference the signal is None."""
 
     na_reason: NAReason | None
+    basis: ScoreBasis | None
+    """None for the score of a language model, and for an N/A."""
     evidence_source: str | None
     llm_evidence_count: int
     retrieval_reference_count: int
@@ -143,6 +145,8 @@ class ItemResult(ItemMetrics):
     """One item over the evaluated participants, with the interval of its MAE."""
 
     mae_interval: Interval
+    medians: int = 0
+    """Scores that are the median of the index, because there was no evidence to compare."""
 
 
 class Results(Value):
@@ -303,11 +307,36 @@ class StageTelemetry(Value):
     """Texts that the embedder cut; None for a stage that does not embed."""
 
 
+class Baseline(Value):
+    """Scores that take nothing from a transcript, over the items that the mode scored."""
+
+    item_mae_weighted: Interval
+    per_item: dict[PHQ8Item, Interval]
+    """The MAE of each item."""
+    difference: Interval
+    """item_mae_weighted of the mode less that of the baseline, each resample with the same participants for both."""
+
+
+class Baselines(Value):
+    """What a mode has to be better than."""
+
+    split: str
+    """The training split whose labels they are of."""
+    participants: int
+    """Of that split, with labels."""
+    median: Baseline
+    """Always the median of the item there."""
+    mode: Baseline
+    """Always the most frequent score of the item there."""
+
+
 class Experiment(Value):
     """One mode of a run."""
 
     provenance: Provenance
     results: Results
+    baselines: Baselines | None
+    """None for a run that was submitted without a training split whose labels are stored."""
     selective_prediction: SelectivePrediction
     calibration: Calibration | None
     """None if no score has a confidence in 0..1."""

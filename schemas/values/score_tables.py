@@ -53,6 +53,10 @@ class ModeSummary(PlainValue):
     """Those items."""
     na_items: int
     """Items of scored participants that the model gave no score."""
+    median_mae: float | None
+    """The MAE of the median of the training split, over the compared items; None where its labels are not stored."""
+    modal_mae: float | None
+    """The same of the most frequent score there."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

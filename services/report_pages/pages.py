@@ -11,6 +11,7 @@ from schemas.values.retrieval_reports import RetrievalReport
 from services.plots import retrieval, scored
 from stages.metrics.retrieval import measure_names
 from stages.reports import numbers_in_words
+from stages.reports.baselines import baseline_remarks, by_name
 from stages.reports.costs import cost_words
 from stages.reports.definitions import definitions
 from stages.reports.interval_words import interval_words
@@ -26,6 +27,7 @@ def report_page(report: Report) -> str:
         report=report,
         definitions=definitions(report.measures),
         interval_words=interval_words(report),
+        baseline_remarks=baseline_remarks(report),
         plots=list(scored.plots(report)),
         items=list(PHQ8Item),
     )
@@ -63,6 +65,7 @@ def _page(template: str, **values: Any) -> str:
         "origin_words": origin_words,
         "counts_or_none": numbers_in_words.counts_or_none,
         "over_all_items": over_all_items,
+        "by_name": by_name,
         "cost_words": cost_words,
     }
     return environment.get_template(template).render(**values)

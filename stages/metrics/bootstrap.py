@@ -14,7 +14,8 @@ from stages.metrics.draws import Draws, Metrics, everybody_once, known
 RESAMPLES = 10_000
 SEED = 42
 LEVEL = 0.95
-_ROUNDING = 1e-12
+LEAST = 10
+"""Participants, or queries, of which an interval is made: percentiles of fewer say more than is known."""
 _KEPT = 128_000_000
 """How many draws are kept for the next metric, one byte each: all resamples of 12,800 participants."""
 _IN_USE = 16_000_000
@@ -33,13 +34,13 @@ def bootstrap_all(
 ) -> dict[str, Interval]:
     """The metrics with their 95 % percentile intervals.
 
-    If fewer than two resamples have a value, the interval is the value itself. A value of one participant has no
-    interval, because all resamples that have the value have the same.
+    If fewer than two resamples have a value, the interval is the value itself. A value of fewer than LEAST participants
+    has no interval.
     """
     values = metrics(cohort, everybody_once(cohort))
     around = resampled(partial(metrics, cohort), len(cohort), resamples=resamples, seed=seed)
     found = {name: interval_of(known(float(value[0])), around[name]) for name, value in values.items()}
-    return _without_those_of_one(found, lambda: metrics(cohort, np.eye(len(cohort))))
+    return _without_those_of_few(found, metrics(cohort, np.eye(len(cohort))))
 
 
 def paired_deltas(
@@ -69,11 +70,13 @@ def paired_deltas(
         name: None if before is None or after is None else after - before for name, (before, after) in sides.items()
     }
 
+    alone = differences(np.eye(len(ids)))
+
     def at(level: float) -> dict[str, PairedDelta]:
         found = {name: interval_of(deltas[name], around[name], level=level) for name in sides}
         return {
             name: PairedDelta(participants=len(ids), left=sides[name][0], right=sides[name][1], delta=delta)
-            for name, delta in _without_those_of_one(found, lambda: differences(np.eye(len(ids)))).items()
+            for name, delta in _without_those_of_few(found, alone).items()
         }
 
     return tuple(map(at, levels))
@@ -164,28 +167,22 @@ def _percentile(ordered: Floats, percent: float) -> float:
     return float(low + (high - low) * part if part < 0.5 else high - (high - low) * (1 - part))
 
 
-def is_flat(interval: Interval) -> bool:
-    """Whether the interval has no width but for rounding."""
-    return interval.low is not None and interval.high is not None and interval.high - interval.low < _ROUNDING
-
-
 def without_bounds(interval: Interval) -> Interval:
     """The value alone."""
     return interval.model_copy(update={"low": None, "high": None, "std": None})
 
 
-def _without_those_of_one(
-    found: Mapping[str, Interval], of_each: Callable[[], Mapping[str, Floats]]
-) -> dict[str, Interval]:
-    """No bounds where all resamples have one value because only one participant has any."""
-    flat = [name for name, interval in found.items() if is_flat(interval)]
-    alone = of_each() if flat else {}
-    return {**found, **{name: without_bounds(found[name]) for name in flat if _of_one(alone[name])}}
+def _without_those_of_few(found: Mapping[str, Interval], alone: Mapping[str, Floats]) -> dict[str, Interval]:
+    """No bounds with fewer than LEAST participants, or where fewer have any value without the others.
+
+    `alone` has the values of each participant alone; none has one of, for example, a correlation.
+    """
+    return {name: without_bounds(one) if _are_few(alone[name]) else one for name, one in found.items()}
 
 
-def _of_one(of_each: Floats) -> bool:
-    """Whether only one participant has a value, of the values of each participant without the others."""
-    return bool(np.count_nonzero(~np.isnan(of_each)) == 1)
+def _are_few(alone: Floats) -> bool:
+    known_of = int(np.count_nonzero(~np.isnan(alone)))
+    return len(alone) < LEAST or 0 < known_of < LEAST
 
 
 def _only(cohort: Cohort, ids: set[int]) -> Cohort:

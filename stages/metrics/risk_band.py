@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stages.metrics import bootstrap
 from stages.metrics.bootstrap import RESAMPLES, SEED, bounds_of, resampled
 from stages.metrics.cohort import Cohort, Floats
 from stages.metrics.confidence import Confidence
@@ -33,9 +34,9 @@ def risk_band(
     """The band at those of ascending coverages that the cohort reaches; the risk is that of the first step to reach it.
 
     A resample that ends before a coverage does not count there. Near Cmax this is about half of them. There is no band
-    around the scores of one participant.
+    around the scores of fewer than LEAST participants.
     """
-    if np.count_nonzero(cohort.scored_items) < 2:
+    if np.count_nonzero(cohort.scored_items) < bootstrap.LEAST:
         return ()
     confidences = cohort.of_items(confidence)
 

@@ -36,3 +36,21 @@ def scores_by_item(labels: Iterable[Mapping[str, Any] | None]) -> dict[PHQ8Item,
         item: tuple(of_one[item.evidence_key] for of_one in known if of_one.get(item.evidence_key) in ITEM_SCORES)
         for item in PHQ8Item
     }
+
+
+def baseline_record(source: str, labels: Collection[Mapping[str, Any] | None]) -> dict[str, Any] | None:
+    """The median and the mode of each item over the labels of a training split, by evidence key, as a run keeps them.
+
+    None unless each item has a label.
+    """
+    scores = scores_by_item(labels)
+    if not all(scores.values()):
+        return None
+    return {
+        "split": source,
+        "participants": sum(of_one is not None for of_one in labels),
+        **{
+            name: {item.evidence_key: of(scores[item]) for item in PHQ8Item}
+            for name, of in (("median", median_score), ("mode", modal_score))
+        },
+    }

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from schemas.values.metrics import Interval
 
 NOT_AVAILABLE = "N/A"
-NO_INTERVAL = "no interval"
+NO_INTERVAL = "too few"
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -44,7 +44,7 @@ def counts_or_none(counts: Mapping[str, int]) -> str:
 
 
 def bounds(interval: "Interval", digits: int = 3) -> str:
-    """The ends of an interval; nothing where there is no value, and words where one participant alone has one."""
+    """The ends of an interval; nothing where there is no value, and words where too few have one."""
     if interval.low is None or interval.high is None:
         return "" if interval.value is None else NO_INTERVAL
     return f"[{interval.low:.{digits}f}, {interval.high:.{digits}f}]"

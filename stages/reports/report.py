@@ -9,6 +9,7 @@ from schemas.values.prices import Prices
 from schemas.values.reports import Experiment, Provenance, Report
 from schemas.values.scored_runs import ScoredRun
 from stages.metrics.confidence import variant_named
+from stages.reports.baselines import baselines
 from stages.reports.calibrated import calibrated_confidence
 from stages.reports.calibration import calibration
 from stages.reports.cohorts import cohort_of_jobs, jobs_of, modes_of
@@ -56,6 +57,7 @@ def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures, calibr
     return Experiment(
         provenance=_provenance(run, mode, evaluated=results.evaluated_subjects),
         results=results,
+        baselines=baselines(cohort, run.request, measures=measures),
         selective_prediction=selective_prediction(cohort, variant=variant, measures=measures),
         calibration=calibration(cohort, variant=variant, measures=measures),
         calibrated=None if calibrated is None else calibrated.about,
@@ -75,7 +77,7 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
         limit=run.request.get("limit"),
         evidence=run.request.get("evidence"),
         transcript_variants=(run.request.get("variants") or {}).get("transcripts", {}),
-        quantitative_model=settings.get("MODEL_QUANTITATIVE_MODEL"),
+        quantitative_model=_scorer(settings),
         quantitative_model_digests=_distinct(
             job.scores.model_digest for job in jobs if job.scores and job.scores.model_digest
         ),
@@ -100,6 +102,8 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
 def _of_references(settings: Mapping[str, Any]) -> dict[str, Any]:
     is_validated = settings.get("EMBEDDING_ENABLE_REFERENCE_VALIDATION")
     validator = settings.get("EMBEDDING_VALIDATION_MODEL") or settings.get("MODEL_JUDGE_MODEL")
+    if settings.get("RAGQ_REFERENCE_VALIDATOR", "model") != "model":
+        validator = settings["RAGQ_REFERENCE_VALIDATOR"]
     return {
         "top_k_references": settings.get("EMBEDDING_TOP_K_REFERENCES"),
         "min_reference_similarity": settings.get("EMBEDDING_MIN_REFERENCE_SIMILARITY"),
@@ -109,6 +113,11 @@ def _of_references(settings: Mapping[str, Any]) -> dict[str, Any]:
         "reference_validation": is_validated,
         "validation_model": validator if is_validated else None,
     }
+
+
+def _scorer(settings: Mapping[str, Any]) -> str | None:
+    by_model = settings.get("RAGQ_SCORER", "model") == "model"
+    return settings.get("MODEL_QUANTITATIVE_MODEL") if by_model else settings["RAGQ_SCORER"]
 
 
 _NO_REFERENCES = dict.fromkeys(_of_references({}))

@@ -90,3 +90,9 @@ def _numbers(experiment: Experiment) -> Iterator[tuple[str, str | None, float | 
         yield "risk_at_coverage", None, float(coverage), found.risk, successful
     for item, of_item in results.per_item.items():
         yield "item_mae", item.value, None, of_item.mae_interval, of_item.count
+    if (beside := experiment.baselines) is not None:
+        for name, one in {"median": beside.median, "mode": beside.mode}.items():
+            yield f"{name}_item_mae_weighted", None, None, one.item_mae_weighted, results.evaluated_subjects
+            yield f"less_{name}_item_mae_weighted", None, None, one.difference, results.evaluated_subjects
+            for item, interval in one.per_item.items():
+                yield f"{name}_item_mae", item.value, None, interval, results.per_item[item].count

@@ -9,6 +9,7 @@ from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.reports import ItemResult, Results
 from schemas.values.run_failures import FailedAttempt
 from schemas.values.scored_runs import ScoredJob
+from schemas.values.scoring import ScoreBasis
 from stages.metrics.binary import accuracy, auroc, f1, precision, recall
 from stages.metrics.bootstrap import bootstrap_all
 from stages.metrics.coverage import cmax, prediction_coverage
@@ -55,7 +56,11 @@ def results_of(
         prediction_coverage=evaluation.prediction_coverage,
         intervals={name: intervals[name] for name in headlines},
         per_item={
-            item: ItemResult(**evaluation.per_item[item].model_dump(), mae_interval=intervals[item])
+            item: ItemResult(
+                **evaluation.per_item[item].model_dump(),
+                mae_interval=intervals[item],
+                medians=sum(subject.items[item].basis is ScoreBasis.MEDIAN for subject in cohort.subjects),
+            )
             for item in PHQ8Item
         },
         total_metrics=evaluation.total_metrics,

@@ -1,7 +1,8 @@
 """The scores of a run's participants beside the truth."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from statistics import fmean
+from typing import Any
 
 from schemas.values.figures import JobScores
 from schemas.values.phq8 import ITEM_SCORES, AssessmentMode, PHQ8Item
@@ -14,14 +15,16 @@ _COLUMNS = (AssessmentMode.FEW_SHOT, AssessmentMode.ZERO_SHOT)
 Truth = dict[PHQ8Item, int] | None
 
 
-def score_table(run_id: int, jobs: Iterable[JobScores]) -> ScoreTable:
-    """The table of a run: what is not scored or has no truth is None, never 0."""
+def score_table(run_id: int, jobs: Iterable[JobScores], baseline: Mapping[str, Any] | None = None) -> ScoreTable:
+    """The table of a run: what is not scored or has no truth is None, never 0. `baseline` is that of its request."""
     by_participant: dict[int, list[JobScores]] = {}
     for job in sorted(jobs, key=lambda job: job.participant_id):
         by_participant.setdefault(job.participant_id, []).append(job)
     rows = [_row(participant_id, of_one) for participant_id, of_one in by_participant.items()]
     present = [mode for mode in _COLUMNS if any(mode in row.modes for row in rows)]
-    return ScoreTable(run_id=run_id, modes=tuple(_summary(mode, rows) for mode in present), participants=tuple(rows))
+    return ScoreTable(
+        run_id=run_id, modes=tuple(_summary(mode, rows, baseline or {}) for mode in present), participants=tuple(rows)
+    )
 
 
 def _row(participant_id: int, jobs: Sequence[JobScores]) -> ParticipantRow:
@@ -55,7 +58,7 @@ def _bounds(scores: Collection[int | None]) -> tuple[int, int]:
     return sum(known), sum(known) + ITEM_SCORES[-1] * (len(scores) - len(known))
 
 
-def _summary(mode: AssessmentMode, rows: Sequence[ParticipantRow]) -> ModeSummary:
+def _summary(mode: AssessmentMode, rows: Sequence[ParticipantRow], baseline: Mapping[str, Any]) -> ModeSummary:
     submitted = [(row.modes[mode], row.truth) for row in rows if mode in row.modes]
     scored = [scores.items for scores, _ in submitted if scores.items is not None]
     errors = [item_errors(scores.items, truth) for scores, truth in submitted]
@@ -68,4 +71,17 @@ def _summary(mode: AssessmentMode, rows: Sequence[ParticipantRow]) -> ModeSummar
         mae=fmean(compared) if compared else None,
         compared_items=len(compared),
         na_items=sum(score is None for items in scored for score in items.values()),
+        median_mae=_mae_of(baseline.get("median"), submitted),
+        modal_mae=_mae_of(baseline.get("mode"), submitted),
     )
+
+
+def _mae_of(scores: Mapping[str, int] | None, submitted: Sequence[tuple[ModeScores, Truth]]) -> float | None:
+    """The MAE of these scores, by evidence key, over the items that the mode scored."""
+    errors = [
+        abs(scores[item.evidence_key] - truth[item])
+        for of_one, truth in submitted
+        for item, score in (of_one.items or {}).items()
+        if scores is not None and truth is not None and score is not None
+    ]
+    return fmean(errors) if errors else None

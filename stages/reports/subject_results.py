@@ -46,6 +46,7 @@ def item_signals(item: ItemScore) -> ItemSignals:
     tokens, consistency = item.tokens, item.consistency
     return ItemSignals(
         na_reason=item.na_reason,
+        basis=item.basis,
         evidence_source=item.evidence_source,
         llm_evidence_count=item.evidence_count,
         retrieval_reference_count=item.retrieval.count,

@@ -28,6 +28,8 @@ UNLABELLED = """
 SELECT participant_id FROM reference_participant WHERE index_id = $1 AND items IS NULL ORDER BY participant_id
 """
 
+LABELS = "SELECT items FROM reference_participant WHERE index_id = $1 AND participant_id <> ALL($2::integer[])"
+
 SIDECARS = """
 SELECT bool_and(tags IS NOT NULL) AS tags, bool_and(scores IS NOT NULL) AS scores
 FROM reference_chunk WHERE index_id = $1
@@ -187,6 +189,11 @@ async def model_dtypes(connection: Connection, index_id: int) -> list[str]:
 async def unlabelled(connection: Connection, index_id: int) -> list[int]:
     """The participants of an index without item scores, ids ascending."""
     return [row["participant_id"] for row in await connection.fetch(UNLABELLED, index_id)]
+
+
+async def labels(connection: Connection, index_id: int, *, without: Collection[int]) -> list[dict[str, Any] | None]:
+    """The item scores of the participants of an index by evidence key, without those of some."""
+    return [row["items"] for row in await connection.fetch(LABELS, index_id, list(without))]
 
 
 async def sidecars(connection: Connection, index_id: int) -> Sidecars:

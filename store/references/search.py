@@ -12,6 +12,7 @@ from schemas.values.phq8 import PHQ8Item
 from stages.participants.baselines import scores_by_item
 from stages.ports import ScoreSource
 from store.database import Connection, Database
+from store.references.references import labels
 from store.vectors import to_pgvector
 
 Query: TypeAlias = tuple[PHQ8Item, NDArray[np.float32]]
@@ -57,8 +58,6 @@ CROSS JOIN LATERAL (
 ) AS n
 ORDER BY q.ordinal, n.distance, n.participant_id
 """
-
-LABELS = "SELECT items FROM reference_participant WHERE index_id = $1 AND participant_id <> ALL($2::integer[])"
 
 
 class PostgresReferenceSearch:
@@ -148,10 +147,11 @@ class PostgresReferenceSearch:
         self, index_id: int, *, exclude_participants: Collection[int]
     ) -> dict[PHQ8Item, tuple[int, ...]]:
         """See EvidenceSearch."""
-        rows = await self._database.with_retry(
-            lambda connection: connection.fetch(LABELS, index_id, list(exclude_participants))
+        return scores_by_item(
+            await self._database.with_retry(
+                lambda connection: labels(connection, index_id, without=exclude_participants)
+            )
         )
-        return scores_by_item(row["items"] for row in rows)
 
 
 async def _refuse_unfit(connection: Connection, index_id: int, queries: Sequence[Query]) -> None:

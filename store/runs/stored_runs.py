@@ -37,3 +37,19 @@ async def settings(connection: Connection, run_id: int) -> dict[str, Any]:
     """The settings of a run as they were frozen: value and source by name."""
     frozen: dict[str, Any] = await connection.fetchval("SELECT settings FROM run WHERE id = $1", run_id)
     return frozen
+
+
+async def baseline(connection: Connection, run_id: int) -> dict[str, Any] | None:
+    """The scores without any transcript that a run was submitted with; None without any."""
+    found: dict[str, Any] | None = await connection.fetchval(
+        "SELECT request -> 'baseline' FROM run WHERE id = $1", run_id
+    )
+    return found
+
+
+async def excluded(connection: Connection, run_id: int) -> list[int]:
+    """Who of its reference index may be no reference in a run of participants, by their numbers in that index."""
+    rows = await connection.fetch(
+        "SELECT DISTINCT jsonb_array_elements(inputs -> 'excluded')::integer AS id FROM job WHERE run_id = $1", run_id
+    )
+    return [row["id"] for row in rows]

@@ -66,22 +66,22 @@ def test_latex_has_a_table_of_modes_items_and_risks_each_with_its_notes(ragq: Ra
 
     assert len(tables) == 3
     # zero-shot: errors 0 1 and 0; few-shot: one participant
-    assert re.search(r"MAE \(weighted\) & 0\.333 \{\[\}0\.000, 0\.500\] & 0\.000 no interval \\\\", tables[0])
+    assert re.search(r"MAE \(weighted\) & 0\.333 too few & 0\.000 too few \\\\", tables[0])
     assert r"Evaluated participants & 2 & 1 \\" in tables[0]
-    assert r"Depressed & 1.000 no interval & 1 & 0.000 no interval & 1 \\" in tables[1]
+    assert r"Depressed & 1.000 too few & 1 & 0.000 too few & 1 \\" in tables[1]
     assert r"0.1 & 0.111" in tables[2]
     for table in tables:
         inside = table[: table.index(r"\end{tabular}")]
         assert r"Notice: Profile demo" in inside
         assert r"zero\_shot: 1 failed (in no mean error)" in inside
-        assert "95 \\% percentile intervals over 20 resamples" in inside
+        assert "2 evaluated participants: too few for an interval" in inside
 
 
 def test_markdown_has_the_same_cells(ragq: Ragq, pair: tuple[str, str]) -> None:
     html = MarkdownIt().enable("table").render(ragq("report", pair[0], "--markdown", *FEW).stdout)
 
     assert html.count("<table>") == 3
-    assert '<td style="text-align:right">0.333 [0.000, 0.500]</td>' in html
+    assert '<td style="text-align:right">0.333 too few</td>' in html
     assert html.count("Demo model: results are not meaningful.") == 3
 
 
@@ -131,10 +131,10 @@ def test_a_comparison_has_both_values_and_the_difference(ragq: Ragq, pair: tuple
     (row,) = (row for row in rows_of(ragq("diff", *pair, "--csv", *FEW).stdout) if row["metric"] == "item_mae_weighted")
 
     # Errors 0 1 and 0 on the left, 0 0 and 1 on the right.
-    assert re.search(r"item\\_mae\\_weighted & 0\.333 & 0\.333 & 0\.000 \{\[\}\$-\$0\.500, 1\.000\] & 2 \\\\", shown)
+    assert re.search(r"item\\_mae\\_weighted & 0\.333 & 0\.333 & 0\.000 too few & 2 \\\\", shown)
     assert f"Notice: {pair[0]} zero\\_shot: Profile demo" in shown
     assert (row["run"], row["mode"]) == (f"{pair[1]} - {pair[0]}", "zero_shot - zero_shot")
-    assert tuple(map(number, (row["value"], row["low"], row["high"], row["n"]))) == (0.0, -0.5, 1.0, 2)
+    assert tuple(map(number, (row["value"], row["low"], row["high"], row["n"]))) == (0.0, None, None, 2)
 
 
 def test_runs_of_queries_have_tables_too(ragq: Ragq, stored: Callable[..., Any]) -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from schemas.values.metrics import Interval, PairedDelta
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.scoring import Subject
+from schemas.values.scoring import ItemScore, Subject
 from stages.metrics.binary import auroc, f1
-from stages.metrics.bootstrap import _all_counts, bootstrap_all, bounds_of, draw
+from stages.metrics.bootstrap import _all_counts, bootstrap_all, bounds_of, draw, paired_deltas
 from stages.metrics.cohort import Cohort, cohort_of
 from stages.metrics.confidence import evidence_count
 from stages.metrics.coverage import cmax, prediction_coverage
@@ -226,3 +226,24 @@ def test_ten_thousand_resamples_of_41_participants_are_quick() -> None:
 
     assert found.low is not None and found.value is not None and found.low < found.value
     assert process_time() - started < 5
+
+
+def test_fewer_than_ten_participants_have_no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stages.metrics.bootstrap.LEAST", 10)
+    # The last one has no score.
+    ten, nine = (random_subjects(count, seed=3, na_share=0) for count in (11, 10))
+    # Nobody but the first has a score for the item.
+    alone = [
+        subject if not at else subject.model_copy(update={"items": subject.items | {PHQ8Item.SLEEP: ItemScore()}})
+        for at, subject in enumerate(random_subjects(10, seed=3, na_share=0))
+    ]
+    metrics = together({"mae": item_mae_weighted, "sleep": partial(item_mae, item=PHQ8Item.SLEEP)})
+
+    bounded = bootstrap_all(metrics, cohort_of(ten), resamples=20)["mae"]
+    few = bootstrap_all(metrics, cohort_of(nine), resamples=20)["mae"]
+    (deltas,) = paired_deltas(metrics, cohort_of(nine), cohort_of(nine), resamples=20)
+    of_one = bootstrap_all(metrics, cohort_of(alone), resamples=20)["sleep"]
+
+    assert bounded.low is not None
+    assert [one.low for one in (few, deltas["mae"].delta, of_one)] == [None, None, None]
+    assert few.value is not None

@@ -123,6 +123,7 @@ def run(
     failures: Iterable[FailedAttempt] = (),
     settings: dict[str, Any] | None = None,
     profile: str = "paper",
+    request: dict[str, Any] | None = None,
 ) -> ScoredRun:
     """A run of these jobs, each of which took its number in seconds and paid two calls."""
     return ScoredRun(
@@ -131,7 +132,7 @@ def run(
         version="0.1.0",
         identity="a" * 64,
         settings_hash="b" * 64,
-        request={"split": "paper-test", "limit": None, "profile_source": "option --profile"},
+        request={"split": "paper-test", "limit": None, "profile_source": "option --profile"} | (request or {}),
         settings={name: SettingValue(value=value, source="option") for name, value in (settings or {}).items()},
         jobs=jobs,
         indexes=(INDEX,),

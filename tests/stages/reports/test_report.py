@@ -15,9 +15,11 @@ from schemas.values.measures import Measures
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
 from schemas.values.scored_runs import ScoredRun
+from stages.metrics import bootstrap
+from stages.reports.baselines import baseline_remarks
 from stages.reports.report import build_report
 from stages.reports.run_words import DEMO_NOTICES
-from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, NOON, ZERO_SHOT, failed, job, run, scores
+from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, NOON, ZERO_SHOT, failed, job, labels, run, scores
 
 GOLDEN = Path(__file__).with_name("report.golden.json")
 
@@ -336,3 +338,31 @@ def test_without_a_signal_there_is_no_calibration() -> None:
 
     assert calibrated(silent) is None
     assert calibrated(silent, confidence="retrieval_similarity_mean") is None
+
+
+def test_a_mode_stands_beside_the_median_and_the_mode_of_the_training_split() -> None:
+    record = {"split": "paper-train", "participants": 58, "median": labels("11111111"), "mode": labels("00000000")}
+    people = [job(at, 300 + at, scores("0012300-"), "00123002") for at in range(10)]
+    found = build_report(run(*people, request={"baseline": record}), measures=FEW).experiments[0].baselines
+    assert found is not None
+
+    # Over the seven scored items: the median is 1 off at 0 0 . 1 2 0 0, of which one is exact
+    assert found.median.item_mae_weighted.value == pytest.approx((1 + 1 + 0 + 1 + 2 + 1 + 1) / 7)
+    assert found.mode.item_mae_weighted.value == pytest.approx((1 + 2 + 3) / 7)
+    assert found.median.per_item[PHQ8Item.TIRED].value == 1
+    assert (found.mode.per_item[PHQ8Item.MOVING].value, found.split) == (None, "paper-train")
+    assert found.median.difference.value == pytest.approx(-1)
+    assert found.median.difference.high == pytest.approx(-1)
+
+
+@pytest.mark.parametrize(("digits", "people", "words"), [("00000000", 10, 0), ("11111111", 10, 1), ("00000000", 9, 1)])
+def test_a_sentence_says_that_a_mode_is_not_better_than_the_median(
+    digits: str, people: int, words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bootstrap, "LEAST", 10)
+    record = {"split": "paper-train", "participants": 58, "median": labels("11111111"), "mode": labels("00000000")}
+    jobs = [job(at, 300 + at, scores(digits), "00000000") for at in range(people)]
+
+    remarks = baseline_remarks(build_report(run(*jobs, request={"baseline": record}), measures=FEW))
+
+    assert len(remarks) == words

@@ -7,7 +7,7 @@ from schemas.values.score_tables import ModeSummary, ScoreTable
 from stages.reports.figures import mode_figures
 from stages.reports.report import build_report
 from stages.reports.score_table import score_table
-from tests.stages.reports.builders import FEW, FEW_SHOT, ZERO_SHOT, item_scores, job, run, scores
+from tests.stages.reports.builders import FEW, FEW_SHOT, ZERO_SHOT, item_scores, job, labels, run, scores
 
 JOBS = (
     job(1, 319, scores("2100000"), "11111111", mode=ZERO_SHOT),
@@ -59,12 +59,13 @@ def test_a_mode_counts_the_items_that_have_both_score_and_truth() -> None:
     few, zero = score_table(12, item_scores(JOBS)).modes
 
     # 316: |1-2| and |0-3| of eight items; 320 has scores for none of them and no truth.
+    no_baseline = {"median_mae": None, "modal_mae": None}
     assert few == ModeSummary(
-        mode=FEW_SHOT, participants=3, scored=2, compared=1, mae=4 / 8, compared_items=8, na_items=8
+        mode=FEW_SHOT, participants=3, scored=2, compared=1, mae=4 / 8, compared_items=8, na_items=8, **no_baseline
     )
     # 319: |2-1|, 0, and |0-1| of five of seven items.
     assert zero == ModeSummary(
-        mode=ZERO_SHOT, participants=2, scored=1, compared=1, mae=6 / 7, compared_items=7, na_items=1
+        mode=ZERO_SHOT, participants=2, scored=1, compared=1, mae=6 / 7, compared_items=7, na_items=1, **no_baseline
     )
 
 
@@ -98,3 +99,12 @@ def test_a_run_of_one_mode_has_one() -> None:
 
     assert [mode.mode for mode in table.modes] == [ZERO_SHOT]
     assert list(table.participants[0].modes) == [ZERO_SHOT]
+
+
+def test_the_error_of_the_training_median_is_over_the_items_that_the_mode_scored() -> None:
+    baseline = {"median": labels("22222222"), "mode": labels("11111111")}
+
+    few, _ = score_table(12, item_scores(JOBS), baseline).modes
+
+    # 316, whose truth is 2 1 1 1 0 0 0 3.
+    assert (few.median_mae, few.modal_mae) == (10 / 8, 6 / 8)

@@ -1,0 +1,63 @@
+"""Scorers without a language model, compared on the participants of a run."""
+
+from schemas.errors import Refused
+from schemas.settings.frozen import thaw
+from schemas.values.phq8 import AssessmentMode
+from schemas.values.scored_runs import ScoredRun
+from schemas.values.scorers import ScorerComparison
+from stages.evaluations.scorers import Evidence, fitted_scores, scorer_errors
+from stages.participants.split_names import training_name
+from stages.reports.cohorts import cohort_of_jobs, jobs_of
+from stages.reports.ground_truth import ground_truth
+from stages.reports.measures import measures_of
+from store.database import Connection
+from store.references import evidence
+from store.runs import stored_runs
+from store.views.reported_runs import reported_run
+
+
+async def compare_scorers(connection: Connection, run_id: int) -> ScorerComparison:
+    """The few-shot scores of a run beside those of each scorer, on the same evidence and the same reference index.
+
+    Nobody whom the run assesses, or of the same split, is among those that the scorers are fitted on. Raises
+    RunMissingError, and Refused for a run without few-shot scores, and for an index without evidence.
+    """
+    run = await reported_run(connection, run_id)
+    jobs = jobs_of(run, AssessmentMode.FEW_SHOT) if isinstance(run, ScoredRun) else ()
+    cohort = cohort_of_jobs(jobs)
+    if not isinstance(run, ScoredRun) or not cohort.subjects or not run.indexes:
+        raise Refused(f"Run r{run_id} has no few-shot scores beside stored labels; `ragq runs` lists those that have.")
+    index = next(one for one in run.indexes if one.id == jobs[0].index_id)
+    # As in the search: everybody of the split, also beyond its limit.
+    excluded = await stored_runs.excluded(connection, run_id)
+    indexed = await evidence.of_index(connection, index.id)
+    training = [
+        Evidence(number, truth, one.vectors)
+        for number, one in indexed.items()
+        if number not in excluded and (truth := ground_truth(one.items).items) is not None
+    ]
+    if not any(one.vectors for one in training):
+        raise Refused(
+            f"Reference index '{index.name}' of run r{run_id} has no evidence of its participants. `ragq index "
+            "references` builds one that has, with --profile local or --set RAGQ_SCORER=neighbours; then submit again."
+        )
+    said = await evidence.of_run(connection, run_id)
+    people = [
+        Evidence(one.participant_id, one.truth, said[one.participant_id].vectors if one.participant_id in said else {})
+        for one in cohort.subjects
+    ]
+    settings = thaw(await stored_runs.settings(connection, run_id)).run
+    measures = measures_of(run.settings, {})
+    fitted = fitted_scores(people, training, neighbours=settings.ragq.neighbours)
+    return ScorerComparison(
+        run_id=f"r{run_id}",
+        split=run.request.get("split"),
+        participants=len(cohort),
+        trained_on=training_name(index.split),
+        training_participants=len(training),
+        neighbours=settings.ragq.neighbours,
+        alphas=fitted.alphas,
+        bootstrap_resamples=measures.bootstrap_resamples,
+        bootstrap_seed=measures.bootstrap_seed,
+        scorers=scorer_errors(cohort, fitted.scores, measures=measures),
+    )
