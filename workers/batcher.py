@@ -17,6 +17,7 @@ import structlog
 from schemas.errors import EmbeddingValidationError, LLMTimeoutError, TextTooLongError
 from stages.ports import TextEncoder, TextVectors, Vectors
 from stages.vectors import seen_tokens
+from workers import waited
 from workers.priorities import FIRST, PRIORITIES
 
 log = structlog.get_logger("ragq.batcher")
@@ -57,6 +58,8 @@ class _Request(_Texts):
     truncate: bool
     future: "asyncio.Future[TextVectors]"
     begun: asyncio.Event = field(default_factory=asyncio.Event)
+    encoded_from: float | None = None
+    """When the model began to work on it, by the clock of the loop; None before that."""
 
     @property
     def is_over(self) -> bool:
@@ -124,6 +127,8 @@ class Batcher:
         """
         if not texts:
             return TextVectors(np.zeros((0, 0), dtype=np.float32))
+        clock = asyncio.get_running_loop().time
+        asked = clock()
         async with self._places:
             future = asyncio.get_running_loop().create_future()
             request = _Request(texts=list(texts), truncate=truncate, future=future)
@@ -136,6 +141,7 @@ class Batcher:
             finally:
                 # Whoever gave up is not worked for.
                 request.future.cancel()
+                waited.add((request.encoded_from or clock()) - asked)
 
     async def encode_tokens(
         self, texts: Sequence[str], *, timeout_s: float | None = None, priority: int = FIRST
@@ -222,6 +228,9 @@ class Batcher:
         texts = [text for request in requests for text in request.texts]
         whole, limit = await loop.run_in_executor(self._executor, self._count, texts)
         counts = iter(whole)
+        for request in requests:
+            if isinstance(request, _Request) and request.encoded_from is None:
+                request.encoded_from = loop.time()
         places = []
         for request in requests:
             tokens = [next(counts) for _ in request.texts]

@@ -24,12 +24,13 @@ from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseU
 from store.database_time import DatabaseTime, measured
 from store.runs import ledger, run_limits, stages
 from store.runs.stages import Claim, Committed
-from workers import traces
+from workers import traces, waited
 from workers.crashpoints import crash_point
 from workers.frozen_runs import FrozenRun, FrozenRuns
 from workers.leases import Leases
 from workers.put_off import PutOff, UnknownSettings, give_back
 from workers.stage_failed import StageFailed
+from workers.waited import Waited
 from workers.wiring import Wiring
 from workers.work import Result, StageFunctions, Work
 
@@ -128,9 +129,9 @@ class StageRunner:
         assert task is not None
         self._running[claim.attempt_id] = task
         try:
-            with measured() as database_time:
+            with measured() as database_time, waited.measured() as in_queues:
                 async with traces.stage(claim, self._database):
-                    return await self._carry_out(claim, database_time)
+                    return await self._carry_out(claim, database_time, in_queues)
         except asyncio.CancelledError:
             is_cancelled = claim.attempt_id in self._cancelled
             if not (self._is_stopping or is_cancelled):
@@ -185,7 +186,7 @@ class StageRunner:
         )
         return Outcome.NOTHING_TO_DO if next_stage is None else Outcome.FORWARDED
 
-    async def _carry_out(self, claim: Claim, database_time: DatabaseTime) -> Outcome:
+    async def _carry_out(self, claim: Claim, database_time: DatabaseTime, in_queues: Waited) -> Outcome:
         function = self._functions[claim.kind, claim.mode, claim.stage]
         bound = log.bind(run_id=claim.run_id, job_id=claim.job_id, stage=claim.stage, attempt=claim.attempt)
         bound.debug("stage_started")
@@ -198,7 +199,7 @@ class StageRunner:
             work = Work(claim, settings.run, self._database, self._wiring, read, settings.preset, draw)
             result = await function(work)
             crash_point("after_compute", claim.stage, claim.attempt)
-            committed = await self._commit(claim, read, result, database_time.seconds)
+            committed = await self._commit(claim, read, result, database_time.seconds, in_queues.seconds)
         except DatabaseUnavailableError:
             raise
         except PutOff as why:
@@ -206,7 +207,7 @@ class StageRunner:
             return Outcome.NOTHING_TO_DO
         except Exception as error:  # noqa: BLE001  (whatever a stage raises is stored, and raised)
             retry_in_s = _retry_wait(claim, error, retries)
-            await self._fail(claim, read, error, database_time.seconds, retry_in_s)
+            await self._fail(claim, read, error, database_time.seconds, in_queues.seconds, retry_in_s)
             bound.error("stage_failed", error_type=failures.type_name(error), error=failures.shown_message(error))
             raise _without_words(error) from None
         if committed is None:
@@ -217,7 +218,7 @@ class StageRunner:
         return Outcome.STORED
 
     async def _commit(
-        self, claim: Claim, read: Mapping[str, Any], result: Result[Value], database_s: float
+        self, claim: Claim, read: Mapping[str, Any], result: Result[Value], database_s: float, waited_s: float
     ) -> Committed | None:
         output = result.output.model_dump(mode="json")
         crash_point("before_commit", claim.stage, claim.attempt)
@@ -231,12 +232,19 @@ class StageRunner:
                 effect=result.effect,
                 texts=result.texts,
                 database_s=database_s,
+                waited_s=waited_s,
             ),
             retry_for_s=RESULT_RETRY_SECONDS,
         )
 
     async def _fail(
-        self, claim: Claim, read: Mapping[str, Any], error: Exception, database_s: float, retry_in_s: float | None
+        self,
+        claim: Claim,
+        read: Mapping[str, Any],
+        error: Exception,
+        database_s: float,
+        waited_s: float,
+        retry_in_s: float | None,
     ) -> None:
         message = failures.shown_message(error)
         if retry_in_s is None and failures.is_transport_error(error) and not isinstance(error, RagqError):
@@ -251,7 +259,13 @@ class StageRunner:
         async def store(connection: Connection) -> None:
             async with connection.transaction():
                 is_ours = await stages.fail(
-                    connection, claim, stored, inputs=read, retry_in_s=retry_in_s, database_s=database_s
+                    connection,
+                    claim,
+                    stored,
+                    inputs=read,
+                    retry_in_s=retry_in_s,
+                    database_s=database_s,
+                    waited_s=waited_s,
                 )
                 if is_ours and isinstance(error, UnusableReply):
                     # No reply alone is at fault: together they could not be used.

@@ -76,13 +76,15 @@ RETURNING next.stage
 
 COMMIT = """
 WITH done AS (
-    UPDATE stage_run SET status = 'done', finished_at = now(), lease_until = NULL, interruptions = 0, retries = 0
+    UPDATE stage_run SET status = 'done', finished_at = now(), lease_until = NULL, interruptions = 0, retries = 0,
+        started_at = least(started_at + $15 * interval '1 second', now())
     WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $13 AND status = 'running'
     RETURNING job_id, position
 ), closed AS (
     UPDATE stage_attempt
     SET outcome = 'succeeded', ended_at = now(), inputs = $5, output = $6, output_hash = $7,
-        previous_hash = $8, hash = $9, database_s = $14
+        previous_hash = $8, hash = $9, database_s = $14,
+        started_at = least(started_at + $15 * interval '1 second', now())
     FROM done WHERE stage_attempt.id = $4
 ), vectors AS (
     INSERT INTO stage_vector (attempt_id, ordinal, vector, text_key, is_cut)
@@ -110,13 +112,15 @@ WITH failed AS (
     SET status = CASE WHEN $11::float8 IS NULL THEN 'failed' ELSE 'ready' END,
         lease_until = NULL, finished_at = now(), enq_at = NULL, enq_n = 0,
         retries = CASE WHEN $11::float8 IS NULL THEN retries ELSE retries + 1 END,
-        not_before = now() + $11::float8 * interval '1 second'
+        not_before = now() + $11::float8 * interval '1 second',
+        started_at = least(started_at + $15 * interval '1 second', now())
     WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $13 AND status = 'running'
     RETURNING job_id
 ), closed AS (
     UPDATE stage_attempt
     SET outcome = 'failed', ended_at = now(), inputs = $5, error_type = $6, error_message = $7, error_category = $8,
-        error_details = $9, previous_hash = $10, hash = $12, database_s = $14
+        error_details = $9, previous_hash = $10, hash = $12, database_s = $14,
+        started_at = least(started_at + $15 * interval '1 second', now())
     FROM failed WHERE stage_attempt.id = $4
 ), ended AS (
     UPDATE job
@@ -286,10 +290,12 @@ async def commit(
     effect: Callable[[Connection], Awaitable[None]] | None = None,
     texts: Sequence[KeyedText] = (),
     database_s: float | None = None,
+    waited_s: float = 0.0,
 ) -> Committed | None:
     """Store an output under the fence, all or nothing; None when another claim has a higher fence.
 
     `database_s` is how long the database took in the attempt until now, which the time of this commit cannot be in.
+    `waited_s` is how long the attempt waited for others in its process: it began to work so much later.
     `texts` are those of the vectors, in their order, for vectors that may be found again by their text.
     `effect` runs in the same transaction, after the output is stored. A commit that is repeated because its answer
     was lost finds its own token on a stage that is done, and counts as committed.
@@ -320,6 +326,7 @@ async def commit(
         [text.is_cut for text in texts],
         held.token,
         database_s,
+        waited_s,
     )
     if effect is None:
         row = await connection.fetchrow(COMMIT, *arguments)
@@ -343,6 +350,7 @@ async def fail(
     inputs: Mapping[str, Any],
     retry_in_s: float | None = None,
     database_s: float | None = None,
+    waited_s: float = 0.0,
 ) -> bool:
     """Store an error under the fence and end the job; with `retry_in_s` the stage is due again after those seconds.
 
@@ -375,6 +383,7 @@ async def fail(
         link,
         held.token,
         database_s,
+        waited_s,
     )
     return stored is not None
 

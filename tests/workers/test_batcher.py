@@ -15,6 +15,7 @@ from schemas.values.phq8 import PHQ8Item
 from stages.ports import Vectors
 from tests.fakes.encoder import FakeEncoder
 from tests.stages.at_defaults import embed_evidence
+from workers import waited
 from workers.batcher import BatchedEmbedder, Batcher
 from workers.priorities import BACKGROUND
 
@@ -67,6 +68,21 @@ async def test_concurrent_requests_share_passes_and_keep_their_rows(batcher: Mak
     assert len(encoder.passes) <= 2
     for texts, matrix in zip(requests, matrices, strict=True):
         np.testing.assert_array_equal(matrix, FakeEncoder().encode(texts))
+
+
+async def test_waiting_for_others_is_no_work(batcher: MakeBatcher) -> None:
+    shared = batcher(SlowEncoder(0.3), window_s=0)
+
+    async def waits_s(text: str) -> float:
+        with waited.measured() as found:
+            await shared.encode([text])
+        return found.seconds
+
+    first = asyncio.create_task(waits_s("first"))
+    await asyncio.sleep(0.05)
+    second = asyncio.create_task(waits_s("second"))
+
+    assert await first < 0.15 < await second
 
 
 async def test_a_lone_request_does_not_wait_for_others(batcher: MakeBatcher) -> None:

@@ -43,6 +43,27 @@ async def test_of_many_copies_of_a_message_one_claims(database: Database, store_
     assert [claim.fence for claim in found if claim is not None] == [1]
 
 
+@pytest.mark.parametrize("ends", ["commit", "fail"])
+async def test_waiting_in_a_queue_is_before_the_work_of_an_attempt(
+    database: Database, store_run: StoreRun, ends: str
+) -> None:
+    stored = await store_run()
+    async with database.connection() as connection:
+        claim = await claimed(connection, stored.job_ids[0])
+        for table in ("stage_run", "stage_attempt"):
+            begun = f"UPDATE {table} SET started_at = now() - interval '60 s' WHERE job_id = $1 AND stage = 'extract'"
+            await connection.execute(begun, claim.job_id)
+
+        if ends == "commit":
+            await stages.commit(connection, claim, inputs={}, output={}, waited_s=50)
+        else:
+            await stages.fail(connection, claim, FAILURE, inputs={}, waited_s=50)
+
+        took = "extract(epoch FROM {} - started_at) FROM {} WHERE job_id = $1 AND stage = 'extract'"
+        for ended, table in (("ended_at", "stage_attempt"), ("finished_at", "stage_run")):
+            assert 10 <= await connection.fetchval(f"SELECT {took.format(ended, table)}", claim.job_id) < 15
+
+
 async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(
     database: Database, store_run: StoreRun
 ) -> None:
