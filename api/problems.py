@@ -48,6 +48,7 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.RunNameTakenError: ProblemKind(409, "run-name-taken"),
     errors.RunValueError: ProblemKind(422, "run-value-unusable"),
     errors.RunActiveError: ProblemKind(409, "run-active"),
+    errors.RunForkedError: ProblemKind(409, "run-forked"),
     errors.JobMissingError: ProblemKind(404, "job-missing"),
     errors.AttemptMissingError: ProblemKind(404, "attempt-missing"),
     errors.ForkRefusedError: ProblemKind(409, "fork-refused"),

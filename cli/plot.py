@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from services.plots.of_run import RunPlot
 
 _KINDS: Final = ("risk", "items", "ranking", "time")
+_ENDINGS: Final = ("svg", "png")
 
 
 class PlottedRun(NamedTuple):
@@ -47,11 +48,12 @@ class PlottedRun(NamedTuple):
 @click.option(
     "--output",
     "-o",
-    metavar="FOLDER",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where files rN-KIND are written.  [default: here; none with --json]",
+    metavar="FOLDER|FILE",
+    type=click.Path(path_type=Path),
+    help="Where files rN-KIND are written, or the file of a single plot, such as p.svg.  [default: here; none with "
+    "--json]",
 )
-@click.option("--format", "ending", type=Choice(("svg", "png")), default="svg", show_default=True, help="Of files.")
+@click.option("--format", "ending", type=Choice(_ENDINGS), default="svg", show_default=True, help="Of files.")
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers as a JSON array, one object per plot.")
 def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, ending: str, as_json: bool) -> None:
     """Plot runs: risk over coverage, error per item, nDCG per ranking, and where the time of each stage went.
@@ -84,7 +86,10 @@ def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, e
 
     plots = plots_of(with_database(read_all))
     is_written = output is not None or not as_json
-    files = [str(_write(one, output or Path(), ending)) for one in plots] if is_written else []
+    named = None if output is None or output.is_dir() or output.suffix[1:] not in _ENDINGS else output
+    if named is not None and len(plots) != 1:
+        raise click.UsageError(f"{named} is one file, and there are {len(plots)} plots: choose one by --only.")
+    files = [str(_write(one, output or Path(), ending, named)) for one in plots] if is_written else []
     click.echo(_json_words(plots, files) if as_json else "\n".join(files))
 
 
@@ -101,15 +106,15 @@ def _json_words(plots: Sequence[RunPlot], files: Sequence[str] = ()) -> str:
     )
 
 
-def _write(one: RunPlot, folder: Path, ending: str) -> Path:
+def _write(one: RunPlot, folder: Path, ending: str, named: Path | None) -> Path:
     # Matplotlib takes as long again.
     from services.plots.drawn_run import draw_run_plot
     from services.plots.svg import as_file, png, svg
 
     draw_it = partial(draw_run_plot, plot=one)
-    folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{one.run}-{one.kind}.{ending}"
-    if ending == "png":
+    file = named or folder / f"{one.run}-{one.kind}.{ending}"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if file.suffix == ".png":
         file.write_bytes(png(draw_it, one.title))
     else:
         file.write_text(as_file(svg(one.title, draw_it)), encoding="utf-8")

@@ -355,6 +355,19 @@ class RunActiveError(Refused):
         super().__init__(f"Run r{run_id} is not deleted: {why}")
 
 
+class RunForkedError(Refused):
+    """A run cannot be deleted without a word about its forks, whose reports refer to it."""
+
+    def __init__(self, run_id: int, forks: Sequence[int]) -> None:
+        self.run_id = run_id
+        self.forks = tuple(forks)
+        named = ", ".join(f"r{fork}" for fork in self.forks)
+        super().__init__(
+            f"Run r{run_id} is not deleted: {named} refer to it as forks. Delete these first; or `ragq purge --run "
+            f"r{run_id}`, or keep_forks=true in REST, deletes it alone, and they keep what they share."
+        )
+
+
 class JobMissingError(Refused):
     """A job is not stored, or no longer."""
 

@@ -2,12 +2,12 @@
 
 from typing import TypedDict
 
-from schemas.errors import RunActiveError, RunMissingError, RunValueError
+from schemas.errors import RunActiveError, RunForkedError, RunMissingError, RunValueError
 from schemas.statuses import Priority
 from schemas.values.run_names import LONGEST_NAME, LONGEST_NOTE, run_name
 from store.database import Connection
 from store.references import due_publications
-from store.runs import deletions, run_names, shares, stored_runs
+from store.runs import deletions, families, run_names, shares, stored_runs
 from store.runs.deletions import DeletedRun
 
 
@@ -36,11 +36,15 @@ async def change_run(connection: Connection, run_id: int, changes: RunChanges) -
             await shares.set_priority(connection, run_id, changes["priority"])
 
 
-async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
+async def delete_run(connection: Connection, run_id: int, *, keeps_forks: bool = False) -> DeletedRun:
     """Delete a run that is not active, with all that belongs to it alone.
 
-    Raises RunMissingError, and RunActiveError while it works.
+    Raises RunMissingError, RunActiveError while it works, and RunForkedError for one that has forks unless these are
+    to stay without it.
     """
+    forks = (await families.family(connection, run_id)).children
+    if forks and not keeps_forks:
+        raise RunForkedError(run_id, [fork.run_id for fork in forks])
     if await due_publications.is_publication_due(connection, run_id):
         raise RunActiveError(run_id, "it is about to publish its index; delete it when it has finished.")
     return await deletions.delete_run(connection, run_id)

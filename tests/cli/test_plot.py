@@ -65,6 +65,17 @@ async def timed(connection: Connection) -> None:
     )
 
 
+def test_the_file_of_a_single_plot_can_be_named(ragq: Ragq, stored: Callable[..., Any], tmp_path: Path) -> None:
+    stored(marked_run)
+    stored(timed)
+
+    refused = ragq("plot", "r1", "--output", "p.svg")
+    done = ragq("plot", "r1", "--only", "time", "--output", "p.png")
+
+    assert (refused.exit_code, done.stdout.split()) == (2, ["p.png"])
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize(("ending", "begins"), [("svg", b"<svg"), ("png", b"\x89PNG")])
 def test_plots_are_written_as_files(ragq: Ragq, stored: Callable[..., Any], ending: str, begins: bytes) -> None:
     stored(marked_run)

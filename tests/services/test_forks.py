@@ -10,6 +10,7 @@ from schemas.errors import (
     ImportedRunError,
     JobMissingError,
     PresetValueError,
+    RunForkedError,
     RunMissingError,
     SettingsError,
 )
@@ -174,7 +175,9 @@ async def test_forks_keep_what_they_share_when_the_parent_is_deleted(bench: Benc
         await connection.execute("UPDATE job SET status = 'cancelled' WHERE run_id = $1", parent)
         vectors = await connection.fetchval("SELECT count(*) FROM stage_vector")
 
-        await delete_run(connection, parent)
+        with pytest.raises(RunForkedError, match=f"r{children[0].run_id}, r{children[1].run_id} refer"):
+            await delete_run(connection, parent)
+        await delete_run(connection, parent, keeps_forks=True)
 
         assert await connection.fetchval("SELECT count(*) FROM stage_vector") == vectors > 0
         for child in children:
