@@ -19,8 +19,14 @@ MANIFEST = "preprocess_manifest.json"
 
 DEFAULT_TRANSCRIPTS = "transcripts"
 
-NAMES = (*ITEM_LABEL_FILES.values(), TOTAL_LABEL_FILE, GENDER_LABEL_FILE, *PAPER_FILES.values(), METADATA_FILE)
-"""The files beside the transcripts, relative to the folder; each may be absent."""
+NAMES = {
+    **dict.fromkeys(ITEM_LABEL_FILES.values(), "a split with item labels"),
+    TOTAL_LABEL_FILE: "a split with total scores",
+    GENDER_LABEL_FILE: "a split without labels",
+    **dict.fromkeys(PAPER_FILES.values(), "a split of the paper"),
+    METADATA_FILE: "the description of the paper's splits",
+}
+"""The files beside the transcripts, relative to the folder, and what each has; each may be absent."""
 
 _PARTICIPANT_FOLDER = re.compile(r"([1-9][0-9]{0,5})_P")
 

@@ -18,7 +18,7 @@ from services.estimates import estimate_vocabulary
 from services.tags import vocabulary_of_name
 from services.vocabularies import build_vocabulary
 from services.vocabulary_content import delete_vocabulary, keep_vocabulary, read_vocabulary
-from stages.tags.vocabulary_files import FILES
+from stages.tags.vocabulary_files import FILES, TAGS_FILE
 from store.vocabularies import contents, vocabularies
 
 PAGE_TAGS: Final = 100
@@ -51,7 +51,7 @@ async def import_files(request: Request, ctx: Context, form: Annotated[Vocabular
     """Import the files and open the vocabulary; or show what is wrong."""
     if not form.chosen:
         return await _listed(
-            request, ctx, form, wrong={"files": f"Choose {FILES[0]}, and the others if you have them."}
+            request, ctx, form, wrong={"files": f"Choose {TAGS_FILE}, and the others if you have them."}
         )
     try:
         files = {base_name(file.filename or ""): await file.read() for file in form.chosen}
@@ -123,6 +123,6 @@ async def _listed(
         status=422 if wrong else 200,
         vocabularies=found,
         form=form,
-        files=FILES,
+        files=list(FILES),
         wrong=wrong or {},
     )

@@ -1,8 +1,10 @@
 """Parser of the files of a vocabulary, which reports all problems at once."""
 
+import csv
 import math
 import re
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from schemas.values.interviews import FileProblem
 from schemas.values.tags import Tag, TagDocument, Vocabulary
@@ -14,9 +16,19 @@ TAGS_FILE = "tags.csv"
 PAIRS_FILE = "cooccurrence.tsv"
 LISTS_FILE = "tag_lists.txt"
 RATINGS_FILE = "ratings.csv"
+ORIGINAL_RATINGS_FILE = "word_rating_probabilities.csv"
+RATINGS = (RATINGS_FILE, ORIGINAL_RATINGS_FILE)
 
-FILES = (TAGS_FILE, PAIRS_FILE, LISTS_FILE, RATINGS_FILE)
-"""The files of a vocabulary; all but the first may be absent, and one of the second and third is enough."""
+_RATED = "how probable it is that a tag is not safe for work"
+FILES: Final = {
+    TAGS_FILE: "tags with their counts and aliases",
+    PAIRS_FILE: "pairs of tags that occur together",
+    LISTS_FILE: "lists of tags that occur together",
+    RATINGS_FILE: _RATED,
+    ORIGINAL_RATINGS_FILE: f"{_RATED}, as the original application names it",
+}
+"""The files of a vocabulary, and what each has. All but the first may be absent; one of the second and third is enough,
+and no more than one of the last two is read."""
 
 _TAG_COLUMNS = ("name", "category", "count", "aliases")
 _LARGEST_COUNT = 2**31 - 1
@@ -37,7 +49,8 @@ def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
       for spaces. A tag's name as it is written is kept to be shown. An alias that equals its own tag is dropped.
     - `cooccurrence.tsv`: two tags and how often they occur together, without a header.
     - `tag_lists.txt`: tags that occur together, one list a line, separated by spaces.
-    - `ratings.csv`: tag, probability of not being safe for work, with a header.
+    - `ratings.csv` or `word_rating_probabilities.csv`: tag, probability of not being safe for work. The columns of
+      these names, else the first and the only other one; no header is needed if there are two.
 
     An alias in the documents counts as its tags; any other unknown word there becomes a tag without a count. Ratings of
     unknown tags are counted and left out. Problems: those of `parse_rows`, invalid values, names that are looked up
@@ -49,7 +62,8 @@ def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
     named = {lookup_of(row.cells["name"]) for row in rows}
     pairs, pair_problems = _pairs(files.get(PAIRS_FILE, b""))
     lists, list_problems = _lists(files.get(LISTS_FILE, b""))
-    ratings, rating_problems = _ratings(files[RATINGS_FILE]) if RATINGS_FILE in files else Parsed({})
+    rated, rating_problems = _ratings_of(files)
+    ratings = {tag: probability for tag, (_, probability) in rated.items()}
     documents = tuple(_in_tags(document, named, aliases) for document in (*pairs, *lists))
     uncounted = {tag for document in documents for tag in document.tags} - named
     problems += pair_problems + list_problems + rating_problems
@@ -57,12 +71,9 @@ def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
         return Parsed(Vocabulary(tags=(), aliases={}), problems)
     counted = [_tag(row) for row in rows]
     tags = [*counted, *(Tag(name=name) for name in sorted(uncounted))]
-    rated = (
-        tag.model_copy(update={"nsfw_probability": ratings[tag.name][1]}) if tag.name in ratings else tag
-        for tag in tags
-    )
+    tags = [tag.model_copy(update={"nsfw_probability": ratings.get(tag.name)}) for tag in tags]
     unknown = len(ratings.keys() - named - uncounted)
-    return Parsed(Vocabulary(tags=tuple(rated), aliases=aliases, documents=documents, unknown_ratings=unknown))
+    return Parsed(Vocabulary(tags=tuple(tags), aliases=aliases, documents=documents, unknown_ratings=unknown))
 
 
 _MISSING = FileProblem(
@@ -153,22 +164,52 @@ def _lists(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
     return Parsed(tuple(TagDocument(tags=of_row) for of_row in tags), problems)
 
 
-def _ratings(data: bytes) -> Parsed[dict[str, tuple[int, float]]]:
+def _ratings_of(files: Mapping[str, bytes]) -> Parsed[dict[str, tuple[int, float]]]:
+    given = [file for file in RATINGS if file in files]
+    if len(given) == 2:
+        found = f"is there beside {RATINGS_FILE}, and both rate tags"
+        beside = FileProblem(file=ORIGINAL_RATINGS_FILE, line=None, found=found, what_to_do="keep one of both")
+        return Parsed({}, (beside,))
+    return _ratings(files[given[0]], given[0]) if given else Parsed({})
+
+
+def _ratings(data: bytes, file: str) -> Parsed[dict[str, tuple[int, float]]]:
     """Tag -> its line and its probability."""
-    rows, of_file = parse_rows(data, file=RATINGS_FILE, separator=Separator.COMMA, columns=("tag", "probability"))
+    named = _first_cells(data)
+    tag, probability = "tag", "probability"
+    header = [tag, probability] if len(named) == 2 and _probability(named[1]) is not None else None
+    if header is None and not {tag, probability} <= {*named} and len(named) == 2:
+        tag, probability = named
+    rows, of_file = parse_rows(data, file=file, separator=Separator.COMMA, columns=(tag, probability), header=header)
     problems = [*of_file]
     ratings: dict[str, tuple[int, float]] = {}
     for row in rows:
-        tag, probability = lookup_of(row.cells["tag"]), _probability(row.cells["probability"])
-        if not tag or probability is None:
+        rated, value = lookup_of(row.cells[tag]), _probability(row.cells[probability])
+        if not rated or value is None:
             found = "is not a tag and a probability from 0 to 1"
-            problems.append(_problem(RATINGS_FILE, row.line, found, "correct or remove it"))
-        elif tag in ratings:
-            found = f"rates the tag of line {ratings[tag][0]}"
-            problems.append(_problem(RATINGS_FILE, row.line, found, "keep one of both"))
+            problems.append(_problem(file, row.line, found, "correct or remove it"))
+        elif rated in ratings:
+            found = f"rates the tag of line {ratings[rated][0]}"
+            problems.append(_problem(file, row.line, found, "keep one of both"))
         else:
-            ratings[tag] = (row.line, probability)
+            ratings[rated] = (row.line, value)
     return Parsed(ratings, tuple(problems))
+
+
+def _first_cells(data: bytes) -> list[str]:
+    """The cells of the first line; none where it cannot be split, which reading the rows then finds."""
+    first = data.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8", "replace")
+    try:
+        return [cell.strip() for cell in next(csv.reader([first]), [])]
+    except csv.Error:
+        return []
+
+
+def could_rate(data: bytes) -> bool:
+    """Whether the beginning of a file could be ratings: lines of a name and a probability, under a header or not."""
+    lines = data.decode("utf-8", "replace").splitlines()[1:6]
+    cells = [line.rsplit(",", 1) for line in lines if line.strip()]
+    return bool(cells) and all(len(pair) == 2 and pair[0] and _probability(pair[1]) is not None for pair in cells)
 
 
 def _in_tags(document: TagDocument, named: set[str], aliases: Mapping[str, tuple[str, ...]]) -> TagDocument:

@@ -46,7 +46,8 @@ def test_files_and_folders_that_are_not_read_are_named_with_what_they_may_stand_
     told = ragq("import", "participants", "data").stderr.splitlines()
 
     assert told[:2] == [
-        "Not read: README.md, train_split_Depresion_AVEC2017.csv (is it train_split_Depression_AVEC2017.csv?).",
+        "Not read: README.md, train_split_Depresion_AVEC2017.csv (is it train_split_Depression_AVEC2017.csv, a split "
+        "with item labels?).",
         "No participant's folder (600_P is one) in transcripts: 317P.",
     ]
 

@@ -50,14 +50,38 @@ def test_a_folder_becomes_a_vocabulary_of_its_name(ragq: Ragq, tmp_path: Path) -
     assert (listed["name"], listed["tags"], listed["model"]) == ("wardrobe", 12, None)
 
 
-def test_a_file_that_is_not_read_is_named_with_the_one_that_it_may_stand_for(ragq: Ragq, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["word_rating_probabilities.csv", "unsafe.csv"])
+def test_ratings_are_read_by_the_name_of_the_original_or_as_an_option(ragq: Ragq, tmp_path: Path, name: str) -> None:
     folder = write_wardrobe(tmp_path / "wardrobe")
-    (folder / "ratings.csv").rename(folder / "rating.csv")
+    ratings = (folder / "ratings.csv").rename(folder / name)
+
+    done = ragq("import", "tags", str(folder), *(["--ratings", str(ratings)] if name == "unsafe.csv" else []))
+
+    assert "3 rated" in done.stdout
+    assert "Not read" not in done.stderr
+
+
+def test_files_that_are_not_read_are_named_with_what_they_may_be_for(ragq: Ragq, tmp_path: Path) -> None:
+    folder = write_wardrobe(tmp_path / "wardrobe")
+    (folder / "ratings.csv").rename(folder / "unsafe.csv")
+    (folder / "tag_lists.txt").rename(folder / "tag_list.txt")
+    (folder / "notes.csv").write_text("who,when\nme,today\n")
 
     done = ragq("import", "tags", str(folder))
 
-    assert done.stderr.splitlines()[0] == "Not read: rating.csv (is it ratings.csv?)."
+    said = " ".join(done.stderr.split())
+    assert "notes.csv, tag_list.txt (is it tag_lists.txt, lists of tags" in said
+    assert f"unsafe.csv (ratings? `--ratings {folder}/unsafe.csv` reads it)" in said
     assert "0 rated" in done.stdout
+
+
+def test_two_files_of_ratings_are_refused(ragq: Ragq, tmp_path: Path) -> None:
+    folder = write_wardrobe(tmp_path / "wardrobe")
+    (folder / "unsafe.csv").write_text("hat,1\n")
+
+    done = ragq("import", "tags", str(folder), "--ratings", str(folder / "unsafe.csv"))
+
+    assert isinstance(done.exception, Refused) and "--ratings" in str(done.exception)
 
 
 def test_bad_rows_are_reported_with_their_lines_and_nothing_is_stored(ragq: Ragq, tmp_path: Path) -> None:

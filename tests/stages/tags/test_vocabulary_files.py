@@ -5,6 +5,8 @@ import pytest
 from schemas.values.tags import Tag, TagDocument, Vocabulary
 from stages.files.problems import ProblemsFound, accept
 from stages.tags.vocabulary_files import parse_vocabulary
+from tests.stages.tags.builders import candidates, names
+from tests.stages.tags.builders import vocabulary as searchable
 
 HEADED = "name,category,count,aliases\nshirt,0,90,tee|T-Shirt|shirt|\nbig_hat ,7,,tee|Big_Hat\n"
 HEADLESS = 'shirt,0,90,"tee,T-Shirt,shirt"\nbig_hat,7,,tee\n'
@@ -45,6 +47,31 @@ def test_ratings_belong_to_their_tags_and_those_of_unknown_tags_are_counted() ->
 
     assert [tag.nsfw_probability for tag in rated.tags] == [None, 0.95]
     assert (rated.unknown_ratings, parsed(tags=HEADED).unknown_ratings) == (2, 0)
+
+
+@pytest.mark.parametrize("header", ["word,probability_sum\n", "\ufeffprobability,tag\r\n", ""])
+async def test_ratings_of_the_original_application_are_read_and_keep_their_tags_out(header: str) -> None:
+    lines = ["big hat", "0.99"], ["shirt", "0.1"]
+    rows = "".join(",".join(line[::-1] if "probability,tag" in header else line) + "\n" for line in lines)
+    files = {"tags.csv": HEADED, "word_rating_probabilities.csv": header + rows}
+
+    vocabulary = accept(parse_vocabulary({name: text.encode() for name, text in files.items()}))
+    ratings = {tag.name: tag.nsfw_probability for tag in vocabulary.tags if tag.nsfw_probability is not None}
+    searched = searchable(dict.fromkeys(ratings, 9), aliases=vocabulary.aliases, nsfw=ratings)
+
+    assert ratings == {"big_hat": 0.99, "shirt": 0.1}
+    assert names(await candidates(searched, "big hat", "tee", allow_nsfw_tags=False)) == ["shirt"]
+
+
+def test_ratings_that_cannot_be_told_apart_are_refused() -> None:
+    rows = "big hat,0.99,0.1\n"
+
+    assert problems({"tags.csv": HEADED, "word_rating_probabilities.csv": f"word,safe,explicit\n{rows}"}) == [
+        "word_rating_probabilities.csv:1: lacks the columns tag, probability and has word, safe, explicit"
+    ]
+    assert problems({"tags.csv": HEADED, "ratings.csv": "", "word_rating_probabilities.csv": ""}) == [
+        "word_rating_probabilities.csv: is there beside ratings.csv, and both rate tags"
+    ]
 
 
 def test_names_are_matched_as_they_are_looked_up_and_shown_as_they_are_written() -> None:
