@@ -11,10 +11,10 @@ from cli.session import with_database
 from schemas.ages import age
 from schemas.chains import CHAINS
 from schemas.statuses import JobStatus
-from services.purge import candidates, purge
 from stages.reports.numbers_in_words import counted
+from store.database import Connection
+from store.runs import purging
 from store.runs.purging import Criteria, Purged
-from store.runs.tombstones import RUN as WHOLE
 
 _KINDS: Final = sorted({kind for kind, _ in CHAINS})
 _FINISHED: Final = [status.value for status in JobStatus if not status.is_open and status is not JobStatus.PAUSED]
@@ -62,9 +62,9 @@ def purge_command(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Delete finished runs with all that they stored, a few jobs at a time.
+    """Delete finished runs with all that they stored.
 
-    `ragq audit` shows afterwards what was purged. Runs with an open or paused job are left alone. Model calls that
+    Runs with an open or paused job are left alone. Model calls that
     other runs used are kept, and so are reference indexes, corpora and vocabularies. With --keep-results reports,
     answers and candidates stay, while prompts, quotes, vectors and the texts of model calls go. This cannot be undone.
 
@@ -83,7 +83,7 @@ def purge_command(
         statuses=statuses,
         keep_results=keep_results,
     )
-    found = with_database(lambda connection: candidates(connection, criteria))
+    found = with_database(lambda connection: purging.find(connection, criteria))
     jobs = counted(sum(run.jobs for run in found), "job")
     if dry_run:
         if as_json:
@@ -97,17 +97,21 @@ def purge_command(
         what = "all but the results of" if keep_results else "all that was stored of"
         click.confirm(f"Delete {what} {counted(len(found), 'run')} with {jobs}?", abort=True, err=True)
 
-    def report(one: Purged) -> None:
-        click.echo(in_words(one), err=as_json)
+    async def purge(connection: Connection) -> list[Purged]:
+        done = []
+        for run in found:
+            done.append(await purging.purge(connection, run, keep_results=keep_results))
+            click.echo(in_words(done[-1], keep_results=keep_results), err=as_json)
+        return done
 
-    done = with_database(lambda connection: purge(connection, criteria, report))
+    done = with_database(purge)
     if as_json:
         print_json({"purged": done})
     click.echo(f"{counted(len(done), 'run')} purged.", err=True)
 
 
-def in_words(one: Purged) -> str:
+def in_words(one: Purged, *, keep_results: bool) -> str:
     """What was purged of a run, in a line."""
-    gone = counted(one.attempts, "attempt" if one.what == WHOLE else "output")
+    gone = counted(one.attempts, "output" if keep_results else "attempt")
     kept = f"; kept {counted(one.kept_calls, 'model call')} that other runs used" if one.kept_calls else ""
     return f"r{one.run_id}: {counted(one.jobs, 'job')}, {gone}, {counted(one.calls, 'model call')}{kept}."

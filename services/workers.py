@@ -1,11 +1,10 @@
-"""The workers that run, those of them that hang, and what workers purged last."""
+"""The workers that run and those of them that hang."""
 
 from dataclasses import dataclass
 
 from store.database import Connection
-from store.runs import hung_workers, scheduled_purges, workers
+from store.runs import hung_workers, workers
 from store.runs.hung_workers import HungWorker
-from store.runs.scheduled_purges import ScheduledPurge
 from store.runs.workers import LiveWorker
 
 
@@ -24,8 +23,6 @@ class SeenWorkers:
 
     workers: list[SeenWorker]
     """Those that hang first, then the oldest first."""
-    last_purge: ScheduledPurge | None
-    """None when no worker has purged."""
 
 
 async def seen_workers(connection: Connection) -> SeenWorkers:
@@ -33,4 +30,4 @@ async def seen_workers(connection: Connection) -> SeenWorkers:
     hanging = {(one.host, one.pid): one for one in await hung_workers.hung(connection)}
     seen = [SeenWorker(of=one, hangs=hanging.get((one.host, one.pid))) for one in await workers.live(connection)]
     seen.sort(key=lambda one: one.hangs is None)
-    return SeenWorkers(workers=seen, last_purge=await scheduled_purges.last(connection))
+    return SeenWorkers(workers=seen)

@@ -26,7 +26,6 @@ from workers.functions import FUNCTIONS
 from workers.leases import Leases
 from workers.loop import LoopThread, essential
 from workers.priorities import FIRST, priority_of
-from workers.purge_schedule import PurgeSchedule
 from workers.reaper import Reaper
 from workers.runner import StageRunner
 from workers.watchdog import Watchdog
@@ -138,15 +137,12 @@ class WorkerProcess:
         )
         self._dispatching = asyncio.get_running_loop().create_task(self._dispatcher.run())
         essential(self._dispatching, "dispatcher")
-        schedule = PurgeSchedule(self._database, settings.retention)
-        self._purging = asyncio.get_running_loop().create_task(schedule.run())
         log.info("worker_enrolled", worker=self.worker_id)
 
     async def _close(self) -> None:
-        for task in (self._dispatching, self._purging):
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        self._dispatching.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._dispatching
         self._dispatcher.close()
         await self._wiring.close()
         await self._database.close()

@@ -89,6 +89,7 @@ CREATE TABLE run (
     version varchar NOT NULL,
     environment_id bigint REFERENCES environment,
     priority text NOT NULL DEFAULT 'normal',
+    emptied_at timestamptz,
     created_at timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX ix_run_identity ON run (identity);
@@ -143,7 +144,7 @@ CREATE TABLE stage_run (
     lease_until timestamptz,
     enq_at timestamptz,
     enq_n integer NOT NULL,
-    queue text,
+    queue varchar,
     not_before timestamptz,
     started_at timestamptz,
     finished_at timestamptz,
@@ -620,38 +621,6 @@ CREATE TABLE vocabulary_model (
     sha256 varchar NOT NULL,
     data bytea NOT NULL,
     PRIMARY KEY (vocabulary_id, part)
-);
-
--- What was purged.
-CREATE TABLE tombstone (
-    id bigserial PRIMARY KEY,
-    run_id bigint NOT NULL,
-    what varchar NOT NULL,
-    kind varchar NOT NULL,
-    identity varchar NOT NULL,
-    settings_hash varchar NOT NULL,
-    reason varchar NOT NULL,
-    jobs integer NOT NULL,
-    attempts integer NOT NULL,
-    digest varchar NOT NULL,
-    head text,
-    previous_hash varchar,
-    hash varchar NOT NULL,
-    purged_at timestamptz NOT NULL,
-    finished_at timestamptz
-);
-CREATE INDEX ix_tombstone_run_id ON tombstone (run_id);
-CREATE INDEX ix_tombstone_unfinished ON tombstone (id) WHERE finished_at IS NULL;
-
-CREATE TABLE scheduled_purge (
-    id bigserial PRIMARY KEY,
-    began_at timestamptz NOT NULL DEFAULT now(),
-    ended_at timestamptz,
-    runs integer NOT NULL DEFAULT 0,
-    jobs integer NOT NULL DEFAULT 0,
-    attempts integer NOT NULL DEFAULT 0,
-    calls integer NOT NULL DEFAULT 0,
-    error_type text
 );
 
 -- Who may ask over HTTP, and what was asked under which key.

@@ -2,13 +2,11 @@
 
 import re
 from collections.abc import Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, model_validator
 
-from schemas.ages import AGE_PATTERN, age
 from schemas.errors import SettingsError
 from schemas.settings.base import Setting
 from schemas.settings.given import given_in
@@ -27,25 +25,11 @@ _SERVER_STAGES = 20
 _EMBEDDED_STAGES = 4
 
 
-Age = Annotated[
-    str, Field(pattern=AGE_PATTERN, json_schema_extra={"allowed": "a number of hours, days or weeks: 12h, 90d, 26w"})
-]
-
-
 class OpenAIAddress(NamedTuple):
     """An OpenAI-compatible server."""
 
     base_url: str
     api_key: str | None
-
-
-class Retention(NamedTuple):
-    """How long runs are kept; None is for ever."""
-
-    runs: timedelta | None
-    """Whole runs."""
-    texts: timedelta | None
-    """What led to their results."""
 
 
 class LLMLimits(NamedTuple):
@@ -111,11 +95,6 @@ class ProcessSettings(BaseModel):
     """Interrupted attempts of a stage after which its job is poisoned."""
     ragq_stop_seconds: float = Field(default=8.0, ge=0, le=86400)
     """Seconds in which a worker that is stopped may finish its stages; then it gives them back, to be started again."""
-    ragq_purge_older_than: Age | None = None
-    """Once a day one worker deletes the runs that finished longer ago than this, as `ragq purge` does; unset, none."""
-    ragq_purge_keep_results_older_than: Age | None = None
-    """Once a day one worker deletes what led to the results of runs that finished longer ago, and keeps the results;
-    unset, nothing. Shorter than RAGQ_PURGE_OLDER_THAN."""
     ragq_batch_window_ms: float = Field(default=3.0, ge=0)
     """Milliseconds that the batcher waits for the texts of other tasks."""
     ragq_batch_tokens: int = Field(default=2048, ge=1)
@@ -201,19 +180,6 @@ class ProcessSettings(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _results_outlive_what_led_to_them(self) -> Self:
-        runs, texts = self.retention
-        if runs is not None and texts is not None and texts >= runs:
-            raise disagreement(
-                f"RAGQ_PURGE_KEEP_RESULTS_OLDER_THAN={self.ragq_purge_keep_results_older_than} is not less than "
-                f"RAGQ_PURGE_OLDER_THAN={self.ragq_purge_older_than}, after which no result is left; "
-                "lower the first or unset it",
-                "RAGQ_PURGE_KEEP_RESULTS_OLDER_THAN",
-                "RAGQ_PURGE_OLDER_THAN",
-            )
-        return self
-
-    @model_validator(mode="after")
     def _origins_are_origins(self) -> Self:
         for origin in self.cors_origins:
             if not _ORIGIN.fullmatch(origin):
@@ -240,12 +206,6 @@ class ProcessSettings(BaseModel):
     def llm_limits(self) -> LLMLimits:
         """The limits of each server of language models."""
         return LLMLimits(self.ragq_llm_concurrency or None, self.ragq_llm_rpm or None, self.ragq_llm_tpm or None)
-
-    @property
-    def retention(self) -> Retention:
-        """How long runs are kept before a worker purges them."""
-        runs, texts = self.ragq_purge_older_than, self.ragq_purge_keep_results_older_than
-        return Retention(None if runs is None else age(runs), None if texts is None else age(texts))
 
     @property
     def openai_embedding_server(self) -> OpenAIAddress | None:

@@ -13,7 +13,6 @@ from schemas.tables import (  # noqa: F401  (registers the tables)
     run_limits,
     runs,
     stages,
-    tombstones,
     vocabularies,
     workers,
 )

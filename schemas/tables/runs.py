@@ -46,6 +46,8 @@ class RunTable(SQLModel, table=True):
     priority: str = Field(
         default=Priority.NORMAL, sa_column=Column(Text, nullable=False, server_default=text("'normal'"))
     )
+    emptied_at: datetime | None = Field(default=None, sa_column=time_column())
+    """When all but its results was purged."""
     created_at: datetime | None = Field(default=None, sa_column=now_column())
 
 

@@ -11,17 +11,15 @@ from redis.retry import Retry
 
 from schemas.chains import QUEUES
 from schemas.errors import StackError
-from schemas.settings.process import ProcessSettings, Retention
+from schemas.settings.process import ProcessSettings
 from services.doctor.findings import Finding, Findings, Verdict, shown
 from stack.connections import database_server, known_servers, masked, pages_and_monitor
 from stack.environment import this_environment
 from stack.probes import PROBE_TIMEOUT_S, broker_answers, http_answers
-from stages.reports.numbers_in_words import counted
 from store import pgvector, revision
 from store.database import DATABASE_ERRORS, Database
 from store.pgvector import PgvectorError
-from store.runs import hung_workers, scheduled_purges, sizes, workers
-from store.runs.scheduled_purges import ScheduledPurge
+from store.runs import hung_workers, sizes, workers
 from store.runs.sizes import Size, Sizes
 from store.runs.workers import LiveWorker
 
@@ -38,13 +36,13 @@ def check_database(environment: Mapping[str, str]) -> Findings:
         yield Finding("postgres", Verdict.FAIL, "no database is named", shown(error))
         return
     try:
-        yield from asyncio.run(_database_findings(url, ProcessSettings.from_environment(environment).retention))
+        yield from asyncio.run(_database_findings(url))
     except _UNUSABLE as error:
         why = f"{masked(url)} does not answer: {type(error).__name__}"
         yield Finding("postgres", Verdict.FAIL, shown(why), f"Start that server or correct DATABASE_URL; unset, {UP}.")
 
 
-async def _database_findings(url: str, retention: Retention) -> list[Finding]:
+async def _database_findings(url: str) -> list[Finding]:
     # Not the pool of ragq: it needs pgvector, which may be what is missing.
     connection = await asyncpg.connect(url, timeout=PROBE_TIMEOUT_S, command_timeout=PROBE_TIMEOUT_S)
     try:
@@ -71,10 +69,7 @@ async def _database_findings(url: str, retention: Retention) -> list[Finding]:
                 Finding("workers", Verdict.WARN, shown(worker), "`ragq logs` shows more, at `worker_hung`.")
                 for worker in await hung_workers.hung(prepared)
             ]
-            full = [
-                *size_findings(await sizes.sizes(prepared)),
-                *purge_findings(await scheduled_purges.last(prepared), retention),
-            ]
+            full = size_findings(await sizes.sizes(prepared))
             return [*found, *full, *worker_findings(await workers.live(prepared)), *hanging]
     finally:
         await database.close()
@@ -88,25 +83,6 @@ def size_findings(found: Sizes) -> Findings:
     if found.kinds:
         kinds = ", ".join(f"{size.name} {_mb(size)}" for size in found.kinds)
         yield Finding("sizes", Verdict.OK, f"attempts of runs, about: {kinds}; `ragq purge` deletes old ones")
-
-
-def purge_findings(last: ScheduledPurge | None, retention: Retention) -> Findings:
-    """When a worker purged last, and what; nothing where none ever does."""
-    is_wanted = any(age is not None for age in retention)
-    give = "Give the workers RAGQ_PURGE_OLDER_THAN too, and restart them."
-    if last is None:
-        if is_wanted:
-            yield Finding("purge", Verdict.WARN, "no worker has purged yet", give)
-        return
-    gone = f"{counted(last.runs, 'run')}, {counted(last.jobs, 'job')}, {counted(last.calls, 'model call')}"
-    when = f"{last.began_at:%Y-%m-%d %H:%M} {gone}"
-    if last.error_type is not None:
-        remedy = "`ragq purge --older-than 90d --dry-run` lists what is old; end its open jobs with `ragq cancel RUN`."
-        yield Finding("purge", Verdict.WARN, f"{when}, ended with {last.error_type}", remedy)
-    elif is_wanted and last.is_old:
-        yield Finding("purge", Verdict.WARN, f"{when}, and none in the two days since", give)
-    else:
-        yield Finding("purge", Verdict.OK, when if last.ended_at else f"{when}, and goes on")
 
 
 def _mb(size: Size) -> str:

@@ -1,18 +1,17 @@
 """The audit: every hash of a run recomputed from its rows."""
 
 import json
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from schemas.values.model_identities import ModelIdentity
 from store.database import Connection
-from store.runs import tombstones
 from store.runs.chain import stored_hash
 from store.runs.links import Flaw, Link, chain_flaws, has_settings_hash
 from store.runs.shared_outputs import OUTPUT
 
 RUN = """
-SELECT kind, settings, settings_hash FROM run WHERE id = $1
+SELECT kind, settings, settings_hash, emptied_at IS NOT NULL AS is_emptied FROM run WHERE id = $1
 """
 
 JOBS = "SELECT id FROM job WHERE run_id = $1 ORDER BY id"
@@ -50,8 +49,8 @@ _JOBS_AT_ONCE: Final = 200
 
 PROVES: Final = (
     "A change of a stored output, vector, input, error, setting or request without its hashes is found. Somebody who "
-    "can write to the whole database can compute new hashes: keep an anchor elsewhere to find that. The hashes do not "
-    "cover times, workers, private details of errors and states of jobs; an anchor covers the replies of models."
+    "can write to the whole database can compute new hashes. They do not cover replies of models, times, workers, "
+    "private details of errors and states of jobs."
 )
 """What a hash chain proves, and what not."""
 
@@ -73,12 +72,11 @@ async def audit(connection: Connection, run_id: int) -> Audit:
         Flaw(row["job_id"], row["stage"], row["attempts"], "its attempt is gone")
         for row in await connection.fetch(GONE, run_id)
     ]
-    purged = await tombstones.purged_outputs(connection, run_id)
     attempts = 0
     async for job_ids in _jobs(connection, run_id):
         rows = await connection.fetch(LINKS, job_ids)
         attempts += len(rows)
-        flaws += chain_flaws(_link(row, run["settings_hash"], purged) for row in rows)
+        flaws += chain_flaws(_link(row, run["settings_hash"], run["is_emptied"]) for row in rows)
         flaws += _request_flaws(await connection.fetch(REQUESTS, job_ids))
     return Audit(attempts, flaws)
 
@@ -89,13 +87,13 @@ async def _jobs(connection: Connection, run_id: int) -> AsyncIterator[list[int]]
         yield job_ids[start : start + _JOBS_AT_ONCE]
 
 
-def _link(row: Mapping[str, Any], settings_hash: str, purged: Collection[int]) -> Link:
+def _link(row: Mapping[str, Any], settings_hash: str, is_emptied: bool) -> Link:
     values = {name: row[name] for name in Link._fields if name in row}
     found = None if row["output"] is None else stored_hash(row["output"], row["vectors"] or b"")
     return Link(
         **values,
         settings_hash=settings_hash,
-        is_output_as_stored=found == row["output_hash"] or row["id"] in purged,
+        is_output_as_stored=found == row["output_hash"] or (is_emptied and found is None),
     )
 
 

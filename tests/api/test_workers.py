@@ -42,13 +42,5 @@ async def test_a_worker_that_hangs_is_first_with_its_stage_and_line_and_what_to_
 
 
 async def test_without_workers_the_page_says_what_starts_one(client: httpx.AsyncClient) -> None:
-    assert (await client.get("/workers")).json() == {"workers": [], "last_purge": None}
+    assert (await client.get("/workers")).json() == {"workers": []}
     assert "ragq worker starts one" in words(await see(client, "/workers"))
-
-
-async def test_the_last_purge_is_shown(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        await connection.execute("INSERT INTO scheduled_purge (ended_at, runs, jobs) VALUES (now(), 3, 120)")
-
-    assert (await client.get("/workers")).json()["last_purge"]["jobs"] == 120
-    assert "3 runs with 120 jobs and 0 model calls." in words(await see(client, "/workers"))

@@ -247,22 +247,3 @@ def test_nothing_listens_at_a_free_port(doctor: Doctor) -> None:
     found = checked(doctor("--json", REDIS_URL=f"redis://127.0.0.1:{free_port()}/0"))
 
     assert "does not answer: ConnectionError" in only(found, "broker")[1]
-
-
-def test_what_workers_purged_is_shown_and_a_purge_that_is_due_warned_of(
-    doctor: Doctor, database_url: str, stored: Callable[..., Any]
-) -> None:
-    settings = {"DATABASE_URL": database_url, "RAGQ_PURGE_OLDER_THAN": "90d"}
-    assert "purge" not in checked(doctor("--json", DATABASE_URL=database_url))
-    never = only(checked(doctor("--json", **settings)), "purge")
-    assert (never[0], "RAGQ_PURGE_OLDER_THAN" in never[2]) == ("warn", True)
-
-    stored(lambda connection: connection.execute(
-        "INSERT INTO scheduled_purge (ended_at, runs, jobs, calls) VALUES (now(), 3, 120, 40)"
-    ))  # fmt: skip
-    done = only(checked(doctor("--json", **settings)), "purge")
-    assert (done[0], done[1].endswith("3 runs, 120 jobs, 40 model calls")) == ("ok", True)
-    stored(lambda connection: connection.execute("UPDATE scheduled_purge SET began_at = now() - interval '3 days'"))
-    assert only(checked(doctor("--json", **settings)), "purge")[0] == "warn"
-    stored(lambda connection: connection.execute("UPDATE scheduled_purge SET error_type = 'RunActiveError'"))
-    assert only(checked(doctor("--json", **settings)), "purge")[1].endswith("ended with RunActiveError")

@@ -1,4 +1,4 @@
-"""`ragq export`, `verify`, `audit --anchor` and prices."""
+"""`ragq export`, `verify` and prices."""
 
 import json
 from collections.abc import Callable
@@ -23,35 +23,6 @@ def test_a_run_is_written_to_a_file_and_checked(ragq: Ragq, stored: Callable[...
     assert (verified.exit_code, json.loads(verified.stdout)["problems"]) == (0, [])
     assert again.exit_code == 2, "it does not replace a file"
     assert changed.exit_code == 1
-
-
-def test_an_anchor_is_written_once_and_then_checked(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    stored(marked_run)
-
-    written = ragq("audit", "--anchor", "anchor.json", "--json")
-    checked = ragq("audit", "--anchor", "anchor.json", "--json")
-    stored(changed_reply)
-    changed = ragq("audit", "r1", "--anchor", "anchor.json")
-    stored(deleted)
-    gone = ragq("audit", "--anchor", "anchor.json")
-
-    assert (json.loads(written.stdout)["anchor"], json.loads(checked.stdout)["anchor"]) == ("written", "checked")
-    assert "MARKED" not in Path("anchor.json").read_text()
-    assert (changed.exit_code, changed.stdout.splitlines()[0]) == (
-        1,
-        "r1: replies of language models changed after the anchor was written",
-    )
-    assert (gone.exit_code, gone.stdout.splitlines()[0]) == (1, "r1: the anchor has this run, and it is not stored")
-    Path("other.json").write_text("{}")
-    assert "is no anchor" in str(ragq("audit", "--anchor", "other.json").exception)
-
-
-async def changed_reply(connection: Any) -> None:
-    await connection.execute("UPDATE llm_call SET reply = reply || '.'")
-
-
-async def deleted(connection: Any) -> None:
-    await connection.execute("DELETE FROM run")
 
 
 def test_the_cost_is_shown_with_prices(ragq: Ragq, stored: Callable[..., Any]) -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from schemas.statuses import JobStatus
-from store.runs import job_control, run_names, runs
+from store.runs import runs
 from tests.cli.conftest import Ragq
 from tests.store.conftest import new_run
 
@@ -82,27 +81,13 @@ def test_a_name_is_given_or_removed(ragq: Ragq, run_ids: list[int]) -> None:
     assert ragq("run", "note", str(run_ids[0]), "text", "--remove").exit_code == 2
 
 
-def test_a_deletion_asks_and_prints_what_it_removed(ragq: Ragq, stored: Callable[..., Any], run_ids: list[int]) -> None:
-    run_id = run_ids[0]
-    stored(run_names.rename, run_id, "trial")
-    stored(job_control.hold, JobStatus.CANCELLED, None, run_id=run_id)
-
-    unanswered = ragq("run", "delete", "trial")
-    done = ragq("run", "delete", "trial", "--yes")
-
-    assert unanswered.exit_code == 1
-    assert f"Delete r{run_id} 'trial' (participant paper-test) with 1 job" in unanswered.stderr
-    assert done.stdout == f"Deleted r{run_id} 'trial': 1 job.\n"
-    assert ragq("show", str(run_id)).exit_code == 1
-    assert ragq("show", str(run_ids[1])).exit_code == 0
-
-
 def test_an_active_run_is_refused_and_the_remedy_works(ragq: Ragq, run_ids: list[int]) -> None:
     run = f"r{run_ids[0]}"
 
-    refused = ragq("run", "delete", run, "--yes")
+    refused = ragq("purge", "--run", run, "--yes")
 
     assert refused.exit_code == 1
     assert f"`ragq cancel {run}` ends them" in str(refused.exception)
     assert ragq("cancel", run).exit_code == 0
-    assert json.loads(ragq("run", "delete", run, "--yes", "--json").stdout)["jobs"] == 1
+    assert json.loads(ragq("purge", "--run", run, "--yes", "--json").stdout)["purged"][0]["jobs"] == 1
+    assert ragq("purge", "--run", run, "--yes").exit_code == 1

@@ -59,7 +59,7 @@ def test_the_number_of_a_run_that_was_probably_meant_is_suggested(named: Ragq) -
         ("status", " ps' or"),
         ("List", " runs' or"),
         ("stop r1", " cancel'?"),
-        ("delete r1", " run delete' or"),
+        ("delete r1", " purge' or"),
         ("query lsit", "Did you mean 'list'?"),
         ("import wroks", "Did you mean 'works'?"),
         ("import vocabulary topics/", "import tags'?"),

@@ -33,26 +33,10 @@ class WorkerReply(Reply):
     """Null while it computes."""
 
 
-class LastPurgeReply(Reply):
-    """What a worker purged last, because its settings say so."""
-
-    began_at: datetime = Field(examples=["2026-11-23T03:15:00Z"])
-    ended_at: datetime | None = Field(examples=["2026-11-23T03:16:00Z"])
-    """Null while it goes on."""
-    runs: int = Field(examples=[3])
-    jobs: int = Field(examples=[120])
-    attempts: int = Field(examples=[720])
-    calls: int = Field(examples=[240])
-    error_type: str | None = Field(examples=["RunActiveError"])
-    """The type of the error that it ended with."""
-
-
 class WorkersReply(Reply):
     """The workers now, those that hang first."""
 
     workers: list[WorkerReply]
-    last_purge: LastPurgeReply | None
-    """Null when no worker has purged."""
 
     @classmethod
     def of(cls, seen: SeenWorkers) -> "WorkersReply":
@@ -76,4 +60,4 @@ class WorkersReply(Reply):
                     hangs=hang,
                 )
             )
-        return cls(workers=replies, last_purge=seen.last_purge and LastPurgeReply.model_validate(seen.last_purge))
+        return cls(workers=replies)

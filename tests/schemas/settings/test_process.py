@@ -1,4 +1,3 @@
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -108,13 +107,3 @@ def test_a_server_of_language_models_is_given_more_stages_than_the_embedded_one(
     environment: dict[str, str], expected: int
 ) -> None:
     assert ProcessSettings.from_environment(environment).llm_stages == expected
-
-
-def test_ages_are_written_with_their_unit_and_results_outlive_what_led_to_them() -> None:
-    settings = ProcessSettings.from_environment({"RAGQ_PURGE_OLDER_THAN": "26w"})
-    assert settings.retention == (timedelta(days=182), None)
-    assert problems({"RAGQ_PURGE_OLDER_THAN": "90"}) == [
-        "RAGQ_PURGE_OLDER_THAN is '90' (environment); allowed is a number of hours, days or weeks: 12h, 90d, 26w."
-    ]
-    (problem,) = problems({"RAGQ_PURGE_OLDER_THAN": "90d", "RAGQ_PURGE_KEEP_RESULTS_OLDER_THAN": "91d"})
-    assert problem.startswith("RAGQ_PURGE_KEEP_RESULTS_OLDER_THAN=91d is not less than RAGQ_PURGE_OLDER_THAN=90d")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from schemas.values.failures import AttemptError
 from store.database import Connection, Database
-from store.runs import attempts, audit, heads, job_control, stages
+from store.runs import attempts, audit, job_control, stages
 from store.runs.chain import content_hash, stored_hash
 from store.runs.links import Flaw
 from store.runs.runs import StoredRun
@@ -189,46 +189,6 @@ async def test_the_settings_and_the_requests_of_a_run_are_audited(database: Data
         Flaw(None, "", 0, "the settings of the run changed"),
         Flaw(stored.job_ids[0], "extract", 1, "the request of a language model call changed"),
     ]
-
-
-async def test_an_anchor_finds_a_chain_that_was_written_anew(database: Database, store_run: StoreRun) -> None:
-    async with database.connection() as connection:
-        stored = await retried_run(connection, store_run)
-        kept = await heads.head(connection, stored.run_id)
-        claim = await stages.claim(connection, stored.job_ids[0], "assemble", "worker", 60)
-        assert claim is not None
-        await stages.commit(connection, claim, inputs={}, output={"more": 1})
-        grown = await heads.head_flaws(connection, stored.run_id, kept)
-
-        # Somebody with access to everything computes every hash anew.
-        last = await connection.fetchrow("SELECT * FROM stage_attempt ORDER BY id DESC LIMIT 1")
-        await connection.execute("DELETE FROM stage_attempt WHERE id = $1", last["id"])
-        await connection.execute("UPDATE stage_run SET attempts = 0 WHERE stage = 'assemble'")
-        await connection.execute("UPDATE stage_attempt SET error_message = 'other' WHERE error_message IS NOT NULL")
-        await write_hashes_anew(connection)
-
-        assert (await audit.audit(connection, stored.run_id)).flaws == []
-        assert grown == []
-        assert [flaw.what for flaw in await heads.head_flaws(connection, stored.run_id, kept)] == [
-            f"r{stored.run_id}: attempts were rewritten after the anchor was written"
-        ]
-        await connection.execute("DELETE FROM stage_attempt WHERE stage = 'embed'")
-        assert [flaw.what for flaw in await heads.head_flaws(connection, stored.run_id, kept)] == [
-            f"r{stored.run_id}: the anchor has 3 attempts, and 2 of them are stored"
-        ]
-
-
-async def write_hashes_anew(connection: Connection) -> None:
-    from store.runs.chain import attempt_hash
-
-    previous = None
-    for row in await connection.fetch("SELECT * FROM stage_attempt ORDER BY id"):
-        names = ("job_id", "stage", "number", "outcome", "inputs", "output_hash", "error_type", "error_message")
-        link = attempt_hash(previous_hash=previous, settings_hash="s" * 64, **{name: row[name] for name in names})
-        await connection.execute(
-            "UPDATE stage_attempt SET previous_hash = $2, hash = $3 WHERE id = $1", row["id"], previous, link
-        )
-        previous = link
 
 
 json_values = st.recursive(

@@ -12,7 +12,7 @@ async def test_tables_and_kinds_are_listed_the_largest_first(database: Database)
 
     tables = {size.name: size.bytes for size in found.tables}
     assert [size.bytes for size in found.tables] == sorted(tables.values(), reverse=True)
-    assert {"stage_attempt", "stage_vector", "llm_call", "tombstone"} <= set(tables)
+    assert {"stage_attempt", "stage_vector", "llm_call"} <= set(tables)
     assert [(size.name, size.bytes > 1000) for size in found.kinds][:1] == [("participant", True)]
 
 
