@@ -363,11 +363,11 @@ SECTIONS: Final = {
             "recorded/test_recorded_outputs.py::test_areas_of_a_cohort_without_scores_have_no_value",
         ),
         Difference(
-            "an interval of one participant",
+            "an interval of fewer than ten participants",
             "not mentioned",
-            "without width",
+            "as of many",
             "none",
-            "stages/metrics/test_bootstrap.py::test_a_value_of_one_participant_has_no_interval",
+            "stages/metrics/test_bootstrap.py::test_fewer_than_ten_participants_have_no_interval",
         ),
         Difference(
             "an interval of a risk beyond Cmax",
