@@ -3,6 +3,7 @@
 import os
 import sys
 from importlib import import_module
+from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -151,3 +152,19 @@ def main() -> None:
     except RagqError as error:
         click.echo(f"ragq: {error}", err=True)
         sys.exit(REFUSED)
+    except OSError as error:
+        click.echo(f"ragq: {_of_system(error)}", err=True)
+        sys.exit(REFUSED)
+
+
+def _of_system(error: OSError) -> str:
+    """What a file, a disk or a connection refused, without a traceback."""
+    from stack.disk import FULL, full_disk, fullest
+
+    named = None if error.filename is None else Path(os.fsdecode(error.filename))
+    if error.errno in FULL:
+        # A write names no file: it went to the working folder, or where the command was told to.
+        return str(full_disk(named or fullest([Path.cwd(), *map(Path, sys.argv[1:])])))
+    if error.errno is None or named is None:
+        return f"{type(error).__name__}: {error}"
+    return f"{named} cannot be used: {os.strerror(error.errno)}."

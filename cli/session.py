@@ -9,7 +9,9 @@ import asyncpg
 
 from schemas.errors import StackError
 from schemas.settings.layers import ENV_FILE, merged
-from stack.connections import Connections, connections
+from stack.connections import Connections, connections, given_servers
+from stack.disk import full_disk
+from stack.home import find_home
 from store.database import UNAVAILABLE_ERRORS, Connection, Database, condition
 
 Result = TypeVar("Result")
@@ -38,6 +40,8 @@ def with_open_database(work: Callable[[Database], Awaitable[Result]]) -> Result:
 def unavailable(error: BaseException) -> StackError:
     """What a command reports when the database cannot be used, with the next step."""
     found = condition(error)
+    if isinstance(error, asyncpg.DiskFullError) and "DATABASE_URL" not in given_servers(merged(os.environ, ENV_FILE)):
+        return full_disk(find_home(merged(os.environ, ENV_FILE)).folder)
     return StackError(f"The database {found.words} ({type(error).__name__}). {found.remedy}")
 
 

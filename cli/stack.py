@@ -4,10 +4,10 @@ import math
 import os
 import socket
 import sys
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import click
 
@@ -17,11 +17,16 @@ if TYPE_CHECKING:
     from stack.connections import Connections
     from stack.home import Home
     from stack.status import PartStatus
+    from store.database import Connection
+
+Answer = TypeVar("Answer")
 
 
 #: `python -m` looks into the working folder first, where another project may have packages of these names.
 _SAFE_PATH = {"PYTHONSAFEPATH": "1"}
 _ASKED_S = 3.0
+#: The name of the token that `ragq up` makes.
+OWNERS_TOKEN = "owner"
 
 
 @click.command()
@@ -45,6 +50,10 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, processes
     worker starts: after a change, run `ragq down` and `ragq up`. RAGQ_API_PORT and RAGQ_FLOWER_PORT choose the ports of
     pages and monitor.
 
+    Where other people have an account on this machine, a token of the API is made, so that they cannot use it: the
+    address that is printed then logs a browser in, and the file api.token in RAGQ_HOME keeps the token. RAGQ_API_OPEN=1
+    leaves the API open to them.
+
     \b
     Example:
       ragq up
@@ -53,6 +62,7 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, processes
     from cli.settings_options import warn_of_names
     from schemas.settings.layers import ENV_FILE, SettingSource
     from schemas.settings.process import effective_process
+    from stack.accounts import other_users
     from stack.home import find_home
     from stack.parts import PORT_SETTINGS
     from stack.up import up as bring_up
@@ -61,6 +71,14 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, processes
     warn_of_names()
     environment = _environment()
     settings, sources = effective_process(os.environ, ENV_FILE)
+    others = [] if settings.ragq_api_open else other_users()
+    made: list[str] = []
+
+    def migrate(url: str) -> None:
+        upgrade(url)
+        if others and not no_api:
+            made.extend(_token_for_owner(url, home))
+
     ports = {"api": settings.ragq_api_port, "flower": settings.ragq_flower_port}
     home = find_home(environment)
     parts = bring_up(
@@ -74,14 +92,14 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, processes
         worker_stop_s=settings.ragq_stop_seconds,
         llm_concurrency=settings.llm_stages,
         llm_processes=processes,
-        migrate=upgrade,
+        migrate=migrate,
         ping=ping_workers,
         report=_report,
     )
     _show(parts, as_json=as_json)
     state = home.read_state()
     if state and state.api_url:
-        _report(f"Pages: {state.api_url}/rag")
+        _report(_pages(state.api_url, home, made, others, is_open=_is_open(state.servers["DATABASE_URL"])))
     if state and state.flower_url:
         _report(f"Flower: {state.flower_url} (user ragq, password file: {home.flower_password})")
 
@@ -266,6 +284,57 @@ def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
     with make_app(redis_url) as app:
         replies = app.control.ping(nodes, timeout=1.0, limit=len(nodes)) or []
     return {node.partition("@")[0] for reply in replies for node in reply}
+
+
+def _token_for_owner(database_url: str, home: "Home") -> list[str]:
+    """A new token of the API, kept in the folder of the stack; none where there is a live one."""
+    from stack.private import write_private
+    from store.access import api_tokens
+    from store.database import Connection
+
+    async def make(connection: Connection) -> list[str]:
+        if await api_tokens.any_live(connection):
+            return []
+        return [(await api_tokens.create(connection, OWNERS_TOKEN, api_tokens.Scope.WRITE)).secret]
+
+    secrets = _asked(database_url, make)
+    for secret in secrets:
+        write_private(home.api_token, f"{secret}\n")
+    return secrets
+
+
+def _is_open(database_url: str) -> bool:
+    """Whether the API needs no token."""
+    from store.access import api_tokens
+
+    return not _asked(database_url, api_tokens.any_live)
+
+
+def _pages(url: str, home: "Home", made: list[str], others: list[str], *, is_open: bool) -> str:
+    if made:
+        return (
+            f"Pages: {url}/login#{made[0]}\nThis address logs you in. Other users of this machine need a token "
+            f"({', '.join(others[:3])}{' ...' if others[3:] else ''}); yours is in {home.api_token}."
+        )
+    if is_open:
+        return f"Pages: {url}/rag\nOpen to every user of this machine until `ragq token create NAME` makes a token."
+    kept = f", such as that in {home.api_token}" if home.api_token.exists() else ""
+    return f"Pages: {url}/rag (for tokens{kept})"
+
+
+def _asked(database_url: str, question: "Callable[[Connection], Awaitable[Answer]]") -> "Answer":
+    import asyncio
+
+    from store.database import Database
+
+    async def ask() -> "Answer":
+        database = Database(database_url, pool_size=1)
+        try:
+            return await database.with_retry(question)
+        finally:
+            await database.close()
+
+    return asyncio.run(ask())
 
 
 def _hanging(home: "Home") -> list[str]:

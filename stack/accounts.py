@@ -5,11 +5,13 @@ import pwd
 import shutil
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from schemas.errors import StackError
 
 NOBODY = "nobody"
+#: Ids of accounts of people; systemd gives others to services and containers.
+FIRST_PERSON, LAST_PERSON = 1000, 60_000
 USER_NAMESPACE = ("unshare", "--user", "--map-user=1000", "--map-group=1000", "--")
 
 
@@ -69,6 +71,17 @@ def account_for(cluster: Path) -> Account:
 def is_traversable(folder: Path) -> bool:
     """Everybody may pass through the folder and all folders above it."""
     return all(step.stat().st_mode & 0o001 for step in (folder.resolve(), *folder.resolve().parents))
+
+
+def other_users() -> list[str]:
+    """The people who may log in to this machine beside the caller: accounts from 1000 on with a shell."""
+    return sorted(
+        entry.pw_name
+        for entry in pwd.getpwall()
+        if FIRST_PERSON <= entry.pw_uid < LAST_PERSON
+        and entry.pw_uid != os.geteuid()
+        and PurePath(entry.pw_shell).name not in ("", "nologin", "false", "sync")
+    )
 
 
 def has_user_namespaces() -> bool:

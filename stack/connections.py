@@ -47,7 +47,7 @@ def connections(environment: Mapping[str, str] = os.environ) -> Connections:
     Nothing is connected to. Raises StackError when a database or a broker is named nowhere.
     """
     home = find_home(environment)
-    stack = _running(home)
+    stack = _running(home, environment)
     servers = _servers(environment, stack)
     return Connections(
         database_url=_named("DATABASE_URL", servers, home),
@@ -61,17 +61,17 @@ def connections(environment: Mapping[str, str] = os.environ) -> Connections:
 def database_server(environment: Mapping[str, str] = os.environ) -> str:
     """The URL of the database alone, for what needs no broker. Raises StackError when it is named nowhere."""
     home = find_home(environment)
-    return _named("DATABASE_URL", _servers(environment, _running(home)), home)
+    return _named("DATABASE_URL", _servers(environment, _running(home, environment)), home)
 
 
 def known_servers(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The URLs of the servers that the environment names or the running stack has, by variable; none for others."""
-    return _servers(environment, _running(find_home(environment)))
+    return _servers(environment, _running(find_home(environment), environment))
 
 
 def pages_and_monitor(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The URLs of `api` and `flower` of the running stack, as far as it has them."""
-    stack = _running(find_home(environment))
+    stack = _running(find_home(environment), environment)
     urls = {"api": stack.api_url, "flower": stack.flower_url} if stack else {}
     return {part: url for part, url in urls.items() if url}
 
@@ -165,8 +165,14 @@ def masked(url: str) -> str:
     return address._replace(netloc=f"{user}:***@{host}").geturl()
 
 
-def _running(home: Home) -> State | None:
-    return home.read_state() if home.is_supervised() else None
+def _running(home: Home, environment: Mapping[str, str]) -> State | None:
+    try:
+        return home.read_state() if home.is_supervised() else None
+    except StackError:
+        # Who names both servers needs no stack, and the folder may be somebody else's.
+        if {"DATABASE_URL", "REDIS_URL"} <= set(given_servers(environment)):
+            return None
+        raise
 
 
 def _servers(environment: Mapping[str, str], stack: State | None) -> dict[str, str]:

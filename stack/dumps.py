@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from schemas.errors import StackError
 from stack.connections import masked
+from stack.disk import full_disk, fullest, says_full
 from stack.postgres import PROGRAMS
 from stack.server import package_folder
 
@@ -67,6 +68,8 @@ def _run(program: str, arguments: list[str], database_url: str | None = None, st
     )
     if done.returncode != 0:
         words = done.stderr.decode(errors="replace").strip()[:_SHOWN_CHARACTERS]
+        if says_full(words):
+            raise full_disk(fullest([Path.cwd(), *(Path(one.rpartition("=")[2]) for one in arguments)]))
         of = "" if database_url is None else f" on {masked(database_url)}"
         raise StackError(f"{program} failed{of}:\n{words}")
     return "" if done.stdout is None else bytes(done.stdout).decode(errors="replace")

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from schemas.errors import StackError
+from stack.disk import unusable
 from stack.private import write_private
 
 ROOTS_HOME = Path("/var/lib/ragq")
@@ -63,6 +64,11 @@ class Home:
         return self.folder / "flower.password"
 
     @property
+    def api_token(self) -> Path:
+        """The file with the token of the API that `ragq up` made where the machine has other users."""
+        return self.folder / "api.token"
+
+    @property
     def supervisor_config(self) -> Path:
         """The generated configuration of the supervisor; it holds passwords, so it is private."""
         return self.folder / "supervisord.conf"
@@ -82,19 +88,29 @@ class Home:
         return Path(tempfile.gettempdir()) / f"ragq-{os.geteuid()}-{short}" / "supervisor.sock"
 
     def make(self) -> None:
-        """Make the folders. Root's can be entered by all, so that Postgres can run as somebody else."""
-        self.folder.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
-        self.logs.mkdir(mode=0o700, exist_ok=True)
+        """Make the folders. Root's can be entered by all, so that Postgres can run as somebody else.
+
+        Raises StackError where that is impossible, or they are somebody else's.
+        """
         rendezvous = self.supervisor_socket.parent
-        rendezvous.mkdir(mode=0o700, exist_ok=True)
+        try:
+            self.folder.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700, parents=True, exist_ok=True)
+            self.logs.mkdir(mode=0o700, exist_ok=True)
+            rendezvous.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise unusable(self.folder, error) from error
         if rendezvous.is_symlink() or rendezvous.stat().st_uid != os.geteuid():
             raise StackError(f"{rendezvous} belongs to somebody else. Remove it, or set RAGQ_HOME to a shorter path.")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Wait for, and hold, the right to change this stack."""
+        """Wait for, and hold, the right to change this stack. Raises StackError as `make` does."""
         self.make()
-        with (self.folder / "lock").open("w") as lock:
+        try:
+            lock = (self.folder / "lock").open("w")
+        except OSError as error:
+            raise unusable(self.folder, error) from error
+        with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -107,13 +123,18 @@ class Home:
         return True
 
     def read_state(self) -> State | None:
-        """What was started here last; None when `ragq down` came after it or nothing was ever started."""
+        """What was started here last; None when `ragq down` came after it or nothing was ever started.
+
+        Raises StackError where the folder cannot be read, or was written by another version.
+        """
         try:
             stored = json.loads(self._state.read_text())
             parts = {name: RecordedPart(**part) for name, part in stored.pop("parts").items()}
             return State(**stored, parts=parts)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise unusable(self.folder, error) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise StackError(
                 f"{self._state} cannot be read ({type(error).__name__}). It was not written by this version of ragq. "

@@ -12,6 +12,7 @@ import psutil
 
 from schemas.errors import StackError
 from stack.accounts import Account, account_for, is_traversable
+from stack.disk import full_disk, is_full
 from stack.ports import LOOPBACK
 from stack.private import write_private
 from stack.probes import postgres_answers
@@ -112,6 +113,8 @@ class PostgresServer(EmbeddedServer):
     def _run(self, program: str, *arguments: str, stdin: str = "") -> None:
         done = self.account.run([str(self._binaries / program), *arguments], stdin=stdin)
         if done.returncode != 0:
+            if is_full(self.data_dir, done.stdout + done.stderr):
+                raise full_disk(self.data_dir)
             raise StackError(f"{program} could not prepare {self.data_dir}:\n{done.stdout}{done.stderr}")
 
     def _remove_stale_lock(self) -> None:

@@ -13,6 +13,7 @@ from typing import ClassVar, Self
 
 from schemas.errors import StackError
 from stack.accounts import Account
+from stack.disk import full_disk, is_full
 from stack.endings import STOP_TIMEOUT_S, kill_tree
 from stack.logs import last_lines
 from stack.ports import holder, is_free, kept_port
@@ -115,6 +116,8 @@ class EmbeddedServer(ABC):
         while not self.answers():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 self.kill()
+                if is_full(self.data_dir, last_lines(self.log_path)):
+                    raise full_disk(self.data_dir)
                 raise StackError(
                     f"{self.name} did not start within {timeout_s:g} s. The end of {self.log_path}:\n"
                     f"{last_lines(self.log_path)}"

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from schemas.errors import StackError
 from stack.connections import masked
+from stack.disk import full_disk, is_full
 from stack.down import end_all
 from stack.health import Health, Ping
 from stack.home import Home, RecordedPart, State
@@ -149,6 +150,8 @@ def _await(
             if hopeless or time.monotonic() - began > timeout_s:
                 found = "ends as soon as it is started" if hopeless else f"is not healthy after {timeout_s:g} s"
                 log = home.log(name)
+                if is_full(home.folder, last_lines(log)):
+                    raise full_disk(home.folder)
                 raise StackError(f"{name} {found}. The end of {log}:\n{last_lines(log)}")
         time.sleep(POLL_S)
 

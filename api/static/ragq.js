@@ -9,6 +9,14 @@ function localise(root) {
   }
 }
 
+// /login#TOKEN: the address that `ragq up` prints once. What is after # is never sent, and leaves the history.
+const login = document.querySelector("form[action='/login']");
+if (login && location.hash.startsWith("#ragq_")) {
+  login.elements.token.value = location.hash.slice(1);
+  history.replaceState(null, "", location.pathname);
+  login.requestSubmit();
+}
+
 // <button hidden data-copy="#prompt">: copies the text of an element, and reports it.
 async function copied(text) {
   if (navigator.clipboard) {

@@ -77,6 +77,9 @@ class ProcessSettings(BaseModel):
     """Address of an OpenAI-compatible server, for EMBEDDING_BACKEND=openai; unset, RAGQ_OPENAI_BASE_URL."""
     ragq_openai_embedding_api_key: SecretStr | None = Field(default=None, repr=False)
     """Key for that server; with neither it nor RAGQ_OPENAI_EMBEDDING_BASE_URL set, RAGQ_OPENAI_API_KEY."""
+    ragq_api_open: bool = False
+    """Whether `ragq up` makes no token of the API where the machine has other users; until one is made, all of them may
+    use the API on loopback."""
     ragq_profile: str | None = None
     """Profile of runs that are submitted without --profile."""
     ragq_home: Path | None = None

@@ -47,7 +47,11 @@ def check_settings(environment: Mapping[str, str]) -> Findings:
 def check_disk(environment: Mapping[str, str]) -> Findings:
     """Room for the data of the embedded servers."""
     folder = find_home(environment).folder
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    try:
+        existing = next(path for path in (folder, *folder.parents) if path.exists())
+    except OSError as error:
+        yield Finding("disk", Verdict.FAIL, f"{folder}: {error.strerror}", "Set RAGQ_HOME to a folder of your own.")
+        return
     free = shutil.disk_usage(existing).free / GB
     verdict = Verdict.FAIL if free < TOO_LOW_GB else Verdict.WARN if free < LOW_GB else Verdict.OK
     remedy = "" if verdict is Verdict.OK else "Free some, or set RAGQ_HOME to a folder on another disk."
@@ -60,7 +64,7 @@ def check_stack(environment: Mapping[str, str]) -> Findings:
     try:
         state = home.read_state()
     except StackError as error:
-        yield Finding("stack", Verdict.FAIL, shown(error), f"Remove {home.folder}/state.json, then `ragq up`.")
+        yield Finding("stack", Verdict.FAIL, shown(error), "See the sentence: it says what to do.")
         return
     if state is None:
         yield Finding("stack", Verdict.WARN, f"nothing runs in {home.folder}", "`ragq up` starts it.")

@@ -1,5 +1,7 @@
+import errno
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -14,8 +16,10 @@ import pytest
 from click.testing import CliRunner
 
 from cli import stack
-from cli.main import cli
+from cli.main import cli, main
 from schemas.chains import QUEUES
+from schemas.errors import StackError
+from stack.home import Home
 from stack.ports import LOOPBACK, free_port
 from stack.processes import WORKER_QUEUES
 from tests import run_folder
@@ -212,6 +216,51 @@ class Installed:
     def parts(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(self.ragq("ps", "--json").stdout)
         return found
+
+
+@pytest.mark.parametrize("command", [["ps"], ["runs"], ["doctor"], ["up", "--no-flower"], ["down"], ["logs"]])
+def test_a_home_that_cannot_be_is_refused_in_a_sentence(
+    nowhere: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    (nowhere / "file").write_text("")
+    monkeypatch.setenv("RAGQ_HOME", str(nowhere / "file/home"))
+
+    done = CliRunner().invoke(cli, command)
+
+    assert isinstance(done.exception, (StackError, SystemExit))
+    assert str(nowhere / "file") in f"{done.output} {done.exception}"
+
+
+def test_servers_of_ones_own_need_no_home(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stack.home.Home.is_supervised", lambda home: True)
+    (served / "state.json").mkdir()
+    assert executed("worker").environment["DATABASE_URL"] == SERVERS["DATABASE_URL"]
+
+
+def test_a_full_disk_is_one_sentence_with_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(**_named: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(cli, "main", fails)
+    monkeypatch.setattr("sys.argv", ["ragq", "export", "r1", str(tmp_path / "run.zip")])
+    with pytest.raises(SystemExit):
+        main()
+
+    said = capsys.readouterr().err
+    assert re.fullmatch(r"ragq: There is no room on the disk of \S+: [\d,]+ of [\d,]+ MB are free now\..*\n", said)
+
+
+def test_the_owner_of_a_stack_gets_the_first_token_of_the_api(tmp_path: Path, database_url: str) -> None:
+    home = Home(tmp_path)
+    is_open = stack._is_open(database_url)
+
+    first, second = [stack._token_for_owner(database_url, home) for _ in range(2)]
+
+    assert (is_open, stack._is_open(database_url), second) == (True, False, [])
+    assert home.api_token.read_text().split() == first
+    assert home.api_token.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.fixture(scope="module")
