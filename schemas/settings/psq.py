@@ -18,8 +18,9 @@ class PsqSettings(SettingsGroup):
     """Maximum candidates of a request."""
     retrieval_per_phrase_k: Annotated[int, Ge(1)] = 10
     """Nearest tokens considered per phrase."""
-    retrieval_per_phrase_final_k: Annotated[int, Ge(1)] = 1
-    """Tags kept per phrase; more if the phrase names more tags exactly."""
+    retrieval_per_phrase_final_k: Annotated[int, Ge(1)] | Literal["auto"] = "auto"
+    """Tags kept per phrase; more if the phrase names more tags exactly. `auto` keeps those whose score is at least 0.6
+    of the best one's, five at most, and one with PSQ_SIMILARITY=original."""
     min_tag_count: Annotated[int, Ge(0)] | Literal["auto"] = "auto"
     """Tags with a lower count are dropped; a missing count is 0. `auto` is 100 if at least 95 % of the tags reach it,
     and 0 otherwise."""

@@ -19,10 +19,10 @@ def rank_tags(
     context: Sequence[float] | None,
     rows: Mapping[str, Vector],
     context_weight: float,
-    per_phrase_final_k: int,
+    per_phrase_final_k: int | None,
     global_k: int,
 ) -> RankedTags:
-    """Score every tag of every phrase, cut each phrase's list, merge the lists and cut the result.
+    """Score every tag of every phrase, cut each phrase's list as `cut` does, merge the lists and cut the result.
 
     `rows` are the context rows of tags; a tag without one gets the 10th percentile of its phrase. Without `context`
     only similarity counts and no tag has a context score. Raises ValueError for a weight outside 0..1 and for a list
@@ -30,7 +30,7 @@ def rank_tags(
     """
     if not 0 <= context_weight <= 1:
         raise ValueError(f"context_weight must be from 0 to 1, not {context_weight}")
-    if per_phrase_final_k < 1 or global_k < 1:
+    if (per_phrase_final_k is not None and per_phrase_final_k < 1) or global_k < 1:
         raise ValueError(
             f"list lengths must be at least 1: per_phrase_final_k={per_phrase_final_k}, global_k={global_k}"
         )

@@ -219,6 +219,6 @@ answer_call = partial(
 rank_tags = partial(
     _rank_tags,
     context_weight=_RUN.psq.context_weight,
-    per_phrase_final_k=_RUN.psq.retrieval_per_phrase_final_k,
+    per_phrase_final_k=None,
     global_k=_RUN.psq.retrieval_global_k,
 )

@@ -55,7 +55,7 @@ DEFAULTS_OF_THE_SEEDS = {
     "BINARY_THRESHOLD": 10,
     "PSQ_RETRIEVAL_GLOBAL_K": 300,
     "PSQ_RETRIEVAL_PER_PHRASE_K": 10,
-    "PSQ_RETRIEVAL_PER_PHRASE_FINAL_K": 1,
+    "PSQ_RETRIEVAL_PER_PHRASE_FINAL_K": "auto",
     "PSQ_SKIP_FASTTEXT_FOR_EXACT_ALIAS": True,
 }
 DEFAULTS_OF_RAGQ = {
@@ -102,6 +102,7 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_COVERAGE_GRID": "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9",
     "RAGQ_CORPUS_BATCH_CHUNKS": 64,
     "RAGQ_HNSW_FROM_CHUNKS": 20000,
+    "RAGQ_CONTEXT_TOKENS": 0,
     "RAGQ_QUERY_MAX_TOKENS": 0,
     "RAGQ_QUERY_MODEL": "",
     "RAGQ_QUERY_LIGHT_MODEL": "",
@@ -145,7 +146,7 @@ def test_names_and_defaults_are_those_of_the_seeds() -> None:
         ("QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_MODE", ["substring", "fuzzy"], ["exact"]),
         ("PSQ_RETRIEVAL_GLOBAL_K", ["1"], ["0"]),
         ("PSQ_RETRIEVAL_PER_PHRASE_K", ["1"], ["0"]),
-        ("PSQ_RETRIEVAL_PER_PHRASE_FINAL_K", ["1"], ["0"]),
+        ("PSQ_RETRIEVAL_PER_PHRASE_FINAL_K", ["1", "auto"], ["0"]),
         ("PSQ_MIN_TAG_COUNT", ["0", "auto"], ["-1", "some"]),
         ("PSQ_SIMILARITY", ["fused", "original"], ["tfidf"]),
         ("PSQ_SKIP_FASTTEXT_FOR_EXACT_ALIAS", ["0", "1"], ["2"]),
@@ -230,7 +231,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "36827e94a215c5105901906c715cbde2a85c051eeac4422e4841b78ccfc21da2"
+    assert settings_hash(RunSettings()) == "7cd1ecc85942febb940d5843e392cefea2ba9db3f76b1af62d208f49a7e94cb2"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 

@@ -5,7 +5,7 @@ import asyncio
 from schemas.values.tags import EmbeddedPhrases, RankedTags, RetrievedTags
 from stages.tags.rerank import rank_tags
 from store.vocabularies import built_models
-from workers.bindings.tags.reading import vocabulary_id
+from workers.bindings.tags.reading import sentence_model, vocabulary_id
 from workers.work import Result, Work
 
 
@@ -18,6 +18,8 @@ async def run(work: Work) -> Result[RankedTags]:
     rows = await work.database.with_retry(
         lambda connection: built_models.context_rows(connection, of_vocabulary, retrieved.tags)
     )
+    chosen = settings.retrieval_per_phrase_final_k
+    final_k = chosen if chosen != "auto" else None if sentence_model(work) else 1
 
     def rank() -> RankedTags:
         return rank_tags(
@@ -25,7 +27,7 @@ async def run(work: Work) -> Result[RankedTags]:
             context=embedded.context,
             rows=rows,
             context_weight=settings.context_weight,
-            per_phrase_final_k=settings.retrieval_per_phrase_final_k,
+            per_phrase_final_k=final_k,
             global_k=settings.retrieval_global_k,
         )
 
