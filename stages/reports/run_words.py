@@ -19,6 +19,12 @@ DEMO_NOTICES = {
 #: Shown with runs of other profiles whose items that language model scores.
 DEMO_MODEL_NOTICE = "A 135M model scores the items. Demo model: results are not meaningful."
 
+#: Shown with runs that no language model scores.
+NEIGHBOURS_NOTICE = (
+    "No language model scores: each score is the mean of those of the training participants with the nearest evidence, "
+    "a baseline. Zero-shot mode needs a model, and is left out."
+)
+
 #: Shown with every run whose references have scores that the assessing model itself assigned.
 CIRCULAR_NOTICE = "MODEL_QUANTITATIVE_MODEL scored the chunks of the index too: it is shown its own labels as examples."
 
@@ -98,6 +104,8 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
         yield notice
     elif request.get("demo_model"):
         yield DEMO_MODEL_NOTICE
+    elif request.get("scorer") == "neighbours":
+        yield NEIGHBOURS_NOTICE
     if left := request.get("left_parity"):
         yield f"Parity with the paper's notebook is left by {', '.join(left)}: compare with none of its figures."
     yield from _notices_of_overlap(request)

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -21,11 +21,22 @@ from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, Outcome, import_labels, store_scored_run
 
 
-def printed(*jobs: ScoredJob) -> list[str]:
+def printed(*jobs: ScoredJob, baseline: Mapping[str, Any] | None = None) -> list[str]:
     screen = Console(file=io.StringIO(), width=80)
-    screen.print(Laid(score_table(table_of(12, item_scores(jobs)))))
+    screen.print(Laid(score_table(table_of(12, item_scores(jobs), baseline))))
     assert isinstance(screen.file, io.StringIO)
     return [line.rstrip() for line in screen.file.getvalue().splitlines()]
+
+
+def test_the_training_median_and_mode_stand_beside_each_mode() -> None:
+    lines = printed(
+        job(1, 316, scores("11111111"), "21110003", mode=FEW_SHOT),
+        baseline={"median": labels("00000000"), "mode": labels("33333333")},
+    )
+
+    assert lines[0].split()[:6] == ["mode", "MAE", "median's", "MAE", "mode's", "MAE"]
+    assert lines[1].split()[:4] == ["few_shot", "0.750", "1.000", "2.000"]
+    assert any("training split" in line for line in lines)
 
 
 def test_items_are_lines_and_participants_stand_side_by_side() -> None:

@@ -1,6 +1,13 @@
 """The description of a run for people."""
 
-from stages.reports.run_words import CIRCULAR_NOTICE, DEMO_MODEL_NOTICE, DEMO_NOTICES, asked_for, notices
+from stages.reports.run_words import (
+    CIRCULAR_NOTICE,
+    DEMO_MODEL_NOTICE,
+    DEMO_NOTICES,
+    NEIGHBOURS_NOTICE,
+    asked_for,
+    notices,
+)
 
 
 def test_the_request_is_described_in_names_and_numbers() -> None:
@@ -42,4 +49,5 @@ def test_the_demo_model_is_noticed_once_whatever_the_profile() -> None:
 
     assert list(notices("participant", "paper", request)) == [DEMO_MODEL_NOTICE]
     assert list(notices("participant", "demo", request)) == [DEMO_NOTICES["participant"]]
-    assert list(notices("participant", "paper", {"demo_model": False})) == []
+    assert list(notices("participant", "paper", {"demo_model": False, "scorer": "model"})) == []
+    assert list(notices("participant", "local", {"demo_model": False, "scorer": "neighbours"})) == [NEIGHBOURS_NOTICE]
