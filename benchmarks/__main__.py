@@ -10,6 +10,7 @@ from benchmarks.flow import flow
 from benchmarks.hop import hop
 from benchmarks.imports import imports
 from benchmarks.retrieval import retrieval
+from benchmarks.scorers import scorers
 from benchmarks.soak import soak
 from benchmarks.tags import tags
 
@@ -20,6 +21,7 @@ BENCHMARKS: Final[dict[str, click.Command]] = {
     "hop": hop,
     "imports": imports,
     "retrieval": retrieval,
+    "scorers": scorers,
     "soak": soak,
     "tags": tags,
 }
