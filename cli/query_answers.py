@@ -1,5 +1,6 @@
 """Answers to questions on the terminal, with what they were made from."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -29,7 +30,7 @@ def follow_question(run_id: int, *, as_json: bool) -> None:
 
     In a terminal the answer is shown while it is written, too. JSON has the run with its single question and answers.
     """
-    view = wait_until_idle(run_id, all_jobs=as_json, beside=None if as_json else _so_far)
+    view = wait_until_idle(run_id, all_jobs=as_json, beside=None if as_json else so_far)
     shown = with_database(lambda connection: single_query_details(connection, run_id))
     if as_json:
         print_json(run_json(view, None) | {"query": None if shown is None else query_json(shown)})
@@ -47,7 +48,8 @@ def query_json(shown: QueryDetails) -> dict[str, Any]:
     return line_json(shown.line) | {"answers": answers, "error": shown.error}
 
 
-async def _so_far(connection: Connection, view: RunView) -> Text | None:
+async def so_far(connection: Connection, view: RunView) -> Text | None:
+    """The end of the answer that is being written."""
     query = await queries.of_job(connection, view.jobs[0].job_id) if len(view.jobs) == 1 else None
     found = None if query is None else await answer_pieces.read(connection, query.id)
     return None if found is None or not found.text else Text(found.text[-SHOWN_CHARACTERS:])
@@ -71,12 +73,13 @@ def print_answer(result: StoredResult) -> None:
     draw(result.response_text)
     for source in result.sources:
         of = f", of corpus {source['corpus']}" if _has_several_corpora(result) else ""
-        draw(Text(f"  [{source['label']}] {_place(source)}{of}", "dim"))
+        draw(Text(f"  [{source['label']}] {place_words(source)}{of}", "dim"))
     for words in result.notes:
         draw(Text(f"  note: {words}", "yellow"))
 
 
-def _place(source: dict[str, Any]) -> str:
+def place_words(source: Mapping[str, Any]) -> str:
+    """The work, the headings, the pages and the lines of a source."""
     section = " > ".join([source["title"], *source.get("heading_chain", ())])
     pages = [pages_in_words(source["pages"])] if source.get("pages") else []
     return ", ".join([section, *pages, f"lines {source['start_line']} to {source['end_line']}"])

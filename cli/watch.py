@@ -88,12 +88,14 @@ def all_succeeded(view: RunView) -> bool:
     return view.overview.states.get(JobStatus.SUCCEEDED, 0) == view.overview.jobs
 
 
-def wait_until_idle(run_id: int, *, all_jobs: bool = False, beside: Beside | None = None) -> RunView:
+def wait_until_idle(
+    run_id: int, *, all_jobs: bool = False, beside: Beside | None = None, poll_s: float | None = None
+) -> RunView:
     """Watch a run to its end, and print nothing of it on stdout. Ctrl-C ends ragq with exit code 130.
 
     The run has the jobs that a table lists, or all. What `beside` gives is shown below the table in a terminal.
     """
-    return _watching(run_id, lambda connection: _until_rest(connection, run_id, all_jobs, beside))
+    return _watching(run_id, lambda connection: _until_rest(connection, run_id, all_jobs, beside, poll_s or _POLL_S))
 
 
 def _watching(run_id: int, work: Callable[[Connection], Awaitable[Result]]) -> Result:
@@ -120,21 +122,23 @@ async def read(connection: Connection, run_id: int, *, all_jobs: bool = False) -
     return view
 
 
-async def _until_rest(connection: Connection, run_id: int, all_jobs: bool, beside: Beside | None = None) -> RunView:
+async def _until_rest(
+    connection: Connection, run_id: int, all_jobs: bool, beside: Beside | None = None, poll_s: float = _POLL_S
+) -> RunView:
     view, is_idle = await look(connection, run_id)
     if not is_idle:
-        view = await _watched(connection, run_id, view, beside)
+        view = await _watched(connection, run_id, view, beside, poll_s)
     return await with_origin(connection, await read(connection, run_id, all_jobs=True) if all_jobs else view)
 
 
-async def _watched(connection: Connection, run_id: int, view: RunView, beside: Beside | None) -> RunView:
+async def _watched(connection: Connection, run_id: int, view: RunView, beside: Beside | None, poll_s: float) -> RunView:
     """The run at its end; until then its table in the terminal, or a line from time to time."""
     from rich.live import Live
 
     from cli.fitting import Laid
 
     started = began = time.monotonic()
-    screen, is_idle = notices(), False
+    screen, is_idle, told = notices(), False, False
     lines_without_terminal = ProgressLines(screen, run_id)
     with Live(console=screen, auto_refresh=False, transient=True) as live:
         while not is_idle:
@@ -149,8 +153,11 @@ async def _watched(connection: Connection, run_id: int, view: RunView, beside: B
                 live.update(Laid(Group(run_table(view), *lines)), refresh=True)
             else:
                 lines_without_terminal.show(found, elapsed_s)
+                if is_alone and not told:
+                    screen.print(_ALONE.plain, highlight=False)
+                told = told or is_alone
             # What takes long to read is read less often: watching costs the database a tenth of a connection.
-            await asyncio.sleep(max(_POLL_S, _SHARE * spent_s))
+            await asyncio.sleep(max(poll_s, _SHARE * spent_s))
             began = time.monotonic()
             view, is_idle = await look(connection, run_id)
     return view

@@ -272,11 +272,17 @@ class HeadingMissingError(Refused):
 
 
 class CorpusUnknownError(Refused):
-    """No corpus has this name. `known` are the names that exist."""
+    """No corpus has this name, or, without a name, it is not known which is meant. `known` are the names that exist."""
 
-    def __init__(self, name: str, known: Sequence[str]) -> None:
+    def __init__(self, name: str | None, known: Sequence[str]) -> None:
         self.name = name
         self.known = tuple(known)
+        if name is None and not known:
+            super().__init__("There is no corpus yet. `ragq import works PATH --wait` makes one of a file or a folder.")
+            return
+        if name is None:
+            super().__init__(f"There are several corpora; name one of them: {', '.join(self.known)}.")
+            return
         super().__init__(
             f"There is no corpus '{name}'.{did_you_mean(name, self.known)} There are: "
             f"{', '.join(self.known) or 'none yet'}. "

@@ -156,12 +156,14 @@ def language_named(text: str | None) -> str | None:
     return codes.get(name, name)
 
 
-async def corpus_to_ask(connection: Connection, name: str | None) -> str:
-    """The name of the corpus of a question; without one, `default`, or the only corpus if none has that name."""
-    if name is not None:
-        return name
+async def corpus_to_ask(connection: Connection) -> str:
+    """The corpus of a question that names none: `default`, or the only one. Raises CorpusUnknownError."""
     known = [corpus.name for corpus in await corpora.all_corpora(connection)]
-    return known[0] if len(known) == 1 else DEFAULT_CORPUS
+    if DEFAULT_CORPUS in known:
+        return DEFAULT_CORPUS
+    if len(known) != 1:
+        raise CorpusUnknownError(None, known)
+    return known[0]
 
 
 async def corpus_of_name(connection: Connection, name: str) -> StoredCorpus:

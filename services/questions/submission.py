@@ -71,7 +71,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     _refuse_text_in_ids(request.queries)
     if request.expansion_reply is not None:
         pasted_expansion(request.expansion_reply)
-    names = list(dict.fromkeys(request.corpora)) or [await corpus_to_ask(connection, None)]
+    names = list(dict.fromkeys(request.corpora)) or [await corpus_to_ask(connection)]
     asked = [await _searchable(connection, name) for name in names]
     refuse_unlike(asked)
     corpus, *others = asked

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 from schemas.values.corpora import CorpusChunk
 
-_SEPARATOR = " > "
+SEPARATOR = " > "
 
 
 def breadcrumb_chain(parent_id: int | None, parents: Mapping[int, CorpusChunk]) -> tuple[str, ...]:
     """The breadcrumbs of the parent, one by one; empty when the parent is unknown or has none."""
     parent = parents.get(parent_id) if parent_id is not None else None
-    return tuple(parent.heading_breadcrumbs.split(_SEPARATOR)) if parent and parent.heading_breadcrumbs else ()
+    return tuple(parent.heading_breadcrumbs.split(SEPARATOR)) if parent and parent.heading_breadcrumbs else ()
 
 
 def nearest_heading(parent_id: int | None, parents: Mapping[int, CorpusChunk]) -> str | None:

@@ -1,0 +1,218 @@
+"""`ragq ask` and `ragq search`: one question to a corpus, followed to its answer or to its passages."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+import click
+
+from cli.completed_names import CORPUS, PRESET
+from cli.drawing import Text
+from cli.output import draw, json_option, print_json
+from cli.query_answers import place_words, print_failure, print_outcome, query_json, so_far
+from cli.session import with_database, with_open_database
+from cli.settings_options import effective_settings, settings_options
+from cli.submit_queries import split_assignments
+from cli.watch import SOME_FAILED, wait_until_idle
+from schemas.errors import QueryValueError
+from schemas.statuses import JobStatus
+from schemas.values.queries import RerankedChunk, RerankedChunks
+from services.new_runs import Submitted
+from services.questions.ask import single_query
+from services.questions.lookup import QueryDetails, query_details
+from services.questions.submission import QueryRequest
+from services.submit import submit
+from stages.queries.headings import SEPARATOR
+from stages.queries.work_conditions import work_filter
+from stages.queries.works import WorkName
+from store.corpora import works
+from store.database import Connection, Database
+from store.questions import queries
+
+#: A search is over within about a second, so it is looked at more often than a run.
+_POLL_S: Final = 0.05
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class _Asked(NamedTuple):
+    """A question that is submitted."""
+
+    query_id: int
+    submitted: Submitted
+
+
+def _question_options(command: Command) -> Command:
+    """Give a command the question and what both commands can say about it."""
+    for option in (
+        json_option,
+        settings_options,
+        click.option("--preset", type=PRESET, help="How to search, rank and answer; the default preset unless named."),
+        click.option(
+            "--where",
+            metavar="CONDITION",
+            multiple=True,
+            help="Search only works of author=TEXT, title=TEXT, tag=TAG, year=2001 or year>=2001; repeatable.",
+        ),
+        click.option(
+            "--corpus",
+            type=CORPUS,
+            multiple=True,
+            help="The corpus to search: `default`, or the only one, unless named. Repeated, all are searched as one.",
+        ),
+        click.argument("question", nargs=-1, required=True),
+    ):
+        command = option(command)
+    return command
+
+
+@click.command()
+@_question_options
+def ask(
+    question: tuple[str, ...],
+    corpus: tuple[str, ...],
+    where: tuple[str, ...],
+    preset: str | None,
+    profile: str | None,
+    assignments: tuple[tuple[str, str], ...],
+    as_json: bool,
+) -> None:
+    """Ask a corpus a question, and print the answer with its sources.
+
+    Every call asks anew. Ctrl-C stops watching, and the question continues. Exit codes: 3 when there is no answer, for
+    example because no passage of the corpus answers the question; 130 after Ctrl-C.
+
+    \b
+    Example:
+        ragq ask "Why does black tea turn dark?"
+        ragq ask "Why does black tea turn dark?" --corpus shelf --json
+    """
+    asked = _submitted(question, corpus, where, preset, profile, assignments)
+    for notice in asked.submitted.notices:
+        click.echo(notice, err=True)
+    shown = _followed(asked, as_json=as_json)
+    if as_json:
+        print_json(query_json(shown))
+    else:
+        print_outcome(shown)
+        click.echo(f"`ragq query show {asked.query_id}` shows its passages and its prompt.", err=True)
+    _leave(shown)
+
+
+@click.command()
+@click.option("--limit", type=click.IntRange(min=1), default=5, show_default=True, help="Print the first N passages.")
+@_question_options
+def search(
+    question: tuple[str, ...],
+    corpus: tuple[str, ...],
+    where: tuple[str, ...],
+    preset: str | None,
+    profile: str | None,
+    assignments: tuple[tuple[str, str], ...],
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Print the passages of a corpus that a question finds, best first, without an answer.
+
+    It searches for the words as they are and asks no language model. Exit codes: 3 when nothing was found, 130 after
+    Ctrl-C.
+
+    \b
+    Example:
+        ragq search "colour of black tea"
+        ragq search "colour of black tea" --limit 1 --json
+    """
+    asked = _submitted(question, corpus, where, preset, profile, assignments, only_search=True)
+    shown = _followed(asked, as_json=as_json, poll_s=_POLL_S)
+    found = _passages(shown)
+    names = with_database(lambda connection: works.names(connection, sorted({one.work_id for one in found})))
+    if as_json:
+        passages = [_passage_json(place, one, names) for place, one in enumerate(found[:limit], start=1)]
+        print_json(query_json(shown) | {"passages": passages, "found": len(found)})
+    else:
+        for place, one in enumerate(found[:limit], start=1):
+            title = f"{place}. {place_words(_passage_json(place, one, names))}"
+            draw(Text(title, "bold"), f"{one.content.strip()}\n")
+        if len(found) > limit:
+            click.echo(f"{len(found) - limit} more; --limit {len(found)} prints them.", err=True)
+        if shown.error is None:
+            click.echo(f"`ragq query run {asked.query_id}` answers the question from them.", err=True)
+        else:
+            print_failure(asked.query_id, shown.error)
+    _leave(shown)
+
+
+def _submitted(
+    question: Sequence[str],
+    corpus: Sequence[str],
+    where: Sequence[str],
+    preset: str | None,
+    profile: str | None,
+    assignments: tuple[tuple[str, str], ...],
+    *,
+    only_search: bool = False,
+) -> _Asked:
+    of_settings, of_preset = split_assignments(assignments)
+    try:
+        asked = single_query(" ".join(question))
+    except QueryValueError as error:
+        raise click.UsageError(f"The question {error.problem}.") from None
+    request = QueryRequest(
+        queries=asked,
+        corpora=corpus,
+        works=work_filter(where),
+        preset=preset,
+        preset_values=dict(of_preset),
+        expand=not only_search,
+        until="rerank" if only_search else None,
+    )
+    settings = effective_settings(profile, of_settings)
+
+    async def store(database: Database) -> _Asked:
+        # A corpus may have other works since the same question was asked.
+        submitted = await submit(database, request, settings, always_new=True)
+        async with database.connection() as connection:
+            (query_id,) = await queries.of_run(connection, submitted.run_id)
+        return _Asked(query_id, submitted)
+
+    return with_open_database(store)
+
+
+def _followed(asked: _Asked, *, as_json: bool, poll_s: float | None = None) -> QueryDetails:
+    """The question when its job is idle. After Ctrl-C it names the command that prints the answer."""
+    try:
+        wait_until_idle(asked.submitted.run_id, beside=None if as_json else so_far, poll_s=poll_s)
+    except SystemExit:
+        click.echo(f"`ragq query show {asked.query_id}` prints what is stored for the question then.", err=True)
+        raise
+
+    async def read(connection: Connection) -> QueryDetails:
+        return await query_details(connection, asked.query_id)
+
+    return with_database(read)
+
+
+def _passages(shown: QueryDetails) -> list[RerankedChunk]:
+    """The chunks that the search ended with, best first."""
+    if shown.outputs["rerank"] is None:
+        return []
+    return sorted(RerankedChunks.model_validate(shown.outputs["rerank"]).chunks, key=lambda one: -one.final_score)
+
+
+def _passage_json(place: int, passage: RerankedChunk, names: Mapping[int, WorkName]) -> dict[str, Any]:
+    """As `place_words` reads it, with the text."""
+    name = names.get(passage.work_id, WorkName("", ""))
+    above = passage.heading_breadcrumbs.split(SEPARATOR) if passage.heading_breadcrumbs else []
+    return {
+        "place": place,
+        "score": passage.final_score,
+        "work_id": passage.work_id,
+        **name._asdict(),
+        "heading_chain": above[1:] if above[:1] == [name.title] else above,
+        **passage.model_dump(mode="json", include={"chunk_id", "start_line", "end_line", "pages"}),
+        "text": passage.content,
+    }
+
+
+def _leave(shown: QueryDetails) -> None:
+    if shown.line.job_status != JobStatus.SUCCEEDED:
+        raise SystemExit(SOME_FAILED)

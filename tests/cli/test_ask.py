@@ -1,0 +1,129 @@
+"""`ragq ask` and `ragq search`: which corpus, what is printed, and the exit codes."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cli.watch import wait_until_idle
+from schemas.errors import CorpusUnknownError
+from schemas.values.failures import AttemptError
+from schemas.values.queries import Answer, Origin
+from store.database import Connection
+from store.questions import queries
+from store.runs import stages
+from tests.cli.conftest import Ragq
+from tests.services.questions.questions import OUTPUTS, PROMPT, WHOLE, store_small_corpus
+from tests.store.small_corpora import SearchableChunk, store_corpus
+
+LOCAL = ("--profile", "demo")
+
+
+async def run_stages(connection: Connection, run_id: int, *, fails_at: str | None = None) -> None:
+    """Complete the stages of a question's job as a worker would, or fail at one."""
+    (query_id,) = await queries.of_run(connection, run_id)
+    query = await queries.by_id(connection, query_id)
+    assert query is not None
+    for stage in WHOLE:
+        claim = await stages.claim(connection, query.job_id, stage, "worker", 60)
+        if claim is None:
+            return
+        if stage == fails_at:
+            error = AttemptError("schemas.errors.NothingRelevantError", "Nothing fits.", "nothing_relevant", {})
+            await stages.fail(connection, claim, error, inputs={})
+            return
+        answer = Answer(origin=Origin.MODEL, model="m", prompt_hash="p", text="By air [S1].", cited=("S1",), unknown=())
+        output = OUTPUTS.get(stage) or answer.model_dump(mode="json")
+        await stages.commit(connection, claim, inputs={}, output=output)
+        if stage == "generate":
+            await queries.add_result(
+                connection, query_id, answer, PROMPT.sources, attempt_id=claim.attempt_id, preset=None
+            )
+
+
+@pytest.fixture
+def worker(stored: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A worker that runs a question as soon as it is followed; `fails_at` in it names a stage."""
+    chosen: dict[str, Any] = {}
+
+    def wait(run_id: int, **options: Any) -> Any:
+        if "interrupted" in chosen:
+            raise SystemExit(130)
+        stored(run_stages, run_id, **chosen)
+        return wait_until_idle(run_id, **options)
+
+    monkeypatch.setattr("cli.ask.wait_until_idle", wait)
+    return chosen
+
+
+@pytest.fixture
+def shelf(stored: Callable[..., Any]) -> None:
+    stored(store_small_corpus)
+
+
+def test_a_question_is_answered_with_its_sources(ragq: Ragq, shelf: None, worker: dict[str, Any]) -> None:
+    done = ragq("ask", "Why", "is tea dark?", *LOCAL)
+    found = json.loads(ragq("ask", "Why is tea dark?", *LOCAL, "--json").stdout)
+
+    assert done.exit_code == 0, done.stderr
+    assert "By air [S1].\n  [S1] A work, lines 1 to 1" in done.stdout
+    assert "`ragq query show 1`" in done.stderr
+    assert (found["id"], found["original_query"]) == (2, "Why is tea dark?")
+    assert [source["label"] for source in found["answers"][0]["sources"]] == ["S1"]
+
+
+def test_a_search_prints_passages_best_first_and_asks_no_model(
+    ragq: Ragq, shelf: None, worker: dict[str, Any], stored: Callable[..., Any]
+) -> None:
+    done = ragq("search", "dark tea", "--limit", "1", *LOCAL)
+    found = json.loads(ragq("search", "dark tea", *LOCAL, "--json").stdout)
+
+    assert (done.exit_code, "passage 1\n" in done.stdout, "passage 2" in done.stdout) == (0, True, False)
+    assert "2 more" in done.stderr
+    assert [(one["place"], one["chunk_id"], one["text"]) for one in found["passages"]] == [
+        (n, n, f"passage {n}") for n in (1, 2, 3)
+    ]
+    assert stored(
+        lambda connection: connection.fetchval("SELECT inputs -> 'expansion' ->> 'origin' FROM job LIMIT 1")
+    ) == ("none")
+
+
+@pytest.mark.parametrize(("command", "stage"), [("ask", "validate"), ("search", "rerank")])
+def test_what_cannot_be_answered_leaves_with_3_and_the_reason(
+    ragq: Ragq, shelf: None, worker: dict[str, Any], command: str, stage: str
+) -> None:
+    worker["fails_at"] = stage
+
+    done = ragq(command, "Why is tea dark?", *LOCAL)
+
+    assert (done.exit_code, "Nothing fits." in done.stderr) == (3, True)
+
+
+def test_ctrl_c_leaves_the_question_running_and_names_how_to_find_it(
+    ragq: Ragq, shelf: None, worker: dict[str, Any], stored: Callable[..., Any]
+) -> None:
+    worker["interrupted"] = True
+
+    done = ragq("ask", "Why is tea dark?", *LOCAL)
+
+    assert (done.exit_code, "`ragq query show 1`" in done.stderr) == (130, True)
+    assert stored(lambda connection: connection.fetchval("SELECT status FROM job")) == "waiting"
+
+
+def test_without_a_corpus_the_command_that_makes_one_is_named(ragq: Ragq) -> None:
+    refused = ragq("ask", "Why?", *LOCAL)
+
+    assert isinstance(refused.exception, CorpusUnknownError)
+    assert "`ragq import works PATH --wait`" in str(refused.exception)
+
+
+def test_several_corpora_are_named(ragq: Ragq, shelf: None, stored: Callable[..., Any]) -> None:
+    chunk = SearchableChunk(2, "tea", np.ones(2, dtype=np.float32))
+    stored(store_corpus, [chunk], name="other")
+
+    refused = ragq("search", "Why?", *LOCAL)
+
+    assert isinstance(refused.exception, CorpusUnknownError)
+    assert refused.exception.known == ("other", "small")
