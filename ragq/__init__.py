@@ -1,9 +1,8 @@
-"""ragq in Python: runs submitted, followed, reported and compared, as in the command line; for notebooks and scripts.
+"""ragq in Python: runs submitted, followed and read, as in the command line; for notebooks and scripts.
 
 >>> import ragq
 >>> lab = ragq.connect()                                    # doctest: +SKIP
->>> run = lab.run("baseline")                               # doctest: +SKIP
->>> run.jobs().to_pandas()                                  # doctest: +SKIP
+>>> lab.run("baseline").scores_table().to_pandas()          # doctest: +SKIP
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,34 +11,28 @@ if TYPE_CHECKING:
     from ragq.lab import (
         Lab,
         ParticipantRequest,
-        Prices,
         QueryRequest,
         QuerySet,
         Refused,
+        Run,
+        Score,
         SubmittedQuery,
         TagsRequest,
         connect,
-        verify,
     )
-    from ragq.runs import Run
-    from ragq.tables import Table
 
 __all__ = [
     "Lab",
     "ParticipantRequest",
-    "Prices",
     "QueryRequest",
     "QuerySet",
     "Refused",
     "Run",
+    "Score",
     "SubmittedQuery",
-    "Table",
     "TagsRequest",
     "connect",
-    "verify",
 ]
-
-_MODULES = {"Run": "ragq.runs", "Table": "ragq.tables"}
 
 
 def __getattr__(name: str) -> Any:
@@ -48,7 +41,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'ragq' has no attribute '{name}'")
     from importlib import import_module
 
-    return getattr(import_module(_MODULES.get(name, "ragq.lab")), name)
+    return getattr(import_module("ragq.lab"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,46 +1,56 @@
-"""A connection to ragq's database and broker, and what can be asked of them."""
+"""A connection to ragq's database and broker, and the runs that it has."""
 
+import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ragq.background import Background
 from ragq.packages import shadowing
-from ragq.runs import Run, number_of
-from ragq.tables import Table, rows_of
-from schemas.errors import Refused
+from schemas.errors import Refused, RunMissingError
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.resolve import resolve
-from schemas.values.prices import Prices
+from schemas.values.phq8 import PHQ8Item
+from schemas.values.query_runs import QueryRun
 from schemas.values.query_sets import QuerySet, SubmittedQuery
-from schemas.values.retrieval_reports import RetrievalDifference
-from services.comparisons import compare_runs
-from services.failure_clusters import failures_of
+from schemas.values.reports import Report
+from schemas.values.retrieval_reports import RetrievalReport
+from schemas.values.run_names import run_number
 from services.participants import ParticipantRequest
 from services.questions.submission import QueryRequest
-from services.run_files import CheckedFile, check_file
+from services.score_tables import scores_of_run
 from services.submit import Request, submit
 from services.tags import TagsRequest
 from stack.connections import connections
+from stages.reports.measures import measures_of, retrieval_measures_of
+from stages.reports.report import build_report
+from stages.reports.retrieval import build_retrieval_report
 from store.database import Connection, Database
-from store.runs import overviews
+from store.runs import overviews, run_names, stored_runs
+from store.runs.overviews import RunOverview
+from store.views.reported_runs import reported_run
+from store.views.run_state import RunState, run_state
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = [
     "Lab",
     "ParticipantRequest",
-    "Prices",
     "QueryRequest",
     "QuerySet",
     "Refused",
+    "Run",
+    "Score",
     "SubmittedQuery",
     "TagsRequest",
     "connect",
-    "verify",
 ]
 
 Result = TypeVar("Result")
+
+_POLL_S = 0.5
 
 
 def connect(*, database_url: str | None = None, redis_url: str | None = None) -> "Lab":
@@ -55,9 +65,16 @@ def connect(*, database_url: str | None = None, redis_url: str | None = None) ->
     return Lab({**os.environ, **{name: url for name, url in given.items() if url is not None}})
 
 
-def verify(file: str | os.PathLike[str]) -> CheckedFile:
-    """Check the file of an exported run, without a database."""
-    return check_file(Path(file))
+class Score(NamedTuple):
+    """A participant's score of an item in a mode, beside the truth."""
+
+    participant: int
+    mode: str
+    item: str
+    score: int | None
+    """None where the model gave none, or the job has not succeeded."""
+    truth: int | None
+    """None without item labels."""
 
 
 class Lab:
@@ -67,7 +84,7 @@ class Lab:
         servers = connections(merged(environment, ENV_FILE))
         self._environment = dict(environment)
         self._background = Background()
-        self._database = Database(servers.database_url, pool_size=2, application_name="ragq-python")
+        self.database = Database(servers.database_url, pool_size=2, application_name="ragq-python")
 
     def __enter__(self) -> "Lab":
         return self
@@ -79,26 +96,16 @@ class Lab:
 
     def close(self) -> None:
         """Close the connections."""
-        self._background.run(self._database.close())
+        self._background.run(self.database.close())
         self._background.close()
 
-    def runs(self, *, limit: int = 20, kind: str | None = None, search: str = "") -> Table:
+    def runs(self, *, limit: int = 20, kind: str | None = None, search: str = "") -> list[RunOverview]:
         """The newest runs, newest first. Each word of `search` occurs in name, note, request or states."""
-        found = self.read(lambda connection: overviews.overviews(connection, limit=limit, kind=kind, search=search))
-        return Table(
-            [
-                {
-                    "run": f"r{run.id}",
-                    **{name: getattr(run, name) for name in ("name", "kind", "profile", "jobs")},
-                    **{name: getattr(run, name) for name in ("states", "created_at", "finished_at", "note")},
-                }
-                for run in found
-            ]
-        )
+        return self.read(lambda connection: overviews.overviews(connection, limit=limit, kind=kind, search=search))
 
-    def run(self, run: int | str) -> Run:
+    def run(self, run: int | str) -> "Run":
         """A run by number or name. Raises Refused when there is none."""
-        return Run(self, self._database, self.read(lambda connection: number_of(connection, run)))
+        return Run(self, self.read(lambda connection: _number_of(connection, run)))
 
     def submit(
         self,
@@ -107,59 +114,19 @@ class Lab:
         profile: str | None = None,
         settings: Mapping[str, str] | None = None,
         always_new: bool = False,
-    ) -> Run:
+    ) -> "Run":
         """Submit participants, questions or phrases; the same work finds its run.
 
         `settings` win over those of the environment and the profile, by their names. Raises Refused with every problem.
         """
         effective = resolve(profile=profile, options=settings or {}, environment=self._environment, env_file=ENV_FILE)
-        submitted = self.wait_for(submit(self._database, request, effective, always_new=always_new))
-        return Run(self, self._database, submitted.run_id)
-
-    def diff(
-        self, left: int | str, right: int | str, *, mode: str | None = None, other_mode: str | None = None
-    ) -> Table:
-        """How the right run differs from the left: a row per metric, with the interval of paired resamples."""
-        found = self.wait_for(compare_runs(self._database, str(left), str(right), mode=mode, other_mode=other_mode))
-        if isinstance(found, RetrievalDifference):
-            return Table(
-                [
-                    {
-                        **{"ranking": stage.value, "metric": name, "left": delta.left, "right": delta.right},
-                        **{"delta": delta.delta.value, "low": delta.delta.low, "high": delta.delta.high},
-                    }
-                    for stage, deltas in found.deltas.items()
-                    for name, delta in deltas.items()
-                ]
-            )
-        return Table(
-            [
-                {
-                    **{"mode": one.right.mode.value, "metric": name, "left": delta.left, "right": delta.right},
-                    **{"delta": delta.delta.value, "low": delta.delta.low, "high": delta.delta.high},
-                }
-                for one in found
-                for name, delta in one.deltas.items()
-            ]
-        )
-
-    def failures(
-        self, runs: Sequence[int | str] = (), *, stage: str | None = None, error_type: str | None = None
-    ) -> Table:
-        """The failures of these runs, or of the newest 20, by type, stage and cause."""
-
-        async def read(connection: Connection) -> Table:
-            numbers = [await number_of(connection, run) for run in runs]
-            found = await failures_of(connection, numbers, stage=stage, error_type=error_type)
-            return Table(rows_of(found.clusters))
-
-        return self.read(read)
+        return Run(self, self.wait_for(submit(self.database, request, effective, always_new=always_new)).run_id)
 
     def read(self, work: Callable[[Connection], Awaitable[Result]]) -> Result:
         """The result of a coroutine function on a connection."""
 
         async def connected() -> Result:
-            async with self._database.connection() as connection:
+            async with self.database.connection() as connection:
                 return await work(connection)
 
         return self._background.run(connected())
@@ -171,3 +138,72 @@ class Lab:
             return await work
 
         return self._background.run(awaited())
+
+
+class Run:
+    """A stored run."""
+
+    def __init__(self, lab: Lab, run_id: int) -> None:
+        self._lab = lab
+        self.id = run_id
+
+    def __repr__(self) -> str:
+        return f"<ragq run r{self.id}>"
+
+    def overview(self) -> RunOverview:
+        """Name, kind, request, times, and how many jobs are in each state."""
+        return self._lab.read(lambda connection: overviews.get(connection, self.id))
+
+    def wait(self, timeout: float | None = None) -> RunState:
+        """Wait until nothing of it runs or will start by itself. Raises TimeoutError after so many seconds."""
+
+        async def idle() -> RunState:
+            async with asyncio.timeout(timeout):
+                while True:
+                    async with self._lab.database.connection() as connection:
+                        found = await run_state(connection, self.id)
+                    if found is None:
+                        raise RunMissingError(self.id)
+                    if found.is_idle:
+                        return found
+                    await asyncio.sleep(_POLL_S)
+
+        return self._lab.wait_for(idle())
+
+    def scores(self) -> list[Score]:
+        """One for each participant, mode and item. Raises Refused for runs that score no participants."""
+        found = self._lab.read(lambda connection: scores_of_run(connection, self.id))
+        return [
+            Score(
+                participant=participant.participant_id,
+                mode=mode.value,
+                item=item.value,
+                score=None if scored.items is None else scored.items[item],
+                truth=None if participant.truth is None else participant.truth[item],
+            )
+            for participant in found.participants
+            for mode, scored in participant.modes.items()
+            for item in PHQ8Item
+        ]
+
+    def scores_table(self) -> "pa.Table":
+        """The scores as an Arrow table, which data frames are made of. Needs `ragq[frames]`."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist([score._asdict() for score in self.scores()])
+
+    def report(self, **measures: Any) -> Report | RetrievalReport:
+        """The report, with measures by their names: `bootstrap_resamples=1000`, `loss="abs_norm"`, `cutoff=5`."""
+        found = self._lab.read(lambda connection: reported_run(connection, self.id))
+        if isinstance(found, QueryRun):
+            return build_retrieval_report(found, measures=retrieval_measures_of(measures))
+        return build_report(found, measures=measures_of(found.settings, measures))
+
+
+async def _number_of(connection: Connection, run: int | str) -> int:
+    number = run if isinstance(run, int) else run_number(run) or await run_names.find(connection, run)
+    if number is None:
+        raise Refused(f"'{run}' is neither the number of a run, like r12, nor a run's name.")
+    if not await stored_runs.exists(connection, run_id=number):
+        raise RunMissingError(number)
+    return number

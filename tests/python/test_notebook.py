@@ -32,5 +32,5 @@ def test_the_example_notebook_runs(database_url: str, tmp_path: Path, monkeypatc
     NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
 
     shown = "".join(str(cell.get("outputs", "")) for cell in notebook.cells)
-    assert "item_mae_weighted" in shown
-    assert "<strong>r1" in shown
+    assert "<ragq run r1>" in shown
+    assert "<ragq run r1>" in shown
