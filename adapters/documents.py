@@ -5,11 +5,10 @@ import json
 import re
 import sys
 import zipfile
-from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 from adapters.limited_process import LimitExceededError, ProcessLimits, ProgramFailedError, run_limited
 from adapters.pdfium import convert_by_pdfium
@@ -34,19 +33,13 @@ _PAGE: Final = re.compile(r"^page (\d{1,9})$", re.MULTILINE)
 _LARGEST_GROWTH: Final = 4
 """An archive may unpack to so many times the limit of output: pictures are most of it, and not read."""
 
-PdfConverter: TypeAlias = Callable[[bytes, ProcessLimits], Awaitable[ConvertedDocument]]
-"""A PDF as markdown: headings, the lines at which its pages begin, its own outline, and what was left out. Raises as
-`convert` does, LimitExceededError and ProgramFailedError."""
 
-
-async def convert(
-    content: bytes, form: DocumentFormat, limits: ProcessLimits, *, of_pdf: PdfConverter = convert_by_pdfium
-) -> ConvertedDocument:
+async def convert(content: bytes, form: DocumentFormat, limits: ProcessLimits) -> ConvertedDocument:
     """A document as markdown. Raises DocumentError for one that cannot be read, and DocumentReaderMissingError where
     the packages that read it are not installed."""
     try:
         if form is DocumentFormat.PDF:
-            return await of_pdf(content, limits)
+            return await convert_by_pdfium(content, limits)
         if form in _OF_PANDOC:
             return await _convert_by_pandoc(content, form, limits)
     except LimitExceededError as error:

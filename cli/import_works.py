@@ -197,7 +197,7 @@ def works_command(
             prices = chosen_prices(price_file)
             process = effective_process(os.environ, ENV_FILE).settings
             with writing_progress("documents", shows=not as_json) as report:
-                asyncio.run(open_documents(plan, lambda name: read_file(Path(name)), settings, process, report=report))
+                asyncio.run(open_documents(plan, lambda name: read_file(Path(name)), process, report=report))
             _tell_latin1(seen)
             estimates = with_open_database(
                 lambda database: estimate_import(

@@ -296,7 +296,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage("publish", "model", "corpora.PublishedBatch", reads=_names("RAGQ_HNSW_FROM_CHUNKS")),
     ),
     ("work", "document"): (
-        Stage("convert", "model", "documents.ConvertedDocument", reads=_names("RAGQ_PDF_CONVERTER")),
+        Stage("convert", "model", "documents.ConvertedDocument"),
         Stage("outline", "model", "documents.DocumentOutline"),
         Stage("repair", "llm", "documents.RepairedTitles", asks_llm=True, reads=_HEADINGS | {"RAGQ_REPAIR_BY"}),
         Stage("sanitise", "model", "documents.SanitisedDocument"),

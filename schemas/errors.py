@@ -11,7 +11,6 @@ RagqError
         DuplicateWorkError
         WorkFileError                    a file that cannot be a work
         DocumentReaderMissingError
-        DoclingMissingError
         WorkFilesError
         WorkMissingError
         WorksNotRemovableError
@@ -94,7 +93,6 @@ Such text stays in attributes, which workers store in Postgres alone.
 import shlex
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 from schemas.suggestions import did_you_mean
@@ -196,22 +194,6 @@ class DocumentReaderMissingError(Refused):
 
     def __init__(self) -> None:
         super().__init__("PDF, EPUB, HTML, DOCX, ODT, RST need more packages: pip install pypandoc-binary pypdfium2.")
-
-
-class DoclingMissingError(Refused):
-    """PDFs are to be converted by docling, and its package or its models are not there."""
-
-    def __init__(self, problem: str) -> None:
-        super().__init__(f"RAGQ_PDF_CONVERTER=docling cannot convert: {problem}.")
-
-    @classmethod
-    def without_models(cls, folder: Path | None) -> "DoclingMissingError":
-        """For a folder that has not all models, or that no setting names."""
-        where = "RAGQ_DOCLING_MODELS names no folder" if folder is None else f"{folder} has not all models"
-        return cls(
-            f"{where}; fetch them where there is a network (docling-tools models download layout tableformer "
-            "-o FOLDER) and set RAGQ_DOCLING_MODELS=FOLDER for the workers"
-        )
 
 
 class WorkFilesError(Refused):

@@ -21,7 +21,7 @@ from services.estimates import estimate
 from services.import_plans import ImportPlan, plan_import
 from services.imports import divided
 from services.work_files import ReadWork, WorkFile
-from stages.documents.formats import DocumentFormat, format_of, holds_markdown
+from stages.documents.formats import format_of, holds_markdown
 from stages.texts.languages import language_of
 from store.corpora import corpora
 from store.corpora.corpora import StoredCorpus
@@ -75,14 +75,13 @@ async def plan_files(
 async def open_documents(
     plan: ImportPlan,
     read: Callable[[str], bytes],
-    settings: EffectiveSettings,
     process: ProcessSettings,
     *,
     report: Report = ignored,
 ) -> None:
     """Convert the documents of a plan as their jobs would; those that cannot be are refused in it, with the reason.
 
-    `read` gives the content by the name of a file. A PDF that docling is to read is not opened.
+    `read` gives the content by the name of a file.
     """
     limits = ProcessLimits(
         process.ragq_document_seconds, process.ragq_document_memory_mb, process.ragq_document_output_mb
@@ -96,16 +95,13 @@ async def open_documents(
             try:
                 content = await asyncio.to_thread(read, document.name)
                 form = None if holds_markdown(content, document.name) else format_of(content, document.name)
-                if form is not None and form in converted:
+                if form is not None:
                     await convert(content, form, limits)
             except DocumentError as error:
                 plan.refuse(document.source_path, str(error).removeprefix("The document cannot be imported: "))
         opened += 1
         report(opened, total)
 
-    converted = set(DocumentFormat)
-    if settings.run.ragq.pdf_converter != "pdfium":
-        converted.remove(DocumentFormat.PDF)
     documents = list(plan.converted)
     total = len(documents)
     await asyncio.gather(*map(open_one, documents))

@@ -3,10 +3,7 @@
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-from adapters.docling_converter import DoclingConverter
-from adapters.documents import PdfConverter
 from adapters.limited_process import ProcessLimits
-from adapters.pdfium import convert_by_pdfium
 from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
 from schemas.settings.run import RunSettings
@@ -98,12 +95,6 @@ class Wiring:
         return ProcessLimits(
             process.ragq_document_seconds, process.ragq_document_memory_mb, process.ragq_document_output_mb
         )
-
-    def pdf_converter(self, settings: RunSettings) -> PdfConverter:
-        """What converts PDFs."""
-        if settings.ragq.pdf_converter == "pdfium":
-            return convert_by_pdfium
-        return DoclingConverter(self._process.ragq_docling_models, memory_mb=self._process.ragq_docling_memory_mb)
 
     async def close(self) -> None:
         """End the batchers' threads and close the connections to servers."""

@@ -9,7 +9,6 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from adapters.documents import PdfConverter
 from adapters.limited_process import ProcessLimits
 from schemas.chains import stage_that_stores
 from schemas.errors import InputChangedError, LLMError, Refused
@@ -139,11 +138,6 @@ class Work:
     def document_limits(self) -> ProcessLimits:
         """The limits of a process that converts a document."""
         return self._wiring.document_limits
-
-    @property
-    def pdf_converter(self) -> PdfConverter:
-        """What the run's settings convert PDFs by."""
-        return self._wiring.pdf_converter(self.settings)
 
     @property
     def references(self) -> ReferenceSearch:

@@ -150,10 +150,6 @@ class ProcessSettings(BaseModel):
     """Maximum megabytes of memory of a process that converts a document."""
     ragq_document_output_mb: int = Field(default=50, ge=1)
     """Maximum megabytes of text of a document."""
-    ragq_docling_models: Path | None = None
-    """Folder of the models of docling, for RAGQ_PDF_CONVERTER=docling."""
-    ragq_docling_memory_mb: int = Field(default=8000, ge=1000)
-    """Maximum megabytes of memory of a process in which docling converts a PDF."""
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"], BeforeValidator(str.upper)] = "INFO"
     """Log lines below this level are dropped."""
     log_format: Literal["json", "console"] = "json"

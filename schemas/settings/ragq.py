@@ -90,8 +90,6 @@ class RagqSettings(SettingsGroup):
     """Tokens of prompt and reply together, which prompts are made to fit; 0 takes what the server says of the model."""
     query_max_tokens: Annotated[int, Ge(0)] = 0
     """Maximum tokens of an expansion or answer unless the preset sets it; 0 uses the limit of the server."""
-    pdf_converter: Literal["pdfium", "docling"] = "pdfium"
-    """What converts PDFs: PDFium and rules, or the models of docling."""
     repair_by: Literal["rules", "model"] = "rules"
     """Who repairs the headings of an imported document: rules, or a language model."""
     select_by: Literal["rules", "model"] = "rules"

@@ -37,8 +37,8 @@ class Variant(Value):
     """The markdown of a document, by one way of finding its headings."""
 
     name: str
-    """`outline` for the document's own table of contents, `style` for sizes and weights of its fonts; `docling` for
-    its models; `document` where the format has headings."""
+    """`outline` for the document's own table of contents, `style` for sizes and weights of its fonts; `document`
+    where the format has headings."""
     markdown: str = Field(repr=False)
     page_lines: tuple[int, ...] = ()
     """The line, from 1, at which each page begins; empty in formats without pages."""

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 from schemas.errors import RagqError
 from services.doctor.findings import Finding, Findings, Verdict, shown
 from services.doctor.here import check_disk, check_settings, check_stack, check_version
-from services.doctor.models import check_embedder, check_language_models, check_pdf_converter
+from services.doctor.models import check_embedder, check_language_models
 from services.doctor.servers import check_broker, check_database, check_monitor, check_pages
 
 LIMIT_S: Final = 10.0
@@ -24,7 +24,6 @@ CHECKS: Final[dict[str, Check]] = {
     "broker": check_broker,
     "language model": check_language_models,
     "embedder": check_embedder,
-    "pdf converter": check_pdf_converter,
     "api": check_pages,
     "flower": check_monitor,
     "disk": check_disk,

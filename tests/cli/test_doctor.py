@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -140,17 +139,6 @@ def test_a_model_that_the_server_lacks_is_named_with_its_setting(doctor: Doctor)
     verdict, what, remedy = only(found, "model")
     assert (verdict, what) == ("fail", "gemma3:27b (MODEL_QUANTITATIVE_MODEL) is not there")
     assert remedy == "`ollama pull gemma3:27b` fetches it; or set MODEL_QUANTITATIVE_MODEL."
-
-
-def test_a_converter_of_pdfs_that_is_not_there_is_named_with_its_remedy(doctor: Doctor, tmp_path: Path) -> None:
-    found = checked(doctor("--json", RAGQ_PDF_CONVERTER="docling", RAGQ_DOCLING_MODELS=str(tmp_path / "none")))
-
-    verdict, what, remedy = only(found, "pdf converter")
-    if find_spec("docling") is None:
-        assert (verdict, what, remedy) == ("fail", "docling is not installed", "`pip install 'ragq[docling]'`")
-    else:
-        assert (verdict, what) == ("fail", "docling has no models")
-        assert "docling-tools models download" in remedy
 
 
 async def test_the_list_of_an_openai_server_is_read_with_its_key() -> None:

@@ -23,7 +23,6 @@ WIRED: Final = {
     "embedder": _EMBEDDER,
     "token_embedder": _EMBEDDER,
     "chat": frozenset({"LLM_BACKEND"}),
-    "pdf_converter": frozenset({"RAGQ_PDF_CONVERTER"}),
 }
 """What the methods of Wiring read of the settings that they are given."""
 

@@ -82,8 +82,7 @@ class DocumentReply(Reply):
     format: str | None = Field(examples=["pdf"])
     converter: str | None = Field(examples=["pypdfium2 5.1.0"])
     variant: str | None = Field(examples=["outline"])
-    """How its headings were found: by the document's `outline`, by the `style` of its fonts, by `docling`, or in the
-    `document`."""
+    """How its headings were found: by the document's `outline`, by the `style` of its fonts, or in the `document`."""
     reason: str | None = Field(examples=["the document has its own headings"])
     """Why they were found so."""
     pages: int | None = Field(examples=[310])

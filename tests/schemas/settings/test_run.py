@@ -62,7 +62,6 @@ DEFAULTS_OF_RAGQ = {
     "RAGQ_DOCUMENT_CHUNK_TOKENS": -1,
     "RAGQ_DOCUMENT_MAX_TOKENS": 0,
     "RAGQ_DOCUMENT_MODEL": "",
-    "RAGQ_PDF_CONVERTER": "pdfium",
     "RAGQ_REPAIR_BY": "rules",
     "RAGQ_SELECT_BY": "rules",
     "RAGQ_SEARCH_TABLES": True,

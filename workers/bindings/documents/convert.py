@@ -14,4 +14,4 @@ async def run(work: Work) -> Result[ConvertedDocument]:
     content = await work.database.with_retry(lambda connection: originals.content(connection, named))
     name: str = work.claim.inputs["name"]
     form = DocumentFormat.MARKDOWN if holds_markdown(content, name) else format_of(content, name)
-    return Result(await convert(content, form, work.document_limits, of_pdf=work.pdf_converter))
+    return Result(await convert(content, form, work.document_limits))
