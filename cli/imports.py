@@ -18,7 +18,7 @@ from cli.session import with_database
 from cli.unread_files import tell_unread
 from schemas.values.interviews import DataSet, Split
 from schemas.values.transcript_variants import TranscriptVariant
-from services.participant_imports import ImportedParticipants, import_participants
+from services.participant_imports import REMEDIES, ImportedParticipants, import_participants
 from stages.participants.index_identity import counted_variants
 from stages.participants.published_splits import PUBLISHED_IDS
 from stages.participants.split_names import TRAIN_AND_DEV
@@ -89,6 +89,7 @@ import_group.add_command(tags_command)
     show_default=True,
     help="Without files of them: make the paper's splits when all of their participants are stored.",
 )
+@click.option("--no-splits", is_flag=True, help="Leave the splits as they are: import participants and labels alone.")
 @click.option("--name", help="The data set that they belong to; without it the name of the folder.")
 @click.option("--replace", is_flag=True, help="Replace what the data set has stored otherwise.")
 @click.option("--dry-run", is_flag=True, help="Show what is new, unchanged, changed and conflicting; store nothing.")
@@ -100,6 +101,7 @@ def participants(
     transcripts_variant: str | None,
     patch_missing_items: bool,
     paper_splits: bool,
+    no_splits: bool,
     name: str | None,
     replace: bool,
     dry_run: bool,
@@ -138,7 +140,7 @@ def participants(
     if variant is not None:
         data_set = in_variant(data_set, TranscriptVariant(variant))
     people = new_participants(data_set)
-    splits = new_splits(data_set)
+    splits = [] if no_splits else new_splits(data_set)
     own_name = directory.resolve().name if name is None else name
 
     async def keep(connection: Connection) -> tuple[ImportedParticipants, dict[TranscriptVariant, int]]:
@@ -148,7 +150,7 @@ def participants(
             people,
             splits,
             labels=[label for number, label in data_set.labels.items() if number not in data_set.transcripts],
-            paper_splits=paper_splits,
+            paper_splits=paper_splits and not no_splits,
             replace_stored=replace,
             dry_run=dry_run,
         )
@@ -221,10 +223,7 @@ def notices(imported: ImportedParticipants, *, dry_run: bool, replace: bool) -> 
     """What an import replaced or left out, who is in another data set too, and why the paper's splits were not made."""
     changes = imported.changes
     if dry_run and changes.has_conflicts and not replace:
-        yield (
-            "This import would be refused: --replace puts what is imported in the place of what is stored otherwise; "
-            "--name NAME imports another study beside this one."
-        )
+        yield f"This import would be refused. {REMEDIES}"
     if changes.conflicting_splits:
         yield (
             f"{'To be replaced' if dry_run else 'Replaced'}: {', '.join(changes.conflicting_splits.values())}. "

@@ -12,7 +12,18 @@ from store.runs.registry import RegisteredRun
 
 COLUMNS: Final = (
     *("run_id", "timestamp", "finished_at", "kind", "profile", "version", "git_commit", "git_dirty", "identity"),
-    *("draw", "mode", "split", "limit", "status", "participants", "evaluated", "mae_weighted", "coverage_pct"),
+    *(
+        "draw",
+        "mode",
+        "data_set",
+        "split",
+        "limit",
+        "status",
+        "participants",
+        "evaluated",
+        "mae_weighted",
+        "coverage_pct",
+    ),
     *("output", "notices", "name", "note"),
 )
 
@@ -60,6 +71,7 @@ def _experiment(run: RegisteredRun, found: ModeFigures) -> dict[str, Any]:
     coverage = found.prediction_coverage
     return {
         "mode": found.mode.value,
+        "data_set": run.request.get("data_set"),
         "split": run.request.get("split"),
         "limit": run.request.get("limit"),
         "status": found.status.value,

@@ -53,9 +53,11 @@ def failure_table(by_category: Mapping[str, int], *, counted: str) -> FittingTab
 
 def _head(report: Report) -> Drawing:
     run = report.run_metadata
-    split = report.experiments[0].provenance.split or "participants by number"
+    split = report.experiments[0].provenance.subjects
     lines = [Text.assemble((run.run_id, "bold"), f"  {split}  profile {run.profile}  {models(report)}")]
     lines += [Text(notice, style="yellow") for notice in run.notices]
+    indexes = dict.fromkeys(one.in_words for each in report.experiments for one in each.provenance.reference_indexes)
+    lines += [Text(f"references of index {words}", style="dim") for words in indexes]
     measures = report.measures
     lines.append(
         Text(

@@ -11,7 +11,7 @@ from schemas.chains import in_order
 from schemas.settings.changed import ChangedSetting
 from schemas.statuses import JobStatus, StageStatus
 from stages.reports.numbers_in_words import counted
-from stages.reports.run_words import limits_in_words, notices, variants_in_words
+from stages.reports.run_words import limits_in_words, notices, split_in_words, variants_in_words
 from store.runs.families import Family
 from store.runs.run_view import JobView, RunView, waits_in_words
 from store.runs.stage_runs import StageRun
@@ -92,7 +92,7 @@ def _head(view: RunView) -> Drawing:
     if overview.note:
         lines.append(Text(overview.note))
     if variants := variants_in_words(request):
-        lines.append(Text(variants, style="dim"))
+        lines.append(Text(", ".join(filter(None, (split_in_words(request), variants))), style="dim"))
     lines += [Text(words, style="yellow") for words in notices(overview.kind, overview.profile, request)]
     if view.cut_texts:
         lines.append(Text(f"cut at the length that the embedder reads: {view.cut_texts} texts", style="yellow"))

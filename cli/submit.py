@@ -321,6 +321,8 @@ def _report_run(submitted: Submitted, settings: EffectiveSettings) -> None:
         click.echo(f"Already submitted as {run}; {continued}.", err=True)
     else:
         click.echo(f"Already submitted as {run}; nothing new was stored. --new forces another run.", err=True)
+    if submitted.searched is not None:
+        draw(f"References are searched in {submitted.searched}.", err=True)
     if submitted.other_version is not None:
         click.echo(
             f"{run} was submitted with ragq {submitted.other_version}, whose prompts may differ from those of "

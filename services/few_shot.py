@@ -18,6 +18,7 @@ from stages.participants.artifacts.chunk_scores import other_prompt
 from stages.participants.chunk_scores import is_circular
 from stages.participants.index_identity import variant_difference
 from stages.participants.split_names import training_name
+from stages.participants.variants import import_command
 from store.database import Connection
 from store.references import chunk_scores, index_runs, references
 from store.references.references import StoredIndex
@@ -78,6 +79,7 @@ async def plan_search(
         settings,
         data_set=assessed.data_set,
         transcripts=assessed.variants,
+        excluded=assessed.excluded,
         allow_variant_mismatch=allow_variant_mismatch,
         named=named,
     )
@@ -122,8 +124,8 @@ async def _unlabelled(
     without = [one for one in await references.unlabelled(connection, index.id) if one in searched]
     if without and len(without) == len(searched):
         raise Refused(
-            f"Nobody of reference index '{index.name}' has item scores, so no reference could be shown. `ragq import "
-            "participants DIR` imports those of a folder with label files; then "
+            f"Nobody of reference index '{index.name}' has item scores, so no reference could be shown. "
+            f"`{import_command(index.data_set)}` imports those of a folder with label files; then "
             f"`{build_command(settings, index.source)}` builds the index with them. Without references: "
             "--zero-shot-only."
         )

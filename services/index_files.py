@@ -18,6 +18,7 @@ from stages.participants.artifacts.names import ArtifactFile, built_name, named_
 from stages.participants.artifacts.rules import LoadRules
 from stages.participants.artifacts.write import write_artifact
 from stages.participants.split_names import TEST_SPLITS, training_name
+from stages.participants.variants import import_command
 from store.database import Connection
 from store.references import contents, interviews, references
 from store.references.references import IndexPlan, StoredIndex
@@ -87,7 +88,7 @@ async def import_artifact(
     if unlabelled := await references.unlabelled(connection, index_id):
         warnings.append(
             f"No item scores are stored for {len(unlabelled)} of {len(artifact.participants)} participants: their "
-            "chunks take places among the references and are not shown. `ragq import participants DIR` first, then "
+            f"chunks take places among the references and are not shown. `{import_command(plan.data_set)}` first, then "
             "import the index again."
         )
     stored = await current_index(connection, f"{plan.name}@{plan.identity}")

@@ -21,7 +21,7 @@ from stages.participants.split_names import (
     sources,
     training_name,
 )
-from stages.participants.variants import CLEANED
+from stages.participants.variants import import_command
 from store.database import Connection
 from store.references import interviews, references
 from store.references.references import StoredIndex
@@ -69,6 +69,7 @@ async def fitting_index(
     *,
     data_set: str | None,
     transcripts: Mapping[TranscriptVariant, int],
+    excluded: Collection[int] = (),
     allow_variant_mismatch: bool = False,
     with_sidecars: bool = True,
     named: str | None = None,
@@ -77,9 +78,9 @@ async def fitting_index(
     EMBEDDING_EMBEDDINGS_FILE names, or the `named` one, by its name or its split, whatever its data set.
 
     EMBEDDING_EMBEDDINGS_FILE may leave out the split and the variant, and a published split in it that the data set has
-    not is not looked for. `transcripts` counts those that are assessed by variant. Of several that fit, those of the
-    same variant and of the whole name come first. With `with_sidecars` an index fits only if it has the tags and the
-    chunk scores that the settings ask for.
+    not is not looked for. `transcripts` counts those that are assessed by variant; nobody of `excluded` is in what is
+    advised to be built. Of several that fit, those of the same variant and of the whole name come first. With
+    `with_sidecars` an index fits only if it has the tags and the chunk scores that the settings ask for.
 
     Raises Refused when no index has the name or indexes of several names fit, and EmbeddingArtifactMismatchError, with
     every difference, when none fits.
@@ -92,7 +93,8 @@ async def fitting_index(
     if named is None:
         candidates = [one for one in of_set if answers_to(one.name, asked, training_name(one.split))]
         if not candidates:
-            raise Refused(_missing(settings, data_set, stored, sources(own), transcripts))
+            buildable = await sources_without(connection, own, excluded) or sources(own)
+            raise Refused(_missing(settings, data_set, stored, buildable, transcripts))
     else:
         candidates = _named(settings, stored, splits, named, data_set)
     compared = [await _compared(connection, index, settings, transcripts) for index in candidates]
@@ -116,6 +118,18 @@ async def fitting_index(
     return max((one.candidate for one in fit), key=lambda index: (index.variant in transcripts, index.id))
 
 
+async def sources_without(
+    connection: Connection, stored: Iterable[SplitAddress], excluded: Collection[int]
+) -> list[SplitAddress]:
+    """The sources among splits of a data set that have participants, and none of these."""
+    found = []
+    for source in sources(stored):
+        members = {one.participant_id for one in await interviews.members(connection, source.data_set, source.name)}
+        if members and members.isdisjoint(excluded):
+            found.append(source)
+    return found
+
+
 def build_command(settings: EffectiveSettings, split: str | None, **replaced: str) -> str:
     """The command that builds the index which these settings search, from a training split."""
     values = {name: str(value) for name, value in settings.run.values().items()}
@@ -124,11 +138,6 @@ def build_command(settings: EffectiveSettings, split: str | None, **replaced: st
     profile = f" --profile {settings.profile}" if settings.profile_source == "option --profile" else ""
     options = "".join(f" --set {shlex.quote(f'{name}={value}')}" for name, value in chosen.items())
     return f"ragq index references --split {shlex.quote(split or next(iter(TRAINING_SPLITS)))}{profile}{options}"
-
-
-def import_command(variant: TranscriptVariant) -> str:
-    """The command that imports transcripts in a variant."""
-    return "ragq import participants DIR" + (f" --variant {variant}" if variant in CLEANED else "")
 
 
 def _asked(settings: EffectiveSettings, own: Collection[str]) -> str:
@@ -185,7 +194,7 @@ def _missing(
         split = next((split for split, part in parts.items() if part == training_name(split.name)), own[0])
         build = f"`{build_command(settings, split.called)}` builds it."
         if named.variant is not None and known and named.variant not in known:
-            build = f"`{import_command(named.variant)}` imports the transcripts that it names; then {build}"
+            build = f"`{import_command(data_set, named.variant)}` imports the transcripts that it names; then {build}"
         said.append(build)
     else:
         said.append(f"No split is stored that one can be built of. {MAKE_SPLITS}")
@@ -231,7 +240,7 @@ def _mismatch(compared: list[Comparison], settings: EffectiveSettings) -> Embedd
 
 
 def _variant_remedy(index: StoredIndex, settings: EffectiveSettings) -> str:
-    import_it = f"`{import_command(index.variant)}` imports the transcripts in the variant of the index"
+    import_it = f"`{import_command(index.data_set, index.variant)}` imports the transcripts in the variant of the index"
     if named_parts(index_name(settings.run.embedding.embeddings_file)).variant is None:
         command = build_command(settings, index.source)
         import_it += f"; `{command}` builds an index from those that are stored"

@@ -13,7 +13,7 @@ from services.runs import checked_name
 from services.served_models import Warn, with_models
 from services.worker_servers import check_servers
 from stack.environment import this_environment
-from stages.reports.run_words import notices
+from stages.reports.run_words import index_in_words, notices
 from store.access.idempotency import RequestKey, once
 from store.committed import committed
 from store.database import DATABASE_ERRORS, Connection, Database
@@ -45,6 +45,8 @@ class Submitted(NamedTuple):
     """Caveats about the results of the run."""
     is_replay: bool = False
     """The request was carried out before under the same key; now nothing was changed."""
+    searched: str | None = None
+    """The reference index that is searched, in words."""
     other_version: str | None = None
     """The release of ragq that an existing run was submitted with, where it is another: its prompts may differ."""
 
@@ -116,6 +118,7 @@ async def submit_run(
         jobs=_count(made["jobs"]),
         resumed=_count(made["resumed"]),
         is_replay=not is_first,
+        searched=index_in_words(run.request) if run.request.get("searched") else None,
         notices=(*warnings, *notices(run.kind, run.profile, run.request)),
         other_version=made.get("other_version"),
     )

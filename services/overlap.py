@@ -7,9 +7,8 @@ from typing import Any
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from services.assessed import Assessed
-from services.indexes import build_command
+from services.indexes import build_command, sources_without
 from stages.participants.index_identity import settings_differences
-from stages.participants.split_names import sources
 from stages.texts.listed import listed
 from store.database import Connection
 from store.references import interviews, references
@@ -58,10 +57,7 @@ async def _remedies(
     remedies = [allow] if some_are_left else []
     stored = [one for one in await interviews.split_addresses(connection) if one.data_set == assessed.data_set]
     indexes = await references.current(connection)
-    for source in sources(stored):
-        members = {one.participant_id for one in await interviews.members(connection, source.data_set, source.name)}
-        if not members or members & {*assessed.excluded}:
-            continue
+    for source in await sources_without(connection, stored, assessed.excluded):
         choice = f"submit with `--references {shlex.quote(source.called)}`"
         of_split = [one for one in indexes if (one.data_set, one.split) == (source.data_set, source.name)]
         if any(not list(settings_differences(one, settings.run)) for one in of_split):

@@ -23,8 +23,17 @@ from store.references.stored_labels import stored_labels
 #: Fields that an import may add to what is stored, and may not change, with their names.
 _LABELS: Final = {"gender": "gender", "phq8_binary": "PHQ8_Binary", "phq8_score": "PHQ8_Score"}
 
+#: Items that are named one by one; more are counted.
+_NAMED_ITEMS: Final = 2
+
 LONGEST_NAME: Final = 100
 """Characters of the name of a data set."""
+
+
+REMEDIES: Final = (
+    "--replace puts what is imported in the place of what is stored; --name NAME imports another study beside this "
+    "one; --no-splits leaves the splits as they are."
+)
 
 
 class Changes(NamedTuple):
@@ -173,7 +182,8 @@ def _merge(before: NewParticipant, new: NewParticipant) -> tuple[NewParticipant,
             (added if old is None else replaced).append(name)
     items = before.items if new.items is None else new.items
     if before.items is not None and new.items is not None:
-        replaced += [item.evidence_key for item in PHQ8Item if before.items[item] != new.items[item]]
+        others = [item.evidence_key for item in PHQ8Item if before.items[item] != new.items[item]]
+        replaced += others if len(others) <= _NAMED_ITEMS else [f"{len(others)} item labels"]
     elif new.items is not None:
         added.append("item labels")
     elif before.items is not None and values["phq8_score"] not in (None, sum(before.items.values())):
@@ -194,12 +204,12 @@ def _merge(before: NewParticipant, new: NewParticipant) -> tuple[NewParticipant,
 def _refusal(data_set: str, changes: Changes) -> str:
     found = [f"{split} has other participants in this import" for split in changes.conflicting_splits.values()]
     found += [f"participant {number}: {', '.join(names)}" for number, names in changes.conflicting.items()]
-    count = counted(len(changes.conflicting), "participant")
+    counts = {"split": len(changes.conflicting_splits), "participant": len(changes.conflicting)}
+    stored = " and ".join(counted(count, noun) for noun, count in counts.items() if count)
     return "\n".join(
         [
-            f"Data set '{data_set}' has {count} and {counted(len(changes.conflicting_splits), 'split')} stored "
-            "otherwise; nothing was imported:",
+            f"Data set '{data_set}' has {stored} stored otherwise; nothing was imported:",
             first_lines(found),
-            "--replace puts what is imported in their place; --name NAME imports another study beside this one.",
+            REMEDIES,
         ]
     )

@@ -17,6 +17,7 @@ from services.assessed import Assessed
 from services.few_shot import PlannedSearch, plan_search
 from services.splits import find_data_set, find_split
 from stages.participants.evidence_schema import quotes_per_item
+from stages.participants.variants import import_command
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import TranscriptIdentity
@@ -134,7 +135,7 @@ async def _transcripts(connection: Connection, data_set: str, wanted: Sequence[i
         raise Refused(
             f"No transcript is stored for participant {', '.join(missing)} of data set '{data_set}'."
             f"{did_you_mean(missing[0], map(str, known)) if len(missing) == 1 else ''} "
-            "`ragq import participants DIR` imports transcripts."
+            f"`{import_command(data_set)}` imports transcripts."
         )
     return {participant_id: found[participant_id] for participant_id in wanted}
 

@@ -10,7 +10,6 @@ from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.transcript_variants import TranscriptVariant
 from services.index_sidecars import evidence_rule
-from services.indexes import import_command
 from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
 from services.splits import find_split
 from stages.participants.artifacts.names import built_name, index_name, named_parts
@@ -22,6 +21,7 @@ from stages.participants.split_names import (
     sources,
     training_name,
 )
+from stages.participants.variants import import_command
 from store.database import Connection, Database
 from store.references import index_runs, interviews, references
 from store.references.interviews import Member
@@ -96,11 +96,11 @@ async def plan_references(
     if missing:
         raise Refused(
             f"No transcript is stored for participant {', '.join(missing)} of split '{called}'; import the whole data "
-            "set with `ragq import participants DIR`."
+            f"set with `{import_command(data_set)}`."
         )
     unlabelled = [member.participant_id for member in members if member.items is None]
     embedding = settings.run.embedding
-    variant = _variant(members, embedding.embeddings_file)
+    variant = _variant(data_set, members, embedding.embeddings_file)
     named = built_name(index_name(embedding.embeddings_file), split, variant)
     await _refuse_taken(connection, named, data_set, name)
     plan = IndexPlan(
@@ -169,19 +169,20 @@ async def _refuse_taken(connection: Connection, name: str, data_set: str, split:
         )
 
 
-def _variant(members: Sequence[Member], embeddings_file: str) -> TranscriptVariant:
+def _variant(data_set: str, members: Sequence[Member], embeddings_file: str) -> TranscriptVariant:
     counts = Counter(member.variant for member in members)
     if len(counts) > 1:
         raise Refused(
             f"The transcripts of the split are of several variants: {counted_variants(counts)}. An index is built from "
-            "one: import all of them with `ragq import participants DIR`, with --variant for a cleaned one."
+            f"one: import all of them with `{import_command(data_set, TranscriptVariant.RAW)}`, with --variant for a "
+            "cleaned one."
         )
     variant = next(iter(counts), TranscriptVariant.UNKNOWN)
     named = named_parts(index_name(embeddings_file)).variant
     if named is not None and variant not in (named, TranscriptVariant.UNKNOWN):
         raise Refused(
             f"EMBEDDING_EMBEDDINGS_FILE={embeddings_file} names transcripts of variant '{named}', and those that are "
-            f"stored are of variant '{variant}'. `{import_command(named)}` imports the named one; "
+            f"stored are of variant '{variant}'. `{import_command(data_set, named)}` imports the named one; "
             "or name the index otherwise with `--set EMBEDDING_EMBEDDINGS_FILE=NAME`."
         )
     return variant

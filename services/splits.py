@@ -14,6 +14,7 @@ from stages.participants.split_names import TRAIN_AND_DEV, named_split
 from stages.participants.split_origins import origin_words
 from stages.participants.split_rule import Labelled, stratified_split
 from stages.participants.splits import ids_hash, listed_split
+from stages.participants.variants import import_command
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewSplit
@@ -110,7 +111,7 @@ async def make_splits(
         people, stored = await stored_labels(connection, data_set), await splits_of(connection, data_set)
         missing = sorted({number for split in splits for number in split.participant_ids} - people.keys())
         if missing and not allow_missing:
-            raise Refused(_not_stored(missing, splits))
+            raise Refused(_not_stored(data_set, missing, splits))
         new = [stored_part(split, set(missing), method, seed, file) for split in splits]
         before = {name: split.participant_ids for name, split in stored.items()}
         after = before | {split.name: tuple(split.participant_ids) for split in new}
@@ -137,7 +138,7 @@ def stored_part(
     """A split to store, without those who are missing. Raises Refused when nobody is left."""
     kept = [number for number in split.participant_ids if number not in missing]
     if not kept:
-        raise Refused(f"No participant of {split.name} is stored. `ragq import participants DIR` imports them.")
+        raise Refused(f"No participant of {split.name} is stored, so nobody is left of it.")
     left_out = tuple(sorted(set(missing).intersection(split.participant_ids)))
     return NewSplit(
         name=split.name,
@@ -160,9 +161,9 @@ def described(split: StoredSplit) -> str:
     return f"split {split.name} ({len(split.participant_ids)} other participants, {origin_words(split.origin)})"
 
 
-def _not_stored(missing: Sequence[int], splits: Sequence[Split]) -> str:
+def _not_stored(data_set: str, missing: Sequence[int], splits: Sequence[Split]) -> str:
     count = len({number for split in splits for number in split.participant_ids})
     return (
         f"{len(missing)} of {count} participants are not stored: {', '.join(map(str, missing))}. "
-        "`ragq import participants DIR` imports them; --allow-missing makes the splits without them, and records that."
+        f"`{import_command(data_set)}` imports them; --allow-missing makes the splits without them, and records that."
     )

@@ -61,6 +61,7 @@ async def _reply(
         is_new=submitted.is_new,
         jobs=submitted.jobs,
         resumed=submitted.resumed,
+        searched=submitted.searched,
         profile=overview.profile,
         changed_settings={
             name: ChangedSettingReply.model_validate(change) for name, change in settings.changed.items()

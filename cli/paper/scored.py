@@ -92,10 +92,12 @@ def _at_coverage(report: Report, coverage: str) -> tuple[str, ...]:
 def _made_of(report: Report) -> str:
     run, measures = report.run_metadata, report.measures
     calibrated = [experiment.calibrated for experiment in report.experiments]
-    split = report.experiments[0].provenance.split or "participants by number"
+    split = report.experiments[0].provenance.subjects
+    indexes = dict.fromkeys(one.in_words for each in report.experiments for one in each.provenance.reference_indexes)
     return (
         f"ragq {run.ragq_version}, run {run.run_id} of {split}, profile {run.profile}, {models(report)}. Intervals: "
         f"{interval_words(report)}. Items are ordered by confidence {measures.confidence}, with loss {measures.loss}"
         f"; {definitions(measures)}."
+        + "".join(f" References are of index {words}." for words in indexes)
         + "".join(sorted({f" It was calibrated on {calibrated_on(found)}." for found in calibrated if found}))
     )

@@ -24,6 +24,8 @@ class JobScores(PlainValue):
     """All eight; None until stage `score` is done."""
     labels: dict[str, Any] | None = field(repr=False)
     """The ground truth of an imported job, else the currently stored item labels, by evidence key; None without any."""
+    data_set: str | None = None
+    """That of the participant; None where an imported run does not name one that is stored."""
 
 
 class ExperimentStatus(StrEnum):

@@ -49,6 +49,8 @@ class Provenance(Value):
     """The models and settings of a mode. `settings` of the report has every setting."""
 
     mode: AssessmentMode
+    data_set: str | None
+    """Whose participants they are; None where an imported run does not name one that is stored."""
     split: str | None
     limit: int | None
     evidence: str | None
@@ -84,6 +86,13 @@ class Provenance(Value):
     consistency_enabled: bool
     consistency_n_samples: int | None
     consistency_temperature: float | None
+
+    @property
+    def subjects(self) -> str:
+        """The split with its data set, in words."""
+        if self.split is None:
+            return "participants by number" + (f" of {self.data_set}" if self.data_set else "")
+        return f"{self.data_set}/{self.split}" if self.data_set else self.split
 
 
 class ItemSignals(Value):

@@ -64,6 +64,8 @@ class ScoreTable(PlainValue):
     """A participant run."""
 
     run_id: int
+    data_set: str | None
+    """Whose participants they are; None where an imported run does not name one that is stored."""
     modes: tuple[ModeSummary, ...]
     """Few-shot first."""
     participants: tuple[ParticipantRow, ...] = field(repr=False)

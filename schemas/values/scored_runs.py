@@ -44,6 +44,11 @@ class IndexIdentity(Value):
     participants: int | None
     chunks: int | None
 
+    @property
+    def in_words(self) -> str:
+        """Its name and its split."""
+        return f"{self.name} ({self.data_set}/{self.split})"
+
 
 class ScoredJob(Value):
     """One participant in one mode."""

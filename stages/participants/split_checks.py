@@ -10,12 +10,12 @@ from stages.participants.published_splits import PUBLISHED_SPLITS
 from stages.participants.split_names import PAPER_FILES, TRAIN_AND_DEV
 from stages.participants.split_origins import participants_in_words
 from stages.participants.splits import ids_hash
+from stages.participants.variants import import_command
 
 _DISJOINT = (tuple(PAPER_FILES), ("train", "dev"))
 """Splits of one group share no participant."""
 _LABELLED = (*PAPER_FILES, "train", "dev", TRAIN_AND_DEV)
 """Splits whose participants have item labels."""
-_IMPORT = "`ragq import participants DIR` imports them"
 
 
 def split_problems(splits: Sequence[StoredSplit], people: Mapping[int, StoredLabels]) -> tuple[SplitProblem, ...]:
@@ -51,14 +51,18 @@ def _of_one(split: StoredSplit, people: Mapping[int, StoredLabels]) -> Iterator[
         yield _problem(split, "its participants are not those of its hash", "import or make it again")
     if unknown := set(ids) - people.keys():
         found = f"{participants_in_words(unknown)} not stored (no transcript)"
-        yield _problem(split, found, _IMPORT)
+        yield _problem(split, found, f"`{import_command(split.data_set)}` imports them")
     if split.name in _LABELLED and (bare := {number for number, found in labels.items() if found.items is None}):
-        yield _problem(split, f"{participants_in_words(bare)} without item labels, in no metric", _IMPORT)
+        yield _problem(
+            split,
+            f"{participants_in_words(bare)} without item labels, in no metric",
+            f"`{import_command(split.data_set)}` imports them",
+        )
     if wrong := {number for number, found in labels.items() if not _adds_up(found)}:
         yield _problem(
             split,
             f"{participants_in_words(wrong)} with labels that do not add up",
-            "correct the label files and import them",
+            "correct the label files and import them with --replace",
         )
     if published := _unlike_published(split):
         remedy = "`ragq splits make --paper --replace` makes the paper's, `--from FILE` declares another"

@@ -1,6 +1,7 @@
 """Cleaned variants of a transcript, which improve retrieval."""
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from schemas.errors import EmptyTranscriptError, Refused
@@ -13,6 +14,18 @@ INTERRUPTIONS_S: Mapping[int, tuple[float, float]] = {373: (395.0, 428.0), 444: 
 """Interruptions of the interview: participant -> start and end in seconds from the start of the recording."""
 
 _SYNC_MARKER = re.compile(r"(<\s*sync\w*\s*>|\[\s*sync\w*\s*\])[\s.,;:!?]*", re.IGNORECASE)
+
+
+def import_command(data_set: str | None, variant: TranscriptVariant | None = None) -> str:
+    """The command that imports interviews into a data set; in a variant, in the place of those that it has.
+
+    >>> import_command("clinic"), import_command(None, TranscriptVariant.PARTICIPANT_QA)
+    ('ragq import participants DIR --name clinic', 'ragq import participants DIR --variant participant_qa --replace')
+    """
+    words = ["ragq import participants DIR"]
+    words += [] if data_set is None else [f"--name {shlex.quote(data_set)}"]
+    words += [f"--variant {variant}"] if variant in CLEANED else []
+    return " ".join([*words, *([] if variant is None else ["--replace"])])
 
 
 def vary(transcript: Transcript, variant: TranscriptVariant) -> Transcript:

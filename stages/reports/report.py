@@ -73,6 +73,7 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
     has_consistency = settings.get("CONSISTENCY_ENABLED", False)
     return Provenance(
         mode=mode,
+        data_set=run.request.get("data_set"),
         split=run.request.get("split"),
         limit=run.request.get("limit"),
         evidence=run.request.get("evidence"),

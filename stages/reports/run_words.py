@@ -77,10 +77,18 @@ def variants_in_words(request: Mapping[str, Any]) -> str:
     """
     variants = request.get("variants") or {}
     counted = [f"{variant} ({count})" for variant, count in (variants.get("transcripts") or {}).items()]
-    searched = request.get("searched")
-    named = f" {searched['index']} ({searched['data_set']}/{searched['split']})" if searched else ""
-    index = [f"index{named} of {variants['index']} transcripts"] if variants.get("index") else []
+    index = [f"{index_in_words(request)} of {variants['index']} transcripts"] if variants.get("index") else []
     return ", ".join([*([f"transcripts {' '.join(counted)}"] if counted else []), *index])
+
+
+def index_in_words(request: Mapping[str, Any]) -> str:
+    """The reference index that a run searches, with the split that it was built of.
+
+    >>> index_in_words({"searched": {"index": "minilm_paper_train", "data_set": "clinic", "split": "paper-train"}})
+    'index minilm_paper_train (clinic/paper-train)'
+    """
+    searched = request.get("searched")
+    return f"index {searched['index']} ({searched['data_set']}/{searched['split']})" if searched else "index"
 
 
 def limits_in_words(limits: "RunLimitState") -> str:

@@ -9,7 +9,7 @@ from schemas.values.score_tables import ScoreTable
 _ITEMS = tuple(PHQ8Item)
 
 COLUMNS = (
-    *("run", "participant", "mode", "job", "status"),
+    *("run", "data_set", "participant", "mode", "job", "status"),
     *_ITEMS,
     *("total", "lowest_total", "highest_total", "mae"),
     *(f"truth_{item}" for item in _ITEMS),
@@ -28,7 +28,8 @@ def score_csv(table: ScoreTable) -> str:
             scores = [None] * len(_ITEMS) if one.items is None else [one.items[item] for item in _ITEMS]
             writer.writerow(
                 (
-                    *(f"r{table.run_id}", row.participant_id, mode.value, f"j{one.job_id}", one.status.value),
+                    *(f"r{table.run_id}", table.data_set, row.participant_id),
+                    *(mode.value, f"j{one.job_id}", one.status.value),
                     *(*scores, one.total, one.lowest_total, one.highest_total, one.mae, *truth, row.truth_total),
                 )
             )

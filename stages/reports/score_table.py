@@ -18,13 +18,14 @@ Truth = dict[PHQ8Item, int] | None
 def score_table(run_id: int, jobs: Iterable[JobScores], baseline: Mapping[str, Any] | None = None) -> ScoreTable:
     """The table of a run: what is not scored or has no truth is None, never 0. `baseline` is that of its request."""
     by_participant: dict[int, list[JobScores]] = {}
+    data_set = None
     for job in sorted(jobs, key=lambda job: job.participant_id):
         by_participant.setdefault(job.participant_id, []).append(job)
+        data_set = job.data_set
     rows = [_row(participant_id, of_one) for participant_id, of_one in by_participant.items()]
     present = [mode for mode in _COLUMNS if any(mode in row.modes for row in rows)]
-    return ScoreTable(
-        run_id=run_id, modes=tuple(_summary(mode, rows, baseline or {}) for mode in present), participants=tuple(rows)
-    )
+    modes = tuple(_summary(mode, rows, baseline or {}) for mode in present)
+    return ScoreTable(run_id=run_id, data_set=data_set, modes=modes, participants=tuple(rows))
 
 
 def _row(participant_id: int, jobs: Sequence[JobScores]) -> ParticipantRow:

@@ -1,6 +1,7 @@
 """No run shows a participant of its own split as a reference: through the command line, on real workers."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -60,13 +61,15 @@ def test_after_an_index_of_avec_train_a_run_has_references_of_paper_train_alone(
     assert referenced(both_indexes, run_id) == list(TRAIN)
 
 
-def test_an_index_with_people_of_the_split_is_refused_with_who_and_what_to_do(both_indexes: Installation) -> None:
+def test_an_index_with_people_of_the_split_is_refused_with_who_and_what_to_do(
+    both_indexes: Installation, data_directory: Path
+) -> None:
     message = refused(both_indexes.ragq(*SUBMIT, *ON_AVEC))
 
     assert message == (
-        f"ragq: 3 of the 6 participants of reference index '{AVEC}' (split avec-train) are in split 'paper-test': "
-        "316, 319, 330. A run needs references of other people. The index of split paper-train has none of them: "
-        f"submit with `--set EMBEDDING_EMBEDDINGS_FILE={PAPER}`. --allow-overlap runs without their chunks, and every "
+        f"ragq: 3 of the 6 participants of reference index '{AVEC}' (split {data_directory.name}/avec-train) are in "
+        "split 'paper-test': 316, 319, 330. A run needs references of other people. The index of split paper-train has "
+        "none of them: submit with `--references paper-train`. --allow-overlap runs without their chunks, and every "
         "report of the run shows it.\n"
     )
 

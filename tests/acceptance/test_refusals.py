@@ -23,8 +23,8 @@ def test_an_unknown_split_is_refused_with_those_there_are(shared: Installation) 
 
     assert message == (
         "ragq: Split 'paper-tset' is not stored. Did you mean 'paper-test'? Stored splits: paper-test, paper-train, "
-        "train. "
-        "`ragq import participants DIR` imports the splits of a data set, `ragq splits make` makes others.\n"
+        "train. `ragq import participants DIR` imports the splits of a data set, `ragq splits make --from FILE` makes "
+        "others.\n"
     )
 
 
@@ -37,7 +37,7 @@ def test_an_unknown_participant_is_refused(shared: Installation) -> None:
 def test_an_unknown_index_is_refused(shared: Installation) -> None:
     message = refused(shared.ragq(*FEW_SHOT, "--set", "EMBEDDING_EMBEDDINGS_FILE=missing"))
 
-    assert message.startswith("ragq: There is no reference index 'missing' (EMBEDDING_EMBEDDINGS_FILE). Built: ")
+    assert "has no reference index 'missing' (EMBEDDING_EMBEDDINGS_FILE). Built: " in message
 
 
 def test_an_index_of_other_settings_is_refused_with_every_difference(shared: Installation) -> None:

@@ -27,16 +27,20 @@ def test_an_index_of_another_variant_is_refused_until_one_of_the_same_is_built(
 ) -> None:
     fresh.start_worker()
     assert variants_of(fresh, fresh.ragq(*SUBMIT)) == {"transcripts": {"raw": 3}, "index": "raw"}
-    imported = fresh.ragq("import", "participants", str(data_directory), "--variant", "participant_only")
+    other = ("import", "participants", str(data_directory), "--variant", "participant_only")
+    assert fresh.ragq(*other).exit_code == 1
+    imported = fresh.ragq(*other, "--replace")
     assert "  transcript variant participant_only (6)\n" in imported.stdout
 
     refused = fresh.ragq(*SUBMIT)
     assert (refused.exit_code, refused.stdout) == (1, "")
+    name = data_directory.name
     assert refused.stderr == (
         f"ragq: Reference index '{NAME}' does not fit the settings of this run:\n"
         "  transcripts: the index was built from variant raw, those of the run are participant_only (3)\n"
-        "`ragq import participants DIR` imports the transcripts in the variant of the index; `ragq index references "
-        "--split paper-train` builds an index from those that are stored; --allow-variant-mismatch runs on both, and "
+        f"`ragq import participants DIR --name {name} --replace` imports the transcripts in the variant of the index; "
+        f"`ragq index references --split {name}/paper-train` builds an index from those that are stored; "
+        "--allow-variant-mismatch runs on both, and "
         "every report of the run shows it.\n"
     )
 
@@ -68,7 +72,7 @@ def test_an_index_is_not_built_under_the_name_of_another_variant(fresh: Installa
     assert (
         "names transcripts of variant 'participant_qa', and those that are stored are of variant 'raw'" in done.stderr
     )
-    assert "`ragq import participants DIR --variant participant_qa`" in done.stderr
+    assert "--variant participant_qa --replace`" in done.stderr
 
 
 def test_a_database_that_knows_no_variant_works_and_the_run_shows_it(fresh: Installation) -> None:
@@ -88,7 +92,16 @@ def test_transcripts_of_several_variants_are_named_at_import_and_at_submission(
     for other in (*TRAIN, *TEST[1:]):
         shutil.rmtree(tmp_path / f"transcripts_participant_qa/{other}_P")
 
-    imported = fresh.ragq("import", "participants", str(tmp_path), "--transcripts", "transcripts_participant_qa")
+    imported = fresh.ragq(
+        "import",
+        "participants",
+        str(tmp_path),
+        "--transcripts",
+        "transcripts_participant_qa",
+        "--name",
+        data_directory.name,
+        "--replace",
+    )
 
     assert "  transcript variant participant_qa (1)\n" in imported.stdout
     assert "Transcripts of several variants are stored: participant_qa (1), raw (5)." in imported.stderr
@@ -96,20 +109,6 @@ def test_transcripts_of_several_variants_are_named_at_import_and_at_submission(
     assert variants_of(fresh, submitted) == {"transcripts": {"participant_qa": 1, "raw": 2}}
     assert "The transcripts are of several variants: participant_qa (1), raw (2)." in submitted.stderr
     assert fresh.ragq(*SUBMIT).exit_code == 1
-
-
-def test_a_job_of_an_older_version_leaves_out_its_own_participant(fresh: Installation) -> None:
-    run_id = fresh.ragq(*SUBMIT).json["run_id"]
-    fresh.rows("UPDATE job SET inputs = inputs - 'excluded' - 'transcript_variant' WHERE run_id = $1", run_id)
-    fresh.start_worker()
-
-    assert fresh.wait_for(run_id) == {"succeeded": 3}
-    outputs = fresh.rows(
-        "SELECT j.subject::integer AS tested, a.output FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id "
-        "WHERE j.run_id = $1 AND a.stage = 'retrieve' ORDER BY tested",
-        run_id,
-    )
-    assert [row["output"]["excluded_participants"] for row in outputs] == [[row["tested"]] for row in outputs]
 
 
 @pytest.mark.parametrize("typed", ["participantonly", "raw"])

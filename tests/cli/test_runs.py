@@ -60,6 +60,7 @@ def test_json_has_what_the_registry_of_the_original_had(ragq: Ragq, run_ids: lis
     # 316 has errors 0 and 1, 319 has 1 and 1; two of eight items are scored.
     assert first["experiments"][0] == {
         "mode": "zero_shot",
+        "data_set": None,
         "split": "paper-test",
         "limit": None,
         "status": "succeeded",

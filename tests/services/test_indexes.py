@@ -134,7 +134,8 @@ async def test_when_none_fits_the_differences_of_each_are_named(database: Databa
         (
             "y_paper_train_participant_only",
             RAW,
-            "`ragq import participants DIR --variant participant_only` imports the transcripts that it names; then "
+            "`ragq import participants DIR --name data --variant participant_only --replace` imports the transcripts "
+            "that it names; then "
             "`ragq index references --split paper-train ",
         ),
         ("y_participant_only", {TranscriptVariant.UNKNOWN: 3}, "`ragq index references --split paper-train "),

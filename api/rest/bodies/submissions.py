@@ -73,6 +73,8 @@ class SubmittedReply(Reply):
     jobs: int = Field(examples=[82])
     resumed: int = Field(examples=[0])
     """Failed jobs of the existing run that continue."""
+    searched: str | None = Field(examples=["index huggingface_all_minilm_l6_v2_paper_train (data/paper-train)"])
+    """The reference index that is searched, and the split that it was built of."""
     profile: str = Field(examples=["demo"])
     changed_settings: dict[str, ChangedSettingReply]
     """By name, in the order of the settings."""

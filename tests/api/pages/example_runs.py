@@ -84,8 +84,11 @@ async def participant_run(
             request={"split": "paper-test", "profile_source": "option --profile", **request},
             version="0.1.0",
             jobs=[
-                *(NewJob(mode="few_shot", subject=subject, inputs={"n": 1}, stages=few) for subject in subjects),
-                NewJob(mode="zero_shot", subject=subjects[0], inputs={"n": 1}, stages=zero),
+                *(
+                    NewJob(mode="few_shot", subject=subject, inputs={"data_set": "data", "n": 1}, stages=few)
+                    for subject in subjects
+                ),
+                NewJob(mode="zero_shot", subject=subjects[0], inputs={"data_set": "data", "n": 1}, stages=zero),
             ],
         ),
         always_new=True,
