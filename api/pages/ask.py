@@ -17,6 +17,7 @@ from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal, Principal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryValueError, Refused
+from services.corpora import DEFAULT_CORPUS
 from services.questions.ask import AskResult, ask, preview_expansion_prompt, single_query
 from services.questions.chosen_models import with_chosen_models
 from services.questions.submission import QueryRequest
@@ -24,7 +25,7 @@ from stages.queries.expand import pasted_expansion
 from stages.queries.query_file import MAX_CHARS
 from stages.queries.work_conditions import work_filter
 from store.corpora import corpora
-from store.questions import presets
+from store.questions import presets, query_lines
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -104,8 +105,8 @@ class AskForm(BaseModel):
 async def new_page(
     request: Request, ctx: Context, q: Annotated[str, Query()] = "", corpus: str = "", preset: str = ""
 ) -> Response:
-    """The empty form; `q` fills in the question."""
-    chosen = [corpus] if corpus else []
+    """The empty form; `q` fills in the question. It has the only corpus, or those of the newest question, chosen."""
+    chosen = [corpus] if corpus else await _last_corpora(ctx)
     return await _form(request, ctx, AskForm(question=q, corpus=chosen, preset=preset, once=token_urlsafe(16)))
 
 
@@ -125,6 +126,14 @@ async def new(
     except Refused as error:
         return await _form(request, ctx, form, wrong={"form": str(error)})
     return RedirectResponse(f"/rag/{asked.query_id}", 303)
+
+
+async def _last_corpora(ctx: ApiContext) -> list[str]:
+    async with ctx.database.connection() as connection:
+        known = [one.name for one in await corpora.all_corpora(connection)]
+        newest = await query_lines.lines(connection, limit=1)
+    last = [name for line in newest for name in line.corpora if name in known]
+    return known if len(known) == 1 else last or [name for name in known if name == DEFAULT_CORPUS]
 
 
 async def _ask(ctx: ApiContext, form: AskForm, principal: Principal) -> AskResult:

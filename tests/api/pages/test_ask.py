@@ -1,5 +1,7 @@
 """A new question."""
 
+import re
+
 import httpx
 import numpy as np
 import pytest
@@ -45,6 +47,24 @@ async def test_a_question_is_asked_and_its_page_opens(
     assert line.original_query == "Why is tea dark?"
     async with ctx.database.connection() as connection:
         assert len(await chain(connection, line.job_id)) == stages
+
+
+async def test_the_only_corpus_is_chosen_or_the_one_last_asked_and_otherwise_one_is_asked_for(
+    client: httpx.AsyncClient, ctx: ApiContext
+) -> None:
+    def chosen(page: httpx.Response) -> list[str]:
+        return re.findall(r'<option value="(small|other)" selected>', page.text)
+
+    assert chosen(await see(client, "/rag/new")) == ["small"]
+    async with ctx.database.connection() as connection:
+        await store_corpus(connection, [SearchableChunk(2, "tea", np.ones(2, dtype=np.float32))], name="other")
+    shown = await see(client, "/rag/new")
+    assert chosen(shown) == [] and "multiple required" in shown.text
+
+    await send(client, shown, "/rag/new", question="Why?", corpus="other")
+
+    assert chosen(await see(client, "/rag/new")) == ["other"]
+    assert chosen(await see(client, "/rag/new", corpus="small")) == ["small"]
 
 
 @pytest.mark.parametrize(("model", "light"), [("full", None), ("light", True)])
