@@ -13,6 +13,7 @@ from api.navigation import navigation
 from api.security.csrf import csrf_field
 from schemas.settings.words import value_in_words
 from stages.corpora.pages import pages_in_words
+from stages.metrics.bootstrap import LEAST
 from stages.queries.basis_words import FILTERS
 from stages.reports import numbers_in_words
 
@@ -55,7 +56,7 @@ _templates.env.filters |= {
     "filter_name": _filter_name,
     "pages": pages_in_words,
 }
-_templates.env.globals |= {"csrf_field": csrf_field, "navigation": navigation}
+_templates.env.globals |= {"csrf_field": csrf_field, "navigation": navigation, "least": LEAST}
 
 
 def page(

@@ -35,7 +35,7 @@ async def test_metrics_settings_failures_and_items_are_compared(
     text = words(await see(client, "/runs/compare", a=str(cold), b="hot <I>"))
     assert f"r{hot} zero-shot − r{cold} zero-shot" in text
     assert "1 participant scored by both" in text
-    assert "item mae weighted 1.000 0.000 -1.000" in text
+    assert "item mae weighted 1.000 0.000 -1.000 too few 1" in text
     assert "MODEL_TEMPERATURE 0.0 0.5" in text
     assert "316 NoInterest 2 1 1 -1" in text
     assert "316 Depressed 1 N/A 0" in text
