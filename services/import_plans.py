@@ -9,24 +9,12 @@ from typing import Any, NamedTuple
 
 from schemas.errors import WorksNotRemovableError
 from services.documents import PlannedDocument
-from services.work_files import EMPTY, SAME_NAME, ReadWork, WorkFile
-from stages.documents.formats import SUFFIXES, is_markdown
+from services.work_files import ReadWork, WorkFile
 from store import originals
 from store.corpora import corpora, sources
 from store.corpora.keeping import ImportOutcome
 from store.corpora.sources import WorkSource
 from store.database import Connection
-
-
-class ListedFile(NamedTuple):
-    """A file that is not at hand."""
-
-    source_path: str
-    sha256: str
-    """Of its bytes; of markdown without a byte order mark."""
-    size: int
-    fields: Mapping[str, Any] = {}
-    """Fields of Bibliography that override those in the file."""
 
 
 class ComparedFile(NamedTuple):
@@ -121,43 +109,6 @@ async def plan_import(
     return plan
 
 
-async def plan_upload(
-    connection: Connection,
-    corpus: str,
-    files: Sequence[ListedFile],
-    *,
-    most_bytes: int,
-    all_staged: bool = False,
-) -> ImportPlan:
-    """What an upload of files would do, by a list of them; works that were uploaded and are not in it count as removed.
-
-    A file is refused that its name, its size or the text of another work excludes; what only its content shows is
-    found by the import.
-    """
-    corpus_id, stored = await _stored(connection, corpus)
-    plan = ImportPlan(corpus_id=corpus_id)
-    listed: dict[str, ListedFile] = {}
-    compared = [
-        ComparedFile(
-            file.source_path,
-            file.sha256,
-            is_markdown(file.source_path),
-            file.fields,
-            bool(file.fields),
-            SAME_NAME if listed.setdefault(file.source_path, file) is not file else _unusable(file, most_bytes),
-        )
-        for file in files
-    ]
-    _compare(plan, stored, compared, {}, all_staged=all_staged)
-    for file in plan.files:
-        is_staged = all_staged or not is_markdown(file.source_path) or (file.work and file.work.original_hash)
-        if is_staged and file.outcome in (ImportOutcome.NEW, ImportOutcome.REPLACED):
-            path = file.source_path
-            plan.converted.append(PlannedDocument(path, listed[path].sha256, None, path))
-    plan.removed.extend(work for work in stored if is_uploaded(work.source_path) and work.source_path not in listed)
-    return plan
-
-
 async def prune(connection: Connection, plan: ImportPlan) -> int:
     """Give moved works the names of their files, and remove works without one. How many were removed.
 
@@ -213,23 +164,11 @@ def _compared(
         yield ComparedFile(work.source_path, named, True, work.bibliography.model_dump(), bool(work.given))
 
 
-def _unusable(file: ListedFile, most_bytes: int) -> str | None:
-    if Path(file.source_path).suffix.lower() not in SUFFIXES:
-        return f"its name ends in none of {', '.join(SUFFIXES)}."
-    if not file.size:
-        return EMPTY
-    if file.size > most_bytes:
-        return f"has more than the {most_bytes // 1024} KB of an upload (RAGQ_API_MAX_UPLOAD_KB); use `ragq import`."
-    return None
-
-
 def _compare(
     plan: ImportPlan,
     stored: Iterable[WorkSource],
     files: Iterable[ComparedFile],
     gone: Mapping[int, WorkSource],
-    *,
-    all_staged: bool = False,
 ) -> dict[int, str]:
     """Add to a plan what becomes of files. Which of the works that are `gone` they are, by another name each."""
     by_path = {work.source_path: work for work in stored}
@@ -241,7 +180,7 @@ def _compare(
             plan.files.append(PlannedFile(file.source_path, None, reason=file.reason))
             continue
         known = by_path.get(file.source_path)
-        is_staged = all_staged or not file.is_markdown or (known is not None and known.original_hash is not None)
+        is_staged = not file.is_markdown or (known is not None and known.original_hash is not None)
         if is_staged:
             same = next((w for w in gone.values() if w.original_hash == file.sha256 and w.id not in moved), None)
         else:

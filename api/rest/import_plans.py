@@ -1,4 +1,4 @@
-"""What an import of files would do, and the removal of works without a file."""
+"""What an import of texts would do, and the removal of works."""
 
 from fastapi import APIRouter
 
@@ -8,8 +8,6 @@ from api.problems import problem_responses
 from api.rest.bodies.corpora import ImportBody
 from api.rest.bodies.import_plans import (
     ImportEstimateReply,
-    ImportPlanBody,
-    ImportPlanReply,
     RemovedWorksReply,
     RemoveWorksBody,
     WorkSourceReply,
@@ -17,33 +15,9 @@ from api.rest.bodies.import_plans import (
 from api.rest.strict import StrictRoute
 from api.work_uploads import estimate_requested
 from services import import_plans
-from services.corpora import values_for_import
-from services.documents import asks_model
-from services.import_estimates import estimate_documents
 from store.corpora import corpora
 
 router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
-
-
-@router.post("/files/plan", summary="Plan an import of files", responses=problem_responses(409, 422))
-async def plan_files(body: ImportPlanBody, ctx: Context) -> ImportPlanReply:
-    """What an import of these files would do, by their names and hashes: no file is sent, and nothing is stored.
-
-    A file that its name, its size or another work with its text excludes is `refused`; what only the content shows,
-    such as a damaged archive, is found by the import. `POST /corpora/works/estimate` takes texts, so that model calls
-    have a bound there.
-    """
-    async with ctx.database.connection() as connection:
-        settings = ctx.run_settings(values=await values_for_import(connection, body.corpus))
-        plan = await import_plans.plan_upload(
-            connection,
-            body.corpus,
-            [file.listed for file in body.files],
-            most_bytes=ctx.settings.ragq_api_max_upload_kb * 1024,
-            all_staged=body.by_stages or asks_model(settings),
-        )
-    estimate = await estimate_documents(ctx.database, body.corpus, plan.converted, settings, prices=ctx.prices)
-    return ImportPlanReply.of(plan, body.corpus, estimate)
 
 
 @router.post("/works/estimate", summary="Estimate an import of works", responses=problem_responses(409, 422))
