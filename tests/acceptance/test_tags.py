@@ -127,7 +127,7 @@ def test_the_original_method_compares_by_fasttext_alone(asked: Installation, phr
 
 
 def test_a_misspelt_phrase_comes_before_the_tag_that_its_head_names(asked: Installation, phrases: Any) -> None:
-    candidates = result(asked, phrases(["rare brooxh hat"]))
+    candidates = result(asked, phrases(["rare brooxh hat"]), "--set", "PSQ_RETRIEVAL_PER_PHRASE_FINAL_K=1")
 
     assert [candidate["tag"] for candidate in candidates] == ["rare_brooch", "hat"]
     assert candidates[1]["score_similarity"] == 0.5

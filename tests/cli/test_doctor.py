@@ -117,7 +117,7 @@ def test_servers_that_answer_are_named_with_their_versions_and_models(
 
     stored(enrol)
     with ScriptedOllama() as ollama:
-        ollama.model(name="gemma3:27b")
+        ollama.model(name="llama3.2:3b")
         found = checked(
             doctor("--json", DATABASE_URL=database_url, REDIS_URL=valkey.url, OLLAMA_HOST=f"127.0.0.1:{ollama.port}")
         )
@@ -126,9 +126,13 @@ def test_servers_that_answer_are_named_with_their_versions_and_models(
     assert only(found, "broker")[1].startswith("Valkey ")
     assert only(found, "workers")[0] == "warn"
     assert "1 run; they ask http://gpu; none takes embed, retrieve" in only(found, "workers")[1]
-    assert only(found, "profile")[1].startswith("paper: OLLAMA_HOST is set")
-    assert "gemma3:27b" in only(found, "language model")[1]
-    assert "model" not in found
+    assert only(found, "profile")[1].startswith("server: OLLAMA_HOST is set")
+    assert "llama3.2:3b" in only(found, "language model")[1]
+    assert only(found, "model")[:2] == (
+        "ok",
+        "llama3.2:3b, reads 32768 tokens; expands questions; answers questions; scores participants",
+    )
+    assert only(found, "embedder")[1] == "all-minilm-l6-v2, installed as a package"
 
 
 def test_a_model_that_the_server_lacks_is_named_with_its_setting(doctor: Doctor) -> None:
@@ -137,16 +141,28 @@ def test_a_model_that_the_server_lacks_is_named_with_its_setting(doctor: Doctor)
         found = checked(doctor("--json", OLLAMA_HOST=f"127.0.0.1:{ollama.port}"))
 
     verdict, what, remedy = only(found, "model")
-    assert (verdict, what) == ("fail", "gemma3:27b (MODEL_QUANTITATIVE_MODEL) is not there")
-    assert remedy == "`ollama pull gemma3:27b` fetches it; or set MODEL_QUANTITATIVE_MODEL."
+    assert (verdict, what) == ("fail", "llama3.2:3b (MODEL_QUANTITATIVE_MODEL) is not there")
+    assert remedy == "`ollama pull llama3.2:3b` fetches it; or set MODEL_QUANTITATIVE_MODEL=other:1b."
+
+
+def test_without_a_stage_that_asks_a_model_no_server_is_missed(doctor: Doctor) -> None:
+    found = checked(doctor("--json", RAGQ_PROFILE="local"))
+    assert only(found, "language model")[0] == "ok"
+    assert "model" not in found
 
 
 async def test_the_list_of_an_openai_server_is_read_with_its_key() -> None:
     async with ScriptedOpenAI({"id": "gpt"}) as server:
         address = OpenAIAddress(server.url, "key")
-        found = await asyncio.to_thread(lambda: list(models._openai(address, {"gpt": "A", "absent": "B"})))
+        found = await asyncio.to_thread(
+            lambda: list(models._openai(address, {name: models._Asked("A", ["answers"]) for name in ("gpt", "absent")}))
+        )
 
-    assert [(one.name, one.verdict) for one in found] == [("language model", Verdict.OK), ("model", Verdict.WARN)]
+    assert [(one.name, one.verdict) for one in found] == [
+        ("language model", Verdict.OK),
+        ("model", Verdict.OK),
+        ("model", Verdict.WARN),
+    ]
 
 
 @pytest.mark.parametrize("change", [EMPTIED, "UPDATE alembic_version SET version_num = '0041'"])

@@ -48,8 +48,8 @@ def test_each_layer_wins_over_those_below(given: str, value: int, source: Settin
     [
         ("demo", {"RAGQ_PROFILE": "paper"}, "demo", "option --profile"),
         (None, {"RAGQ_PROFILE": "demo", "OLLAMA_HOST": "h"}, "demo", "RAGQ_PROFILE in the environment"),
-        (None, {"OLLAMA_HOST": "h"}, "paper", "OLLAMA_HOST is set"),
-        (None, {"RAGQ_OPENAI_BASE_URL": "http://h"}, "paper", "RAGQ_OPENAI_BASE_URL is set"),
+        (None, {"OLLAMA_HOST": "h"}, "server", "OLLAMA_HOST is set"),
+        (None, {"RAGQ_OPENAI_BASE_URL": "http://h"}, "server", "RAGQ_OPENAI_BASE_URL is set"),
         (
             None,
             {"OLLAMA_HOST": "", "RAGQ_PROFILE": ""},
@@ -69,7 +69,7 @@ def test_the_profile_is_chosen_and_the_choice_explained(
 def test_the_file_can_name_the_server_and_the_profile(tmp_path: Path) -> None:
     file = tmp_path / ".env"
     file.write_text("OLLAMA_HOST=h\n")
-    assert resolve(environment={}, env_file=file).profile == "paper"
+    assert resolve(environment={}, env_file=file).profile == "server"
     assert resolve(environment={"TESTING": "1"}, env_file=file).profile == "demo"
 
     file.write_text("RAGQ_PROFILE=paper\n")
@@ -157,8 +157,8 @@ def test_every_problem_is_reported_at_once_with_its_origin(tmp_path: Path) -> No
     assert found == [
         f"file {file}, line 2 is not of the form NAME=VALUE.",
         f"EMBEDDING_TOPK_REFERENCES (file {file}) is not a setting; did you mean EMBEDDING_TOP_K_REFERENCES?",
-        "Profile 'papr' (option --profile) does not exist; there are paper, paper-parity, validated, local, demo. "
-        "Did you mean 'paper'?",
+        "Profile 'papr' (option --profile) does not exist; "
+        "there are paper, paper-parity, validated, local, server, demo. Did you mean 'paper'?",
         "DATABASE_URL (option --set) belongs to the process; set it in the environment.",
         "MODEL_JUGDE_MODEL (option --set) is not a setting; did you mean MODEL_JUDGE_MODEL?",
         f"EMBEDDING_DIMENSION is 'abc' (file {file}); allowed is a whole number from 1 up.",
