@@ -81,7 +81,7 @@ def test_a_task_is_started_while_its_stage_runs_and_takes_its_time(
     (attempt,) = shared.inspect(run, "validate")
 
     assert started["runtime"] is None
-    assert ended["runtime"] == pytest.approx(attempt["seconds"], rel=0.05)
+    assert ended["runtime"] == pytest.approx(attempt["seconds"], rel=0.1)
     assert runtimes(watched.flower)["ragq.validate"] > attempt["seconds"] > 1.5
 
 
