@@ -6,7 +6,7 @@ changes threads twice, where a pool of threads would change them five times. As 
 are held, which the prefetch count limits.
 
 Celery measures a task around its function, which here only looks at how the stage ended. So monitors get the time of
-the stage itself.
+the stage itself, without what it waited in a queue of its process.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from kombu.exceptions import ContentDisallowed, DecodeError
 from kombu.serialization import loads, prepare_accept_content
 
 from schemas.chains import STAGES
-from workers import process
+from workers import process, waited
 from workers.runner import Outcome
 from workers.stage_task import ending_as, is_redelivered
 
@@ -86,12 +86,19 @@ class StagePool(TaskPool):
     def _start(self, loop: asyncio.AbstractEventLoop, stage_run: Any, finish: Callable[[float], None]) -> None:
         """On the loop."""
         started = time.monotonic()
+        in_queues = waited.Waited()
+
+        async def run() -> Outcome:
+            nonlocal in_queues
+            with waited.measured() as in_queues:
+                outcome: Outcome = await stage_run
+            return outcome
 
         def ended(work: "asyncio.Task[Outcome]") -> None:
-            self._ended.put(_Ended(work, time.monotonic() - started, finish))
+            self._ended.put(_Ended(work, time.monotonic() - started - in_queues.seconds, finish))
             self._hub.call_soon(self._finish_all)
 
-        loop.create_task(stage_run).add_done_callback(ended)
+        loop.create_task(run()).add_done_callback(ended)
 
     def _finish_all(self) -> None:
         """On Celery's thread, like on_apply and on_stop."""

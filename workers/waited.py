@@ -18,13 +18,14 @@ _CURRENT: Final[ContextVar[Waited | None]] = ContextVar("waited", default=None)
 
 @contextmanager
 def measured() -> Iterator[Waited]:
-    """Collects what this task, and those that it starts, waited until the end of the block."""
+    """Collects what this task, and those that it starts, waited until the end of the block; for a block around it too."""
     found = Waited()
     token = _CURRENT.set(found)
     try:
         yield found
     finally:
         _CURRENT.reset(token)
+        add(found.seconds)
 
 
 def add(seconds: float) -> None:
