@@ -18,7 +18,7 @@ _CURRENT: Final[ContextVar[Waited | None]] = ContextVar("waited", default=None)
 
 @contextmanager
 def measured() -> Iterator[Waited]:
-    """Collects what this task, and those that it starts, waited until the end of the block; for a block around it too."""
+    """Collects what this task, and those it starts, waited until the end of the block; for a block around it too."""
     found = Waited()
     token = _CURRENT.set(found)
     try:

@@ -465,6 +465,13 @@ SECTIONS: Final = {
             "::test_heads_are_no_part_of_the_context_and_count_half_unless_fasttext_counts_alone",
         ),
         Difference(
+            "tags that a phrase keeps",
+            "1",
+            "",
+            "`PSQ_RETRIEVAL_PER_PHRASE_FINAL_K=auto`: those near the best; 1 with `PSQ_SIMILARITY=original`",
+            "stages/tags/test_cut.py::test_without_a_number_the_tags_near_the_best_are_kept",
+        ),
+        Difference(
             "minimum count of tags",
             "0 in the library, 100 in the application",
             "",
