@@ -15,11 +15,13 @@ from adapters.packaged import PACKAGED_EMBEDDER
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
 from demo.data_set import data_set_files
 from schemas.values.phq8 import PHQ8Item
-from stages.evaluations.scorers import Evidence, fitted_scores
+from stages.evaluations.scorers import Evidence, nearest
+from stages.participants.baselines import median_score
 from stages.participants.chunking import chunk_transcript
 from stages.participants.embed import embed_evidence
 from stages.participants.extract_by_similarity import extract_by_similarity
 from stages.participants.item_tags import tag_chunk
+from stages.participants.score_by_neighbours import mean_score
 from stages.participants.similarity import similarities
 from stages.participants.transcripts import parse_transcript
 from stages.ports import TextVectors, Vectors
@@ -119,8 +121,14 @@ def error_of_others(known: Sequence[Evidence]) -> float:
     """The MAE of the scores that each has by the others."""
     errors = []
     for at, one in enumerate(known):
-        scores = fitted_scores([one], [*known[:at], *known[at + 1 :]], neighbours=NEIGHBOURS).scores
-        errors += [abs(scores["neighbours"][one.participant_id][item] - one.scores[item]) for item in PHQ8Item]
+        others = [*known[:at], *known[at + 1 :]]
+        for item in PHQ8Item:
+            score = median_score([other.scores[item] for other in others])
+            with_evidence = [other for other in others if item in other.vectors]
+            if item in one.vectors and with_evidence:
+                score = mean_score(nearest(one, with_evidence, item)[:NEIGHBOURS])[1]
+            assert score is not None
+            errors.append(abs(score - one.scores[item]))
     return fmean(errors)
 
 

@@ -64,7 +64,7 @@ def print_indexes(indexes: list[StoredIndex], as_json: bool, *, none: str = "") 
     """The indexes as a table, or as a JSON array; without any, `none` as a notice."""
     table = plain_table(
         *("name", "split", "transcripts", "identity", "participants", "chunks"),
-        *("model", "dimension", "chunking", "chunk scores", "published"),
+        *("model", "dimension", "chunking", "chunk scores", "evidence", "published"),
     )
     for one in indexes:
         table.add_row(
@@ -78,6 +78,7 @@ def print_indexes(indexes: list[StoredIndex], as_json: bool, *, none: str = "") 
             str(one.dimension),
             f"{one.chunk_size} lines every {one.chunk_step}",
             _scorer(one),
+            one.evidence or "",
             f"{one.published_at:%Y-%m-%d %H:%M}",
         )
     print_list(indexes, table, none=none, as_json=as_json)

@@ -60,7 +60,7 @@ def fitted_scores(people: Sequence[Evidence], training: Sequence[Evidence], *, n
         for one in people:
             found: dict[str, int | None] = {"neighbours": always["median"], "ridge": always["median"], **always}
             if item in one.vectors and known:
-                found["neighbours"] = mean_score(_nearest(one, known, item)[:neighbours])[1]
+                found["neighbours"] = mean_score(nearest(one, known, item)[:neighbours])[1]
             if item in one.vectors and ridge is not None:
                 found["ridge"] = ridge.score(one.vectors[item])
             for name, score in found.items():
@@ -100,7 +100,8 @@ def scorer_errors(
     return tuple(found)
 
 
-def _nearest(one: Evidence, known: Sequence[Evidence], item: PHQ8Item) -> list[Neighbour]:
+def nearest(one: Evidence, known: Sequence[Evidence], item: PHQ8Item) -> list[Neighbour]:
+    """Those who have evidence for the item, the nearest first."""
     near = similarities(np.stack([other.vectors[item] for other in known]), one.vectors[item])
     found = [
         Neighbour(participant_id=other.participant_id, similarity=float(similarity), score=other.scores[item])

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 
 import httpx
 import pytest
@@ -10,6 +11,7 @@ from api.context import ApiContext
 from schemas.statuses import JobStatus, WaitReason
 from schemas.values.run_limits import RunLimits
 from stack.environment import this_environment
+from store.database import Connection
 from store.runs import environments, job_control, overviews, put_off, run_limits, run_models, stages
 from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run, question_run
 from tests.api.pages.html import form, forms, see, send, words
@@ -248,14 +250,25 @@ async def test_the_live_part_is_loaded_again_as_it_was_asked_for(client: httpx.A
     assert page.text.count('id="live"') == 1
 
 
+async def keep_baseline(connection: Connection, run_id: int) -> None:
+    """As if the run had been submitted beside a training split."""
+    record = {"split": "paper-train", "participants": 58, "median": labels("11111111"), "mode": labels("00000000")}
+    await connection.execute(
+        "UPDATE run SET request = request || $2 WHERE id = $1", run_id, json.dumps({"baseline": record})
+    )
+
+
 async def test_scores_are_shown_beside_the_truth_and_missing_ones_as_missing(
     client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
 ) -> None:
     async with ctx.database.connection() as connection:
         await import_labels(connection, {316: labels("1023")})
+        await keep_baseline(connection, shown.run_id)
     page = await see(client, f"/runs/{shown.run_id}")
     text = words(page)
     assert "few-shot MAE" in text
+    # 316 has the truth 1 0 2 3 0 at the five items that are scored.
+    assert "median of the training split 1.000, its mode 1.200" in text
     # Of 316 four items are scored: 0, 2, 3, 1 and 0, of which the truth has 1, 0, 2, 3 and 0.
     assert f'href="/jobs/{shown.succeeded}"' in page.text
     assert "truth 6 1 0 2 3 0 0 0 0" in text
@@ -299,11 +312,15 @@ async def test_the_report_is_downloaded(client: httpx.AsyncClient, ctx: ApiConte
     async with ctx.database.connection() as connection:
         await import_labels(connection, {316: labels("10"), 319: labels("2")})
         run_id = await store_scored_run(connection, {("zero_shot", 316): scores("1"), ("zero_shot", 319): scores("0")})
+        await keep_baseline(connection, run_id)
     page = await see(client, f"/runs/{run_id}")
     assert f'href="/runs/{run_id}/report.{ending}"' in page.text
     found = await client.get(f"/runs/{run_id}/report.{ending}")
     assert found.status_code == 200
     assert {"html": "MAE weighted", "csv": "item_mae_weighted", "json": '"item_mae_weighted"'}[ending] in found.text
+    assert {"html": "mode of paper-train", "csv": "less_median_item_mae_weighted", "json": "baselines"}[
+        ending
+    ] in found.text
     assert (await client.get(f"/runs/{run_id + 1}/report.{ending}")).status_code == 404
 
 
