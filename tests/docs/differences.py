@@ -182,6 +182,13 @@ SECTIONS: Final = {
             "stages/queries/test_augment.py::test_b5_blocks_carry_label_title_headings_and_lines_each_in_its_fence",
         ),
         Difference(
+            "sources longer than the model reads",
+            "not mentioned",
+            "sent whole",
+            "taken by rank as far as they fit; the answer states what was left out",
+            "stages/queries/test_augment.py::test_a_prompt_leaves_room_for_its_answer_and_ends_with_a_sentence",
+        ),
+        Difference(
             "no consolidated context",
             "the retrieved chunks",
             "the text `(No context available)`",
@@ -331,6 +338,14 @@ SECTIONS: Final = {
             "cut",
             "refused, or cut and counted",
             "stages/participants/test_embed.py::test_evidence_that_is_longer_than_the_embedder_reads_is_refused",
+        ),
+        Difference(
+            "a transcript longer than the model reads",
+            "not mentioned",
+            "sent whole",
+            "refused at submission, with its tokens",
+            "services/test_served_models.py"
+            "::test_a_transcript_that_is_longer_than_its_model_reads_is_refused_with_its_tokens",
         ),
         Difference(
             "the tested participant's own chunks",
