@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from schemas.values.prices import Prices
 from services.documents import MOST_HEADINGS
 from services.draws import in_draw
 from services.forks import ForkRequest, NewFork, plan_fork
+from services.long_transcripts import refuse_long_transcripts
 from services.model_roles import asked_models
 from services.served_models import served_models
 from services.submit import Request, plan_request
@@ -120,6 +122,10 @@ async def estimate(
     found = {one.model for one in served}
     frozen = thaw(run.settings)
     async with database.connection() as connection:
+        try:
+            await refuse_long_transcripts(connection, replace(run, models=served))
+        except Refused as refused:
+            missing.append(str(refused))
         held = await _held(connection, run, _equal_stages(run, past, served))
         alike = [one.id for one in past if _is_alike(one, run)]
         known = await past_work.past_stages(connection, alike[:COMPARED], list(modes))

@@ -494,6 +494,13 @@ SECTIONS: Final = {
             "schemas/settings/test_run.py::test_names_and_defaults_are_those_of_the_seeds",
         ),
         Difference(
+            "tags of a phrase",
+            "1",
+            "",
+            "those whose score is at least 0.6 of the best one's, five at most; 1 with `PSQ_SIMILARITY=original`",
+            "stages/tags/test_cut.py::test_without_a_number_the_tags_near_the_best_are_kept",
+        ),
+        Difference(
             "tags that are not permitted",
             "filtered among neighbours",
             "",
