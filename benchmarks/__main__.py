@@ -4,6 +4,7 @@ from typing import Final
 
 import click
 
+from benchmarks.answers import answers, floor
 from benchmarks.api import api
 from benchmarks.documents import documents
 from benchmarks.flow import flow
@@ -15,8 +16,10 @@ from benchmarks.soak import soak
 from benchmarks.tags import tags
 
 BENCHMARKS: Final[dict[str, click.Command]] = {
+    "answers": answers,
     "api": api,
     "documents": documents,
+    "floor": floor,
     "flow": flow,
     "hop": hop,
     "imports": imports,

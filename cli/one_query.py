@@ -10,7 +10,7 @@ from cli.assignments import Assignment
 from cli.completed_names import PRESET
 from cli.drawing import Text
 from cli.output import draw, json_option, print_json, print_result
-from cli.query_answers import print_answer, print_failure, query_json
+from cli.query_answers import print_answer, print_failure, print_nearest, query_json
 from cli.session import with_database
 from cli.submit_queries import LIGHT, model_option, read_reply
 from schemas.errors import Refused
@@ -297,5 +297,6 @@ def _print_query(shown: QueryDetails) -> None:
         draw(Text(f"\n{QueryStatus.VEC_ERR}: the embedding failed; {why}, {again}", "red"))
     elif shown.error is not None:
         print_failure(line.id, shown.error)
+        print_nearest(shown)
     elif line.status != QueryStatus.READY:
         draw(Text(f"\nnext: {line.status}", "dim"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from textwrap import shorten
 from typing import Any
 
 import click
@@ -24,6 +25,9 @@ from store.runs.run_view import RunView
 #: Characters of an unfinished answer that fit below the table of its run.
 SHOWN_CHARACTERS = 800
 
+#: Of a passage that does not answer a question.
+NEAREST_CHARACTERS = 300
+
 
 def follow_question(run_id: int, *, as_json: bool) -> None:
     """Watch a run of questions to its end; print the answer of a single one with its sources, or why it has none.
@@ -45,7 +49,7 @@ def follow_question(run_id: int, *, as_json: bool) -> None:
 def query_json(shown: QueryDetails) -> dict[str, Any]:
     """A question with its answers, the newest first, and its last error, as JSON shows it."""
     answers = [asdict(result) for result in shown.answers]
-    return line_json(shown.line) | {"answers": answers, "error": shown.error}
+    return line_json(shown.line) | {"answers": answers, "error": shown.error, "nearest": shown.nearest}
 
 
 async def so_far(connection: Connection, view: RunView) -> Text | None:
@@ -61,6 +65,7 @@ def print_outcome(shown: QueryDetails) -> None:
         print_answer(result)
     if shown.error is not None:
         print_failure(shown.line.id, shown.error)
+    print_nearest(shown)
 
 
 def print_answer(result: StoredResult) -> None:
@@ -78,6 +83,16 @@ def print_answer(result: StoredResult) -> None:
         draw(Text(f"  note: {words}", "yellow"))
 
 
+def print_nearest(shown: QueryDetails) -> None:
+    """Print the nearest passages to a question that the corpus does not answer."""
+    if shown.nearest:
+        draw(Text("\nNo passage of this corpus answers this. The nearest are:", "bold"))
+    for chunk in shown.nearest:
+        lines = f"work {chunk['work_id']}, lines {chunk['start_line']} to {chunk['end_line']}"
+        draw(Text("  " + ", ".join(filter(None, (chunk["heading_breadcrumbs"], lines))), "dim"))
+        draw(f"  {shorten(chunk['content'], NEAREST_CHARACTERS, placeholder=' …')}")
+
+
 def place_words(source: Mapping[str, Any]) -> str:
     """The work, the headings, the pages and the lines of a source."""
     section = " > ".join([source["title"], *source.get("heading_chain", ())])
@@ -93,5 +108,5 @@ def print_failure(query_id: int, error: StageFailure) -> None:
     """Print the last error of a question on stderr, and how it runs with other values."""
     click.echo(f"Stage '{error.stage}' failed: {error.message}", err=True)
     run = f"ragq query run {query_id}"
-    if run not in error.message:
+    if run not in error.message and "`ragq fork" not in error.message:
         click.echo(f"`{run}` tries it again, `{run} --preset NAME` and `--set NAME=VALUE` with other values.", err=True)

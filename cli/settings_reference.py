@@ -34,7 +34,7 @@ run. The defaults are those of a new preset. [Presets and templates](presets.md)
 _PROFILES = """\
 ## Profiles
 
-The profile is that of `--profile`, else of `RAGQ_PROFILE`, else `demo` when neither `OLLAMA_HOST` nor
+The profile is that of `--profile`, else of `RAGQ_PROFILE`, else `local` when neither `OLLAMA_HOST` nor
 `RAGQ_OPENAI_BASE_URL` is set, else `server`. `ragq config profiles` prints the tables below. `validated` needs an index
 with scores by chunk: it is refused until `ragq index chunk-scores` has scored its chunks.
 """

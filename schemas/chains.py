@@ -207,7 +207,9 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
             "queries.ValidatedChunks",
             asks_llm=True,
             reads=_VERDICTS
-            | _names("validation.enabled", "validation.model", "validation.max_chunks", "validation.allow_empty"),
+            | _EMBEDDING
+            | _names("validation.enabled", "validation.model", "validation.max_chunks", "validation.allow_empty")
+            | {"RAGQ_RELEVANCE_FLOOR"},
         ),
         Stage(
             "consolidate",
@@ -234,7 +236,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
             "llm",
             "queries.Answer",
             asks_llm=True,
-            reads=_QUERY_CHAT | _names("augmentation.max_answer_tokens"),
+            reads=_QUERY_CHAT | _EMBEDDING | _names("augmentation.max_answer_tokens", "RAGQ_ANSWERER"),
         ),
     ),
     ("tags", "candidates"): (

@@ -920,14 +920,20 @@ class TokenVectorsMissingError(DomainError):
 
 
 class NothingRelevantError(DomainError):
-    """No chunk is left for the answer to use. `changes` are values of a preset that leave some."""
+    """No chunk is left for the answer to use. `changes` are values of a preset that leave some, and `setting` is the
+    value of a setting that does."""
 
-    def __init__(self, found: str, *changes: str) -> None:
+    def __init__(self, found: str, *changes: str, setting: str | None = None) -> None:
         self.changes = changes
+        self.setting = setting
         super().__init__(f"{found}.")
 
-    def advise(self, query_id: int) -> None:
+    def advise(self, query_id: int, job_id: int, stage: str) -> None:
         """Add the commands that run the query with other values to the message."""
+        if self.setting is not None:
+            again = f"`ragq fork j{job_id} --from {stage} --set {self.setting}` answers all the same."
+            self.args = (f"{self} {again}",)
+            return
         run = f"ragq query run {query_id}"
         options = " ".join(f"--set {change}" for change in self.changes)
         self.args = (

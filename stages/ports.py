@@ -3,7 +3,7 @@
 Every implementation of a port passes the contract suite of that port in tests/contracts.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -21,6 +21,9 @@ ScoreSource = Literal["participant", "chunk"]
 Vectors = NDArray[np.float32]
 """A matrix, one row per text."""
 
+
+Terms = Callable[[Sequence[str]], Awaitable[list[dict[str, int]]]]
+"""How often each text has each of its terms, as a full-text search reads them: without stop words, as stems."""
 
 OnText = Callable[[str], None]
 """Is given each piece of a reply while it is written."""

@@ -66,7 +66,7 @@ class ProcessSettings(BaseModel):
     redis_url: str | None = Field(default=None, repr=False)
     """Redis, Valkey or RabbitMQ (`amqp://`) to use as broker; unset, the Valkey that `ragq up` starts."""
     ollama_host: str | None = None
-    """Host of the Ollama server; unset, the embedded model answers."""
+    """Host of the Ollama server; unset, no language model is asked unless a run names the embedded one."""
     ollama_port: int = Field(default=11434, ge=1, le=65535)
     """Port of the Ollama server."""
     ragq_openai_base_url: str | None = None

@@ -98,7 +98,7 @@ PROFILES: dict[str, Profile] = {
             "RAGQ_ANSWERER": Difference("extractive", _NO_MODEL),
             "RAGQ_EXPANDER": Difference("none", _NO_MODEL),
             "RAGQ_REFERENCE_VALIDATOR": Difference("similarity", _NO_MODEL),
-            "RAGQ_RELEVANCE_FLOOR": Difference("0.5", "refuses questions that the corpus does not answer"),
+            "RAGQ_RELEVANCE_FLOOR": Difference("0.4", "refuses questions that the corpus does not answer"),
             "RAGQ_SCORER": Difference("neighbours", _NO_MODEL),
         },
     ),
@@ -156,4 +156,4 @@ def choose_profile(asked: str | None, layers: Sequence[Layer]) -> Choice:
     for server in ("OLLAMA_HOST", "RAGQ_OPENAI_BASE_URL"):
         if any(layer.variables.get(server) for layer in layers):
             return Choice("server", f"{server} is set")
-    return Choice("demo", "neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set: the embedded model answers")
+    return Choice("local", "neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set: no language model is asked")

@@ -28,6 +28,8 @@ class Origin(StrEnum):
     """A language model, called by the stage."""
     PASTED = "pasted"
     """The reply of an external model, pasted by a user."""
+    EXTRACTIVE = "extractive"
+    """Sentences of the sources, quoted; no language model wrote it."""
     EDITED = "edited"
     """A manual edit."""
     NONE = "none"
@@ -187,6 +189,8 @@ class ValidatedChunks(Value):
     """The reasons of the re-asks before the verdicts, in order."""
     repairs: tuple[str, ...] = ()
     """Always empty: a repaired verdict would be a guess."""
+    relevance: float | None = None
+    """The estimated probability that the corpus answers the question; None without a relevance floor."""
 
 
 class ContextGroup(Value):
@@ -307,7 +311,7 @@ class Answer(Value):
 
     origin: Origin
     model: str | None
-    """None for a pasted answer."""
+    """Or the method, `extractive`; None for a pasted answer."""
     prompt_hash: str
     text: str = Field(repr=False)
     cited: tuple[str, ...]

@@ -4,10 +4,12 @@ from typing import Any, Final, NamedTuple
 
 from schemas.errors import QueryMissingError
 from schemas.values.failures import StageFailure
+from stages.failures import FailureCategory
 from store.database import Connection
 from store.questions import queries, query_jobs, query_lines
 from store.questions.queries import StoredQuery, StoredResult
 from store.questions.query_lines import QueryLine
+from store.questions.query_view import NEAREST
 from store.runs import attempts
 from store.runs.failures import last_failures
 
@@ -25,6 +27,13 @@ class QueryDetails(NamedTuple):
     """The newest first."""
     error: StageFailure | None
     """The last error of a job that did not succeed."""
+
+    @property
+    def nearest(self) -> list[dict[str, Any]]:
+        """The three nearest chunks to a question that the corpus does not answer; none to one that it may answer."""
+        is_refused = self.error is not None and self.error.category == FailureCategory.NOTHING_RELEVANT
+        found: list[dict[str, Any]] = self.outputs["rerank"]["chunks"] if self.outputs["rerank"] else []
+        return found[:NEAREST] if is_refused else []
 
 
 async def get_query(connection: Connection, query_id: int) -> StoredQuery:

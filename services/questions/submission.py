@@ -20,6 +20,7 @@ from services.questions.chosen_models import with_chosen_models
 from services.questions.corpora_together import refuse_unlike
 from stages.queries.expand import pasted_expansion
 from stages.queries.rankers.late_interaction import LATE_INTERACTION
+from stages.queries.relevance import floor_models
 from stages.queries.templates import OF_QUESTIONS
 from stages.texts.plain_ids import is_plain_id
 from store.corpora.corpora import StoredCorpus
@@ -66,8 +67,6 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     LLMResponseParseError for a pasted expansion that cannot be used.
     """
     settings = await with_chosen_models(connection, settings)
-    if settings.run.ragq.answerer != "model" or settings.run.ragq.relevance_floor:
-        raise Refused("Extractive answers and the relevance floor are not available in this version.")
     _refuse_text_in_ids(request.queries)
     if request.expansion_reply is not None:
         pasted_expansion(request.expansion_reply)
@@ -84,6 +83,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     snapshot = _embedded_as(corpus, settings.snapshot()) | preset.snapshot(stored.name, options=request.preset_values)
     refuse_idle_expansion(settings.run, preset, request.preset_values)
     frozen = thaw(snapshot)
+    _refuse_floor(frozen.run, corpus)
     expansion = _expansion(request, frozen)
     inputs: dict[str, Any] = {
         "corpus_id": corpus.id,
@@ -212,6 +212,17 @@ def refuse_idle_expansion(settings: RunSettings, preset: Preset, chosen: Collect
         raise Refused(
             "expansion.enabled=true has no effect while RAGQ_EXPANDER is none. Submit the question with "
             "`--set RAGQ_EXPANDER=model` and a language model server, or leave the value out."
+        )
+
+
+def _refuse_floor(settings: RunSettings, corpus: StoredCorpus) -> None:
+    """Raise Refused for a relevance floor that was not fitted for the embedder of the corpus."""
+    fitted = floor_models()
+    if settings.ragq.relevance_floor and settings.model.embedding_model not in fitted:
+        raise Refused(
+            f"RAGQ_RELEVANCE_FLOOR={settings.ragq.relevance_floor:g} cannot be used on corpus '{corpus.name}': "
+            f"probabilities are fitted for {', '.join(fitted)}, and {settings.model.embedding_model} embedded it. "
+            "Submit with `--set RAGQ_RELEVANCE_FLOOR=0`."
         )
 
 

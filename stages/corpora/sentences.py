@@ -47,9 +47,9 @@ def sentences(block: Block, *, measure: Measure, most: int, language: str = ENGL
             yield Sentence(piece, first, last, measure.length(piece))
 
 
-def plain_sentences(text: str) -> Iterator[str]:
+def plain_sentences(text: str, *, language: str = ENGLISH) -> Iterator[str]:
     """The sentences of running text with the spaces between them, in order."""
-    for start, end in _spans(text, "en"):
+    for start, end in _spans(text, LANGUAGES[language]):
         yield text[start:end]
 
 

@@ -1,4 +1,4 @@
-"""Stage `generate`: the answer, from a language model or pasted, and the sources that it cites."""
+"""Stage `generate`: the answer, from a language model, pasted, or quoted, and the sources that it cites."""
 
 from schemas.errors import LLMResponseParseError
 from schemas.values.chat import ChatCall, Message
@@ -35,7 +35,7 @@ async def generate_answer(
         augmented, model=model, timeout_s=timeout_s, temperature=temperature, max_tokens=max_tokens, sample=sample
     )
     reply = await chat.chat(call, on_text)
-    return _answer(reply.text, augmented, origin=Origin.MODEL, model=model, is_cut=is_cut_off(reply))
+    return stored_answer(reply.text, augmented, origin=Origin.MODEL, model=model, is_cut=is_cut_off(reply))
 
 
 def pasted_answer(text: str, augmented: AugmentedPrompt) -> Answer:
@@ -45,7 +45,7 @@ def pasted_answer(text: str, augmented: AugmentedPrompt) -> Answer:
     """
     if not can_be_stored(text):
         raise LLMResponseParseError(text, "the answer contains characters that cannot be stored")
-    return _answer(text, augmented, origin=Origin.PASTED, model=None)
+    return stored_answer(text, augmented, origin=Origin.PASTED, model=None)
 
 
 def answer_messages(prompt: str) -> tuple[Message, ...]:
@@ -74,7 +74,7 @@ def answer_call(
     )
 
 
-def _answer(
+def stored_answer(
     text: str, augmented: AugmentedPrompt, *, origin: Origin, model: str | None, is_cut: bool = False
 ) -> Answer:
     if not text.strip():

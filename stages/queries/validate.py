@@ -1,4 +1,4 @@
-"""Stage `validate`: a language model accepts or rejects each chunk (CRAG)."""
+"""Stage `validate`: whether the corpus answers the question, and a language model's verdict on each chunk (CRAG)."""
 
 from collections.abc import Sequence
 
@@ -15,6 +15,16 @@ from stages.texts.fence import DATA_RULE, fenced
 _SYSTEM = f"""\
 You check passages before somebody answers a question from them. You answer with one JSON object, \
 {{"decision": "accept"}}, {{"decision": "reject"}} or {{"decision": "unsure"}}, and with nothing else. {DATA_RULE}"""
+
+
+def refuse_below(probability: float, floor: float) -> None:
+    """Raise NothingRelevantError for a question that the corpus answers with a lower probability than the floor."""
+    if probability < floor:
+        raise NothingRelevantError(
+            f"No passage of this corpus answers the question: the probability is {probability:.2f}, and "
+            f"RAGQ_RELEVANCE_FLOOR is {floor:g}",
+            setting="RAGQ_RELEVANCE_FLOOR=0",
+        )
 
 
 def keep_all(chunks: Sequence[RerankedChunk], *, allow_empty: bool) -> ValidatedChunks:

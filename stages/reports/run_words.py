@@ -25,6 +25,9 @@ NEIGHBOURS_NOTICE = (
     "a baseline. Zero-shot mode needs a model, and is left out."
 )
 
+#: Shown with every answer that it writes.
+DEMO_ANSWER_NOTICE = "A 135M model wrote this answer. Demo model: results are not meaningful."
+
 #: Shown with every run whose references have scores that the assessing model itself assigned.
 CIRCULAR_NOTICE = "MODEL_QUANTITATIVE_MODEL scored the chunks of the index too: it is shown its own labels as examples."
 

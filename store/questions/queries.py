@@ -7,10 +7,12 @@ from datetime import datetime
 from typing import Any
 
 from schemas.errors import ResultMissingError
+from schemas.settings.profiles import DEMO_MODEL
 from schemas.values.queries import Answer, AnswerBasis, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
 from schemas.values.work_filters import WorkFilter
 from stages.queries.basis_words import basis_in_words
+from stages.reports.run_words import DEMO_ANSWER_NOTICE
 from store.database import Connection, bulk_seconds
 from store.runs.bulk import BATCH
 
@@ -120,10 +122,11 @@ class StoredResult:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on what was lost or replaced on the way to the answer."""
+        """Sentences on what the answer is worth, and what was lost or replaced on the way to it."""
         longer = f"`ragq query run {self.query_id} --set augmentation.max_answer_tokens=4096` asks for a longer one"
         cut = [f"The answer was cut off at the token limit; {longer}."] if self.is_cut else []
-        return [*cut, *([] if self.basis is None else basis_in_words(self.basis))]
+        demo = [DEMO_ANSWER_NOTICE] if self.model == DEMO_MODEL else []
+        return [*demo, *cut, *([] if self.basis is None else basis_in_words(self.basis))]
 
 
 async def keep(

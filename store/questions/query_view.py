@@ -9,10 +9,12 @@ from schemas.values.queries import (
     ConsolidatedContext,
     EmbeddedQuery,
     Expansion,
+    RerankedChunk,
     RerankedChunks,
     RetrievedChunks,
     ValidatedChunks,
 )
+from stages.failures import FailureCategory
 from store.database import Connection
 from store.questions import query_lines
 from store.questions.queries import StoredResult
@@ -22,6 +24,8 @@ from store.runs import job_progress
 OUTPUTS = """
 SELECT stage, output FROM current_attempt WHERE job_id = $1 AND status = 'done' AND stage = ANY($2::text[])
 """
+
+NEAREST: Final = 3
 
 _SHOWN: Final = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate")
 
@@ -48,6 +52,12 @@ class QueryView:
             return [group.chunk_ids for group in self.consolidated.groups]
         best_first = sorted(self.retrieved.chunks, key=lambda chunk: -chunk.final_score) if self.retrieved else []
         return [(chunk.chunk_id,) for chunk in best_first]
+
+    @property
+    def nearest(self) -> tuple[RerankedChunk, ...]:
+        """The three nearest chunks to a question that the corpus does not answer; none to one that it may answer."""
+        is_refused = self.error is not None and self.error.category == FailureCategory.NOTHING_RELEVANT
+        return self.reranked.chunks[:NEAREST] if is_refused and self.reranked is not None else ()
 
     @property
     def available(self) -> int:

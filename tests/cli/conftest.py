@@ -36,5 +36,6 @@ def stored(database_url: str) -> Callable[..., Any]:
 def ragq(database_url: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Ragq:
     """Runs `ragq ARGUMENTS` on a fresh database, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    environment = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": database_url, "REDIS_URL": "redis://127.0.0.1:1/0"}
+    servers = {"DATABASE_URL": database_url, "REDIS_URL": "redis://127.0.0.1:1/0"}
+    environment = dict.fromkeys(KNOWN_NAMES) | servers | {"RAGQ_PROFILE": "demo"}
     return lambda *arguments, **named: CliRunner(env=environment).invoke(cli, arguments, **named)

@@ -37,7 +37,7 @@ def test_show_names_the_profile_and_marks_what_changed(runner: CliRunner) -> Non
     output = runner.invoke(config, ["show", "--set", "EMBEDDING_TOP_K_REFERENCES=5"]).output
 
     lines = [line.split() for line in output.splitlines()]
-    assert output.startswith("Profile demo (neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set")
+    assert output.startswith("Profile local (neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set")
     assert ["*", "EMBEDDING_TOP_K_REFERENCES", "5", "option"] in lines
     assert ["EMBEDDING_CHUNK_SIZE", "8", "default"] in lines
     assert ["DATABASE_URL", "unset", "default"] in lines
@@ -81,7 +81,7 @@ def test_show_warns_on_stderr_once_of_a_name_without_effect(runner: CliRunner) -
         "Warning: API_PORT (environment) has no effect: set RAGQ_API_PORT.\n"
     )
     assert "hidden" not in shown.output
-    assert json.loads(shown.stdout)["profile"] == "demo"
+    assert json.loads(shown.stdout)["profile"] == "local"
 
 
 def test_check_has_a_line_for_every_name_of_an_env_file_of_ai_psychiatrist(runner: CliRunner) -> None:

@@ -197,7 +197,7 @@ class Installed:
     def __init__(self, home: Path) -> None:
         kept = {name: value for name, value in os.environ.items() if name not in (*SERVERS, "OLLAMA_PORT")}
         self.home = home
-        self.environment = kept | {"RAGQ_HOME": str(home), "OMP_NUM_THREADS": "1"}
+        self.environment = kept | {"RAGQ_HOME": str(home), "OMP_NUM_THREADS": "1", "RAGQ_PROFILE": "demo"}
 
     def ragq(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -160,6 +160,7 @@ class QueryDetail(QueryItem):
             "message": "LLM request timed out after 600s",
             "category": "llm_timeout",
         },
+        nearest=[],
     )
 
     expanded_queries: list[str] | None = Field(repr=False)
@@ -174,6 +175,8 @@ class QueryDetail(QueryItem):
     """The number of available sources for a prompt: passages, or retrieved chunks where there are none."""
     error: StageFailure | None
     """The last error of a job that did not succeed."""
+    nearest: list[RetrievedChunk]
+    """The three nearest chunks to a question that the corpus does not answer, whose error is `nothing_relevant`."""
 
 
 class PassageChoice(Body):

@@ -1,10 +1,11 @@
 """Replies about questions, built from stored values."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from api.rest.bodies.rag_queries import Passage, QueryDetail, QueryItem, RetrievedChunk
 from schemas.statuses import QueryStatus
-from schemas.values.queries import ConsolidatedContext, ValidatedChunks
+from schemas.values.queries import ConsolidatedContext, RerankedChunk
 from store.questions.query_lines import QueryLine
 from store.questions.query_view import QueryView
 
@@ -26,10 +27,11 @@ def detail_of(view: QueryView) -> QueryDetail:
         expanded_queries=None if expansion is None else list(expansion.queries),
         hyde_answer=None if expansion is None else expansion.hyde_answer,
         entities=None if expansion is None else list(expansion.entities),
-        retrieved_context=None if view.retrieved is None else _chunks(view.retrieved, is_rrf=is_rrf),
+        retrieved_context=None if view.retrieved is None else _chunks(view.retrieved.chunks, is_rrf=is_rrf),
         clean_retrieval_context=None if view.consolidated is None else passages(view.consolidated),
         available_context_count=view.available,
         error=view.error,
+        nearest=_chunks(view.nearest, is_rrf=is_rrf),
     )
 
 
@@ -38,7 +40,7 @@ def passages(context: ConsolidatedContext) -> list[Passage]:
     return [Passage(place=place, **group.model_dump()) for place, group in enumerate(context.groups, start=1)]
 
 
-def _chunks(retrieved: ValidatedChunks, *, is_rrf: bool) -> list[RetrievedChunk]:
+def _chunks(chunks: Sequence[RerankedChunk], *, is_rrf: bool) -> list[RetrievedChunk]:
     return [
         RetrievedChunk(
             id=chunk.chunk_id,
@@ -46,5 +48,5 @@ def _chunks(retrieved: ValidatedChunks, *, is_rrf: bool) -> list[RetrievedChunk]
             fusion_score=chunk.fused_score,
             **chunk.model_dump(exclude={"chunk_id", "fused_score"}),
         )
-        for chunk in retrieved.chunks
+        for chunk in chunks
     ]

@@ -7,12 +7,12 @@ import pytest
 
 from api.context import ApiContext
 from schemas.values.failures import AttemptError
-from services.questions.lookup import get_query
+from services.questions.lookup import get_query, query_details
 from store.questions import queries, query_lines
 from store.questions.queries import StoredQuery
 from store.runs import jobs, stages, stored_runs
 from tests.api.pages.html import HTML, form, forms, see, send, words
-from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, chain, complete_stages
+from tests.services.questions.questions import OUTPUTS, VALIDATED, WHOLE, a_question, chain, complete_stages
 
 READY = WHOLE[:6]
 OTHER_PASSAGES = (
@@ -380,6 +380,26 @@ async def test_a_question_whose_values_left_nothing_offers_others(client: httpx.
 
     assert '<details id="values" open>' in shown.text
     assert "✗ failed at rerank" in words(shown)
+
+
+async def test_a_question_that_the_corpus_does_not_answer_shows_the_nearest_passages(
+    client: httpx.AsyncClient, ctx: ApiContext
+) -> None:
+    async with ctx.database.connection() as connection:
+        query = await a_question(connection, "expand", "embed", "retrieve", "rerank")
+        claim = await stages.claim(connection, query.job_id, "validate", "worker", 60)
+        assert claim is not None
+        error = AttemptError("schemas.errors.NothingRelevantError", "Below the floor.", "nothing_relevant", {})
+        await stages.fail(connection, claim, error, inputs={})
+        details = await query_details(connection, query.id)
+
+    shown = words(await see(client, f"/rag/{query.id}"))
+    over_rest = (await client.get(f"/rag/queries/{query.id}", headers={"Accept": "application/json"})).json()
+
+    nearest = [chunk.content for chunk in VALIDATED.chunks]
+    assert "No passage of this corpus answers this." in shown
+    assert [chunk["content"] for chunk in details.nearest] == nearest and all(text in shown for text in nearest)
+    assert [chunk["content"] for chunk in over_rest["nearest"]] == nearest
 
 
 async def test_the_page_states_what_was_lost_on_the_way_to_the_prompt(

@@ -53,8 +53,8 @@ def test_each_layer_wins_over_those_below(given: str, value: int, source: Settin
         (
             None,
             {"OLLAMA_HOST": "", "RAGQ_PROFILE": ""},
-            "demo",
-            "neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set: the embedded model answers",
+            "local",
+            "neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set: no language model is asked",
         ),
     ],
 )
@@ -70,7 +70,7 @@ def test_the_file_can_name_the_server_and_the_profile(tmp_path: Path) -> None:
     file = tmp_path / ".env"
     file.write_text("OLLAMA_HOST=h\n")
     assert resolve(environment={}, env_file=file).profile == "server"
-    assert resolve(environment={"TESTING": "1"}, env_file=file).profile == "demo"
+    assert resolve(environment={"TESTING": "1"}, env_file=file).profile == "local"
 
     file.write_text("RAGQ_PROFILE=paper\n")
     assert resolve(environment={}, env_file=file).profile_source == f"RAGQ_PROFILE in the file {file}"
@@ -192,7 +192,8 @@ def test_an_unknown_name_without_a_likeness_is_refused_too() -> None:
 
 
 def test_the_snapshot_gives_the_run_back() -> None:
-    settings = resolve(environment={"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.25"}, options={"RAGQ_RETRIES": "2"})
+    environment = {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.25"}
+    settings = resolve(profile="demo", environment=environment, options={"RAGQ_RETRIES": "2"})
 
     snapshot = settings.snapshot()
 

@@ -166,7 +166,7 @@ async def test_the_error_of_a_search_without_hits_names_its_stage() -> None:
 def test_the_error_of_a_question_names_the_commands_that_continue() -> None:
     error = NothingRelevantError("Nothing", "retrieval.min_char_count=0", "retrieval.min_word_count=0")
 
-    error.advise(7)
+    error.advise(7, 3, "rerank")
 
     assert str(error) == (
         "Nothing. `ragq query run 7 --set retrieval.min_char_count=0 --set retrieval.min_word_count=0` runs it with "

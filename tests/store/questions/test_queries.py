@@ -5,10 +5,12 @@ import json
 import pytest
 
 from schemas.errors import ResultMissingError
+from schemas.settings.profiles import DEMO_MODEL
 from schemas.statuses import QueryStatus
 from schemas.values.failures import AttemptError
 from schemas.values.queries import Answer, Origin, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
+from stages.reports.run_words import DEMO_ANSWER_NOTICE
 from store.database import Connection, Database
 from store.questions import queries, query_lines
 from store.runs import attempts, edits, job_control, runs, stages
@@ -186,3 +188,17 @@ async def test_an_answer_is_found_by_its_number_and_by_the_job_that_made_it(data
         assert await queries.total(connection) == 2
         with pytest.raises(ResultMissingError):
             await queries.result(connection, other.id, made)
+
+
+async def test_an_answer_of_the_demo_model_says_what_it_is_worth(database: Database) -> None:
+    async with database.connection() as connection:
+        stored, _ = await kept(connection, "How is tea made?")
+        query = await queries.of_job(connection, stored.job_ids[0])
+        assert query is not None
+        for model in (DEMO_MODEL, "extractive"):
+            answer = ANSWER.model_copy(update={"model": model})
+            await queries.add_result(connection, query.id, answer, [], attempt_id=None, preset=None)
+
+        notes = {result.model: result.notes for result in await queries.results(connection, query.id)}
+
+    assert notes == {DEMO_MODEL: [DEMO_ANSWER_NOTICE], "extractive": []}

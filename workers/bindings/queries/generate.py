@@ -1,17 +1,20 @@
 """Stage `generate` of a query: the answer, which is stored with those that the question has already."""
 
-from schemas.values.queries import Answer, AugmentedPrompt
+from schemas.full_text import ENGLISH
+from schemas.values.queries import Answer, AugmentedPrompt, ValidatedChunks
+from stages.queries.extract_answer import extracted_answer
 from stages.queries.generate import generate_answer, pasted_answer
 from store.database import Connection
 from store.questions import queries
 from store.questions.answer_basis import answer_basis
+from store.questions.queries import StoredQuery
 from workers.answer_stream import published
-from workers.bindings.queries.reading import asked_model, question
+from workers.bindings.queries.reading import advising, asked_model, question, searched_corpora, terms_of
 from workers.work import Result, Work
 
 
 async def run(work: Work) -> Result[Answer]:
-    """By a model, and published while it writes, or as the submission brought it.
+    """By a model, and published while it writes; of sentences of the sources; or as the submission brought it.
 
     Each time the stage runs, it is another sample of the model.
     """
@@ -20,6 +23,8 @@ async def run(work: Work) -> Result[Answer]:
     given = work.claim.inputs["response"]
     if given is not None:
         answer = pasted_answer(given, augmented)
+    elif work.settings.ragq.answerer == "extractive":
+        answer = await _extracted(work, query, augmented)
     else:
         sample = await work.database.with_retry(lambda connection: queries.answered(connection, query.id))
         async with published(work.database, work.claim.attempt_id) as on_text:
@@ -47,3 +52,18 @@ async def run(work: Work) -> Result[Answer]:
         )
 
     return Result(answer, effect=keep)
+
+
+async def _extracted(work: Work, query: StoredQuery, augmented: AugmentedPrompt) -> Answer:
+    first, *_ = searched = await searched_corpora(work, query)
+    validated = await work.output(ValidatedChunks)
+    with advising(work, query):
+        return await extracted_answer(
+            query.original_query,
+            augmented,
+            validated.chunks,
+            embedder=work.embedder,
+            terms=terms_of(work, searched),
+            timeout_s=work.settings.embedding.query_embed_timeout_seconds,
+            language=first.language or ENGLISH,
+        )

@@ -5,8 +5,10 @@ from contextlib import contextmanager
 from functools import partial
 
 from schemas.errors import InputChangedError, NothingRelevantError
+from schemas.full_text import SIMPLE
+from stages.ports import Terms
 from stages.queries.templates import TemplateTag
-from store.corpora import corpora
+from store.corpora import bm25, corpora
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.corpora import StoredCorpus
 from store.database import Connection
@@ -41,12 +43,12 @@ def number_formats(searched: Sequence[StoredCorpus]) -> list[str]:
 
 
 @contextmanager
-def advising(query: StoredQuery) -> Iterator[None]:
+def advising(work: Work, query: StoredQuery) -> Iterator[None]:
     """When the values of the preset leave nothing to answer from, the error names the commands to continue with."""
     try:
         yield
     except NothingRelevantError as error:
-        error.advise(query.id)
+        error.advise(query.id, work.claim.job_id, work.claim.stage)
         raise
 
 
@@ -65,6 +67,18 @@ def asked_model(work: Work) -> str:
         return full
     work.read["model"] = light
     return light
+
+
+def terms_of(work: Work, searched: Sequence[StoredCorpus]) -> Terms:
+    """The terms of texts, as the full-text search of these corpora reads them."""
+    full_text = searched[0].full_text or SIMPLE
+
+    async def terms(texts: Sequence[str]) -> list[dict[str, int]]:
+        return await work.database.with_retry(
+            lambda connection: bm25.asked_terms(connection, texts, full_text=full_text)
+        )
+
+    return terms
 
 
 def chunk_search(work: Work) -> PostgresChunkSearch:

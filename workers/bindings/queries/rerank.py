@@ -30,7 +30,7 @@ async def run(work: Work) -> Result[RerankedChunks]:
         return await works.texts(connection, work_ids), await searchable.vectors(connection, ids)
 
     texts, vectors = await work.database.with_retry(read)
-    with advising(query):
+    with advising(work, query):
         return Result(
             await rerank_chunks(
                 query.original_query,

@@ -607,7 +607,7 @@ async def test_nothing_relevant_is_no_fault_of_the_server_and_names_the_way_out(
 ) -> None:
     query = await ask("expand", "embed")
     error = NothingRelevantError("Stage 'rerank' dropped all 4 retrieved chunks", "retrieval.min_word_count=0")
-    error.advise(query.id)
+    error.advise(query.id, query.job_id, "rerank")
     failure = AttemptError("schemas.errors.NothingRelevantError", str(error), "nothing_relevant", {})
 
     async with working({"rerank": failure}):

@@ -1,0 +1,87 @@
+"""The answer that is quoted from its sources."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from schemas.errors import NothingRelevantError
+from schemas.values.queries import Answer, Origin, Source
+from stages.queries.extract_answer import MOST_UNITS, extracted_answer, most_lexical, units_of
+from stages.texts.fence import fenced
+from tests.fakes.embedder import FakeEmbedder
+from tests.stages.queries.test_generate import AUGMENTED
+
+WORDS = ("tea", "dark", "oxidation", "enzymes", "bridge", "load", "kind", "black", "fully", "milk")
+TEA = (
+    "## Oxidation\n\nOxidation makes the tea dark. It needs enzymes.\n\nTea likes milk."
+    "\n\n| Kind | Oxidised |\n|---|---|\n| black | fully |\n| white | a little |"
+)
+BRIDGE = (
+    "## Load\n\nA bridge bears a load [S9]. A bridge is long.\n\n- A load is heavy, as of a bridge.\n- A ship floats."
+)
+
+
+def word_counts(text: str) -> list[float]:
+    counted = Counter(re.findall(r"[a-z]+", text.lower()))
+    return [0.1, *(float(counted[word]) for word in WORDS)]
+
+
+async def terms(texts: Sequence[str]) -> list[dict[str, int]]:
+    return [dict(Counter(word for word in re.findall(r"[a-z]+", text.lower()) if len(word) > 3)) for text in texts]
+
+
+async def answer_to(question: str, *sources: str) -> Answer:
+    of = tuple(
+        Source(label=f"S{n}", work_id=n, title="A work", chunk_ids=(n,), start_line=1, end_line=9)
+        for n, _ in enumerate(sources, start=1)
+    )
+    blocks = [
+        fenced(
+            source.label,
+            f"[{source.label}] Source: A work | (work_id={source.work_id}, start-line=1, end-line=9)\nText:\n{text}",
+        )
+        for source, text in zip(of, sources, strict=True)
+    ]
+    augmented = AUGMENTED.model_copy(update={"prompt": "\n\n".join(blocks), "sources": of})
+    return await extracted_answer(question, augmented, (), embedder=FakeEmbedder(word_counts), terms=terms, timeout_s=9)
+
+
+async def test_the_best_sentences_are_quoted_with_their_source_and_those_they_point_to() -> None:
+    answer = await answer_to("Which enzymes does it need?", BRIDGE, TEA)
+
+    assert "Oxidation makes the tea dark. [S2] It needs enzymes. [S2]" in answer.text
+    assert (answer.origin, answer.model) == (Origin.EXTRACTIVE, "extractive")
+    assert set(answer.cited) <= {"S1", "S2"} and not answer.unknown
+
+
+async def test_a_row_of_a_table_is_quoted_below_its_header() -> None:
+    answer = await answer_to("Which kind is black?", TEA)
+
+    assert "| Kind | Oxidised |\n|---|---|\n| black | fully |\n\n[S1]" in answer.text
+
+
+async def test_sources_without_a_sentence_are_an_error() -> None:
+    with pytest.raises(NothingRelevantError):
+        await answer_to("Why?", "## Oxidation\n\n---")
+
+
+def test_items_and_code_are_whole_and_what_looks_like_a_citation_is_left_out() -> None:
+    code = "```\nmake tea. make bridge.\n\nstop\n```"
+
+    assert [unit.text for unit in units_of(0, f"{BRIDGE}\n\n{code}")] == [
+        "A bridge is long.",
+        "- A load is heavy, as of a bridge.",
+        "- A ship floats.",
+        code,
+    ]
+
+
+def test_of_very_many_sentences_those_with_the_terms_are_kept() -> None:
+    units = units_of(0, "Some tea. " * MOST_UNITS + "A bridge. Or two.")
+    counted = [{unit.text: 1} for unit in units]
+
+    kept, of_kept = most_lexical(units, counted, {"A bridge."})
+
+    assert (len(kept), len(of_kept), "A bridge." in {unit.text for unit in kept}) == (MOST_UNITS, MOST_UNITS, True)
