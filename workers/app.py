@@ -30,6 +30,7 @@ def make_worker_app(broker_url: str) -> Celery:
     # To announce that the next stage was sent costs more than to send it; a submission is still announced.
     app.conf.task_send_sent_event = False
     app.conf.worker_pool = "workers.stage_pool:StagePool"
+    app.conf.worker_consumer = "workers.received:CheckingConsumer"
     app.steps["consumer"].add(BatchedEvents)
     return app
 

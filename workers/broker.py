@@ -14,6 +14,7 @@ from typing import Any
 from kombu.transport import redis as kombu_redis
 
 from workers.priorities import BACKGROUND
+from workers.received import log, why_no_envelope
 
 #: One thread in so many, and one at least where there are several, takes no messages of indexing.
 _KEPT_FREE = 4
@@ -38,6 +39,16 @@ class Channel(kombu_redis.Channel):
             super()._brpop_start(timeout)  # type: ignore[misc]
         finally:
             self.priority_steps = every
+
+    def _brpop_read(self, **options: Any) -> Any:
+        self.connection.is_delivering = False
+        try:
+            return super()._brpop_read(**options)  # type: ignore[misc]
+        except (ValueError, RecursionError):
+            if self.connection.is_delivering:
+                raise
+            log.warning("message_dropped", why="no JSON")
+            return True
 
     def _is_full_of_background(self) -> bool:
         """Whether as many messages of indexing are unfinished as the worker takes at once, so that it waits for others.
@@ -68,6 +79,16 @@ class Transport(kombu_redis.Transport):
     """Named in `broker_transport`; the broker's URL stays redis://."""
 
     Channel = Channel
+    is_delivering = False
+    """What was read is a message, so that an error is not of its form."""
+
+    def _deliver(self, message: Any, queue: str) -> None:
+        why = why_no_envelope(message)
+        if why is not None:
+            log.warning("message_dropped", why=why)
+            return
+        self.is_delivering = True
+        super()._deliver(message, queue)  # type: ignore[misc]
 
 
 def list_of(queue: str, priority: int) -> str:

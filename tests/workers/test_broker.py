@@ -4,16 +4,19 @@ import json
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 import redis
 from kombu import Connection, Consumer, Message, Queue
+from structlog.testing import capture_logs
 
 from stack.valkey import ValkeyServer
 from workers import broker
 from workers.app import KEY_PREFIX, make_app
 from workers.depths import QueueDepths
 from workers.priorities import BACKGROUND, FIRST, NORMAL
+from workers.received import checked
 
 QUEUE = "embed"
 THREADS = 4
@@ -108,3 +111,69 @@ def test_versions_understand_the_messages_of_each_other(connection: Connection) 
         send(connection, name, priority)
 
     assert Worker(connection).look() == ["question", "import"]
+
+
+@pytest.mark.parametrize(
+    "junk", [b"not json", b"\xff\x00", b"{}", b"null", b"[1]", b"7", b"[" * 100_000, b'{"body": "", "headers": {}}']
+)
+def test_what_is_no_message_is_dropped_and_the_queue_moves(
+    connection: Connection, valkey: ValkeyServer, junk: bytes
+) -> None:
+    worker = Worker(connection)
+    with redis.Redis.from_url(valkey.url) as client:
+        client.lpush(f"{KEY_PREFIX}{QUEUE}", junk)
+    send(connection, "after it", NORMAL)
+
+    with capture_logs() as lines:
+        held = worker.look()
+
+    assert held == ["after it"]
+    assert [line["event"] for line in lines] == ["message_dropped"]
+
+
+GOOD: dict[str, Any] = {
+    "body": json.dumps([[], {"run": 1, "job": 7, "subject": "1"}, {"chain": None}]),
+    "content_type": "application/json",
+    "content_encoding": "utf-8",
+    "headers": {"task": "ragq.embed", "id": "j7:embed:1", "eta": None},
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"body": None},
+        {"body": "7"},
+        {"body": "[]"},
+        {"body": "[" * 100_000},
+        {"body": "[[], [], {}]"},
+        {"body": '[[], {"run": 1, "job": "7; DROP TABLE job", "subject": "1"}, {}]'},
+        {"body": '[[], {"run": 1, "job": 1e400, "subject": "1"}, {}]'},
+        {"body": f'[[], {{"run": 1, "job": {10**40}, "subject": "1"}}, {{}}]'},
+        {"body": "x" * 2_000_000},
+        {"body": b"\x80\x04K\x07.", "content_type": "application/x-python-serialize", "content_encoding": "binary"},
+        {"body": "a: 1", "content_type": "application/x-yaml"},
+        {"headers": {"task": "os.system"}},
+        {"headers": {}},
+        {"headers": GOOD["headers"] | {"eta": "2999-01-01T00:00:00+00:00"}},
+        {"headers": GOOD["headers"] | {"expires": "never"}},
+        {"headers": GOOD["headers"] | {"compression": "application/x-gzip"}},
+    ],
+)
+def test_a_message_that_ragq_does_not_send_is_dropped_with_one_line(changes: dict[str, Any]) -> None:
+    received: list[Message] = []
+    acknowledged: list[str] = []
+
+    class Channel:
+        no_ack_consumers: frozenset[str] = frozenset()
+
+        def basic_ack(self, tag: str, **_: Any) -> None:
+            acknowledged.append(tag)
+
+    receive = checked(received.append)
+    with capture_logs() as lines:
+        for tag, values in (("bad", GOOD | changes), ("good", GOOD)):
+            receive(Message(channel=Channel(), delivery_tag=tag, **values))
+
+    assert [message.delivery_tag for message in received] == ["good"]
+    assert (acknowledged, [line["event"] for line in lines]) == (["bad"], ["message_dropped"])
