@@ -8,6 +8,7 @@ from typing import Final
 
 import asyncpg
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from schemas.errors import RagqError, Refused, StackError
 from schemas.settings.layers import ENV_FILE, merged
@@ -21,6 +22,52 @@ from store.database import Database
 #: Open event streams are closed after this at shutdown.
 _SHUTDOWN_SECONDS: Final = 5
 _REFUSED: Final = 1
+#: A request whose headers, or whose body after the reply, take longer ends its connection.
+UNFINISHED_SECONDS = 20.0
+
+
+class PatientProtocol(HttpToolsProtocol):
+    """Uvicorn's, which ends connections whose request stays unfinished.
+
+    Its headers have `UNFINISHED_SECONDS`, and so has what is left of its body once the reply is complete. The body
+    before that has a limit of its own, in `BodyLimit`.
+    """
+
+    _unfinished: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in the base class
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_wait()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._wait()
+
+    def on_headers_complete(self) -> None:
+        self._end_wait()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._end_wait()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.cycle is not None and self.cycle.more_body:
+            self._wait()
+
+    def _wait(self) -> None:
+        if self._unfinished is None:
+            self._unfinished = self.loop.call_later(UNFINISHED_SECONDS, self.transport.close)
+
+    def _end_wait(self) -> None:
+        if self._unfinished is not None:
+            self._unfinished.cancel()
+            self._unfinished = None
 
 
 def main() -> None:
@@ -38,6 +85,7 @@ def main() -> None:
         uvicorn.run(
             "api.main:app",
             factory=True,
+            http=PatientProtocol,
             host=settings.ragq_api_host,
             port=settings.ragq_api_port,
             log_config=None,

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from adapters.documents import convert
-from adapters.limited_process import ProcessLimits
 from schemas.errors import DocumentError
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings
@@ -83,6 +81,10 @@ async def open_documents(
 
     `read` gives the content by the name of a file.
     """
+    # The API, which imports this file, opens no document.
+    from adapters.documents import convert
+    from adapters.limited_process import ProcessLimits
+
     limits = ProcessLimits(
         process.ragq_document_seconds, process.ragq_document_memory_mb, process.ragq_document_output_mb
     )

@@ -6,6 +6,7 @@ priority: between two passes of an import, the questions that have come meanwhil
 """
 
 import asyncio
+import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -292,6 +293,15 @@ def passes(ordered: Sequence[_Text], token_budget: int) -> Iterator[list[_Text]]
         yield batch
 
 
+async def _of_loaded(read: Callable[[], str]) -> str:
+    """What a model says of itself, which takes no time once it is loaded."""
+    asked = time.monotonic()
+    try:
+        return await asyncio.to_thread(read)
+    finally:
+        waited.add(time.monotonic() - asked)
+
+
 class BatchedEmbedder:
     """The ports Embedder and TokenEmbedder over an encoder in this process."""
 
@@ -315,12 +325,12 @@ class BatchedEmbedder:
     async def digest(self) -> str:
         """See Embedder."""
         if self._digest is None:
-            self._digest = await asyncio.to_thread(lambda: self._batcher.encoder.digest)
+            self._digest = await _of_loaded(lambda: self._batcher.encoder.digest)
         return self._digest
 
     async def dtype(self) -> str:
         """See Embedder."""
-        return await asyncio.to_thread(lambda: self._batcher.encoder.dtype)
+        return await _of_loaded(lambda: self._batcher.encoder.dtype)
 
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
         """See Embedder."""

@@ -41,11 +41,12 @@ class Channel(kombu_redis.Channel):
             self.priority_steps = every
 
     def _brpop_read(self, **options: Any) -> Any:
-        self.connection.is_delivering = False
+        transport: Transport = self.connection  # type: ignore[assignment]  # named in Transport below
+        transport.is_delivering = False
         try:
             return super()._brpop_read(**options)  # type: ignore[misc]
         except (ValueError, RecursionError):
-            if self.connection.is_delivering:
+            if transport.is_delivering:
                 raise
             log.warning("message_dropped", why="no JSON")
             return True
@@ -82,13 +83,13 @@ class Transport(kombu_redis.Transport):
     is_delivering = False
     """What was read is a message, so that an error is not of its form."""
 
-    def _deliver(self, message: Any, queue: str) -> None:
+    def _deliver(self, message: Any, queue: str | None) -> None:
         why = why_no_envelope(message)
         if why is not None:
             log.warning("message_dropped", why=why)
             return
         self.is_delivering = True
-        super()._deliver(message, queue)  # type: ignore[misc]
+        super()._deliver(message, queue)
 
 
 def list_of(queue: str, priority: int) -> str:

@@ -130,7 +130,7 @@ class ProcessSettings(BaseModel):
     """Maximum kilobytes of a request's body."""
     ragq_api_max_upload_kb: int = Field(default=20_480, ge=1)
     """Maximum kilobytes of the files of one upload."""
-    ragq_api_body_seconds: float = Field(default=60.0, gt=0)
+    ragq_api_body_seconds: float = Field(default=20.0, gt=0)
     """Seconds in which the body of a request must arrive."""
     ragq_api_cors_origins: str = ""
     """Origins such as `https://notes.example.org`, separated by commas, whose pages may call the API."""

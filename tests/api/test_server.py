@@ -6,14 +6,17 @@ import logging
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
+from starlette.types import Receive, Scope, Send
 
-from api.server import _without_message
+from api.server import PatientProtocol, _without_message
 from schemas.settings.process import KNOWN_NAMES
-from stack.ports import free_port
+from stack.ports import LOOPBACK, free_port
 from stack.probes import execute
 from stack.valkey import ValkeyServer
 from store.access import api_tokens
@@ -162,3 +165,42 @@ main()
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert found.stdout == "[1]\n"
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+@pytest.mark.parametrize(
+    "request_of",
+    [
+        b"",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: ",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n",
+    ],
+)
+async def test_a_connection_with_an_unfinished_request_is_closed_however_it_drips(
+    monkeypatch: pytest.MonkeyPatch, request_of: bytes
+) -> None:
+    monkeypatch.setattr("api.server.UNFINISHED_SECONDS", 0.5)
+    config = uvicorn.Config(echo, http=PatientProtocol, lifespan="off", log_config=None)
+    config.load()
+    state = uvicorn.server.ServerState()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: PatientProtocol(config, state, {}), LOOPBACK, 0)
+    async with server:
+        reader, writer = await asyncio.open_connection(LOOPBACK, server.sockets[0].getsockname()[1])
+        writer.write(request_of)
+
+        async def drip() -> None:
+            while request_of:
+                writer.write(b"x")
+                await asyncio.sleep(0.1)
+
+        dripping = asyncio.create_task(drip())
+        async with asyncio.timeout(5):
+            with suppress(ConnectionError):
+                await reader.read(-1)
+        dripping.cancel()
+        writer.close()
