@@ -56,6 +56,8 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
     reference index with people of the submitted split; and EmbeddingArtifactMismatchError when that index was built
     with other settings or from another variant of the transcripts.
     """
+    if request.references is not None and AssessmentMode.FEW_SHOT not in request.modes:
+        raise Refused("Zero-shot jobs search no references: leave --references out, or submit few-shot jobs too.")
     data_set, split, everybody = await _participants(connection, request)
     wanted = everybody[: request.limit]
     transcripts = await _transcripts(connection, data_set, wanted)

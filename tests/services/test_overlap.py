@@ -213,3 +213,59 @@ async def test_of_many_people_in_both_the_refusal_names_the_first(database: Data
         await store(connection, chosen)
         with pytest.raises(Refused, match=r"30 of the 30 participants .* 317, 318, 319 and 10 more\."):
             await plan_participants(connection, replace(chosen, limit=1).request, SETTINGS)
+
+
+async def test_an_index_of_another_data_set_is_searched_when_it_is_named_without_the_people_assessed(
+    database: Database,
+) -> None:
+    # In "clinic", 300 is somebody else than in "data", 301 is 304 of "data", and nobody is stored as 303.
+    others = [replace(person(300), transcript_hash="other"), replace(person(301), transcript_hash="h304")]
+    indexed = Submission({300, 302}, {300, 303, 304}, limit=None, by_number=False, allow_overlap=True)
+    async with database.connection() as connection:
+        await store(connection, indexed)
+        await connection.execute("UPDATE participant SET transcript_hash = 'h' || id")
+        await interviews.keep(
+            connection, "clinic", others, [NewSplit(name="dev", csv_hash="c", ids_hash="j", participant_ids=[300, 301])]
+        )
+        await contents.keep_imported(
+            connection,
+            replace(index_plan(SETTINGS), name="of_clinic", data_set="clinic", split="clinic-a"),
+            [chunks_of(number) for number in (300, 301, 303, 305)],
+            model_digest=None,
+            artifact_meta=None,
+            chunk_scores_meta=None,
+            partial=None,
+        )
+
+        asked = replace(indexed.request, split="data/dev")
+        own = await plan_participants(connection, asked, SETTINGS)
+        named = await plan_participants(connection, replace(asked, references="of_clinic"), SETTINGS)
+        with pytest.raises(Refused, match="name one of clinic/dev, data/dev"):
+            await plan_participants(connection, indexed.request, SETTINGS)
+        with pytest.raises(Refused, match=r"'of_clinik' is neither .* Did you mean 'of_clinic'"):
+            await plan_participants(connection, replace(asked, references="of_clinik"), SETTINGS)
+
+    assert (own.request["searched"]["index"], next(iter(own.jobs)).inputs["excluded"]) == ("x", [300, 303, 304])
+    assert named.request["searched"] == {"index": "of_clinic", "data_set": "clinic", "split": "clinic-a"}
+    assert named.request["overlap"] == {"index": "of_clinic", "participants": [301, 303]}
+    assert [job.inputs["excluded"] for job in named.jobs] == [[301, 303]] * 3
+    assert {(job.inputs["data_set"], job.inputs["index_data_set"]) for job in named.jobs} == {("data", "clinic")}
+
+
+async def test_a_data_set_without_an_index_searches_none_of_another(database: Database) -> None:
+    chosen = Submission({300, 302}, {303}, limit=None, by_number=False, allow_overlap=False)
+    async with database.connection() as connection:
+        await store(connection, chosen)
+        own = [
+            NewSplit(name=name, csv_hash="c", ids_hash="j", participant_ids=ids)
+            for name, ids in (("clinic-test", [300]), ("all-train", [300, 301]), ("clinic-train", [301]))
+        ]
+        await interviews.keep(connection, "clinic", [person(300), person(301)], own)
+
+        with pytest.raises(Refused) as refused:
+            await plan_participants(connection, replace(chosen.request, split="clinic-test"), SETTINGS)
+
+    told = str(refused.value)
+    assert "Data set 'clinic' has no reference index 'x'" in told
+    assert "`ragq index references --split clinic-train " in told
+    assert "Of other data sets there are x; `--references NAME`" in told

@@ -86,6 +86,7 @@ async def test_the_same_work_again_opens_its_run_and_says_so(client: httpx.Async
         ({"settings": "MODEL_TEMPERATUR=0.5"}, "did you mean MODEL_TEMPERATURE?"),
         ({"split": "nowhere"}, "Stored splits: paper-test, paper-train"),
         ({"modes": "few_shot"}, "ragq index references"),
+        ({"modes": "few_shot", "references": "nowhere"}, "neither a reference index nor a split"),
     ],
 )
 async def test_an_invalid_form_shows_its_errors_and_keeps_the_input(

@@ -33,7 +33,7 @@ def index() -> InMemoryReferenceSearch:
 async def retrieve(
     search: ReferenceSearch,
     *items: PHQ8Item,
-    participant_id: int = 300,
+    participant_id: int | None = 300,
     excluded: Collection[int] = (),
     candidates: int = 50,
     tagged_only: bool = False,
@@ -115,6 +115,14 @@ async def test_everybody_whom_the_run_assesses_is_left_out() -> None:
 
     assert ids(retrieved, PHQ8Item.SLEEP) == [(1, 1.0, 2), (3, 0.0, 0)]
     assert (retrieved.excluded_participant, retrieved.excluded_participants) == (300, (300, 305, 999))
+
+
+async def test_in_an_index_of_another_data_set_the_number_of_the_tested_one_is_somebody_elses() -> None:
+    retrieved = await retrieve(index(), PHQ8Item.SLEEP, participant_id=None, excluded=[305])
+
+    everybody = {one.participant_id for one in index().indexes[7]}
+    assert {one.participant_id for one in retrieved.items[PHQ8Item.SLEEP]} == everybody - {305}
+    assert (retrieved.excluded_participant, retrieved.excluded_participants) == (None, (305,))
 
 
 PARTICIPANTS = st.sets(st.integers(300, 320))
