@@ -242,7 +242,7 @@ def submit(
     layer = None if config is None else config_layer(dict(in_file), origin=config.origin)
     settings = effective_settings(profile, assignments, layer)
     if name is not None and samples > 1:
-        raise click.UsageError("--name goes with one run; `ragq run rename` names each of several.")
+        raise click.UsageError("--name goes with one run; `ragq set` names each of several.")
     chosen = draws(fresh=fresh, samples=samples)
     if dry_run:
         print_estimates(request, settings, draws=chosen, price_file=price_file, as_json=as_json)

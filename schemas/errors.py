@@ -327,7 +327,7 @@ class RunNameTakenError(Refused):
     def __init__(self, run_id: int) -> None:
         self.run_id = run_id
         super().__init__(
-            f"Run r{run_id} has this name already; `ragq run rename r{run_id} --remove` takes it away from that run."
+            f"Run r{run_id} has this name already; `ragq set r{run_id} --name ''` takes it away from that run."
         )
 
 

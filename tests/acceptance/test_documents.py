@@ -46,7 +46,7 @@ def test_a_document_becomes_a_work_and_a_broken_one_fails_alone(fresh: Installat
     assert fresh.value("SELECT count(*) FROM chunks WHERE content LIKE 'White tea%'") == 1
 
     for one in (run, int(changed["documents"]["run"][1:])):
-        assert fresh.ragq("run", "delete", f"r{one}", "--yes").exit_code == 0
+        assert fresh.ragq("purge", "--run", f"r{one}", "--yes").exit_code == 0
     assert fresh.value("SELECT count(*) FROM original") == 1
     assert fresh.ragq("corpus", "delete", "library", "--yes").exit_code == 0
     assert fresh.value("SELECT count(*) FROM original") == 0

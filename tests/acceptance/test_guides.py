@@ -105,7 +105,7 @@ GUIDES: Mapping[str, Guide] = {
     ),
     "corpora.md": Guide(),
     "pages-of-runs.md": Guide(
-        before={"ragq run rename": TWO_PARTICIPANTS}, words={"purge --run r12": "purge --run r2 --yes", "r12": "r2"}
+        before={"ragq set": TWO_PARTICIPANTS}, words={"purge --run r12": "purge --run r2 --yes", "r12": "r2"}
     ),
     "presets.md": Guide(before={"ragq preset list": SHELF}),
     "tags.md": Guide(words={"/tmp/tags": "tags"}),

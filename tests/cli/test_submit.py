@@ -86,7 +86,7 @@ def test_a_run_is_named_at_its_submission_and_another_run_of_that_name_stores_no
     several = submit(*ZERO_SHOT, "--samples", "2", "--set", "MODEL_TEMPERATURE=1", "--name", "varied")
 
     assert (taken.exit_code, unusable.exit_code, several.exit_code) == (1, 1, 2)
-    assert "`ragq run rename` names each" in several.stderr
+    assert "`ragq set` names each" in several.stderr
     assert len(json.loads(submit("runs", "--json").stdout)) == 1
     assert submit(*ZERO_SHOT, "--name", "first").stdout == "r1\n"
     assert submit("show", "first").exit_code == 0

@@ -108,7 +108,7 @@ def test_names_that_are_stored_are_suggested(named: Ragq, typed: str, meant: str
 
 def test_names_of_runs_are_suggested(named: Ragq) -> None:
     assert named("submit", "--participants", "303", "--zero-shot-only").exit_code == 0
-    assert named("run", "rename", "r1", "baseline").exit_code == 0
+    assert named("set", "r1", "--name", "baseline").exit_code == 0
 
     for typed in ("show basline", "retry baselien"):
         assert "Did you mean 'baseline'?" in named(*typed.split()).stderr

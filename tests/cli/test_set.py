@@ -1,4 +1,4 @@
-"""`ragq run`: names, notes, and deletion."""
+"""`ragq set`: names, notes and priorities; and `ragq purge --run`."""
 
 import csv
 import io
@@ -22,15 +22,12 @@ def run_ids(stored: Callable[..., Any]) -> list[int]:
 def test_a_name_and_a_note_are_shown_wherever_the_run_is_listed(ragq: Ragq, run_ids: list[int]) -> None:
     run_id = run_ids[0]
 
-    named = ragq("run", "rename", str(run_id), "few-shot [bold], top 4")
-    noted = ragq("run", "note", f"r{run_id}", "the paper's threshold", "--json")
+    named = ragq("set", str(run_id), "--name", "few-shot [bold], top 4")
+    noted = ragq("set", f"r{run_id}", "--note", "the paper's threshold", "--json")
 
     assert named.stdout == f"r{run_id} 'few-shot [bold], top 4': name stored.\n"
-    assert json.loads(noted.stdout) == {
-        "run_id": f"r{run_id}",
-        "name": "few-shot [bold], top 4",
-        "note": "the paper's threshold",
-    }
+    found = json.loads(noted.stdout)
+    assert (found["name"], found["note"]) == ("few-shot [bold], top 4", "the paper's threshold")
     assert "few-shot [bold], top 4" in ragq("runs").stdout
     shown = ragq("show", f"r{run_id}").stdout
     assert f"r{run_id} 'few-shot [bold], top 4'" in shown
@@ -40,13 +37,12 @@ def test_a_name_and_a_note_are_shown_wherever_the_run_is_listed(ragq: Ragq, run_
     (listed,) = [one for one in json.loads(ragq("runs", "--json").stdout) if one["name"]]
     assert listed["note"] == "the paper's threshold"
 
-    assert ragq("run", "rename", str(run_id), "--remove").stdout == f"r{run_id}: name removed.\n"
-    assert ragq("run", "note", str(run_id), "--remove").stdout == f"r{run_id}: note removed.\n"
+    assert ragq("set", str(run_id), "--name", "", "--note", "").stdout == f"r{run_id}: name, note stored.\n"
     assert "top 4" not in ragq("runs").stdout
 
 
 def test_a_name_stands_for_the_run_in_every_command(ragq: Ragq, run_ids: list[int]) -> None:
-    ragq("run", "rename", str(run_ids[0]), "Baseline")
+    ragq("set", str(run_ids[0]), "--name", "Baseline")
 
     assert json.loads(ragq("show", "baseline", "--json").stdout)["overview"]["id"] == run_ids[0]
     assert ragq("pause", "BASELINE").stdout == f"1 job of r{run_ids[0]} paused.\n"
@@ -58,27 +54,40 @@ def test_a_name_stands_for_the_run_in_every_command(ragq: Ragq, run_ids: list[in
 
 def test_no_two_runs_have_the_same_name_and_the_remedy_works(ragq: Ragq, run_ids: list[int]) -> None:
     first, second = run_ids
-    ragq("run", "rename", str(first), "baseline")
+    ragq("set", str(first), "--name", "baseline")
 
-    refused = ragq("run", "rename", str(second), "BaseLine")
+    refused = ragq("set", str(second), "--name", "BaseLine")
 
     assert refused.exit_code == 1
-    assert f"`ragq run rename r{first} --remove`" in str(refused.exception)
-    assert ragq("run", "rename", f"r{first}", "--remove").exit_code == 0
-    assert ragq("run", "rename", str(second), "BaseLine").exit_code == 0
+    assert f"`ragq set r{first} --name ''`" in str(refused.exception)
+    assert ragq("set", f"r{first}", "--name", "").exit_code == 0
+    assert ragq("set", str(second), "--name", "BaseLine").exit_code == 0
 
 
-@pytest.mark.parametrize("name", ["r12", "12", "J7", "", " ", "a" * 101, "two\x1blines"])
+@pytest.mark.parametrize("name", ["r12", "12", "J7", " ", "a" * 101, "two\x1blines"])
 def test_what_is_no_name_is_refused(ragq: Ragq, run_ids: list[int], name: str) -> None:
-    refused = ragq("run", "rename", str(run_ids[0]), name)
+    refused = ragq("set", str(run_ids[0]), "--name", name)
 
     assert refused.exit_code == 1
     assert "one line of 1 to 100 characters" in str(refused.exception)
 
 
-def test_a_name_is_given_or_removed(ragq: Ragq, run_ids: list[int]) -> None:
-    assert ragq("run", "rename", str(run_ids[0])).exit_code == 2
-    assert ragq("run", "note", str(run_ids[0]), "text", "--remove").exit_code == 2
+def test_something_is_to_change(ragq: Ragq, run_ids: list[int]) -> None:
+    assert ragq("set", str(run_ids[0])).exit_code == 2
+
+
+def test_the_priority_of_a_run_changes_its_share(ragq: Ragq, run_ids: list[int]) -> None:
+    first, second = run_ids
+
+    lowered = ragq("set", f"r{first}", "--priority", "bulk")
+    raised = ragq("set", f"r{second}", "--priority", "interactive", "--json")
+
+    assert lowered.stdout == f"r{first}: priority stored, bulk, 2 of 2, 20%.\n"
+    assert json.loads(raised.stdout)["share"] == {"position": 1, "runs": 2, "share": 16 / 17}
+    listed = {run["id"]: run for run in json.loads(ragq("runs", "--json").stdout)}
+    assert (listed[first]["priority"], listed[first]["share"]["position"]) == ("bulk", 2)
+    refused = ragq("set", f"r{first}", "--priority", "interactiv")
+    assert (refused.exit_code, "did you mean 'interactive'" in refused.stderr.lower()) == (2, True)
 
 
 def test_an_active_run_is_refused_and_the_remedy_works(ragq: Ragq, run_ids: list[int]) -> None:
