@@ -34,9 +34,6 @@ COMMANDS = {
     "demo-data": Entry("cli.demo_data", "demo_data", "Write synthetic interviews, works or a vocabulary."),
     "import": Entry("cli.imports", "import_group", "Import data sets; bad files are refused."),
     "splits": Entry("cli.splits", "splits_group", "Make, list and check the splits of participants."),
-    "import-results": Entry(
-        "cli.import_results", "import_results_command", "Store results of ai-psychiatrist as runs."
-    ),
     "index": Entry("cli.index", "index", "Build, score and list indexes."),
     "references": Entry("cli.references", "references_group", "Read and write reference indexes as files."),
     "corpus": Entry("cli.corpus", "corpus_group", "List, show and delete corpora."),

@@ -27,7 +27,7 @@ def run_config(run: Submission, *, with_text: bool) -> str:
     Raises Refused for runs that `ragq submit` did not make.
     """
     overview = run.overview
-    if overview.kind not in ("participant", "query", "tags") or overview.request.get("imported"):
+    if overview.kind not in ("participant", "query", "tags"):
         raise Refused(
             f"Run r{overview.id} was not made by `ragq submit`, so that no configuration submits it again. "
             f"`ragq show r{overview.id}` shows its settings."

@@ -29,7 +29,6 @@ RagqError
         RunActiveError
         JobMissingError
         AttemptMissingError
-        ImportedRunError
         ForkRefusedError
         NoJobInStateError
         QueryMissingError
@@ -372,18 +371,6 @@ class AttemptMissingError(Refused):
         self.stage = stage
         self.number = number
         super().__init__(f"Job j{job_id} has no attempt {number} of this stage; `ragq inspect j{job_id}` lists all.")
-
-
-class ImportedRunError(Refused):
-    """An action on a run, or a job of it, that was computed elsewhere. `verb` is the past participle."""
-
-    def __init__(self, run_id: int, verb: str) -> None:
-        self.run_id = run_id
-        self.verb = verb
-        super().__init__(
-            f"Run r{run_id} was imported and cannot be {verb}: nothing of it was computed here. "
-            f"`ragq report r{run_id}` shows its results, `ragq submit` starts a run of ragq."
-        )
 
 
 class ForkRefusedError(Refused):

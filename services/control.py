@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from schemas.errors import ImportedRunError, JobMissingError, NoJobInStateError, RunMissingError
+from schemas.errors import JobMissingError, NoJobInStateError, RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.run_limits import RunLimits
 from schemas.values.targets import Target
@@ -11,7 +11,7 @@ from services.failure_clusters import jobs_that_failed_with
 from stages.failures import FailureCategory
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import imported, job_control, jobs, run_limits, stored_runs
+from store.runs import job_control, jobs, run_limits, stored_runs
 
 
 class Action(StrEnum):
@@ -67,13 +67,10 @@ async def control(
 
     `limits` replace those of the run; its failures are counted anew when jobs continue. Of a run, only jobs that failed
     in `stage` or with `error_type` are retried, where these are named. Raises RunMissingError or JobMissingError,
-    ImportedRunError for results of another program, and NoJobInStateError when nothing would change.
+    and NoJobInStateError when nothing would change.
     """
     async with database.connection() as connection:
         await _refuse_unknown(connection, target)
-        imported_run = await imported.imported_run(connection, **target._asdict())
-        if imported_run is not None:
-            raise ImportedRunError(imported_run, action.verb)
         advice = await _advice(connection, target) if action is Action.RETRY else ()
         if limits.given:
             await run_limits.keep(connection, await _run_id(connection, target), limits)

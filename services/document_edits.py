@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from schemas.chains import readers_of, stages_of
-from schemas.errors import DocumentReplacedError, HeadingMissingError, ImportedRunError, Refused
+from schemas.errors import DocumentReplacedError, HeadingMissingError, Refused
 from schemas.values.base import Value
 from schemas.values.documents import (
     ConvertedDocument,
@@ -31,7 +31,7 @@ from stages.queries.templates import TemplateTag
 from store.corpora import document_jobs
 from store.database import Connection, Database
 from store.questions import templates
-from store.runs import edits, imported
+from store.runs import edits
 from store.runs.jobs import Job
 
 REPAIR = "repair"
@@ -78,7 +78,7 @@ async def select_text(connection: Connection, job_id: int) -> str:
 async def paste_repair(connection: Connection, job_id: int, reply: str) -> Edited:
     """Store what a reply makes of the headings of a document.
 
-    Raises HeadingReplyError for a reply that cannot be used, ImportedRunError, DocumentReplacedError for a job whose
+    Raises HeadingReplyError for a reply that cannot be used, DocumentReplacedError for a job whose
     work has another text since, StageRunningError, Refused while an earlier stage is not done, and as `repair_text`.
     """
     async with connection.transaction():
@@ -190,8 +190,6 @@ async def _template(connection: Connection, job: Job, tag: TemplateTag) -> str:
 
 async def _editable(connection: Connection, job_id: int) -> None:
     job = await document_job(connection, job_id)
-    if await imported.imported_run(connection, job_id=job_id, run_id=None) is not None:
-        raise ImportedRunError(job.run_id, "changed")
     work = await document_jobs.work_of_job(connection, job_id)
     if work is None or work.original_hash == job.inputs["original"]:
         return

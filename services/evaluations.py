@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from schemas.chains import CHAINS, settings_read, stages_of
-from schemas.errors import ImportedRunError, Refused
+from schemas.errors import Refused
 from schemas.settings.frozen import thaw
 from schemas.settings.preset_names import is_preset_name
 from schemas.settings.run import settings_hash
@@ -18,7 +18,7 @@ from store.access.idempotency import RequestKey
 from store.database import Connection, Database
 from store.questions import evaluations
 from store.questions.evaluations import StoredAnswer
-from store.runs import imported, overviews, stored_runs
+from store.runs import overviews, stored_runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -56,12 +56,10 @@ async def evaluate(
 async def plan_evaluation(connection: Connection, run_id: int, values: Mapping[str, Any]) -> EvaluationPlan:
     """The evaluation of the newest answer of each question of a run, by the model that validates in that run.
 
-    Its settings are those of the run, but for `values`. Raises RunMissingError, ImportedRunError, SettingsError for
+    Its settings are those of the run, but for `values`. Raises RunMissingError, SettingsError for
     values that cannot be used, and Refused for a run without answers and for settings that no judge reads.
     """
     overview = await overviews.get(connection, run_id)
-    if await imported.imported_run(connection, run_id=run_id, job_id=None) is not None:
-        raise ImportedRunError(run_id, "evaluated")
     if overview.kind != "query":
         raise Refused(
             f"Run r{run_id} answers no questions. `ragq runs` lists the runs with their kinds; those of kind query do."

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from schemas.chains import CHAINS, INDEXING, READ_AT_SUBMISSION, readers_of, stages_of
-from schemas.errors import ForkRefusedError, ImportedRunError, SettingsError
+from schemas.errors import ForkRefusedError, SettingsError
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.preset_groups import PRESET_SETTINGS
 from schemas.settings.preset_names import is_preset_name
@@ -23,7 +23,7 @@ from services.new_runs import PlannedRun, Submitted, submit_run
 from services.tags import minimum_count, tags_hash
 from store.access.idempotency import RequestKey
 from store.database import Connection, Database
-from store.runs import forks, imported, jobs, overviews, stored_runs
+from store.runs import forks, jobs, overviews, stored_runs
 from store.runs.chain import content_hash
 from store.runs.forks import ParentJob, Source
 from store.runs.overviews import RunOverview
@@ -121,7 +121,7 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork
     """The fork of a run or a job: its jobs, and the outputs of the stages before that they share.
 
     The subjects, the reference index, the corpus or the vocabulary, and the prompt templates are the parent's. Raises
-    RunMissingError or JobMissingError, ImportedRunError, SettingsError and PresetValueError for values that cannot be
+    RunMissingError or JobMissingError, SettingsError and PresetValueError for values that cannot be
     used, and ForkRefusedError for a stage that no job can be forked from, and for a setting that an earlier stage, the
     submission, or no stage reads.
     """
@@ -205,8 +205,6 @@ async def _parent(connection: Connection, target: Target, *, takes_documents: bo
         run_id = (await jobs.get(connection, target.job_id)).run_id
     assert run_id is not None
     parent = await overviews.get(connection, run_id)
-    if await imported.imported_run(connection, **target._asdict()) is not None:
-        raise ImportedRunError(run_id, "forked")
     if parent.kind in INDEXING and not (takes_documents and parent.kind == "work"):
         again = (
             "`ragq index` builds another one" if parent.kind == "index" else "`ragq work convert JOB` makes it again"

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from schemas.errors import ForkRefusedError, ImportedRunError
+from schemas.errors import ForkRefusedError
 from store.database import Database
-from store.runs import edits, imported, jobs
+from store.runs import edits, jobs
 
 
 class Redone(NamedTuple):
@@ -17,13 +17,11 @@ class Redone(NamedTuple):
 async def redo(database: Database, job_id: int, stage: str) -> Redone:
     """Compute a stage of a job and those after it again, with the settings of the run.
 
-    What was stored stays in its history. Raises JobMissingError, ImportedRunError, ForkRefusedError for a job that
+    What was stored stays in its history. Raises JobMissingError, ForkRefusedError for a job that
     builds an index, StageRunningError, and Refused for a stage that the job does not have or that is not reached yet.
     """
     async with database.connection() as connection:
         job = await jobs.get(connection, job_id)
-        if await imported.imported_run(connection, job_id=job_id, run_id=None) is not None:
-            raise ImportedRunError(job.run_id, "computed again")
         if job.kind == "index":
             raise ForkRefusedError(
                 f"Job j{job_id} builds a part of an index, which is published as a whole; `ragq index` builds another."

@@ -121,7 +121,7 @@ async def run_page(
         parts_of_list=-(-count // PAGE_JOBS),
         live_address=_address(run_id, state, part),
         has_report=overview.kind in REPORTED,
-        can_be_forked=overview.kind not in INDEXING and not overview.request.get("imported"),
+        can_be_forked=overview.kind not in INDEXING,
         flower=_flower(ctx.flower_url, run_id),
         waits=waits_in_words(view.jobs),
         wrong={},

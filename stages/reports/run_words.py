@@ -37,7 +37,7 @@ _ASKED = ("index", "corpus", "preset", "vocabulary", "limit")
 
 def asked_for(request: Mapping[str, Any]) -> str:
     """The request of a run, in names and numbers; empty if it has none."""
-    marks = {"overlap": "with overlap", "left_parity": "parity left", "imported": "imported"}
+    marks = {"overlap": "with overlap", "left_parity": "parity left"}
     return " ".join(
         [
             *([where] if (where := split_in_words(request)) else []),
@@ -121,7 +121,6 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
         yield f"Parity with the paper's notebook is left by {', '.join(left)}: compare with none of its figures."
     yield from _notices_of_overlap(request)
     yield from _notices_of_variants(request)
-    yield from notices_of_import(request)
     if unknown := request.get("unknown_documents"):
         yield f"{unknown} relevant documents of the judgements are in no corpus that is asked: no search finds them."
     if fork := request.get("fork"):
@@ -171,27 +170,4 @@ def _notices_of_variants(request: Mapping[str, Any]) -> Iterator[str]:
             f"Transcript variant of {' and '.join(name for name, is_so in whose.items() if is_so)} unknown: stored "
             "before variants were recorded, or from files that do not name theirs. `ragq import participants DIR` and "
             "`ragq index references` record them."
-        )
-
-
-def notices_of_import(request: Mapping[str, Any]) -> Iterator[str]:
-    """Notices about a run that was computed elsewhere; none for any other run."""
-    imported = request.get("imported")
-    if imported is None:
-        return
-    known = {"of": imported.get("timestamp"), "commit": imported.get("git_commit")}
-    details = ", ".join([imported["run_id"], *(f"{word} {value}" for word, value in known.items() if value)])
-    yield (
-        f"Imported from {imported['program']} (run {details}): ragq computed none of these scores. "
-        "The ground truth is that of the file."
-    )
-    labels = imported["labels"]
-    if others := labels["other"]:
-        yield f"Other item labels than the file's are stored for participant {listed(others)}."
-    if absent := labels["absent"]:
-        yield f"No item labels are stored for {len(absent)} participants of the file."
-    for found in imported["disagreements"]:
-        yield (
-            f"The file states {found['metric']} {found['stated']:g} for {found['mode']}; its items give "
-            + ("none." if found["computed"] is None else f"{found['computed']:.6f}.")
         )

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from store.database import Connection
 from store.runs.edits import MANUAL
-from store.runs.imported import IMPORTED
 from store.runs.shared_outputs import SHARED
 
 # What is closed already is not counted, and what is open now will be.
@@ -108,7 +107,7 @@ class AttemptTotals:
 
     async def _between(self, connection: Connection, after: int, until: int | None) -> AttemptCounts:
         found = AttemptCounts()
-        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, [MANUAL, IMPORTED, SHARED]):
+        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, [MANUAL, SHARED]):
             found.attempts[row["stage"], row["outcome"], row["bucket"]] += row["attempts"]
             found.microseconds[row["stage"], row["outcome"]] += row["microseconds"]
         for row in await connection.fetch(CALLS, after, until):

@@ -14,7 +14,7 @@ SELECT r.id, r.settings,
            (SELECT jsonb_object_agg(m.model, m.identity) FROM run_model AS m WHERE m.run_id = r.id), '{}'
        ) AS models
 FROM run AS r
-WHERE r.kind = $1 AND coalesce((r.request ->> 'draw')::bigint, 0) = $2 AND NOT r.request ? 'imported'
+WHERE r.kind = $1 AND coalesce((r.request ->> 'draw')::bigint, 0) = $2
   AND EXISTS (SELECT FROM job AS j WHERE j.run_id = r.id AND j.mode = ANY($3::text[]))
 ORDER BY r.id DESC LIMIT $4
 """

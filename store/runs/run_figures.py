@@ -14,7 +14,7 @@ from store.runs import run_models
 
 SCORES = """
 SELECT j.run_id, j.id AS job_id, j.mode, j.inputs ->> 'data_set' AS data_set, j.subject::integer AS participant_id,
-       j.status, s.job_id IS NOT NULL AS is_to_score, coalesce(j.inputs -> 'ground_truth', p.items) AS labels,
+       j.status, s.job_id IS NOT NULL AS is_to_score, p.items AS labels,
        CASE WHEN a.job_id IS NOT NULL THEN coalesce(
            (SELECT jsonb_object_agg(item.key, item.value -> 'score') FILTER (WHERE item.value ? 'score')
             FROM jsonb_each(CASE jsonb_typeof(a.output -> 'items') WHEN 'object' THEN a.output -> 'items' END) AS item),

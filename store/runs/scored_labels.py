@@ -5,7 +5,7 @@ from typing import Any
 from store.database import Connection
 
 LABELS = """
-SELECT DISTINCT j.subject::integer AS participant_id, coalesce(j.inputs -> 'ground_truth', p.items) AS items
+SELECT DISTINCT j.subject::integer AS participant_id, p.items
 FROM job AS j
 JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score'
 LEFT JOIN participant AS p ON (p.data_set, p.id) = (j.inputs ->> 'data_set', j.subject::integer)

@@ -13,7 +13,6 @@ from store.database import Connection
 from store.runs import call_costs, call_uses
 from store.runs.call_uses import CallCounts
 from store.runs.failures import run_failures
-from store.runs.imported import IMPORTED
 from store.runs.run_figures import siblings
 from store.runs.run_origins import run_origin
 from store.runs.shared_outputs import SHARED
@@ -30,7 +29,7 @@ FROM run AS r WHERE r.id = $1
 JOBS = """
 SELECT j.id AS job_id, j.mode, j.subject::integer AS participant_id, j.status,
        (j.inputs ->> 'index_id')::bigint AS index_id, a.output AS scores,
-       coalesce(j.inputs -> 'ground_truth', p.items) AS labels,
+       p.items AS labels,
        nullif(e.output ->> 'model_digest', '') AS embedding_digest, nullif(e.output ->> 'dtype', '') AS embedding_dtype,
        r.output AS ranked, v.output AS validated
 FROM job AS j
@@ -51,11 +50,11 @@ WHERE id IN (SELECT (inputs ->> 'index_id')::bigint FROM job WHERE run_id = $1)
 ORDER BY id
 """
 
-# What another program or another run computed has no times here.
+# What another run computed has no times here.
 ATTEMPTS = f"""
 SELECT a.job_id, a.stage, a.started_at, a.ended_at
 FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id JOIN stage_run AS s ON s.job_id = j.id AND s.stage = a.stage
-WHERE j.run_id = $1 AND a.worker_id NOT IN ('{IMPORTED}', '{SHARED}')
+WHERE j.run_id = $1 AND a.worker_id <> '{SHARED}'
 ORDER BY j.ordinal, s.position, a.number
 """
 

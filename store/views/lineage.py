@@ -73,11 +73,9 @@ async def job_trace(connection: Connection, job_id: int) -> JobTrace | None:
         question = await queries.of_job(connection, job_id) if job["kind"] == "query" else None
         answers = [] if question is None else await queries.results(connection, question.id)
         work_ids = {id_ for output in outputs for id_ in _numbers(output, "work_id")}
-        # Numbers in outputs of an imported run are those of another database.
-        is_imported = "imported" in job["request"]
-        titles = await works.titles(connection, sorted(work_ids)) if work_ids and not is_imported else {}
+        titles = await works.titles(connection, sorted(work_ids)) if work_ids else {}
         chunk_ids = {id_ for output in outputs for id_ in _numbers(output, "chunk_id")}
-        is_scored = job["kind"] == "participant" and chunk_ids and not is_imported
+        is_scored = job["kind"] == "participant" and chunk_ids
         texts = await references.chunk_texts(connection, sorted(chunk_ids)) if is_scored else {}
     of_stage = {(attempt.stage, attempt.number): attempt for attempt in tried}
     return JobTrace(

@@ -20,7 +20,6 @@ from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import write_shelf
 from tests.acceptance.small_data_set import plain_files, write_files
 from tests.docs.blocks import ROOT, blocks_of, pages, script
-from tests.original_results import experiment, results_file, subject
 from tests.scripted_ollama import ACCEPT, ScriptedOllama, ScriptedReply
 
 SHELF = "ragq import works books/ --corpus shelf --wait"
@@ -150,7 +149,6 @@ EXPANSION = {
     "intent": "MECHANISM",
     "entities": [],
 }
-RESULTS = results_file(experiment("few_shot", subject(302, "11111111", "01201101"))).decode()
 QUERY = {"_id": "q1", "text": "Why does black tea turn dark?"}
 FILES = {
     "reply.txt": json.dumps(EXPANSION),
@@ -164,8 +162,6 @@ FILES = {
     "tags.csv": "name,category,count,aliases\ncoat,0,500,overcoat\nred,1,2000,\n",
     "splits.csv": "Participant_ID,split\n302,mine\n",
     "ai-psychiatrist/.env": "LLM_BACKEND=ollama\n",
-    "data/outputs/both_paper-test_20260107_120000.json": RESULTS,
-    "data/outputs/few_shot_paper-test_20260107_120000.json": RESULTS,
 }
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from schemas.errors import (
     ForkRefusedError,
-    ImportedRunError,
     JobMissingError,
     PresetValueError,
     RunForkedError,
@@ -318,23 +317,6 @@ async def test_one_job_is_forked_alone(bench: Bench) -> None:
     async with bench.database.connection() as connection:
         (child,) = await forks.parent_jobs(connection, found.run_id)
     assert (child.subject, child.done) == (str(TESTED), frozenset({"extract", "embed", "retrieve"}))
-
-
-async def test_results_of_another_program_are_not_forked(database: Database) -> None:
-    async with database.connection() as connection:
-        run = await runs.store(
-            connection,
-            NewRun(
-                kind="participant",
-                profile="imported",
-                settings={},
-                settings_hash="s",
-                request={"imported": {}},
-                jobs=[NewJob(mode="few_shot", subject="1", inputs={}, stages=("score",))],
-            ),
-        )
-    with pytest.raises(ImportedRunError):
-        await planned(database, of_run(run.run_id, "score"))
 
 
 async def test_a_fork_of_questions_has_questions_of_its_own(database: Database) -> None:
