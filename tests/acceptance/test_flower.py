@@ -85,6 +85,7 @@ def test_a_task_is_started_while_its_stage_runs_and_takes_its_time(
     assert started["runtime"] is None
     assert {name: shown[name] for name in own} == pytest.approx(own, rel=0.1, abs=0.1)
     assert runtimes(watched.flower)["ragq.validate"] > own["ragq.validate"] > 1.5
+    assert 'le="600.0"' in watched.flower.get("/metrics").text
 
 
 def test_an_error_has_its_own_name_and_not_the_reply_of_a_model(

@@ -61,6 +61,7 @@ def test_flower_listens_on_loopback_and_keeps_what_it_saw_on_request() -> None:
         "--port=5555",
         "--tasks-columns=name,uuid,kwargs,state,received,runtime,worker",
         "--max-tasks=5000",
+        "--task-runtime-metric-buckets=0.01,0.1,0.5,1,5,10,30,60,120,300,600,1800",
     ]
     assert not any("persistent" in argument for argument in flower_command(5555))
     assert "--address=10.0.0.1" in flower_command(5555, host="10.0.0.1")
