@@ -27,6 +27,7 @@ RagqError
         RunNameTakenError
         RunValueError
         RunActiveError
+        RunForkedError
         JobMissingError
         AttemptMissingError
         ForkRefusedError
@@ -81,6 +82,7 @@ RagqError
         DocumentError
         TemplateError  (ValueError)
         TemplateMissingError
+        ContextTooSmallError
         TokenVectorsMissingError
         NothingRelevantError
         UndeclaredSettingError
