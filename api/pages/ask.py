@@ -167,9 +167,18 @@ async def _form(request: Request, ctx: ApiContext, form: AskForm, *, wrong: dict
         presets=stored,
         prompt=prompt,
         models=await _models(ctx),
+        expands=_expands(ctx),
         wrong=wrong,
         longest=MAX_CHARS,
     )
+
+
+def _expands(ctx: ApiContext) -> bool:
+    """Whether a model expands questions; true where the settings have a problem."""
+    try:
+        return ctx.run_settings().run.ragq.expander == "model"
+    except Refused:
+        return True
 
 
 async def _models(ctx: ApiContext) -> dict[AskedModel, str]:

@@ -15,11 +15,12 @@ from schemas.values.queries import (
     ValidatedChunks,
 )
 from stages.failures import FailureCategory
+from stages.reports.run_words import notices
 from store.database import Connection
 from store.questions import query_lines
 from store.questions.queries import StoredResult
 from store.questions.query_lines import QueryLine
-from store.runs import job_progress
+from store.runs import job_progress, overviews
 
 OUTPUTS = """
 SELECT stage, output FROM current_attempt WHERE job_id = $1 AND status = 'done' AND stage = ANY($2::text[])
@@ -44,6 +45,8 @@ class QueryView:
     consolidated: ConsolidatedContext | None
     error: StageFailure | None
     """The last error of a job that did not succeed."""
+    notices: list[str]
+    """Caveats about the results of its run."""
 
     @property
     def passages(self) -> list[tuple[int, ...]]:
@@ -79,6 +82,7 @@ async def query_view(connection: Connection, query_id: int) -> QueryView | None:
         (line,) = lines
         stored = {row["stage"]: row["output"] for row in await connection.fetch(OUTPUTS, line.job_id, _SHOWN)}
         error = (await job_progress.progress(connection, [line.job_id]))[line.job_id].error
+        run = await overviews.get(connection, line.run_id)
     return QueryView(
         line=line,
         expansion=Expansion.model_validate(stored["expand"]) if "expand" in stored else None,
@@ -88,6 +92,7 @@ async def query_view(connection: Connection, query_id: int) -> QueryView | None:
         retrieved=ValidatedChunks.model_validate(stored["validate"]) if "validate" in stored else None,
         consolidated=ConsolidatedContext.model_validate(stored["consolidate"]) if "consolidate" in stored else None,
         error=error,
+        notices=list(notices(run.kind, run.profile, run.request)),
     )
 
 

@@ -10,7 +10,7 @@ from api.context import ApiContext
 from schemas.values.queries import Origin
 from store.questions import query_lines
 from store.runs import jobs
-from tests.api.pages.html import see, send, words
+from tests.api.pages.html import form, see, send, words
 from tests.services.questions.questions import chain, store_small_corpus
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
@@ -65,6 +65,16 @@ async def test_the_only_corpus_is_chosen_or_the_one_last_asked_and_otherwise_one
 
     assert chosen(await see(client, "/rag/new")) == ["other"]
     assert chosen(await see(client, "/rag/new", corpus="small")) == ["small"]
+
+
+async def test_an_expansion_by_a_model_is_offered_where_one_expands(
+    client: httpx.AsyncClient, ctx: ApiContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for expander, chosen in (("model", "model"), ("none", "none")):
+        monkeypatch.setitem(ctx.environment, "RAGQ_EXPANDER", expander)
+        shown = await see(client, "/rag/new")
+        assert form(shown, "/rag/new")["expansion"] == chosen
+        assert ("Written by the model" in shown.text) is (expander == "model")
 
 
 @pytest.mark.parametrize(("model", "light"), [("full", None), ("light", True)])

@@ -233,6 +233,7 @@ async def test_the_page_opens_with_the_newest_answer_and_its_sources(
     places = [shown.text.index(f'id="{part}"') for part in ("newest", "source-S1", "source-S2", "state", "prompt")]
     assert places == sorted(places) and 'id="source-S3"' not in shown.text
     assert "The sources changed" not in shown.text
+    assert "Demo model: results are not meaningful" in shown.text
 
 
 @pytest.mark.parametrize(
