@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 from schemas.chains import stages_of
-from schemas.settings.ragq import RagqSettings
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import JobStatus
 from services.indexes import current_index, fitting_index
@@ -94,16 +93,14 @@ async def plan_chunk_scores(
         "prompt_hash": PROMPT_HASH,
         "is_circular": is_circular(scorer_model, quantitative_model=quantitative_model),
     }
-    max_tokens = settings.run.ragq.chunk_score_max_tokens
-    # Runs of older versions, which had no such setting, are found by its default.
-    other_limit = {} if max_tokens == RagqSettings().chunk_score_max_tokens else {"max_tokens": max_tokens}
+    answered_by = {"backend": settings.run.llm.backend, "max_tokens": settings.run.ragq.chunk_score_max_tokens}
     stages = stages_of("index", "chunk_scores", until=None if len(chosen) == len(chunks) else "score")
     run = NewRun(
         kind="index",
         profile=settings.profile,
         settings=settings.snapshot(),
         # Only what the scores depend on: another embedding time-out is no reason to score again.
-        settings_hash=content_hash({"backend": settings.run.llm.backend} | other_limit | inputs),
+        settings_hash=content_hash(answered_by | inputs),
         request={
             "index": index.name,
             "scorer_model": scorer_model,

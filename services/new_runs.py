@@ -115,8 +115,8 @@ async def submit_run(
     return Submitted(
         run_id=made["run"],
         is_new=made["is_new"],
-        jobs=_count(made["jobs"]),
-        resumed=_count(made["resumed"]),
+        jobs=made["jobs"],
+        resumed=made["resumed"],
         is_replay=not is_first,
         searched=index_in_words(run.request) if run.request.get("searched") else None,
         notices=(*warnings, *notices(run.kind, run.profile, run.request)),
@@ -133,8 +133,3 @@ def named_in_errors(run_ids: Sequence[int]) -> Iterator[None]:
         if not run_ids:
             raise
         raise StoredAnywayError(run_ids) from error
-
-
-def _count(made: int | list[int]) -> int:
-    """Keys that older versions stored have the ids of the jobs."""
-    return made if isinstance(made, int) else len(made)

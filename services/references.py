@@ -189,9 +189,7 @@ def _variant(data_set: str, members: Sequence[Member], embeddings_file: str) -> 
 
 
 def _depends_on(plan: IndexPlan, long_texts: str) -> dict[str, Any]:
-    """What an index depends on; without what older versions did not know, so that their runs are found."""
+    """What an index depends on."""
     known = asdict(plan)
     del known["identity"]
-    if plan.variant is TranscriptVariant.UNKNOWN:
-        del known["variant"]
-    return known if long_texts == "refuse" else known | {"long_texts": long_texts}
+    return known | {"long_texts": long_texts}

@@ -9,7 +9,7 @@ from schemas.values.chat import ChatCall, ChatReply
 from schemas.values.model_identities import ModelIdentity
 from stages.ports import ChatModel, OnText
 from stages.texts.storable import storable
-from store.database import RESULT_RETRY_SECONDS, Connection, Database
+from store.database import RESULT_RETRY_SECONDS, Database
 from store.runs import ledger
 from store.runs.llm_permits import Caller
 from store.runs.stages import Claim
@@ -97,13 +97,8 @@ class LedgerChat:
     async def _kept_or_paid(
         self, call: ChatCall, served_by: ModelIdentity, on_text: OnText | None
     ) -> tuple[ledger.KeptCall, bool]:
-        key, old_key = ledger.call_key(call, served_by), ledger.old_key(call, served_by.digest)
-
-        async def find(connection: Connection) -> ledger.KeptCall | None:
-            found = await ledger.find(connection, key)
-            return found or await ledger.find_old(connection, old_key, self._attempt.run_id)
-
-        kept = await self._database.with_retry(find)
+        key = ledger.call_key(call, served_by)
+        kept = await self._database.with_retry(lambda connection: ledger.find(connection, key))
         if kept is not None:
             return kept, True
         reply = await self._limits.ask(

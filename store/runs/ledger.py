@@ -23,15 +23,6 @@ SELECT id, reply AS text, digest, stop_reason, prompt_tokens, reply_tokens, seco
 WHERE key = $1 AND rejected_at IS NULL
 """
 
-FIND_OLD = """
-SELECT c.id, c.reply AS text, c.digest, c.stop_reason, c.prompt_tokens, c.reply_tokens, c.seconds, c.tokens
-FROM llm_call AS c
-WHERE c.key = $1 AND c.rejected_at IS NULL AND c.served_by IS NULL AND c.digest <> '' AND EXISTS (
-    SELECT FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id JOIN job AS j ON j.id = a.job_id
-    WHERE u.call_id = c.id AND j.run_id = $2
-)
-"""
-
 KEEP = """
 INSERT INTO llm_call
     (key, model, digest, request, reply, stop_reason, prompt_tokens, reply_tokens, seconds, tokens, served_by)
@@ -64,19 +55,9 @@ def call_key(call: ChatCall, served_by: ModelIdentity) -> str:
     return content_hash({"served_by": served_by.key, "call": _identity(call)})
 
 
-def old_key(call: ChatCall, digest: str) -> str:
-    """The key of a call in rows without `served_by`."""
-    return content_hash({"digest": digest, "call": _identity(call)})
-
-
 async def find(connection: Connection, key: str) -> KeptCall | None:
     """The kept answer, or None."""
     return _kept(await connection.fetchrow(FIND, key))
-
-
-async def find_old(connection: Connection, key: str, run_id: int) -> KeptCall | None:
-    """The answer of a row without `served_by`, by its `old_key`, if this run used it before; or None."""
-    return _kept(await connection.fetchrow(FIND_OLD, key, run_id))
 
 
 async def keep(

@@ -1,8 +1,5 @@
 """How commands reach the database, and how their process ends."""
 
-import subprocess
-import sys
-
 import pytest
 
 from cli.session import with_open_database
@@ -28,18 +25,3 @@ def test_no_words_are_made_of_what_a_command_reads(monkeypatch: pytest.MonkeyPat
         return read
 
     assert (with_open_database(work) is read, read.asked) == (True, 0)
-
-
-def test_a_command_ends_without_a_search_for_cycles() -> None:
-    program = (
-        "import atexit, gc\n"
-        "atexit.register(lambda: print(gc.get_freeze_count() > 0))\n"
-        "from ragq.start import main\n"
-        "main()"
-    )
-
-    ended = subprocess.run(
-        [sys.executable, "-c", program, "--version"], capture_output=True, text=True, check=True, timeout=60
-    )
-
-    assert ended.stdout.splitlines()[-1] == "True"

@@ -128,10 +128,6 @@ async def test_absent_token_signals_are_not_filled_in(database: Database, attemp
     assert [reply.tokens for reply in replies] == [None, None]
 
 
-def test_a_row_without_a_server_is_found_by_the_key_that_it_was_stored_with() -> None:
-    assert ledger.old_key(CALL, "d") == "24806ffa96d993f135fa3189c76b69bc59abec1d508760c1bd031bd779ecad1e"
-
-
 @dataclass
 class Served(ScriptedChat):
     """A model with an identity that the test chooses."""
@@ -219,35 +215,6 @@ async def test_uses_show_the_draw_and_the_run_that_paid(database: Database, two_
         [f"reused from r{paid_by}", f"reused from r{paid_by}, draw 2"],
     ]
     assert {use.server for use in found[two_runs[0].attempt_id]} == {"memory"}
-
-
-async def store_old_row(database: Database, attempt: CallingAttempt, *, digest: str) -> None:
-    """An answer as it was stored before servers were kept, paid for by an attempt."""
-    reply = ChatReply(text="old", model="m", digest=digest, stop_reason="stop", seconds=1.0)
-    async with database.connection() as connection:
-        kept = await ledger.keep(connection, ledger.old_key(CALL, digest), CALL, reply, served(digest=digest))
-        await connection.execute("UPDATE llm_call SET served_by = NULL")
-        await ledger.use(connection, attempt.attempt_id, kept.call_id, CALL.purpose, is_reused=False)
-
-
-async def test_an_answer_without_a_server_is_reused_by_the_run_that_paid_for_it_alone(
-    database: Database, two_runs: list[CallingAttempt]
-) -> None:
-    await store_old_row(database, two_runs[0], digest="d")
-    model = Served(lambda call: "new")
-
-    texts = [(await alone(model, database, attempt).chat(CALL)).text for attempt in two_runs]
-
-    assert texts == ["old", "new"]
-
-
-async def test_an_answer_without_a_server_and_a_digest_is_never_reused(
-    database: Database, two_runs: list[CallingAttempt]
-) -> None:
-    await store_old_row(database, two_runs[0], digest="")
-    model = Served(lambda call: "new", by=served(digest=""))
-
-    assert (await alone(model, database, two_runs[0]).chat(CALL)).text == "new"
 
 
 async def test_a_run_whose_model_changes_fails_and_names_both(
