@@ -34,8 +34,7 @@ class FrozenSettings(NamedTuple):
             case "query", "expand":
                 return bool(inputs["expansion"]["origin"] == "model")
             case "query", "validate":
-                assert preset is not None
-                return preset.validation.enabled
+                return preset is not None and preset.validation.enabled
             case "query", "generate":
                 return inputs["response"] is None and run.ragq.answerer == "model"
             case "work", "repair":

@@ -33,7 +33,8 @@ async def corpus(connection: Connection) -> int:
 async def kept(connection: Connection, *texts: str) -> tuple[StoredRun, int]:
     corpus_id = await corpus(connection)
     asked = [SubmittedQuery(external_id=f"q{number}", text=text) for number, text in enumerate(texts, 1)]
-    jobs = [NewJob(mode="answer", subject=query.external_id, inputs={}, stages=CHAIN) for query in asked]
+    inputs = {"expansion": {"origin": "none"}, "response": None}
+    jobs = [NewJob(mode="answer", subject=query.external_id, inputs=inputs, stages=CHAIN) for query in asked]
     run = NewRun(kind="query", profile="demo", settings={}, settings_hash="s" * 64, request={}, version="0", jobs=jobs)
     stored = await runs.store(connection, run, always_new=True)
     judgements = [RelevanceJudgement(query_id="q1", document="tea", relevance=2)]
