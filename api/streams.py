@@ -24,18 +24,15 @@ class Streams:
         self._reading: dict[int, asyncio.Task[RunState | None]] = {}
         self.open = 0
 
-    def refuse_too_many(self) -> None:
-        """Raise HTTPException 503 when the limit is reached."""
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """A stream counts as open until the block ends. Raises HTTPException 503 when the limit is reached."""
         if self.open >= self._at_most:
             raise HTTPException(
                 503,
                 f"{self.open} event streams are open, which is the limit; close some.",
                 headers={"Retry-After": "10"},
             )
-
-    @contextmanager
-    def opened(self) -> Iterator[None]:
-        """A stream counts as open until the block ends."""
         self.open += 1
         try:
             yield

@@ -13,7 +13,7 @@ from fastapi import APIRouter
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from api.context import ApiContext, Context
-from api.event_streams import PING_SECONDS, POLL_SECONDS, event, stream_responses
+from api.event_streams import POLL_SECONDS, CountedStream, event, stream_responses
 from api.parameters import PathId
 from schemas.errors import RunMissingError
 from store.runs import stored_runs
@@ -46,11 +46,10 @@ IDLE: Final = "idle"
 async def watch_run(run_id: PathId, ctx: Context) -> EventSourceResponse:
     """Event `changed` at once and whenever a job of the run changes, at most four times a second; event `idle` when no
     job is unfinished. The stream stays open, and continues after a retry."""
-    ctx.streams.refuse_too_many()
     async with ctx.database.connection() as connection:
         if not await stored_runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
-    return EventSourceResponse(_changes_of(ctx, run_id), ping=PING_SECONDS)
+    return CountedStream(ctx.streams, _changes_of(ctx, run_id))
 
 
 @router.get(
@@ -64,37 +63,34 @@ async def watch_run(run_id: PathId, ctx: Context) -> EventSourceResponse:
 async def watch_runs(ctx: Context) -> EventSourceResponse:
     """Event `changed` at once and whenever runs change, at most once a second, with the numbers of those runs.
     With `may_be_more`, others may have changed too."""
-    ctx.streams.refuse_too_many()
-    return EventSourceResponse(_changed_runs(ctx), ping=PING_SECONDS)
+    return CountedStream(ctx.streams, _changed_runs(ctx))
 
 
 async def _changes_of(ctx: ApiContext, run_id: int) -> AsyncIterator[ServerSentEvent]:
     sent: RunState | None = None
-    with ctx.streams.opened():
-        async with ctx.changes.subscribe(run_id=run_id) as subscription:
-            change = None
-            clock = asyncio.get_running_loop().time
+    async with ctx.changes.subscribe(run_id=run_id) as subscription:
+        change = None
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        while (state := await ctx.streams.state(run_id)) is not None:
+            took_s = clock() - began
+            if change is not None or not _is_same(sent, state):
+                yield event(CHANGED, _summary(state))
+                if state.is_idle and (sent is None or not sent.is_idle):
+                    yield event(IDLE, _summary(state))
+                sent = state
+                await asyncio.sleep(max(RUN_SECONDS, PAUSE_FACTOR * took_s))
+            change = await subscription.next(POLL_SECONDS)
             began = clock()
-            while (state := await ctx.streams.state(run_id)) is not None:
-                took_s = clock() - began
-                if change is not None or not _is_same(sent, state):
-                    yield event(CHANGED, _summary(state))
-                    if state.is_idle and (sent is None or not sent.is_idle):
-                        yield event(IDLE, _summary(state))
-                    sent = state
-                    await asyncio.sleep(max(RUN_SECONDS, PAUSE_FACTOR * took_s))
-                change = await subscription.next(POLL_SECONDS)
-                began = clock()
 
 
 async def _changed_runs(ctx: ApiContext) -> AsyncIterator[ServerSentEvent]:
-    with ctx.streams.opened():
-        async with ctx.changes.subscribe() as subscription:
-            yield event(CHANGED, {"runs": [], "may_be_more": False})
-            while True:
-                await asyncio.sleep(RUNS_SECONDS)
-                if (change := await subscription.next(POLL_SECONDS)) is not None:
-                    yield event(CHANGED, {"runs": sorted(change.runs), "may_be_more": change.may_be_more})
+    async with ctx.changes.subscribe() as subscription:
+        yield event(CHANGED, {"runs": [], "may_be_more": False})
+        while True:
+            await asyncio.sleep(RUNS_SECONDS)
+            if (change := await subscription.next(POLL_SECONDS)) is not None:
+                yield event(CHANGED, {"runs": sorted(change.runs), "may_be_more": change.may_be_more})
 
 
 def _is_same(sent: RunState | None, state: RunState) -> bool:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Header
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from api.context import ApiContext, Context
-from api.event_streams import PING_SECONDS, POLL_SECONDS, event, stream_responses
+from api.event_streams import POLL_SECONDS, CountedStream, event, stream_responses
 from api.parameters import MAX_ID, PathId
 from services.questions.lookup import get_query
 from store.database import Connection
@@ -55,36 +55,34 @@ async def watch_answer(query_id: PathId, ctx: Context, last_event_id: LastEventI
 
     The stored answer counts, not the pieces. `started` or `waiting` after pieces means that these are void.
     """
-    ctx.streams.refuse_too_many()
     async with ctx.database.connection() as connection:
         await get_query(connection, query_id)
-    return EventSourceResponse(_answer(ctx, query_id, _position(last_event_id)), ping=PING_SECONDS)
+    return CountedStream(ctx.streams, _answer(ctx, query_id, _position(last_event_id)))
 
 
 async def _answer(ctx: ApiContext, query_id: int, seen: Position) -> AsyncIterator[ServerSentEvent]:
-    with ctx.streams.opened():
-        found = await _read(ctx, query_id, seen)
-        while found is not None:
-            # A question moves to another job with another preset.
-            job_id, is_waiting = found.job_id, False
-            async with ctx.changes.subscribe(job_id=job_id, with_answers=True) as subscription:
-                while (found := await _read(ctx, query_id, seen)) is not None and found.job_id == job_id:
-                    if found.is_written and found.attempt_id is not None:
-                        is_waiting = False
-                        if found.attempt_id != seen.attempt_id:
-                            seen = Position(found.attempt_id, 0)
-                            yield event(STARTED, {"query_id": query_id, "attempt": found.attempt}, id=_id(seen))
-                        if found.text and found.last is not None:
-                            seen = Position(found.attempt_id, found.last)
-                            yield event(TEXT, {"text": found.text}, id=_id(seen))
-                    elif not found.is_awaited:
-                        yield await _end(ctx, query_id, found)
-                        return
-                    elif not is_waiting:
-                        seen, is_waiting = NOTHING_READ, True
-                        yield event(WAITING, {"query_id": query_id, "status": found.job_status}, id=_id(seen))
-                    await asyncio.sleep(TEXT_SECONDS)
-                    await subscription.next(POLL_SECONDS)
+    found = await _read(ctx, query_id, seen)
+    while found is not None:
+        # A question moves to another job with another preset.
+        job_id, is_waiting = found.job_id, False
+        async with ctx.changes.subscribe(job_id=job_id, with_answers=True) as subscription:
+            while (found := await _read(ctx, query_id, seen)) is not None and found.job_id == job_id:
+                if found.is_written and found.attempt_id is not None:
+                    is_waiting = False
+                    if found.attempt_id != seen.attempt_id:
+                        seen = Position(found.attempt_id, 0)
+                        yield event(STARTED, {"query_id": query_id, "attempt": found.attempt}, id=_id(seen))
+                    if found.text and found.last is not None:
+                        seen = Position(found.attempt_id, found.last)
+                        yield event(TEXT, {"text": found.text}, id=_id(seen))
+                elif not found.is_awaited:
+                    yield await _end(ctx, query_id, found)
+                    return
+                elif not is_waiting:
+                    seen, is_waiting = NOTHING_READ, True
+                    yield event(WAITING, {"query_id": query_id, "status": found.job_status}, id=_id(seen))
+                await asyncio.sleep(TEXT_SECONDS)
+                await subscription.next(POLL_SECONDS)
 
 
 async def _read(ctx: ApiContext, query_id: int, after: Position) -> AnswerSoFar | None:
