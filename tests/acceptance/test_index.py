@@ -29,14 +29,15 @@ def test_while_a_participant_fails_the_older_index_is_searched_and_a_retry_repla
     run_id = int(fresh.ragq(*BUILD, "--new", "--no-wait").json["run"].removeprefix("r"))
     shorter = small_files()[transcript_file(313)].rsplit(b"\n", 3)[0] + b"\n"
     write_files(tmp_path, {**small_files(), transcript_file(313): shorter})
-    fresh.ragq("import", "participants", str(tmp_path))
+    name = data_directory.name
+    fresh.ragq("import", "participants", str(tmp_path), "--name", name, "--replace")
     fresh.start_worker()
 
     assert fresh.wait_for(run_id) == {"failed": 1, "succeeded": 2}
     assert listed(fresh) == before
     assert "was replaced by another import" in fresh.ragq("show", f"r{run_id}").stdout
 
-    fresh.ragq("import", "participants", str(data_directory))
+    fresh.ragq("import", "participants", str(data_directory), "--replace")
     fresh.ragq("retry", f"r{run_id}")
 
     assert fresh.wait_for(run_id) == {"succeeded": 3}

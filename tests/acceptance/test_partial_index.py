@@ -24,7 +24,8 @@ def import_313(installation: Installation, folder: Path, *, lines: int) -> None:
     """Import the small data set again, with this number of lines of participant 313."""
     cut = b"".join(small_files()[transcript_file(313)].splitlines(keepends=True)[: lines + 1])
     files = write_files(folder / f"cut to {lines}", {**small_files(), transcript_file(313): cut})
-    assert installation.ragq("import", "participants", str(files)).exit_code == 0
+    name = installation.value("SELECT min(data_set) FROM participant")
+    assert installation.ragq("import", "participants", str(files), "--name", name, "--replace").exit_code == 0
 
 
 def test_the_exit_code_distinguishes_whole_partial_and_no_index(fresh: Installation, tmp_path: Path) -> None:
@@ -82,7 +83,7 @@ def test_when_the_last_participant_fails_the_index_is_published_without_them_and
     assert fresh.wait_for(search) == {"succeeded": 1}
     assert "The reference index lacks participant 313." in fresh.ragq("show", f"r{search}").stdout
 
-    fresh.ragq("import", "participants", str(data_directory))
+    fresh.ragq("import", "participants", str(data_directory), "--replace")
     assert fresh.ragq("retry", f"r{run_id}").exit_code == 0
 
     assert fresh.wait_for(run_id) == {"succeeded": 3}

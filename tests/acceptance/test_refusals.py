@@ -31,7 +31,7 @@ def test_an_unknown_split_is_refused_with_those_there_are(shared: Installation) 
 def test_an_unknown_participant_is_refused(shared: Installation) -> None:
     message = refused(shared.ragq("submit", "--participants", "316,999,998"))
 
-    assert message.startswith("ragq: No transcript is stored for participant 999, 998.")
+    assert message.startswith("ragq: No transcript is stored for participant 999, 998 of data set ")
 
 
 def test_an_unknown_index_is_refused(shared: Installation) -> None:

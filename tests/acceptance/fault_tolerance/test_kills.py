@@ -77,7 +77,8 @@ def test_a_partial_index_is_published_once_whenever_its_worker_dies(
     files = write_files(tmp_path / "cut", {**small_files(), transcript_file(313): cut})
     job_id = breakable.value("SELECT id FROM job WHERE run_id = $1 AND subject = '313'", run_id)
     breakable.ragq("pause", f"j{job_id}")
-    breakable.ragq("import", "participants", str(files))
+    name = breakable.value("SELECT min(data_set) FROM participant")
+    breakable.ragq("import", "participants", str(files), "--name", name, "--replace")
     with breakable.supervised(workers=1, RAGQ_CRASH_AT=f"{point}@publish#2") as supervisor:
         breakable.wait_until("SELECT count(*) = 2 FROM job WHERE run_id = $1 AND status = 'succeeded'", run_id)
         assert [index["id"] for index in breakable.ragq("index", "list", "--json").json] == [before["id"]]
