@@ -47,7 +47,7 @@ def test_what_is_missing_ends_with_exit_code_1(ragq: Ragq) -> None:
     missing = ragq("submit", "--participants", "316", "--few-shot-only", "--dry-run")
 
     assert missing.exit_code == 1
-    assert "missing: There is no reference index" in missing.stdout
+    assert "missing: Data set" in missing.stdout
 
 
 @pytest.mark.parametrize("command", [ZERO_SHOT, ("index", "chunk-scores", "--scorer-model", "gemma3:12b")])
