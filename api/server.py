@@ -29,8 +29,8 @@ UNFINISHED_SECONDS = 20.0
 class PatientProtocol(HttpToolsProtocol):
     """Uvicorn's, which ends connections whose request stays unfinished.
 
-    Its headers have `UNFINISHED_SECONDS`, and so has what is left of its body once the reply is complete. The body
-    before that has a limit of its own, in `BodyLimit`.
+    Its headers have `UNFINISHED_SECONDS`, and what is left of a body once the reply is complete a quarter of that. The
+    body before that has a limit of its own, in `BodyLimit`.
     """
 
     _unfinished: asyncio.TimerHandle | None = None
@@ -58,11 +58,11 @@ class PatientProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.cycle is not None and self.cycle.more_body:
-            self._wait()
+            self._wait(UNFINISHED_SECONDS / 4)
 
-    def _wait(self) -> None:
+    def _wait(self, seconds: float | None = None) -> None:
         if self._unfinished is None:
-            self._unfinished = self.loop.call_later(UNFINISHED_SECONDS, self.transport.close)
+            self._unfinished = self.loop.call_later(seconds or UNFINISHED_SECONDS, self.transport.close)
 
     def _end_wait(self) -> None:
         if self._unfinished is not None:
