@@ -133,8 +133,8 @@ def _score(installation: Installation, folder: Path) -> None:
         *("--participants", "316,319,330", "--evidence", str(evidence), "--until", "score", *models)
     )
     assert installation.wait_for(run_id) == {"succeeded": 6}, installation.logs
-    for arguments in (("rename", "small models, given evidence"), ("note", "Three people of the small data set.")):
-        assert installation.ragq("run", arguments[0], str(run_id), arguments[1]).exit_code == 0
+    words = ("--name", "small models, given evidence", "--note", "Three people of the small data set.")
+    assert installation.ragq("set", f"r{run_id}", *words).exit_code == 0
 
 
 def _tag(installation: Installation, folder: Path) -> None:
