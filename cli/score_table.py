@@ -8,6 +8,7 @@ from schemas.values.score_tables import ModeScores, ParticipantRow, ScoreTable
 from stages.reports.numbers_in_words import NOT_AVAILABLE, number
 
 _COLUMNS = 80
+_SHOWN = 8
 _ITEM_COLUMN = max(len(item) for item in PHQ8Item)
 #: A total that N/A items leave open is as long as `truth`: `10-24`.
 _CELL = 5
@@ -17,11 +18,11 @@ _HEADINGS = {AssessmentMode.FEW_SHOT: "few", AssessmentMode.ZERO_SHOT: "zero"}
 
 
 def score_table(scores: ScoreTable) -> Drawing:
-    """The error of each mode, the items of each participant beside the truth, and who is missing."""
+    """The error of each mode, the items of the first participants beside the truth, and who is missing."""
     modes = [summary.mode for summary in scores.modes]
     width = (len(modes) + 1) * (_CELL + _GAP)
     beside = max(1, (_COLUMNS - _ITEM_COLUMN - 1) // width)
-    rows = scores.participants
+    rows = scores.participants[:_SHOWN]
     tables = [_participants(rows[start : start + beside], modes) for start in range(0, len(rows), beside)]
     return spaced([_summaries(scores), *tables, *_notes(scores)])
 
@@ -86,6 +87,8 @@ def _error(scores: ModeScores | None) -> str:
 def _notes(scores: ScoreTable) -> list[Text]:
     """What the signs in the table mean, those that are there, and who has no scores or no truth."""
     notes = []
+    if (more := len(scores.participants) - _SHOWN) > 0:
+        notes.append(f"and {more} more participants; --json has all of them")
     if any(mode.median_mae is not None for mode in scores.modes):
         notes.append("median's, mode's: always the median, the most frequent score, of the item in the training split.")
     if any(mode.na_items for mode in scores.modes):

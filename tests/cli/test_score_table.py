@@ -127,3 +127,12 @@ def test_a_run_that_scores_nobody_has_no_scores(ragq: Ragq, stored: Callable[...
     run = stored(runs.store, new_run(stages=("extract",)))
 
     assert json.loads(ragq("show", f"r{run.run_id}", "--json").stdout)["scores"] is None
+
+
+def test_of_many_participants_the_first_eight_are_shown_and_the_others_counted() -> None:
+    lines = printed(*[job(number, 300 + number, scores("11111111"), "11111111") for number in range(1, 11)])
+
+    assert [word for line in lines for word in line.split() if word.startswith("30")] == [
+        str(number) for number in range(301, 309)
+    ]
+    assert any("2 more participants" in line for line in lines)

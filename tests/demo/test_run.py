@@ -27,18 +27,22 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PATH": path, "RAGQ_HOME": str(tmp_path), "DATABASE_URL": "postgresql://elsewhere"}
 
 
-def test_both_modes_are_scored_and_the_next_steps_are_named(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_a_split_is_scored_a_question_answered_and_the_next_steps_are_named(tmp_path: Path, environment: dict[str, str]) -> None:
     done = subprocess.run(["sh", str(SCRIPT)], env=environment, capture_output=True, text=True, check=True)
 
     page = tmp_path / "report.html"
     assert (tmp_path / "called").read_text().splitlines() == [
         "up --no-api --no-flower",
-        f"demo-data {tmp_path}/data-set",
-        f"import participants {tmp_path}/data-set",
+        f"demo-data {tmp_path}/interviews",
+        f"import participants {tmp_path}/interviews",
         "index references --split paper-train",
-        "submit --split paper-test --limit 3 --json",
+        "submit --split paper-test --json",
         "watch r7",
+        "evaluate r7 --scorers",
         f"report r7 --html {page}",
+        f"demo-data --works {tmp_path}/works",
+        f"import works {tmp_path}/works --corpus shelf --wait",
+        "ask Why does black tea turn dark?",
         "down",
     ]
     assert f"The report with plots is {page}" in done.stdout
