@@ -27,7 +27,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PATH": path, "RAGQ_HOME": str(tmp_path), "DATABASE_URL": "postgresql://elsewhere"}
 
 
-def test_a_split_is_scored_a_question_answered_and_the_next_steps_are_named(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_a_split_is_scored_and_a_question_answered(tmp_path: Path, environment: dict[str, str]) -> None:
     done = subprocess.run(["sh", str(SCRIPT)], env=environment, capture_output=True, text=True, check=True)
 
     page = tmp_path / "report.html"
