@@ -48,7 +48,7 @@ def follow_question(run_id: int, *, as_json: bool) -> None:
 
 def query_json(shown: QueryDetails) -> dict[str, Any]:
     """A question with its answers, the newest first, and its last error, as JSON shows it."""
-    answers = [asdict(result) for result in shown.answers]
+    answers = [asdict(result) | {"cited": result.cited} for result in shown.answers]
     return line_json(shown.line) | {"answers": answers, "error": shown.error, "nearest": shown.nearest}
 
 
@@ -69,16 +69,21 @@ def print_outcome(shown: QueryDetails) -> None:
 
 
 def print_answer(result: StoredResult) -> None:
-    """Print an answer, its sources, and what was lost or replaced on the way to it."""
+    """Print an answer, the sources that it cites, the others, and what was lost or replaced on the way to it."""
     unknown = result.unknown_citations
     note = f"  cites {', '.join(unknown)}, which the prompt does not have" if unknown else ""
     cut = ", cut off" if result.is_cut else ""
     by = f"{result.model or result.origin}{', the light model' if result.is_light else ''}"
     draw(Text(f"\nanswer {result.id} ({by}{cut}){note}", "bold"))
     draw(result.response_text)
-    for source in result.sources:
-        of = f", of corpus {source['corpus']}" if _has_several_corpora(result) else ""
-        draw(Text(f"  [{source['label']}] {place_words(source)}{of}", "dim"))
+    cited = result.cited
+    for is_cited, heading in ((True, "cited"), (False, "also read" if cited else "read")):
+        sources = [source for source in result.sources if (source["label"] in cited) is is_cited]
+        if sources:
+            draw(Text(f"{heading}:"))
+        for source in sources:
+            of = f", of corpus {source['corpus']}" if _has_several_corpora(result) else ""
+            draw(Text(f"  [{source['label']}] {place_words(source)}{of}", "dim"))
     for words in result.notes:
         draw(Text(f"  note: {words}", "yellow"))
 

@@ -14,7 +14,6 @@ from api.routes import PageRoute
 from api.security.csrf import csrf
 from schemas.values.queries import Source
 from services.questions.lookup import get_query
-from stages.queries.citations import citations
 from stages.queries.prompt_sources import SourceText, source_texts
 from store.database import Connection
 from store.questions import answer_prompts, deletions, queries
@@ -42,6 +41,7 @@ class ShownAnswer(NamedTuple):
     result: StoredResult
     html: Markup
     sources: list[ShownSource]
+    """Those that it cites, then those that were only in its prompt."""
     prompt: str | None
     """None when it is no longer stored."""
 
@@ -52,11 +52,11 @@ async def shown_answer(connection: Connection, job_id: int, result: StoredResult
     sources = [Source.model_validate(source) for source in result.sources]
     labels = [source.label for source in sources]
     texts = {} if prompt is None else source_texts(prompt, sources)
-    cited = citations(result.response_text, labels).known
+    shown = [ShownSource(source, texts.get(source.label), source.label in result.cited) for source in sources]
     return ShownAnswer(
         result=result,
         html=answer_html(result.response_text, labels),
-        sources=[ShownSource(source, texts.get(source.label), source.label in cited) for source in sources],
+        sources=sorted(shown, key=lambda source: not source.is_cited),
         prompt=prompt,
     )
 

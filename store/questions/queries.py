@@ -12,6 +12,7 @@ from schemas.values.queries import Answer, AnswerBasis, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
 from schemas.values.work_filters import WorkFilter
 from stages.queries.basis_words import basis_in_words
+from stages.queries.citations import citations
 from stages.reports.run_words import DEMO_ANSWER_NOTICE
 from store.database import Connection, bulk_seconds
 from store.runs.bulk import BATCH
@@ -119,6 +120,11 @@ class StoredResult:
     """What its prompt was based on; None for an answer of a version that did not store it."""
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def cited(self) -> list[str]:
+        """The labels of the sources that it cites; the others were only in its prompt."""
+        return list(citations(self.response_text, [source["label"] for source in self.sources]).known)
 
     @property
     def notes(self) -> list[str]:

@@ -34,13 +34,12 @@ async def run_stages(connection: Connection, run_id: int, *, fails_at: str | Non
             error = AttemptError("schemas.errors.NothingRelevantError", "Nothing fits.", "nothing_relevant", {})
             await stages.fail(connection, claim, error, inputs={})
             return
-        answer = Answer(origin=Origin.MODEL, model="m", prompt_hash="p", text="By air [S1].", cited=("S1",), unknown=())
+        answer = Answer(origin=Origin.MODEL, model="m", prompt_hash="p", text="By air [S2].", cited=("S2",), unknown=())
         output = OUTPUTS.get(stage) or answer.model_dump(mode="json")
         await stages.commit(connection, claim, inputs={}, output=output)
         if stage == "generate":
-            await queries.add_result(
-                connection, query_id, answer, PROMPT.sources, attempt_id=claim.attempt_id, preset=None
-            )
+            sources = (*PROMPT.sources, PROMPT.sources[0].model_copy(update={"label": "S2"}))
+            await queries.add_result(connection, query_id, answer, sources, attempt_id=claim.attempt_id, preset=None)
 
 
 @pytest.fixture
@@ -68,10 +67,12 @@ def test_a_question_is_answered_with_its_sources(ragq: Ragq, shelf: None, worker
     found = json.loads(ragq("ask", "Why is tea dark?", *LOCAL, "--json").stdout)
 
     assert done.exit_code == 0, done.stderr
-    assert "By air [S1].\n  [S1] A work, lines 1 to 1" in done.stdout
+    of_work = "A work, lines 1 to 1"
+    assert f"By air [S2].\ncited:\n  [S2] {of_work}\nalso read:\n  [S1] {of_work}" in done.stdout
     assert "`ragq query show 1`" in done.stderr
     assert (found["id"], found["original_query"]) == (2, "Why is tea dark?")
-    assert [source["label"] for source in found["answers"][0]["sources"]] == ["S1"]
+    answer = found["answers"][0]
+    assert ([source["label"] for source in answer["sources"]], answer["cited"]) == (["S1", "S2"], ["S2"])
 
 
 def test_a_search_prints_passages_best_first_and_asks_no_model(

@@ -48,6 +48,7 @@ _RESULT: Final[dict[str, Any]] = {
     "preset": "Balanced",
     "prompt_hash": "5d8a995a6fa7cf7c",
     "sources": [SOURCE_EXAMPLE],
+    "cited": ["S1"],
     "unknown_citations": [],
     "is_cut": False,
     "basis": BASIS_EXAMPLE,
@@ -66,7 +67,7 @@ class ResultReply(Reply):
     created_at: datetime
     updated_at: datetime
     origin: Origin
-    """`model`, or `pasted`."""
+    """`model`, `pasted`, or `extractive` for sentences that are quoted from the sources."""
     model: str | None
     is_light: bool
     """The light model of the run wrote it (`use_full_model: false`)."""
@@ -74,6 +75,8 @@ class ResultReply(Reply):
     prompt_hash: str
     sources: list[Source]
     """The source of each label of the prompt."""
+    cited: list[str]
+    """The labels of the sources that it cites; the others were only in the prompt."""
     unknown_citations: list[str]
     """Cited labels that the prompt does not have."""
     is_cut: bool

@@ -170,6 +170,7 @@ class Answered(StepDone):
         response_text="Working memory is a cognitive system... [S1]",
         model="llama3.1:8b",
         sources=[SOURCE_EXAMPLE],
+        cited=["S1"],
         unknown_citations=[],
         is_cut=False,
         basis=BASIS_EXAMPLE,
@@ -182,6 +183,8 @@ class Answered(StepDone):
     """The model that answered; None for a pasted answer."""
     sources: list[Source]
     """The source of each label of the prompt."""
+    cited: list[str]
+    """The labels of the sources that it cites; the others were only in the prompt."""
     unknown_citations: list[str]
     """Cited labels that the prompt does not have."""
     is_cut: bool

@@ -170,6 +170,7 @@ async def _read(ctx: ApiContext, asked: Awaited, after: int) -> Answered | None:
         response_text=result.response_text,
         model=result.model,
         sources=result.sources,
+        cited=result.cited,
         unknown_citations=result.unknown_citations,
         is_cut=result.is_cut,
         basis=result.basis,

@@ -60,7 +60,8 @@ async def test_a_citation_links_to_the_passage_of_the_prompt(
     assert "line 2 of work 1" in words(shown)
     assert "\npassage 2</pre>" in block
     assert 'id="source-S3"' not in shown.text
-    assert "✓ cited" in words(shown) and "– not cited" in words(shown)
+    assert "✓ cited" in words(shown) and "also read" in block
+    assert 'id="source-S1"' in block
 
 
 async def test_an_answer_of_the_light_model_is_marked_as_such_where_it_is_read(

@@ -15,7 +15,7 @@ TO_CONSOLIDATE = WHOLE[:6]
 
 RESULT_FIELDS = {
     *("id", "query_id", "response_text", "created_at", "updated_at"),
-    *("origin", "model", "is_light", "preset", "prompt_hash", "sources", "unknown_citations"),
+    *("origin", "model", "is_light", "preset", "prompt_hash", "sources", "cited", "unknown_citations"),
     *("is_cut", "basis", "notes"),
 }
 
