@@ -138,17 +138,25 @@ def test_a_folder_that_lost_everything_needs_the_number(ragq: Ragq, books: Path)
     assert (done.exit_code, paths_of(ragq)) == (0, [])
 
 
-def test_a_mistyped_folder_and_a_bad_file_remove_nothing(ragq: Ragq, books: Path) -> None:
+def test_a_mistyped_folder_removes_nothing(ragq: Ragq, books: Path) -> None:
     ragq("import", "works", str(books), *PLAIN)
     (books / "pot.md").unlink()
 
     mistyped = ragq("import", "works", f"{books}x", "--prune", "--yes", *PLAIN)
-    (books / "bad.md").write_bytes(b"\xff\xfe\xff")
-    bad = ragq("import", "works", str(books), "--prune", "--yes", *PLAIN)
 
     assert "there is no such file or folder" in str(mistyped.exception)
-    assert "is not UTF-8" in str(bad.exception)
     assert paths_of(ragq) == ["cup.md", "pot.md", "tea.md"]
+
+
+def test_a_file_that_can_no_longer_be_read_keeps_its_work(ragq: Ragq, books: Path) -> None:
+    ragq("import", "works", str(books), *PLAIN)
+    (books / "pot.md").unlink()
+    (books / "tea.md").write_bytes(b"\xff\xfe\xff")
+
+    done = ragq("import", "works", str(books), "--prune", "--yes", *PLAIN)
+
+    assert (done.exit_code, "tea.md: byte 0 is not UTF-8" in done.stderr) == (1, True)
+    assert paths_of(ragq) == ["cup.md", "tea.md"]
 
 
 @pytest.mark.parametrize(
@@ -178,27 +186,27 @@ def test_documents_of_other_formats_are_compared_by_their_bytes(
 ) -> None:
     ragq("import", "works", str(books), *PLAIN)
     for name in ("same", "changed", "gone", "old"):
-        (books / f"{name}.pdf").write_bytes(f"%PDF {name}".encode())
+        (books / f"{name}.txt").write_bytes(f"The {name}".encode())
 
     async def converted(connection: Connection) -> None:
         for name in ("same", "changed", "gone", "old"):
-            await connection.execute(DOCUMENT, name, str(books / f"{name}.pdf"), f"%PDF {name}".encode())
+            await connection.execute(DOCUMENT, name, str(books / f"{name}.txt"), f"The {name}".encode())
 
     stored(converted)
-    (books / "changed.pdf").write_bytes(b"%PDF another")
-    (books / "gone.pdf").unlink()
-    (books / "old.pdf").rename(books / "renamed.pdf")
+    (books / "changed.txt").write_bytes(b"The another")
+    (books / "gone.txt").unlink()
+    (books / "old.txt").rename(books / "renamed.txt")
 
     plan = planned(ragq, str(books), "--prune")
     done = ragq("import", "works", str(books), "--prune", "--yes", "--json", "--profile", "demo")
 
-    assert [Path(path).name for path in plan["replaced"]] == ["changed.pdf"]
-    assert [Path(one["to"]).name for one in plan["moved"]] == ["renamed.pdf"]
+    assert [Path(path).name for path in plan["replaced"]] == ["changed.txt"]
+    assert [Path(one["to"]).name for one in plan["moved"]] == ["renamed.txt"]
     assert [work["title"] for work in plan["removed"]] == ["gone"]
     documents = json.loads(done.stdout)["documents"]
     # A document that fails to convert keeps the work that it had: its file is there.
     assert (documents["jobs"], documents["unchanged"]) == (1, 2)
-    assert {"changed.pdf", "renamed.pdf", "same.pdf"} < set(paths_of(ragq))
+    assert {"changed.txt", "renamed.txt", "same.txt"} < set(paths_of(ragq))
 
 
 def test_a_dry_run_estimates_what_a_model_would_be_asked(ragq: Ragq, books: Path, stored: Callable[..., Any]) -> None:

@@ -18,6 +18,7 @@ from schemas.errors import RagqError
 from schemas.values.documents import DecidedBy, Heading, TocEntry
 from schemas.values.interviews import Utterance
 from schemas.values.queries import Origin
+from stages.call_tokens import most_tokens
 from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
@@ -39,6 +40,7 @@ from stages.participants.transcripts import parse_transcript
 from stages.participants.variants import clean
 from stages.queries.citations import citations
 from stages.queries.expansion_reply import read_expansion
+from stages.queries.extract_answer import bold_words, units_of
 from stages.queries.qrels_file import parse_qrels
 from stages.queries.query_file import parse_queries
 from stages.queries.templates import placeholders
@@ -50,6 +52,7 @@ from stages.tags.phrase_file import parse_phrase_sets
 from stages.tags.phrases import final_phrases
 from stages.tags.spelling import plain
 from stages.tags.vocabulary_files import FILES, TAGS_FILE, parse_vocabulary
+from stages.texts.decoded import decoded
 from stages.texts.fence import fenced
 from stages.texts.languages import language_of
 from stages.texts.line_diff import line_diff
@@ -114,10 +117,16 @@ PARSERS: Final[dict[str, Parser]] = {
     "phrase": lambda text: final_phrases([text]),
     "condition": lambda text: work_filter([f"{text}=x", f"author={text}"]),
     "language": lambda text: language_of([text]),
+    "units of an answer": lambda text: [bold_words(unit) for unit in units_of(0, text)],
+    "tokens": most_tokens,
+    "title": lambda text: bibliography(read_markdown("x"), given={"title": text}, file_name="a.md"),
+    "bytes": lambda text: decoded(b"\xfc" + text.encode("latin-1", "replace")),
 }
 
 #: The modules of stages that search with regular expressions, and the parsers above that use them, or what they read.
 PATTERNS: Final = {
+    "call_tokens.py": "tokens",
+    "corpora/bibliography.py": "title",
     "corpora/captioned.py": "work",
     "corpora/lines.py": "markdown",
     "corpora/measures.py": "work",
@@ -140,6 +149,7 @@ PATTERNS: Final = {
     "participants/variants.py": "sync marks",
     "queries/citations.py": "citations",
     "queries/expansion_reply.py": "expansion",
+    "queries/extract_answer.py": "units of an answer",
     "queries/prompt_sources.py": "prompts of ragq, block by block",
     "queries/qrels_file.py": "qrels",
     "queries/work_conditions.py": "condition",
@@ -149,6 +159,7 @@ PATTERNS: Final = {
     "reports/calibration.py": "names of metrics",
     "tags/spelling.py": "spelling",
     "tags/vocabulary_files.py": "vocabulary",
+    "texts/decoded.py": "bytes",
     "texts/languages.py": "language",
     "texts/line_diff.py": "difference",
     "texts/plain_ids.py": "ids of at most 64 characters",

@@ -200,7 +200,7 @@ async def test_a_log_line_names_the_route_and_nothing_that_was_sent(
 
     assert [(line["event"], line["route"], line["status"]) for line in lines if line["event"] == "request_served"] == [
         ("request_served", "/plot/{name}", 200),
-        ("request_served", "/jobs/{job_id}", 422),
+        ("request_served", "/jobs/{job_id}", 404),
         ("request_served", None, 404),
         ("request_served", "/broken", 500),
     ]
