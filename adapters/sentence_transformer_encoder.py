@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import structlog
@@ -79,17 +79,8 @@ class SentenceTransformerEncoder:
         with self._turn:
             matrix = np.zeros((len(texts), self._model.get_embedding_dimension() or 0), dtype=np.float32)
             for positions in self._padded_alike(texts):
-                matrix[positions] = self._pass([texts[position] for position in positions], "sentence_embedding")
+                matrix[positions] = self._pass([texts[position] for position in positions])
             return matrix
-
-    def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
-        """See TextEncoder. Texts are padded as in `encode`."""
-        with self._turn:
-            by_position: dict[int, Any] = {}
-            for positions in self._padded_alike(texts):
-                tokens = self._pass([texts[position] for position in positions], "token_embeddings")
-                by_position.update(zip(positions, tokens, strict=True))
-            return [by_position[position].float().cpu().numpy() for position in range(len(texts))]
 
     @property
     def forward_passes(self) -> int:
@@ -117,21 +108,21 @@ class SentenceTransformerEncoder:
             alike[-(-tokens // PADDED_TO)].append(position)
         yield from alike.values()
 
-    def _pass(self, texts: list[str], output: Literal["sentence_embedding", "token_embeddings"]) -> Any:
-        """The output of sentence-transformers for texts of one padded length."""
+    def _pass(self, texts: list[str]) -> Vectors:
+        """The rows of texts of one padded length."""
         self._forward_passes += -(-len(texts) // self._batch_size)
         model = self._model
         if self._threads is None:
             _adapt_threads()
         encoded = model.encode(
             texts,
-            output_value=output,
             batch_size=self._batch_size,
             show_progress_bar=False,
             convert_to_tensor=True,
             processing_kwargs={"text": {"pad_to_multiple_of": PADDED_TO}},
         )
-        return encoded.float().cpu().numpy() if output == "sentence_embedding" else encoded
+        rows: Vectors = encoded.float().cpu().numpy()
+        return rows
 
     @cached_property
     def _dtype(self) -> str:

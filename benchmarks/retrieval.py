@@ -34,7 +34,6 @@ PACKAGES: Final = ("ragq", "sentence-transformers", "bm25s", "ir-measures", "pgv
 ABLATIONS: Final = {
     "without the search by vector": "retrieval.dense_limit=0",
     "without full text": "retrieval.lexical_limit=0",
-    "without late interaction": "retrieval.late_weight=0",
     "without a ranker": "reranking.ranker=none",
     "without diversity": "retrieval.mmr_lambda=1",
 }
@@ -93,7 +92,6 @@ class _Prepared(NamedTuple):
 )
 @click.option("--preset", "presets", multiple=True, help="A preset; the default one unless named. May be repeated.")
 @click.option("--ablation", is_flag=True, help="Also search without each part of the preset.")
-@click.option("--keep-token-vectors", is_flag=True, help="Import with a vector per token, for late interaction.")
 @click.option(
     "--half",
     type=click.Choice(["dev", "test"]),
@@ -108,7 +106,6 @@ def retrieval(
     folders: tuple[Path, ...],
     presets: tuple[str, ...],
     ablation: bool,
-    keep_token_vectors: bool,
     half: str | None,
     values: tuple[str, ...],
     json_file: Path | None,
@@ -136,7 +133,7 @@ def retrieval(
     measured: dict[str, dict[str, RetrievalMeasurement]] = {}
     with stack() as running:
         require_presets(presets, [preset["name"] for preset in running.asked("preset", "list")])
-        for name, prepared in _imported(running, sets, half, keep_token_vectors=keep_token_vectors):
+        for name, prepared in _imported(running, sets, half):
             measured[name] = {
                 preset or "the default preset": _measure(
                     running, prepared, [*(["--preset", preset] if preset else []), *options], ablation=ablation
@@ -180,16 +177,13 @@ def goals(name: str, found: RetrievalMeasurement) -> list[str]:
     return [f"{'reached' if is_reached else 'MISSED'}: {what}" for what, is_reached in wanted.items()]
 
 
-def import_documents(
-    running: Stack, name: str, documents: Sequence[Document], *, keep_token_vectors: bool = False
-) -> BenchmarkCorpus:
+def import_documents(running: Stack, name: str, documents: Sequence[Document]) -> BenchmarkCorpus:
     """A corpus of these documents, embedded."""
     works = running.folder / name
     write_works(documents, works)
-    options = ["--keep-token-vectors"] if keep_token_vectors else []
     began = time.monotonic()
     with Memory(running) as memory:
-        running.ragq("import", "works", str(works), "--corpus", name, *options, "--wait")
+        running.ragq("import", "works", str(works), "--corpus", name, "--wait")
     return BenchmarkCorpus(name, len(documents), time.monotonic() - began, memory.peak_mb)
 
 
@@ -208,17 +202,13 @@ def paired(left: dict[str, Any], right: dict[str, Any], stages: tuple[str, str])
     return found
 
 
-def _imported(
-    running: Stack, sets: dict[str, RetrievalSet], half: str | None, *, keep_token_vectors: bool
-) -> Iterator[tuple[str, _Prepared]]:
+def _imported(running: Stack, sets: dict[str, RetrievalSet], half: str | None) -> Iterator[tuple[str, _Prepared]]:
     """Each set, once its documents are imported."""
     corpora: dict[Path, BenchmarkCorpus] = {}
     for name, found in sets.items():
         documents, name_of = corpus_of(found.documents)
         if found.documents not in corpora:
-            corpora[found.documents] = import_documents(
-                running, f"{name}-documents", documents, keep_token_vectors=keep_token_vectors
-            )
+            corpora[found.documents] = import_documents(running, f"{name}-documents", documents)
         files = write_queries(found, name_of, running.folder / f"{name}-queries", half=half)
         yield name, _Prepared(corpora[found.documents], documents, files)
 

@@ -51,12 +51,6 @@ SOME_REFUSED = 1
     help="Embed each chunk under the headings above it, or its text alone; a new corpus embeds them.",
 )
 @click.option(
-    "--keep-token-vectors/--no-keep-token-vectors",
-    default=None,
-    help="Keep a vector per token of each chunk, up to 200 KB a chunk, for ranker late-interaction; a new corpus "
-    "keeps none.",
-)
-@click.option(
     "--chunk-tokens",
     type=click.IntRange(min=0),
     metavar="N",
@@ -107,7 +101,6 @@ def works_command(
     year: int | None,
     tags: str | None,
     embed_headings: bool | None,
-    keep_token_vectors: bool | None,
     chunk_tokens: int | None,
     language: str | None,
     by_stages: bool,
@@ -175,7 +168,7 @@ def works_command(
     read = read_works(files, given=given)
     new = read.works
     settings = effective_settings(profile, assignments)
-    options = CorpusOptions(embed_headings, keep_token_vectors, chunk_tokens, language)
+    options = CorpusOptions(embed_headings, chunk_tokens, language)
     plan = None
     if prune or dry_run:
         seen = replace(read, refused=dict(read.refused), latin1=list(read.latin1))

@@ -44,7 +44,7 @@ def show_command(name: str, as_json: bool) -> None:
     draw(
         f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions, weights {weights}"
         f"{', ' + ' and '.join(corpus.model_dtypes) if corpus.model_dtypes else ''}), {headings} "
-        f"headings{', with a vector per token' if corpus.keeps_token_vectors else ''}",
+        f"headings",
     )
     draw(language_words(corpus.language))
     draw(f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus, content)}")

@@ -175,7 +175,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
                 "retrieval.bm25_b",
                 "retrieval.fusion",
             )
-            | _names("retrieval.rrf_k", "retrieval.dense_weight", "retrieval.late_weight", "retrieval.top_k_rrf"),
+            | _names("retrieval.rrf_k", "retrieval.dense_weight", "retrieval.top_k_rrf"),
         ),
         Stage(
             "rerank",

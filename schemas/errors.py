@@ -83,7 +83,6 @@ RagqError
         TemplateError  (ValueError)
         TemplateMissingError
         ContextTooSmallError
-        TokenVectorsMissingError
         NothingRelevantError
         UndeclaredSettingError
 
@@ -894,17 +893,6 @@ class ContextTooSmallError(DomainError):
             f"The model reads and writes {context_tokens} tokens together; the question, the instructions and room for "
             f"the answer take about {taken_tokens} of them, which leaves no room for a source. Use a model with a "
             "longer context, or the shorter instructions of RAGQ_ANSWER_TEMPLATE=short_answer."
-        )
-
-
-class TokenVectorsMissingError(DomainError):
-    """Late interaction was asked for, and chunks have no token vectors."""
-
-    def __init__(self, chunk_ids: Sequence[int]) -> None:
-        self.chunk_ids = tuple(chunk_ids)
-        super().__init__(
-            f"{len(self.chunk_ids)} chunks have no token vectors, chunk {self.chunk_ids[0]} first; "
-            "embed the corpus with token vectors, or choose another ranker in the preset."
         )
 
 

@@ -43,7 +43,6 @@ class CorpusOptions(NamedTuple):
     """How a corpus is read, chosen when it is made. None takes what the corpus has, or the default of a new one."""
 
     embeds_headings: bool | None = None
-    keeps_token_vectors: bool | None = None
     chunk_tokens: int | None = None
     """The most tokens of a chunk; 0 sizes chunks by words."""
     language: str | None = None
@@ -60,7 +59,7 @@ async def corpus_for_import(
 
     A new corpus without a language, or with `auto`, gets that of the first works that are stored. Raises Refused when
     the corpus exists and embeds by other settings than these or has chunks of another size or another language, for an
-    unknown language, when vectors of tokens are to be kept that a server cannot give, and as `new_chunk_tokens` does.
+    unknown language, and as `new_chunk_tokens` does.
     """
     run = settings.run
     wanted = language_named(options.language)
@@ -74,7 +73,6 @@ async def corpus_for_import(
             model=run.model.embedding_model,
             dimension=run.embedding.dimension,
             embeds_headings=options.embeds_headings is not False,
-            keeps_token_vectors=options.keeps_token_vectors is True,
             chunk_tokens=tokens.most,
             reads_tokens=tokens.reads,
             language=wanted,
@@ -94,7 +92,6 @@ async def known_corpus(
 
     Raises Refused as `corpus_for_import`, but for the size of the chunks of a new corpus.
     """
-    run = settings.run
     language_named(options.language)
     found = await corpora.find(connection, name)
     if not _NAME.fullmatch(name) and found is None:
@@ -102,18 +99,13 @@ async def known_corpus(
             "A corpus cannot have this name; a name has 1 to 100 characters: letters, digits, spaces, '.', '-' and "
             "'_', and begins with a letter or a digit."
         )
-    if options.keeps_token_vectors and run.embedding.backend != "huggingface":
-        raise Refused(
-            f"EMBEDDING_BACKEND={run.embedding.backend} gives one vector per text and none per token; keep vectors of "
-            "tokens with EMBEDDING_BACKEND=huggingface, or leave --keep-token-vectors out."
-        )
     if found is not None:
         _refuse_differences(found, settings, options)
     return found
 
 
 def _refuse_differences(found: StoredCorpus, settings: EffectiveSettings, options: CorpusOptions) -> None:
-    embeds_headings, keeps_token_vectors, chunk_tokens, language = options
+    embeds_headings, chunk_tokens, language = options
     name = found.name
     refuse_other_embedder(found, settings)
     if embeds_headings is not None and embeds_headings is not found.embeds_headings:
@@ -121,9 +113,6 @@ def _refuse_differences(found: StoredCorpus, settings: EffectiveSettings, option
         raise Refused(
             f"Corpus '{name}' embeds its chunks {has} their headings; import into a new corpus for the other."
         )
-    if keeps_token_vectors is not None and keeps_token_vectors is not found.keeps_token_vectors:
-        keeps = "keeps" if found.keeps_token_vectors else "does not keep"
-        raise Refused(f"Corpus '{name}' {keeps} vectors of tokens; import into a new corpus for the other.")
     if chunk_tokens is not None and chunk_tokens != found.chunk_tokens:
         size = chunk_size_words(found.chunk_tokens)
         raise Refused(f"Corpus '{name}' has {size}; import into a new corpus for another size.")
@@ -238,7 +227,7 @@ async def plan_corpus(connection: Connection, corpus: StoredCorpus, settings: Ef
     if not due:
         return None
     # Only what the vectors depend on: another judge model is no reason to embed again.
-    made_with = [corpus.backend, corpus.model, corpus.dimension, corpus.embeds_headings, corpus.keeps_token_vectors]
+    made_with = [corpus.backend, corpus.model, corpus.dimension, corpus.embeds_headings]
     return embedding_run(corpus.name, corpus.id, due, settings, made_with=made_with)
 
 

@@ -68,7 +68,6 @@ class FailureCategory(StrEnum):
     REPAIR_LLM_TIMEOUT = "repair_llm_timeout"
     SELECT_REPLY_UNUSABLE = "select_reply_unusable"
     SELECT_LLM_TIMEOUT = "select_llm_timeout"
-    TOKEN_VECTORS_MISSING = "token_vectors_missing"
     NOTHING_RELEVANT = "nothing_relevant"
     TEMPLATE_INVALID = "template_invalid"
     VOCABULARY_UNUSABLE = "vocabulary_unusable"
@@ -136,7 +135,6 @@ _BY_TYPE: Final[tuple[tuple[type[Exception], FailureCategory], ...]] = (
     (errors.ExpansionReplyError, FailureCategory.EXPANSION_SCHEMA_INVALID),
     (errors.CorpusMissingError, FailureCategory.CORPUS_MISSING),
     (errors.DocumentError, FailureCategory.DOCUMENT_UNREADABLE),
-    (errors.TokenVectorsMissingError, FailureCategory.TOKEN_VECTORS_MISSING),
     (errors.NothingRelevantError, FailureCategory.NOTHING_RELEVANT),
     (errors.TemplateError, FailureCategory.TEMPLATE_INVALID),
     (errors.VocabularyError, FailureCategory.VOCABULARY_UNUSABLE),

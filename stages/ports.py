@@ -67,14 +67,6 @@ class TextEncoder(Protocol):
         """
         ...
 
-    def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
-        """For each text, in order, one row per token that the model sees, its own special tokens too.
-
-        Rows are in the model's native dimension and of any length, and depend on their text alone as those of `encode`,
-        with five times its bounds.
-        """
-        ...
-
     def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
         """Tokens per text before truncation."""
         ...
@@ -113,31 +105,6 @@ class Embedder(Protocol):
         raised for the first of them. Without texts the matrix has no rows, and no call is made. Raises LLMTimeoutError
         with `timeout_s` when the vectors do not arrive in time, EmbeddingValidationError when the number of rows is not
         the number of texts, and connection errors unchanged.
-        """
-        ...
-
-
-class TokenEmbedder(Protocol):
-    """Turns each token of a text into a vector."""
-
-    @property
-    def name(self) -> str:
-        """The model as settings name it."""
-        ...
-
-    async def digest(self) -> str:
-        """An exact identifier of the weights."""
-        ...
-
-    async def dtype(self) -> str:
-        """See Embedder."""
-        ...
-
-    async def embed_tokens(self, texts: Sequence[str], *, timeout_s: float) -> list[Vectors]:
-        """For each text, in order, one row per token that the model sees, as `TextEncoder.encode_tokens` gives them.
-
-        Without texts the list is empty, and no call is made. Raises LLMTimeoutError with `timeout_s` when the vectors
-        do not arrive in time.
         """
         ...
 

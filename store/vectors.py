@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector, Vector
+from pgvector import Vector
 
 from stages.ports import Vectors
 
@@ -14,18 +14,13 @@ def to_pgvector(rows: Iterable[NDArray[np.float32]]) -> list[Vector]:
     return [Vector(row) for row in rows]
 
 
-def to_halfvec(rows: Iterable[NDArray[np.float32]]) -> list[HalfVector]:
-    """One value of the type `halfvec` per row, in half precision."""
-    return [HalfVector(row) for row in rows]
-
-
-def to_numpy(vector: Vector | HalfVector) -> NDArray[np.float32]:
+def to_numpy(vector: Vector) -> NDArray[np.float32]:
     """A vector that came out of Postgres."""
     row: NDArray[np.float32] = vector.to_numpy().astype(np.float32, copy=False)
     return row
 
 
-def to_matrix(vectors: Iterable[Vector | HalfVector]) -> Vectors:
+def to_matrix(vectors: Iterable[Vector]) -> Vectors:
     """Vectors that came out of Postgres, one row each; a matrix of zero rows when there are none."""
     rows = [to_numpy(vector) for vector in vectors]
     return np.stack(rows) if rows else np.zeros((0, 0), dtype=np.float32)

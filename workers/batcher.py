@@ -7,8 +7,8 @@ priority: between two passes of an import, the questions that have come meanwhil
 
 import asyncio
 import time
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ import numpy as np
 import structlog
 
 from schemas.errors import EmbeddingValidationError, LLMTimeoutError, TextTooLongError
-from stages.ports import TextEncoder, TextVectors, Vectors
+from stages.ports import TextEncoder, TextVectors
 from stages.vectors import seen_tokens
 from workers import waited
 from workers.priorities import FIRST, PRIORITIES
@@ -38,12 +38,17 @@ SHORTER = 2
 
 
 @dataclass(eq=False, kw_only=True)
-class _Texts:
+class _Request:
     texts: list[str]
+    truncate: bool
+    future: "asyncio.Future[TextVectors]"
     rows: list[np.ndarray] = field(init=False)
     """What the encoder gave for each text."""
     cut: tuple[int, ...] = ()
     """The positions of texts that the encoder does not see whole."""
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    encoded_from: float | None = None
+    """When the model began to work on it, by the clock of the loop; None before that."""
 
     def __post_init__(self) -> None:
         self.rows = [_NOTHING] * len(self.texts)
@@ -51,25 +56,12 @@ class _Texts:
     @property
     def is_over(self) -> bool:
         """Whether nobody waits for the texts any more."""
-        return False
-
-
-@dataclass(eq=False, kw_only=True)
-class _Request(_Texts):
-    truncate: bool
-    future: "asyncio.Future[TextVectors]"
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
-    encoded_from: float | None = None
-    """When the model began to work on it, by the clock of the loop; None before that."""
-
-    @property
-    def is_over(self) -> bool:
         return self.future.done()
 
 
 @dataclass(frozen=True)
 class _Text:
-    request: _Texts
+    request: _Request
     position: int
     tokens: int
 
@@ -108,7 +100,6 @@ class Batcher:
         self._places = asyncio.Semaphore(max_waiting)
         self._waiting: dict[int, deque[_Request]] = {priority: deque() for priority in PRIORITIES}
         self._finished = 0
-        self._turns_for_tokens: dict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._arrival = asyncio.Event()
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="encoder")
         self._drain = asyncio.get_running_loop().create_task(self._serve())
@@ -143,18 +134,6 @@ class Batcher:
                 # Whoever gave up is not worked for.
                 request.future.cancel()
                 waited.add((request.encoded_from or clock()) - asked)
-
-    async def encode_tokens(
-        self, texts: Sequence[str], *, timeout_s: float | None = None, priority: int = FIRST
-    ) -> list[Vectors]:
-        """The vectors of each text's tokens, in order, in passes of their own between those of the queue.
-
-        Callers of one priority take turns, and `timeout_s` counts from the caller's own.
-        """
-        asked = _Texts(texts=list(texts))
-        async with self._turns_for_tokens[priority], asyncio.timeout(timeout_s):
-            await self._fill([asked], self.encoder.encode_tokens, priority)
-        return asked.rows
 
     async def close(self) -> None:
         """End the queue; requests that still wait are cancelled."""
@@ -216,21 +195,19 @@ class Batcher:
                 await self._answer([request], priority)
 
     async def _encode_all(self, requests: list[_Request], priority: int) -> None:
-        await self._fill(requests, self.encoder.encode, priority)
+        await self._fill(requests, priority)
         for request in requests:
             if not request.is_over:
                 request.future.set_result(TextVectors(np.stack(request.rows), request.cut))
 
-    async def _fill(
-        self, requests: Sequence[_Texts], encode: Callable[[Sequence[str]], Iterable[np.ndarray]], priority: int
-    ) -> None:
+    async def _fill(self, requests: Sequence[_Request], priority: int) -> None:
         loop = asyncio.get_running_loop()
         before = self.encoder.forward_passes
         texts = [text for request in requests for text in request.texts]
         whole, limit = await loop.run_in_executor(self._executor, self._count, texts)
         counts = iter(whole)
         for request in requests:
-            if isinstance(request, _Request) and request.encoded_from is None:
+            if request.encoded_from is None:
                 request.encoded_from = loop.time()
         places = []
         for request in requests:
@@ -243,7 +220,7 @@ class Batcher:
             wanted = [text for text in batch if not text.request.is_over]
             if not wanted:
                 continue
-            rows = await loop.run_in_executor(self._executor, encode, [text.text for text in wanted])
+            rows = await loop.run_in_executor(self._executor, self.encoder.encode, [text.text for text in wanted])
             self._finished += 1
             for text, row in zip(wanted, rows, strict=True):
                 text.request.rows[text.position] = row
@@ -261,9 +238,9 @@ class Batcher:
     def _count(self, texts: list[str]) -> tuple[list[int], int | None]:
         return self.encoder.count_whole_tokens(texts), self.encoder.max_tokens
 
-    def _note_long_texts(self, request: _Texts, tokens: list[int], limit: int | None) -> None:
+    def _note_long_texts(self, request: _Request, tokens: list[int], limit: int | None) -> None:
         request.cut = tuple(at for at, count in enumerate(tokens) if limit is not None and count > limit)
-        if request.cut and isinstance(request, _Request) and not request.truncate and not request.is_over:
+        if request.cut and not request.truncate and not request.is_over:
             first = request.cut[0]
             request.future.set_exception(
                 TextTooLongError(
@@ -303,7 +280,7 @@ async def _of_loaded(read: Callable[[], str]) -> str:
 
 
 class BatchedEmbedder:
-    """The ports Embedder and TokenEmbedder over an encoder in this process."""
+    """The port Embedder over an encoder in this process."""
 
     def __init__(self, batcher: Batcher, *, priority: int = FIRST) -> None:
         self._batcher = batcher
@@ -343,12 +320,3 @@ class BatchedEmbedder:
                 f"{self.name} returned {len(encoded.vectors)} vectors for {len(texts)} texts."
             )
         return encoded
-
-    async def embed_tokens(self, texts: Sequence[str], *, timeout_s: float) -> list[Vectors]:
-        """See TokenEmbedder."""
-        if not texts:
-            return []
-        try:
-            return await self._batcher.encode_tokens(texts, timeout_s=timeout_s, priority=self._priority)
-        except TimeoutError:
-            raise LLMTimeoutError(timeout_s) from None

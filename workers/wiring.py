@@ -8,7 +8,7 @@ from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
 from schemas.settings.run import RunSettings
 from stages.model_aliases import resolved_model
-from stages.ports import ChatModel, Embedder, EvidenceSearch, PairScorer, ReferenceSearch, TokenEmbedder
+from stages.ports import ChatModel, Embedder, EvidenceSearch, PairScorer, ReferenceSearch
 from store.database import Database
 from store.references.search import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
@@ -61,13 +61,6 @@ class Wiring:
             self._embedders[key] = self._build_embedder(*key)
         embedder = self._embedders[key]
         return embedder.at(priority) if isinstance(embedder, BatchedEmbedder) else embedder
-
-    def token_embedder(self, settings: RunSettings, *, priority: int = FIRST) -> TokenEmbedder:
-        """The embedder of a run, for vectors of tokens. Raises Refused where it is a server, which gives none."""
-        embedder = self.embedder(settings, priority=priority)
-        if not isinstance(embedder, BatchedEmbedder):
-            raise Refused(f"{embedder.name} on a server gives no vectors of tokens; set EMBEDDING_BACKEND=huggingface.")
-        return embedder
 
     def chat(self, settings: RunSettings) -> ChatModel:
         """The language model server of a run."""

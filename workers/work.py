@@ -17,7 +17,7 @@ from schemas.settings.run import RunSettings
 from schemas.values.base import Value
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
-from stages.ports import ChatModel, Embedder, EvidenceSearch, PairScorer, ReferenceSearch, TokenEmbedder
+from stages.ports import ChatModel, Embedder, EvidenceSearch, PairScorer, ReferenceSearch
 from store.database import Connection, Database
 from store.references import interviews, references
 from store.references.interviews import StoredTranscript
@@ -92,11 +92,6 @@ class Work:
     def embedder_of(self, backend: str, model: str) -> Embedder:
         """An embedder by its backend and the name of its model there, whatever the run's settings are."""
         return self._wiring.embedder_of(backend, model, priority=priority_of(self.claim.kind))
-
-    @property
-    def token_embedder(self) -> TokenEmbedder:
-        """The embedder that the run's settings mean, for vectors of tokens."""
-        return self._wiring.token_embedder(self.settings, priority=priority_of(self.claim.kind))
 
     def pair_scorer(self, model: str) -> PairScorer:
         """A cross-encoder by folder or hub id."""

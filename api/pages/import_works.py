@@ -33,7 +33,6 @@ class ImportWorksForm(BaseModel):
     is_new: bool = False
     """The corpus is to be made, so that its options can be chosen."""
     embed_headings: bool = False
-    keep_token_vectors: bool = False
     chunk_tokens: Text = ""
     """Empty takes what was found to be the best."""
     language: Text = ""
@@ -61,7 +60,7 @@ class ImportWorksForm(BaseModel):
         """How a new corpus is read."""
         if not self.is_new:
             return AS_IT_IS
-        return CorpusOptions(self.embed_headings, self.keep_token_vectors, self.tokens, self.language)
+        return CorpusOptions(self.embed_headings, self.tokens, self.language)
 
     @property
     def tokens(self) -> int | None:

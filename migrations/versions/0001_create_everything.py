@@ -365,7 +365,6 @@ CREATE TABLE corpus (
     model_dtypes text[] NOT NULL DEFAULT '{}',
     dimension integer NOT NULL,
     embeds_headings boolean NOT NULL,
-    keeps_token_vectors boolean NOT NULL DEFAULT false,
     chunk_tokens integer NOT NULL DEFAULT 0,
     reads_tokens integer,
     language text DEFAULT 'english',
@@ -437,11 +436,6 @@ CREATE TABLE chunk_vector (
     vector vector STORAGE MAIN NOT NULL
 );
 CREATE INDEX ix_chunk_vector_corpus_id ON chunk_vector (corpus_id);
-
-CREATE TABLE chunk_token_vectors (
-    chunk_id bigint PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
-    vectors halfvec[] NOT NULL
-);
 
 CREATE TABLE posting_segment (
     id bigserial PRIMARY KEY,

@@ -89,7 +89,6 @@ ORIGINAL: Final[dict[str, bool | int | float | str]] = {
     "retrieval.lexical_limit": 5,
     "retrieval.lexical": "websearch",
     "retrieval.fusion": "rrf",
-    "retrieval.late_weight": 0.0,
     "retrieval.rrf_k": 50,
     "retrieval.top_k_rrf": 75,
     "retrieval.top_n_final": 15,

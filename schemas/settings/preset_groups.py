@@ -41,8 +41,6 @@ class RetrievalPreset(SettingsGroup):
     """Fusion of both searches into one list: weighted z-scores, reciprocal ranks, or weighted scores from 0 to 1."""
     dense_weight: Annotated[float, Ge(0), Le(1)] = 0.5
     """Share of the search by vector in `zscore` and `minmax`; the full-text search has the rest."""
-    late_weight: Annotated[float, Ge(0), Le(1)] = 0.0
-    """Share of late interaction in `zscore` and `minmax`, in corpora with a vector per token; 0 disables it."""
     rrf_k: Annotated[int, Ge(1), Le(100)] = 50
     """Added to every rank by `rrf`: larger values reduce the differences between ranks."""
     top_k_rrf: Annotated[int, Ge(1), Le(200)] = 200
@@ -75,8 +73,8 @@ class RetrievalPreset(SettingsGroup):
 class RerankingPreset(SettingsGroup):
     """The ranker of the candidates."""
 
-    ranker: Literal["none", "score-fusion", "cross-encoder", "late-interaction"] = "none"
-    """The order after fusion; the scores of both searches together; a cross-encoder; or the vectors of tokens."""
+    ranker: Literal["none", "score-fusion", "cross-encoder"] = "none"
+    """The order after fusion; the scores of both searches together; or a cross-encoder."""
     model: Annotated[str, MinLen(1)] = "BAAI/bge-reranker-base"
     """Name or folder of the cross-encoder."""
     without_weights: Literal["fail", "score-fusion"] = "fail"

@@ -3,11 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from pgvector.sqlalchemy import HALFVEC, VECTOR
+from pgvector.sqlalchemy import VECTOR
 from sqlalchemy import (
     ARRAY,
     BigInteger,
-    Boolean,
     Column,
     ForeignKey,
     Index,
@@ -15,7 +14,6 @@ from sqlalchemy import (
     LargeBinary,
     SmallInteger,
     Text,
-    false,
 )
 from sqlalchemy.dialects.postgresql import TSVECTOR
 from sqlmodel import Field, SQLModel
@@ -40,8 +38,6 @@ class CorpusTable(SQLModel, table=True):
     dimension: int
     embeds_headings: bool = True
     """The headings above a chunk are embedded with it."""
-    keeps_token_vectors: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=false()))
-    """Each chunk has a vector per token too, for late interaction."""
     chunk_tokens: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default="0"))
     """The most tokens of a chunk, as the embedder counts them; 0 sizes chunks by words."""
     reads_tokens: int | None = None
@@ -153,15 +149,6 @@ class ChunkVectorTable(SQLModel, table=True):
     chunk_id: int = Field(sa_column=reference_column("chunks.id", primary_key=True))
     corpus_id: int = Field(sa_column=Column(Integer, nullable=False, index=True))
     vector: Any = Field(sa_column=Column(VECTOR, nullable=False))
-
-
-class ChunkTokenVectorsTable(SQLModel, table=True):
-    """One vector per token of a chunk, for late interaction; only where a corpus keeps them."""
-
-    __tablename__ = "chunk_token_vectors"
-
-    chunk_id: int = Field(sa_column=reference_column("chunks.id", primary_key=True))
-    vectors: Any = Field(sa_column=Column(ARRAY(HALFVEC), nullable=False))
 
 
 class PostingSegmentTable(SQLModel, table=True):

@@ -71,8 +71,6 @@ class EmbeddedBatch(Value):
     chunk_ids: tuple[int, ...]
     gone: int
     """Chunks of the batch that were replaced before they were embedded; their successors are in another batch."""
-    tokens: int | None = None
-    """Tokens of these chunks, each with a vector; None if the corpus has no token vectors."""
     cut_texts: int = 0
     """Chunks that are longer than the embedder reads, and were cut."""
     cut_chunk_ids: tuple[int, ...] = ()

@@ -80,8 +80,6 @@ class Leg(StrEnum):
 
     DENSE = "dense"
     LEXICAL = "lexical"
-    LATE_INTERACTION = "late_interaction"
-    """The token vectors of the query and of what the other searches found."""
 
 
 class Hit(Value):
@@ -89,8 +87,7 @@ class Hit(Value):
 
     chunk_id: int
     score: float
-    """Cosine for the dense leg; the score of the scorer for the lexical leg; MaxSim for late interaction. Higher is
-    better."""
+    """Cosine for the dense leg; the score of the scorer for the lexical leg. Higher is better."""
 
 
 class RankedList(Value):
@@ -109,7 +106,6 @@ class FusedHit(Value):
     dense_rank: int | None
     """Its best rank, from 1, over the dense lists; None if it is in none of them."""
     lexical_rank: int | None
-    late_rank: int | None = None
 
 
 class RetrievedChunks(Value):
@@ -143,7 +139,6 @@ class RerankedChunk(Value):
     fused_score: float
     dense_rank: int | None
     lexical_rank: int | None
-    late_rank: int | None = None
     rerank_score: float
     entity_boost: float
     intent_boost: float

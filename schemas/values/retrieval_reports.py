@@ -29,8 +29,6 @@ class RankingStage(StrEnum):
     """By full text, with the original query."""
     LEXICAL_ALL = "lexical_all"
     """By the best rank over all texts; only if the query was expanded."""
-    LATE_INTERACTION = "late_interaction"
-    """By the token vectors of the original query and of all chunks of the other lists; only if the preset uses them."""
     FUSED = "fused"
     RERANKED = "reranked"
     """All candidates by final score, before the selection for diversity."""

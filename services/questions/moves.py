@@ -16,9 +16,8 @@ from schemas.settings.preset_names import is_preset_name
 from schemas.statuses import JobStatus, Priority
 from schemas.values.queries import Expansion, Origin
 from services.questions.lookup import get_query
-from services.questions.submission import refuse_idle_expansion, refuse_token_vectors
+from services.questions.submission import refuse_idle_expansion
 from stages.queries.templates import OF_QUESTIONS
-from store.corpora import corpora
 from store.database import Connection
 from store.questions import presets, query_jobs, templates
 from store.questions.queries import StoredQuery
@@ -93,13 +92,11 @@ async def move(
     stages before `first` are carried over, with where they come from. Answers stay with the query; the old job is
     cancelled when it is unfinished.
 
-    Raises QuerySetPresetError for a query whose run has others, and Refused for a preset that the corpus cannot serve.
+    Raises QuerySetPresetError for a query whose run has others.
     """
     old = await overviews.get(connection, query.run_id)
     if old.jobs > 1:
         raise QuerySetPresetError(query.id, old.id, old.jobs)
-    for corpus_id in query.corpus_ids:
-        refuse_token_vectors(await corpora.corpus(connection, corpus_id), to.preset)
     settings = await stored_runs.settings(connection, query.run_id)
     own = {name: entry for name, entry in settings.items() if not is_preset_name(name)}
     new = await runs.store(

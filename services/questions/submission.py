@@ -19,7 +19,6 @@ from services.new_runs import PlannedRun
 from services.questions.chosen_models import with_chosen_models
 from services.questions.corpora_together import refuse_unlike
 from stages.queries.expand import pasted_expansion
-from stages.queries.rankers.late_interaction import LATE_INTERACTION
 from stages.queries.relevance import floor_models
 from stages.queries.templates import OF_QUESTIONS
 from stages.texts.plain_ids import is_plain_id
@@ -62,7 +61,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
 
     The corpora determine how their queries are embedded. Raises Refused for an unknown corpus or preset, for a corpus
     in which nothing can be found yet, for corpora that cannot be searched together, for a filter that leaves no work
-    that can be found, for a ranker that the corpus has no vectors for, for ids that look like text, for judgements of
+    that can be found, for ids that look like text, for judgements of
     which no relevant document is in the corpora, and for settings that name another embedder than the corpus's;
     LLMResponseParseError for a pasted expansion that cannot be used.
     """
@@ -78,8 +77,6 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     unknown = await _unknown_documents(connection, asked, request.queries.judgements)
     stored = await (presets.default(connection) if request.preset is None else presets.get(connection, request.preset))
     preset = stored.preset.changed(request.preset_values, origin="option --set")
-    for one in asked:
-        refuse_token_vectors(one, preset)
     snapshot = _embedded_as(corpus, settings.snapshot()) | preset.snapshot(stored.name, options=request.preset_values)
     refuse_idle_expansion(settings.run, preset, request.preset_values)
     frozen = thaw(snapshot)
@@ -185,16 +182,6 @@ async def _unknown_documents(
             f"`ragq work list {shlex.quote(corpora[0].name)}` lists the files."
         )
     return len(unknown)
-
-
-def refuse_token_vectors(corpus: StoredCorpus, preset: Preset) -> None:
-    """Raise Refused for a ranker that compares vectors which the corpus does not have."""
-    if preset.reranking.ranker == LATE_INTERACTION and not corpus.keeps_token_vectors:
-        raise Refused(
-            f"Corpus '{corpus.name}' has no vectors of tokens, which reranking.ranker={LATE_INTERACTION} compares. "
-            "Import its works into a new corpus with --keep-token-vectors, or use another ranker: "
-            "`--set reranking.ranker=score-fusion`."
-        )
 
 
 def _refuse_text_in_ids(asked: QuerySet) -> None:

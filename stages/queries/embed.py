@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.queries import EmbeddedQuery, Expansion, QueryText
-from stages.corpora.embed_tokens import embed_tokens
 from stages.number_formats import refuse_mixture
-from stages.ports import Embedder, TokenEmbedder, Vectors
+from stages.ports import Embedder, Vectors
 from stages.vectors import unit_rows
 
 
@@ -58,25 +57,7 @@ async def embed_query(
     return EmbeddedTexts(embedded, unit_rows(found.vectors, rows=len(texts), dimension=dimension))
 
 
-async def embed_question_tokens(
-    query: str,
-    *,
-    embedder: TokenEmbedder,
-    dimension: int,
-    digest: str,
-    dtypes: Collection[str] = (),
-    timeout_s: float,
-) -> Vectors:
-    """One row of length 1 per token of the query, with the model weights that the corpus was embedded with.
-
-    Raises as `embed_query` does.
-    """
-    await same_weights(embedder, digest, dtypes)
-    (tokens,) = await embed_tokens([query], embedder=embedder, dimension=dimension, timeout_s=timeout_s)
-    return tokens
-
-
-async def same_weights(embedder: Embedder | TokenEmbedder, digest: str, dtypes: Collection[str]) -> str:
+async def same_weights(embedder: Embedder, digest: str, dtypes: Collection[str]) -> str:
     """The digest of an embedder. Raises EmbeddingArtifactMismatchError when the corpus has another known digest, or
     number formats whose vectors cannot be compared.
     """

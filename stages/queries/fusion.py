@@ -15,8 +15,6 @@ class FusionSettings(NamedTuple):
     rrf_k: int
     dense_weight: float
     """The share of the dense leg, 0 to 1; the lexical leg has the rest. `rrf` ignores it: all lists weigh the same."""
-    late_weight: float
-    """The share of late interaction, 0 to 1; both other legs share the rest. `rrf` ignores it too."""
     lexical_limit: int
     """The largest number of hits of a lexical list."""
 
@@ -40,7 +38,6 @@ def fuse(lists: Sequence[RankedList], *, fusion: str, settings: FusionSettings) 
             fused_score=scores[id_],
             dense_rank=ranks[Leg.DENSE].get(id_),
             lexical_rank=ranks[Leg.LEXICAL].get(id_),
-            late_rank=ranks[Leg.LATE_INTERACTION].get(id_),
         )
         for id_ in _chunks(lists)
     ]
@@ -89,12 +86,7 @@ def _weighted(lists: Sequence[RankedList], settings: FusionSettings, normalise: 
     and a leg without lists is 0."""
     ids = _chunks(lists)
     total = np.zeros(len(ids))
-    searched = 1 - settings.late_weight
-    for leg, weight in (
-        (Leg.DENSE, searched * settings.dense_weight),
-        (Leg.LEXICAL, searched * (1 - settings.dense_weight)),
-        (Leg.LATE_INTERACTION, settings.late_weight),
-    ):
+    for leg, weight in ((Leg.DENSE, settings.dense_weight), (Leg.LEXICAL, 1 - settings.dense_weight)):
         of_leg = [ranked for ranked in lists if ranked.leg is leg]
         for ranked in of_leg:
             found = {hit.chunk_id: hit.score for hit in ranked.hits}

@@ -133,7 +133,6 @@ def _scored(
         fused_score=hit.fused_score,
         dense_rank=hit.dense_rank,
         lexical_rank=hit.lexical_rank,
-        late_rank=hit.late_rank,
         rerank_score=score,
         entity_boost=of_entities,
         intent_boost=of_intent,

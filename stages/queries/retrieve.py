@@ -1,14 +1,11 @@
-"""Stage `retrieve`: dense and full-text search for the texts of a query, late interaction, and the fusion of all."""
+"""Stage `retrieve`: dense and full-text search for the texts of a query, and the fusion of all."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
-from schemas.values.queries import EmbeddedQuery, Expansion, Hit, Leg, QueryText, RankedList, RetrievedChunks
+from schemas.values.queries import EmbeddedQuery, Expansion, Leg, QueryText, RankedList, RetrievedChunks
 from stages.ports import ChunkSearch, Vectors
 from stages.queries.embed import query_texts
 from stages.queries.fusion import FusionSettings, fuse
-
-LateScores = Callable[[Sequence[int]], Awaitable[Sequence[float]]]
-"""The score of each of these chunks by late interaction, in order."""
 
 
 async def retrieve_chunks(
@@ -26,16 +23,13 @@ async def retrieve_chunks(
     fusion: str,
     rrf_k: int,
     dense_weight: float,
-    late_weight: float,
-    late_scores: LateScores | None,
     top_k: int,
 ) -> RetrievedChunks:
     """One dense list per vector, one lexical list per text except HyDE, and the first `top_k` of their fusion.
 
     Several corpora are searched as if they were one; with `among` only these chunks are found. The lists keep the order
-    of the texts, dense ones first. A limit of 0 disables its leg, which then has no lists. With `late_scores` there is
-    one more list, of all chunks of the others by these scores; without it `late_weight` has
-    no effect. Raises ValueError for an unknown fusion or scorer, and the errors of the search unchanged.
+    of the texts, dense ones first. A limit of 0 disables its leg, which then has no lists. Raises ValueError for an
+    unknown fusion or scorer, and the errors of the search unchanged.
     """
     dense_lists, lexical_lists = [], []
     if dense_limit:
@@ -53,14 +47,7 @@ async def retrieve_chunks(
             for (kind, _), hits in zip(texts, found, strict=True)
         ]
     lists = (*dense_lists, *lexical_lists)
-    if late_scores is not None and (found_ids := sorted({hit.chunk_id for ranked in lists for hit in ranked.hits})):
-        scores = await late_scores(found_ids)
-        hits = (Hit(chunk_id=id_, score=score) for id_, score in zip(found_ids, scores, strict=True))
-        late = sorted(hits, key=lambda hit: -hit.score)
-        lists = (*lists, RankedList(leg=Leg.LATE_INTERACTION, text=QueryText.ORIGINAL, hits=tuple(late)))
-    settings = FusionSettings(
-        rrf_k=rrf_k, dense_weight=dense_weight, late_weight=late_weight, lexical_limit=lexical_limit
-    )
+    settings = FusionSettings(rrf_k=rrf_k, dense_weight=dense_weight, lexical_limit=lexical_limit)
     return RetrievedChunks(
         corpus_id=corpora[0],
         corpus_ids=tuple(corpora),

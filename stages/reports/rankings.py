@@ -24,9 +24,6 @@ def _chunk_rankings(query: RankedQuery) -> Iterator[tuple[RankingStage, Sequence
     if query.retrieved is not None:
         yield from _of_leg(query.retrieved, Leg.DENSE, RankingStage.DENSE, RankingStage.DENSE_ALL)
         yield from _of_leg(query.retrieved, Leg.LEXICAL, RankingStage.LEXICAL, RankingStage.LEXICAL_ALL)
-        for found in query.retrieved.lists:
-            if found.leg is Leg.LATE_INTERACTION:
-                yield RankingStage.LATE_INTERACTION, [hit.chunk_id for hit in found.hits]
         yield RankingStage.FUSED, [hit.chunk_id for hit in query.retrieved.fused]
     if query.ranking is not None:
         yield RankingStage.RERANKED, query.ranking

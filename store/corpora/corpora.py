@@ -14,13 +14,13 @@ from store.database import Connection
 
 MAKE = """
 INSERT INTO corpus (
-    name, backend, model, dimension, embeds_headings, keeps_token_vectors, chunk_tokens, reads_tokens,
+    name, backend, model, dimension, embeds_headings, chunk_tokens, reads_tokens,
     language, full_text, searchable_chunks, searchable_terms
-) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0) ON CONFLICT (name) DO NOTHING
+) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0) ON CONFLICT (name) DO NOTHING
 """
 
 COLUMNS = """
-id, name, backend, model, model_digest, model_dtypes, dimension, embeds_headings, keeps_token_vectors,
+id, name, backend, model, model_digest, model_dtypes, dimension, embeds_headings,
 chunk_tokens, reads_tokens, language, full_text, searchable_chunks, searchable_terms, created_at
 """
 
@@ -31,8 +31,7 @@ RETURNING {COLUMNS}
 """
 
 SIZES = """
-SELECT c.id, c.name, count(w.id) AS works, c.searchable_chunks, c.model, c.keeps_token_vectors,
-       c.language, c.full_text
+SELECT c.id, c.name, count(w.id) AS works, c.searchable_chunks, c.model, c.language, c.full_text
 FROM corpus AS c LEFT JOIN works AS w ON w.corpus_id = c.id
 GROUP BY c.id ORDER BY c.name
 """
@@ -114,7 +113,6 @@ class StoredCorpus:
     """The number formats of its vectors, as far as they are known."""
     dimension: int
     embeds_headings: bool
-    keeps_token_vectors: bool
     chunk_tokens: int
     """The most tokens of a chunk; 0 if chunks are sized by words."""
     reads_tokens: int | None
@@ -139,8 +137,6 @@ class CorpusSize:
     """Chunks that searches can find."""
     model: str
     """The model that embeds it."""
-    keeps_token_vectors: bool
-    """Late interaction can rank its chunks."""
     language: str | None
     """None until the first work is stored."""
     full_text: str | None
@@ -188,7 +184,6 @@ async def make(
     model: str,
     dimension: int,
     embeds_headings: bool,
-    keeps_token_vectors: bool = False,
     chunk_tokens: int = 0,
     reads_tokens: int | None = None,
     language: str | None = ENGLISH,
@@ -199,7 +194,7 @@ async def make(
     """
     full_text = None if language is None else configuration_of(language)
     await connection.execute(
-        *(MAKE, name, backend, model, dimension, embeds_headings, keeps_token_vectors, chunk_tokens, reads_tokens),
+        *(MAKE, name, backend, model, dimension, embeds_headings, chunk_tokens, reads_tokens),
         *(language, full_text),
     )
     found = await find(connection, name)

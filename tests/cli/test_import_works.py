@@ -259,26 +259,6 @@ def test_a_corpus_keeps_its_embedder(ragq: Ragq, books: Path) -> None:
     assert "embeds its chunks with their headings" in str(other.exception)
 
 
-def test_only_a_new_corpus_accepts_the_option_to_keep_token_vectors(ragq: Ragq, books: Path) -> None:
-    imported(ragq, str(books), "--corpus", "tokens", "--keep-token-vectors")
-    imported(ragq, str(books), "--corpus", "tokens")
-    imported(ragq, str(books), "--corpus", "plain")
-
-    assert json.loads(ragq("corpus", "show", "tokens", "--json").stdout)["keeps_token_vectors"] is True
-    assert "with a vector per token" in " ".join(ragq("corpus", "show", "tokens").stdout.split())
-    assert "per token" not in ragq("corpus", "show", "plain").stdout
-    other = ragq("import", "works", str(books), "--corpus", "plain", *MODEL, "--keep-token-vectors")
-    assert "Corpus 'plain' does not keep vectors of tokens" in str(other.exception)
-
-
-def test_vectors_of_tokens_that_a_server_cannot_give_are_refused(ragq: Ragq, books: Path) -> None:
-    server = ("--set", "EMBEDDING_BACKEND=ollama")
-    refused = ragq("import", "works", str(books), "--corpus", "tokens", *MODEL, *server, "--keep-token-vectors")
-
-    assert "EMBEDDING_BACKEND=ollama gives one vector per text" in str(refused.exception)
-    assert ragq("corpus", "show", "tokens").exit_code != 0
-
-
 def test_a_run_of_batches_is_stored_even_without_a_broker(ragq: Ragq, books: Path, stored: Callable[..., Any]) -> None:
     imported(ragq, str(books))
     done = ragq("import", "works", str(books), *MODEL, "--json", "--set", "RAGQ_CORPUS_BATCH_CHUNKS=1")

@@ -26,7 +26,6 @@ async def store_names(connection: Connection) -> None:
         model="tiny",
         dimension=2,
         embeds_headings=True,
-        keeps_token_vectors=False,
     )
     await vocabularies.keep(connection, "wardrobe", CLOTHES)
     split = NewSplit(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[303])

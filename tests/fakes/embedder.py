@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from schemas.errors import LLMTimeoutError, TextTooLongError
-from stages.ports import TextVectors, Vectors
+from stages.ports import TextVectors
 
 
 def hash_vector(text: str) -> list[float]:
@@ -47,28 +47,3 @@ class FakeEmbedder:
         await asyncio.sleep(self.delay_s)
         rows = [self.vector_of(text[: self.max_chars]) for text in texts]
         return TextVectors(np.array(rows, dtype=np.float32), cut)
-
-
-def word_vectors(text: str) -> Vectors:
-    """A `hash_vector` per word."""
-    return np.array([hash_vector(word) for word in text.split()], dtype=np.float32)
-
-
-@dataclass
-class FakeTokenEmbedder:
-    """A TokenEmbedder that asks `tokens_of` for each text. `calls` keeps the texts of each call, in order."""
-
-    tokens_of: Callable[[str], Vectors] = word_vectors
-    name: str = "fake"
-    calls: list[list[str]] = field(default_factory=list)
-
-    async def digest(self) -> str:
-        return "digest of fake"
-
-    async def dtype(self) -> str:
-        return "float32"
-
-    async def embed_tokens(self, texts: Sequence[str], *, timeout_s: float) -> list[Vectors]:
-        if texts:
-            self.calls.append(list(texts))
-        return [self.tokens_of(text) for text in texts]

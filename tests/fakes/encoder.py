@@ -29,13 +29,6 @@ class FakeEncoder:
         rows = [self._vector(text) for text in texts]
         return np.asarray(rows, dtype=np.float32).reshape(len(rows), self.dimension)
 
-    def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
-        """See TextEncoder. A token's vector is that of the word as a text, in any position."""
-        return [
-            np.asarray([self._vector(word) for word in self._seen(text)], dtype=np.float32).reshape(-1, self.dimension)
-            for text in texts
-        ]
-
     def count_whole_tokens(self, texts: Sequence[str]) -> list[int]:
         """See TextEncoder."""
         return [len(text.split()) for text in texts]

@@ -145,7 +145,6 @@ fusion_settings = partial(
     FusionSettings,
     rrf_k=_PRESET.retrieval.rrf_k,
     dense_weight=_PRESET.retrieval.dense_weight,
-    late_weight=_PRESET.retrieval.late_weight,
     lexical_limit=_PRESET.retrieval.lexical_limit,
 )
 retrieve_chunks = partial(
@@ -156,8 +155,6 @@ retrieve_chunks = partial(
     fusion=_PRESET.retrieval.fusion,
     rrf_k=_PRESET.retrieval.rrf_k,
     dense_weight=_PRESET.retrieval.dense_weight,
-    late_weight=_PRESET.retrieval.late_weight,
-    late_scores=None,
     top_k=_PRESET.retrieval.top_k_rrf,
 )
 drop_short = partial(

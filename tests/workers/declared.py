@@ -21,7 +21,6 @@ from workers.work import Work
 _EMBEDDER: Final = frozenset({"EMBEDDING_BACKEND", "MODEL_EMBEDDING_MODEL"})
 WIRED: Final = {
     "embedder": _EMBEDDER,
-    "token_embedder": _EMBEDDER,
     "chat": frozenset({"LLM_BACKEND"}),
 }
 """What the methods of Wiring read of the settings that they are given."""

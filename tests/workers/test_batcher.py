@@ -168,37 +168,6 @@ async def test_a_cancelled_request_does_not_affect_the_others(batcher: MakeBatch
     np.testing.assert_array_equal(await rows(shared, ["later"]), FakeEncoder().encode(["later"]))
 
 
-async def test_the_vectors_of_tokens_are_in_the_order_of_the_texts_within_the_token_budget(
-    batcher: MakeBatcher,
-) -> None:
-    class Noting(FakeEncoder):
-        def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
-            self.passes.append(tuple(texts))
-            return super().encode_tokens(texts)
-
-    encoder, texts = Noting(), ["a b c d e", "b", "", "d e"]
-
-    found = await BatchedEmbedder(batcher(encoder, token_budget=5)).embed_tokens(texts, timeout_s=5)
-
-    # With padding: 2 x 1, 1 x 2, 1 x 5.
-    assert encoder.passes == [("", "b"), ("d e",), ("a b c d e",)]
-    for text, tokens in zip(texts, found, strict=True):
-        np.testing.assert_array_equal(tokens, FakeEncoder().encode_tokens([text])[0])
-
-
-async def test_tokens_that_take_too_long_are_a_time_out_and_no_text_asks_nobody(batcher: MakeBatcher) -> None:
-    class Slow(FakeEncoder):
-        def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
-            time.sleep(0.2)
-            return super().encode_tokens(texts)
-
-    slow = BatchedEmbedder(batcher(Slow()))
-
-    assert await slow.embed_tokens([], timeout_s=0.01) == []
-    with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.01s"):
-        await slow.embed_tokens(["text"], timeout_s=0.01)
-
-
 async def test_a_model_that_loses_a_row_is_detected(batcher: MakeBatcher) -> None:
     class Careless(FakeEncoder):
         def encode(self, texts: Sequence[str]) -> Vectors:
@@ -375,24 +344,6 @@ async def test_an_import_continues_among_questions_without_an_end(batcher: MakeB
 
     async with asyncio.timeout(10):
         await shared.encode(["chunk"], priority=BACKGROUND)
-
-
-async def test_tokens_of_a_question_do_not_wait_for_those_of_an_import(batcher: MakeBatcher) -> None:
-    class Slow(FakeEncoder):
-        def encode_tokens(self, texts: Sequence[str]) -> list[Vectors]:
-            time.sleep(0.05)
-            self.passes.append(tuple(texts))
-            return super().encode_tokens(texts)
-
-    encoder = Slow()
-    embedder = BatchedEmbedder(batcher(encoder, token_budget=1))
-    chunks = asyncio.create_task(embedder.at(BACKGROUND).embed_tokens(["chunk"] * 20, timeout_s=30))
-    await asyncio.sleep(0.08)
-
-    await embedder.embed_tokens(["question"], timeout_s=30)
-
-    assert (encoder.passes.index(("question",)) <= 4, chunks.done()) == (True, False)
-    await chunks
 
 
 async def test_the_error_names_position_length_limit_and_setting(batcher: MakeBatcher) -> None:

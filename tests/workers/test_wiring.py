@@ -34,8 +34,6 @@ async def test_a_run_with_backend_openai_is_embedded_by_a_server(wire: Wire) -> 
 
     assert (type(embedder), embedder.name) == (OpenAIEmbedder, "e")
     assert wiring.embedder(OPENAI) is embedder
-    with pytest.raises(Refused, match="EMBEDDING_BACKEND=huggingface"):
-        wiring.token_embedder(OPENAI)
     await wiring.close()
 
 

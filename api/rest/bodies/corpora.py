@@ -34,8 +34,6 @@ class CorpusLine(Reply):
     """Chunks that searches can find."""
     model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
     """The model that embeds it."""
-    keeps_token_vectors: bool
-    """Late interaction can rank its chunks."""
     language: str | None = Field(examples=["english"])
     """Null until the first work is stored."""
     full_text: str | None = Field(examples=["english"])
@@ -62,8 +60,6 @@ class CorpusReply(Reply):
     dimension: int = Field(examples=[384])
     embeds_headings: bool
     """Chunks are embedded under the headings above them."""
-    keeps_token_vectors: bool
-    """Late interaction can rank its chunks."""
     chunk_tokens: int = Field(examples=[192])
     """The most tokens of a chunk with its headings; 0 if chunks are sized by words."""
     reads_tokens: int | None = Field(examples=[256])
@@ -251,8 +247,6 @@ class ImportBody(WithSettings):
     works: Annotated[list[WorkBody], Field(min_length=1, max_length=MAX_FILES)]
     embed_headings: bool | None = None
     """Embed each chunk under its headings; a new corpus does unless this is false."""
-    keep_token_vectors: bool | None = None
-    """Keep a vector per token of each chunk; a new corpus keeps none unless this is true."""
     chunk_tokens: Annotated[int, Field(ge=0, le=100_000)] | None = None
     """The most tokens of a chunk with its headings, as the embedder counts them; 0 sizes chunks by words. An existing
     corpus keeps its size."""
@@ -279,7 +273,7 @@ class ImportBody(WithSettings):
             ],
             values=self.values,
             profile=self.profile,
-            options=CorpusOptions(self.embed_headings, self.keep_token_vectors, self.chunk_tokens, self.language),
+            options=CorpusOptions(self.embed_headings, self.chunk_tokens, self.language),
             embeds=self.embed,
             by_stages=self.by_stages,
         )

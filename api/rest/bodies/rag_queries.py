@@ -123,8 +123,6 @@ class RetrievedChunk(Reply):
     """The score after fusion, by any method."""
     dense_rank: int | None
     lexical_rank: int | None
-    late_rank: int | None
-    """Its rank by late interaction; None where the corpus or the preset has none."""
     rerank_score: float
     entity_boost: float
     intent_boost: float

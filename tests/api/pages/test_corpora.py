@@ -102,12 +102,12 @@ async def test_the_lines_of_a_chunk_lead_to_the_text(client: httpx.AsyncClient) 
 
 async def test_files_are_uploaded_into_a_new_corpus(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     files = (("tea.md", TEA.encode()), ("pot.md", POT.encode()))
-    reply = await upload(client, *files, name="library", keep_token_vectors="true")
+    reply = await upload(client, *files, name="library", embed_headings="true")
 
     async with ctx.database.connection() as connection:
         made = await corpora.find(connection, "library")
     assert made is not None
-    assert (made.embeds_headings, made.keeps_token_vectors) == (True, True)
+    assert made.embeds_headings
     assert (reply.status_code, reply.headers["location"]) == (
         303,
         f"/corpora/{made.id}?new=2&replaced=0&unchanged=0",

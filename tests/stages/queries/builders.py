@@ -22,11 +22,6 @@ def lexical(*ids: int, text: QueryText = QueryText.ORIGINAL) -> RankedList:
     return ranked_list(Leg.LEXICAL, *((id_, float(len(ids) - place)) for place, id_ in enumerate(ids)), text=text)
 
 
-def late(*ids: int) -> RankedList:
-    """A list by late interaction of chunks whose scores fall by a tenth."""
-    return ranked_list(Leg.LATE_INTERACTION, *((id_, 1 - place / 10) for place, id_ in enumerate(ids)))
-
-
 def chunk(
     id_: int = 1,
     content: str = "some content",

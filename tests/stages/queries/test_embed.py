@@ -10,9 +10,9 @@ from schemas.errors import (
     LLMTimeoutError,
 )
 from schemas.values.queries import EmbeddedQuery, Expansion, Origin, QueryText
-from stages.queries.embed import EmbeddedTexts, embed_query, embed_question_tokens
+from stages.queries.embed import EmbeddedTexts, embed_query
 from stages.queries.expand import no_expansion
-from tests.fakes.embedder import FakeEmbedder, FakeTokenEmbedder
+from tests.fakes.embedder import FakeEmbedder
 
 EXPANSION = Expansion(origin=Origin.MODEL, queries=("first phrase", "second phrase"), hyde_answer="An answer.")
 
@@ -77,21 +77,3 @@ async def test_a_vector_that_points_nowhere_is_an_error(number: float) -> None:
 async def test_a_time_out_is_passed_on_unchanged() -> None:
     with pytest.raises(LLMTimeoutError):
         await embed(EXPANSION, FakeEmbedder(delay_s=99))
-
-
-async def test_the_tokens_of_the_question_are_rows_of_length_1() -> None:
-    tokens = await embed_question_tokens(
-        "Why is it dark?", embedder=FakeTokenEmbedder(), dimension=8, digest="digest of fake", timeout_s=9
-    )
-
-    assert tokens.shape == (4, 8)
-    assert np.allclose(np.linalg.norm(tokens, axis=1), 1)
-
-
-async def test_tokens_by_other_weights_are_refused_without_a_call() -> None:
-    embedder = FakeTokenEmbedder()
-
-    with pytest.raises(EmbeddingArtifactMismatchError, match="was embedded with weights another"):
-        await embed_question_tokens("Why?", embedder=embedder, dimension=8, digest="another digest", timeout_s=9)
-
-    assert embedder.calls == []

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from schemas.values.queries import FusedHit, Leg, RankedList
 from stages.queries.fusion import FUSIONS, fuse
 from tests.stages.at_defaults import fusion_settings
-from tests.stages.queries.builders import dense, late, lexical, ranked_list
+from tests.stages.queries.builders import dense, lexical, ranked_list
 
 
 def fused(*lists: RankedList, fusion: str = "rrf", **settings: float) -> dict[int, float]:
@@ -81,24 +81,6 @@ def test_a_leg_is_the_mean_of_its_lists_however_many(fusion: str) -> None:
     one = fused(dense(1, 2, 3), lexical(3, 1), fusion=fusion)
 
     assert fused(dense(1, 2, 3), dense(1, 2, 3), lexical(3, 1), fusion=fusion) == one
-
-
-@pytest.mark.parametrize("fusion", ["zscore", "minmax"])
-def test_late_interaction_has_its_weight_and_the_other_legs_share_the_rest(fusion: str) -> None:
-    found = [dense(1, 2, 3), lexical(3, 1, 2), late(2, 3, 1)]
-    of_legs = [fused(one, fusion=fusion, late_weight=weight) for one, weight in zip(found, (0, 0, 1), strict=True)]
-
-    together = fused(*found, fusion=fusion, dense_weight=0.5, late_weight=0.2)
-
-    # A leg alone has its own weight: half for dense and lexical, all for late interaction.
-    expected = {id_: 0.8 * of_legs[0][id_] + 0.8 * of_legs[1][id_] + 0.2 * of_legs[2][id_] for id_ in (1, 2, 3)}
-    assert together == pytest.approx(expected, abs=1e-6)
-
-
-def test_a_fused_chunk_has_its_rank_in_late_interaction() -> None:
-    hits = fuse([dense(1, 2), late(2, 1)], fusion="zscore", settings=fusion_settings(late_weight=1))
-
-    assert [(hit.chunk_id, hit.dense_rank, hit.late_rank) for hit in hits] == [(2, 2, 1), (1, 1, 2)]
 
 
 def test_equal_scores_add_nothing() -> None:

@@ -95,32 +95,3 @@ async def test_lists_are_kept_as_they_were_found_and_the_fused_one_is_cut() -> N
     assert (retrieved.corpus_id, retrieved.fusion, retrieved.lexical, len(retrieved.lists)) == (5, "rrf", "bm25", 7)
     # 4 dense lists against 3 lexical ones.
     assert [hit.chunk_id for hit in retrieved.fused] == [1, 2]
-
-
-async def test_late_interaction_scores_every_chunk_that_was_found_once() -> None:
-    asked: list[list[int]] = []
-
-    async def late_scores(ids: Sequence[int]) -> list[float]:
-        asked.append(list(ids))
-        return [float(id_ == 102) for id_ in ids]
-
-    retrieved = await retrieve(
-        CountingSearch(), dense_limit=2, lexical_limit=2, late_weight=0.9, late_scores=late_scores, top_k=3
-    )
-
-    assert asked == [[1, 2, 101, 102]]
-    assert retrieved.lists[-1] == RankedList(
-        leg=Leg.LATE_INTERACTION,
-        text=QueryText.ORIGINAL,
-        hits=tuple(Hit(chunk_id=id_, score=float(id_ == 102)) for id_ in (102, 1, 2, 101)),
-    )
-    assert (retrieved.fused[0].chunk_id, retrieved.fused[0].late_rank, len(retrieved.fused)) == (102, 1, 3)
-
-
-async def test_late_interaction_is_not_asked_when_nothing_was_found() -> None:
-    async def late_scores(ids: Sequence[int]) -> list[float]:
-        raise AssertionError("There is nothing to score.")
-
-    found = await retrieve(CountingSearch(), dense_limit=0, lexical_limit=0, late_scores=late_scores)
-
-    assert (found.lists, found.fused) == ((), ())

@@ -3,7 +3,6 @@
 from schemas.values.queries import EmbeddedQuery, Expansion, RerankedChunks, RetrievedChunks
 from stages.queries.rankers import Ranker
 from stages.queries.rankers.cross_encoder import CrossEncoderRanker
-from stages.queries.rankers.late_interaction import LATE_INTERACTION
 from stages.queries.rankers.none import NO_RANKER, NoRanker
 from stages.queries.rankers.score_fusion import ScoreFusion
 from stages.queries.rankers.without_weights import WithoutWeights
@@ -12,7 +11,6 @@ from stages.queries.works import WorkText
 from store.corpora import chunks, searchable, works
 from store.database import Connection
 from store.questions.queries import StoredQuery
-from workers.bindings.queries.late_interaction import late_interaction
 from workers.bindings.queries.reading import advising, chunk_search, question
 from workers.work import Result, Work
 
@@ -58,8 +56,6 @@ async def _ranker(work: Work, query: StoredQuery, vectors: searchable.ChunkVecto
     preset = work.preset
     if preset.reranking.ranker == NO_RANKER:
         return NoRanker()
-    if preset.reranking.ranker == LATE_INTERACTION:
-        return await late_interaction(work, query, list(vectors))
     if preset.reranking.ranker == "cross-encoder":
         ranker = CrossEncoderRanker(
             work.pair_scorer(preset.reranking.model),

@@ -257,7 +257,6 @@ async def test_a_question_without_a_corpus_is_asked_of_the_only_one(client: http
             model="m",
             dimension=2,
             embeds_headings=True,
-            keeps_token_vectors=False,
         )
     among_several = await client.post(MANUAL, json=asked)
 

@@ -42,7 +42,6 @@ RETRIEVED_FIELDS = {
         "dense_rank",
     ),
     "lexical_rank",
-    "late_rank",
     "pages",
 }
 CLEAN_FIELDS = {
