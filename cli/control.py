@@ -13,6 +13,7 @@ from schemas.chains import STAGES
 from schemas.values.run_limits import RunLimits
 from schemas.values.targets import Target
 from services.control import NO_LIMITS, Action, control
+from services.redo import redo
 from stages.reports.numbers_in_words import counted
 
 _TARGET = click.argument("target", metavar="RUN|JOB", type=TARGET)
@@ -23,18 +24,26 @@ _NOTE = click.option("--note", help="The reason; shown with the jobs.")
 @_TARGET
 @click.option("--stage", type=Choice(STAGES), help="Only jobs of the run that failed in this stage.")
 @click.option("--type", "error_type", metavar="TYPE", help="Only jobs of the run that failed with this exception.")
+@click.option("--from", "first", type=Choice(STAGES), metavar="STAGE", help="First stage of a job to compute again.")
 @json_option
-def retry(target: Target, stage: str | None, error_type: str | None, as_json: bool) -> None:
+def retry(target: Target, stage: str | None, error_type: str | None, first: str | None, as_json: bool) -> None:
     """Continue failed and poisoned jobs with the stage that failed; stored outputs and paid calls are not repeated.
+
+    With --from one job, also one that succeeded, computes that stage and those after it again by the settings of its
+    run. What was stored stays in its history. `ragq fork` takes other settings.
 
     \b
     Example:
         ragq retry r12
         ragq retry j345
+        ragq retry j345 --from rerank
         ragq retry r12 --stage validate --type LLMTimeoutError
     """
     if target.run_id is None and (stage or error_type):
         raise click.UsageError("--stage and --type choose jobs of a run; a job is retried as it is.")
+    if first is not None:
+        _retry_from(target, first, as_json)
+        return
     _control(target, Action.RETRY, None, as_json, stage=stage, error_type=error_type)
 
 
@@ -79,6 +88,14 @@ def cancel(target: Target, note: str | None, as_json: bool) -> None:
         ragq cancel r12 --note "wrong split"
     """
     _control(target, Action.CANCEL, note, as_json)
+
+
+def _retry_from(target: Target, first: str, as_json: bool) -> None:
+    if target.job_id is None:
+        raise click.UsageError("--from computes the stages of one job again: name a job, such as j345.")
+    job_id = target.job_id
+    with_open_database(lambda database: redo(database, job_id, first))
+    print_result({"job": str(target), "from": first}, f"{target} continues with stage '{first}'.", as_json=as_json)
 
 
 def _control(

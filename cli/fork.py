@@ -1,4 +1,4 @@
-"""`ragq fork` and `ragq redo`: stored work computed again from a stage on."""
+"""`ragq fork`: stored work computed again from a stage on, by other settings."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +9,8 @@ from click.shell_completion import CompletionItem
 
 from cli.assignments import Assignment
 from cli.estimate import print_found
-from cli.ids import JOB, TARGET
-from cli.output import json_option, print_json, print_result
+from cli.ids import TARGET
+from cli.output import print_json
 from cli.prices import chosen_prices, refuse_prices
 from cli.run_options import run_options
 from cli.session import with_open_database
@@ -19,7 +19,6 @@ from schemas.chains import STAGES
 from schemas.values.targets import Target
 from services.estimates import estimate_fork
 from services.forks import Forked, ForkRequest, fork
-from services.redo import redo
 from stages.reports.numbers_in_words import counted
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -108,28 +107,6 @@ def fork_command(
         print_json(fork_json(forked, stage))
     else:
         click.echo(f"r{forked.submitted.run_id}")
-
-
-@click.command("redo")
-@click.argument("job_id", metavar="JOB", type=JOB)
-@from_option
-@json_option
-def redo_command(job_id: int, stage: str, as_json: bool) -> None:
-    """Compute a stage of a job and those after it again, in the same job and with the settings of its run.
-
-    Also of a job that succeeded. What was stored stays in the history of the job; language model calls that the ledger
-    holds are not paid again. `ragq fork` takes other settings.
-
-    \b
-    Example:
-        ragq redo j345 --from rerank
-    """
-    with_open_database(lambda database: redo(database, job_id, stage))
-    print_result(
-        {"job": f"j{job_id}", "from": stage},
-        f"j{job_id} continues with stage '{stage}'.",
-        as_json=as_json,
-    )
 
 
 def report_fork(forked: Forked, stage: str) -> None:

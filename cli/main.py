@@ -58,7 +58,6 @@ COMMANDS = {
     "retry": Entry("cli.control", "retry", "Continue failed jobs with the stage that failed."),
     "fork": Entry("cli.fork", "fork_command", "Compute a run again from a stage on, with other settings."),
     "sweep": Entry("cli.sweep", "sweep", "Fork a run at every point of a grid, and compare."),
-    "redo": Entry("cli.fork", "redo_command", "Compute stages of a job again."),
     "pause": Entry("cli.control", "pause", "Pause unfinished jobs."),
     "resume": Entry("cli.control", "resume", "Continue paused jobs."),
     "cancel": Entry("cli.control", "cancel", "End unfinished and paused jobs; stored work is kept."),

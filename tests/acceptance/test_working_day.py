@@ -106,5 +106,5 @@ def test_a_whole_day_by_json_alone(
     }
     assert compared["compared"][0]["measures"]["item_mae_weighted"]["subjects"] == 2
 
-    assert ragq("redo", f"j{job['job_id']}", "--from", "assemble")["from"] == "assemble"
+    assert ragq("retry", f"j{job['job_id']}", "--from", "assemble")["from"] == "assemble"
     assert ragq("watch", run)["overview"]["states"] == {"succeeded": 2}

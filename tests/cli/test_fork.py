@@ -1,4 +1,4 @@
-"""`ragq fork` and `ragq redo`."""
+"""`ragq fork`, and `ragq retry --from`."""
 
 import json
 from collections.abc import Callable
@@ -62,7 +62,7 @@ def test_a_setting_of_an_earlier_stage_is_refused_with_the_command_to_use(ragq: 
 
 
 def test_jobs_that_are_left_out_are_named(ragq: Ragq, parent: StoredRun) -> None:
-    ragq("redo", f"j{parent.job_ids[1]}", "--from", "extract")
+    ragq("retry", f"j{parent.job_ids[1]}", "--from", "extract")
 
     forked = ragq("fork", "r1", "--from", "score", "--json")
 
@@ -73,7 +73,7 @@ def test_jobs_that_are_left_out_are_named(ragq: Ragq, parent: StoredRun) -> None
 
 
 def test_a_job_that_succeeded_is_computed_again_in_place(ragq: Ragq, parent: StoredRun, stored: Stored) -> None:
-    done = ragq("redo", f"j{parent.job_ids[0]}", "--from", "assemble", "--json")
+    done = ragq("retry", f"j{parent.job_ids[0]}", "--from", "assemble", "--json")
 
     assert json.loads(done.stdout) == {"job": "j1", "from": "assemble"}
     assert stored(jobs.job, 1).status == "waiting"
@@ -86,4 +86,10 @@ def test_a_job_that_succeeded_is_computed_again_in_place(ragq: Ragq, parent: Sto
 def test_a_stage_that_cannot_be_computed_again_is_refused(
     ragq: Ragq, parent: StoredRun, job: str, stage: str, words: str
 ) -> None:
-    assert words in str(ragq("redo", job, "--from", stage).exception)
+    assert words in str(ragq("retry", job, "--from", stage).exception)
+
+
+def test_a_run_is_not_computed_again_in_place(ragq: Ragq, parent: StoredRun) -> None:
+    refused = ragq("retry", f"r{parent.run_id}", "--from", "assemble")
+
+    assert (refused.exit_code, "such as j345" in refused.stderr) == (2, True)
