@@ -13,7 +13,6 @@ from cli.settings_reference import settings_reference
 from schemas.settings.layers import ENV_FILE, SettingSource
 from schemas.settings.name_report import report_names
 from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, effective_process
-from schemas.settings.profiles import PROFILES, Profile
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import settings_hash
 from schemas.settings.run_groups import RUN_SETTINGS
@@ -79,40 +78,6 @@ def check(context: click.Context, file: Path | None, as_json: bool) -> None:
             draw(Text(problem, "red"), err=True)
     if not report.is_usable:
         context.exit(1)
-
-
-@config.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-def profiles(as_json: bool) -> None:
-    """Show the profiles, and each value by which one differs from `paper`, with the reason.
-
-    \b
-    Example:
-        ragq config profiles
-    """
-    if as_json:
-        print_json(
-            {
-                name: {
-                    "about": profile.about,
-                    "differences": {setting: one._asdict() for setting, one in profile.differences.items()},
-                }
-                for name, profile in PROFILES.items()
-            }
-        )
-        return
-    for name, profile in PROFILES.items():
-        draw(Text.assemble((name, "bold"), f"  {profile.about}"))
-        if profile.differences:
-            draw(_differences(name, profile))
-
-
-def _differences(name: str, profile: Profile) -> FittingTable:
-    table = plain_table("setting", "paper", name, "why")
-    for setting, difference in profile.differences.items():
-        instead = value_in_words(RUN_SETTINGS[setting].default)
-        table.add_row(setting, Text(instead), Text(difference.value), Text(difference.reason))
-    return table
 
 
 @config.command(hidden=True)

@@ -35,8 +35,8 @@ _PROFILES = """\
 ## Profiles
 
 The profile is that of `--profile`, else of `RAGQ_PROFILE`, else `local` when neither `OLLAMA_HOST` nor
-`RAGQ_OPENAI_BASE_URL` is set, else `server`. `ragq config profiles` prints the tables below. `validated` needs an index
-with scores by chunk: it is refused until `ragq index chunk-scores` has scored its chunks.
+`RAGQ_OPENAI_BASE_URL` is set, else `server`. `validated` needs an index with scores by chunk: it is refused until
+`ragq index chunk-scores` has scored its chunks.
 """
 
 _ORIGINAL = """\

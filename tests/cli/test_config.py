@@ -9,7 +9,6 @@ from cli.settings_reference import settings_reference
 from schemas.errors import Refused
 from schemas.settings.original_names import ORIGINAL_NAMES, Treatment
 from schemas.settings.process import KNOWN_NAMES
-from schemas.settings.profiles import PROFILES
 from schemas.settings.run_groups import RUN_SETTINGS
 from schemas.settings.words import value_in_words
 
@@ -135,20 +134,6 @@ def test_check_without_a_file_leaves_out_the_names_of_other_programs(runner: Cli
             "note": ORIGINAL_NAMES["FEEDBACK_ENABLED"].note,
         }
     ]
-
-
-def test_profiles_lists_every_difference_with_its_reason(runner: CliRunner) -> None:
-    shown = runner.invoke(config, ["profiles"]).stdout
-    as_json = json.loads(runner.invoke(config, ["profiles", "--json"]).stdout)
-
-    lines = [line.split() for line in shown.splitlines()]
-    assert as_json.keys() == PROFILES.keys()
-    for name, profile in PROFILES.items():
-        assert as_json[name]["about"] == profile.about
-        for setting, (value, reason) in profile.differences.items():
-            paper = value_in_words(RUN_SETTINGS[setting].default)
-            assert [setting, paper, value, reason.split()[0]] in [line[:4] for line in lines]
-            assert as_json[name]["differences"][setting] == {"value": value, "reason": reason}
 
 
 def test_an_assignment_needs_a_name_and_a_value(runner: CliRunner) -> None:

@@ -122,7 +122,7 @@ def test_the_installed_command_runs_in_another_folder_from_its_own_packages(inst
 
     where = run(installed / "python", "-c", "import cli, stack.up; print(cli.__file__)", folder=tmp_path)
     assert Path(where.stdout.strip()).is_relative_to(installed.parent)
-    assert run(installed / "python", "-m", "ragq", "config", "profiles", folder=tmp_path).returncode == 0
+    assert run(installed / "python", "-m", "ragq", "config", "show", folder=tmp_path).returncode == 0
     assert run(installed / "ragq", "demo-data", "data", folder=tmp_path).returncode == 0
     assert (tmp_path / "data").is_dir()
 
@@ -253,7 +253,7 @@ def test_a_foreign_package_of_the_same_name_is_named_with_a_way_out(
 def test_a_folder_with_such_packages_does_not_disturb_commands(installed: Path, others: Path) -> None:
     foreign(others, "cli", "schemas", "workers", "api")
 
-    assert run(installed / "ragq", "config", "profiles", folder=others).returncode == 0
+    assert run(installed / "ragq", "config", "show", folder=others).returncode == 0
 
 
 @pytest.mark.parametrize("command", ["worker", "flower"])
