@@ -27,7 +27,7 @@ LIST_FIELDS = {
 }
 DETAIL_FIELDS = LIST_FIELDS | {
     *("expanded_queries", "hyde_answer", "entities", "retrieved_context", "clean_retrieval_context"),
-    *("available_context_count", "error"),
+    *("available_context_count", "error", "nearest"),
 }
 RETRIEVED_FIELDS = {
     *("id", "parent_id", "work_id", "content", "heading_breadcrumbs", "enriched_content", "start_line", "end_line"),
