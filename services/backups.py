@@ -40,11 +40,11 @@ def back_up(environment: Mapping[str, str], path: Path) -> Backup:
 def restore(environment: Mapping[str, str], path: Path, *, replace: bool) -> Backup:
     """Fill the database from a file, bring it up to date, and return what it holds then.
 
-    Raises StackError for a file that is no backup, while workers run, and when runs are stored already and not to be
-    replaced.
+    Raises StackError for a file that is no backup or damaged, while workers run, and when runs are stored already and
+    not to be replaced.
     """
     url = database_server(environment)
-    dumps.contents_of(path)
+    dumps.check(path)
     asyncio.run(_with_connection(url, lambda connection: _refuse(connection, replace)))
     dumps.restore(url, path)
     migrate.upgrade(url)

@@ -15,6 +15,8 @@ from stack.postgres import PROGRAMS
 from stack.server import package_folder
 
 _SHOWN_CHARACTERS = 2000
+_OF_EVERY_DATABASE = "alembic_version"
+"""A table that ragq's databases have in every version."""
 
 
 def dump(database_url: str, path: Path) -> int:
@@ -27,8 +29,9 @@ def dump(database_url: str, path: Path) -> int:
     if path.exists():
         raise StackError(f"{path} exists. Name another file, or remove it.")
     try:
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            _run("pg_dump", ["--format=custom", "--no-owner", "--no-privileges"], database_url, stdout=file)
+        os.close(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        # By name: to stdout it writes its table of contents twice, and an end that is cut off may go unnoticed.
+        _run("pg_dump", ["--format=custom", "--no-owner", "--no-privileges", f"--file={partial}"], database_url)
         partial.rename(path)
     except OSError as error:
         raise StackError(f"{path} cannot be written: {error.strerror}.") from error
@@ -38,17 +41,23 @@ def dump(database_url: str, path: Path) -> int:
     return path.stat().st_size
 
 
-def contents_of(path: Path) -> str:
-    """What a file that `dump` wrote holds, a line each. Raises StackError for any other file."""
+def check(path: Path) -> None:
+    """Read all of a file that `dump` wrote, to its end. Raises StackError for any other file, and for a damaged one."""
     if not path.is_file():
         raise StackError(f"There is no file {path}.")
-    return _run("pg_restore", ["--list", str(path)])
+    try:
+        is_whole = f" TABLE DATA public {_OF_EVERY_DATABASE} " in _contents_of(path)
+        _run("pg_restore", [f"--file={os.devnull}", str(path)])
+    except StackError as error:
+        raise StackError(f"{path} is damaged, or no file of `ragq backup`; nothing was changed. {error}") from None
+    if not is_whole:
+        raise StackError(f"{path} is a dump of another database than ragq's; nothing was changed.")
 
 
 def restore(database_url: str, path: Path) -> None:
     """Replace all tables of a database by those of a file, or none of them. Raises StackError."""
     # The extension is there already, and belongs to another user on many servers.
-    kept = [line for line in contents_of(path).splitlines() if " EXTENSION " not in line]
+    kept = [line for line in _contents_of(path).splitlines() if " EXTENSION " not in line]
     with tempfile.NamedTemporaryFile("w", suffix=".list") as contents:
         contents.write("\n".join(kept))
         contents.flush()
@@ -57,13 +66,17 @@ def restore(database_url: str, path: Path) -> None:
         _run("pg_restore", [*options, f"--use-list={contents.name}", "--dbname=", str(path)], database_url)
 
 
-def _run(program: str, arguments: list[str], database_url: str | None = None, stdout: object = None) -> str:
+def _contents_of(path: Path) -> str:
+    """What a dump holds, a line each."""
+    return _run("pg_restore", ["--list", str(path)])
+
+
+def _run(program: str, arguments: list[str], database_url: str | None = None) -> str:
     done = subprocess.run(
         [_program(program), *arguments],
         env=os.environ | ({} if database_url is None else _environment(database_url)),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE if stdout is None else stdout,  # type: ignore[call-overload]
-        stderr=subprocess.PIPE,
+        capture_output=True,
         check=False,
     )
     if done.returncode != 0:
@@ -72,7 +85,7 @@ def _run(program: str, arguments: list[str], database_url: str | None = None, st
             raise full_disk(fullest([Path.cwd(), *(Path(one.rpartition("=")[2]) for one in arguments)]))
         of = "" if database_url is None else f" on {masked(database_url)}"
         raise StackError(f"{program} failed{of}:\n{words}")
-    return "" if done.stdout is None else bytes(done.stdout).decode(errors="replace")
+    return done.stdout.decode(errors="replace")
 
 
 def _environment(database_url: str) -> dict[str, str]:

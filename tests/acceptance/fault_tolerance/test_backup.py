@@ -60,13 +60,24 @@ def test_interrupted_runs_of_a_backup_are_finished_after_it_is_restored(
     assert judge.calls == len(judge.calls_per_prompt) + 1
 
 
-def test_what_is_no_backup_is_refused_and_changes_nothing(breakable: BreakableInstallation, tmp_path: Path) -> None:
+def test_what_is_no_whole_backup_is_refused_and_changes_nothing(
+    breakable: BreakableInstallation, tmp_path: Path
+) -> None:
     before = breakable.value("SELECT count(*) FROM reference_chunk")
-    (tmp_path / "text").write_text("no dump")
+    assert breakable.ragq("backup", str(tmp_path / "whole")).exit_code == 0
+    whole = (tmp_path / "whole").read_bytes()
+    middle = len(whole) * 3 // 4
+    damaged = {
+        "text": b"no dump",
+        "empty": b"",
+        "cut off": whole[:middle],
+        "without its end": whole[:-1],
+        "changed": whole[:middle] + bytes(255 - byte for byte in whole[middle : middle + 64]) + whole[middle + 64 :],
+    }
+    for name, content in damaged.items():
+        (tmp_path / name).write_bytes(content)
+        refused = breakable.ragq("restore", str(tmp_path / name), "--replace")
 
-    refused = breakable.ragq("restore", str(tmp_path / "text"), "--replace")
-    missing = breakable.ragq("restore", str(tmp_path / "nothing"))
-
-    assert (refused.exit_code, "pg_restore failed" in refused.stderr) == (1, True)
-    assert missing.exit_code == 1
-    assert breakable.value("SELECT count(*) FROM reference_chunk") == before
+        assert (refused.exit_code, "is damaged" in refused.stderr) == (1, True), (name, refused.stderr)
+        assert breakable.value("SELECT count(*) FROM reference_chunk") == before
+    assert breakable.ragq("restore", str(tmp_path / "nothing")).exit_code == 1
