@@ -14,7 +14,7 @@ from stages.corpora.blocks import Block, BlockKind, read_markdown
 from stages.corpora.captioned import captions
 from stages.corpora.sentences import plain_sentences
 from stages.ports import Embedder, Terms, Vectors
-from stages.queries.citations import CITATION
+from stages.queries.citations import CITATION, Citations, citations
 from stages.queries.generate import stored_answer
 from stages.queries.mmr import select_diverse
 from stages.queries.normalise import Scores, z_scores
@@ -114,7 +114,8 @@ async def extracted_answer(
 def units_of(source: int, text: str, *, heading: str = "", language: str = ENGLISH) -> list[Unit]:
     """The units of the text of a source, in order. `heading` is the one above the text.
 
-    Figures and their captions give none, and neither does what looks like a citation, which it would be in the answer.
+    Figures and their captions give none, and neither does what would cite something in the answer, or take its own
+    label into code.
     """
     document = read_markdown(text)
     captioned = captions(document.blocks).items()
@@ -127,9 +128,10 @@ def units_of(source: int, text: str, *, heading: str = "", language: str = ENGLI
             heading = block.text
             continue
         for quoted, words, is_sentence, leans in _units(block, document.lines, language):
-            if re.search(r"\w", quoted) and not CITATION.search(quoted):
-                searched = f"{heading}: {words}" if heading else words
-                found.append(Unit(source, len(found), quoted, searched, is_sentence, leans))
+            searched = f"{heading}: {words}" if heading else words
+            unit = Unit(source, len(found), quoted, searched, is_sentence, leans)
+            if re.search(r"\w", quoted) and _cites_its_source_alone(unit):
+                found.append(unit)
     return found
 
 
@@ -211,11 +213,20 @@ def quoted(units: Sequence[Unit], labels: Sequence[str]) -> str:
     before: Unit | None = None
     for unit in units:
         follows = before is not None and unit.is_sentence and before.is_sentence and unit.source == before.source
-        citation = f"[{labels[unit.source]}]"
         text += " " if follows else "\n\n" if text else ""
-        text += f"{unit.text} {citation}" if "\n" not in unit.text else f"{unit.text}\n\n{citation}"
+        text += _with_label(unit, labels[unit.source])
         before = unit
     return text
+
+
+def _with_label(unit: Unit, label: str) -> str:
+    return f"{unit.text}\n\n[{label}]" if "\n" in unit.text else f"{unit.text} [{label}]"
+
+
+def _cites_its_source_alone(unit: Unit) -> bool:
+    if CITATION.search(unit.text):
+        return False
+    return citations(_with_label(unit, "S1"), {"S1"}) == Citations(("S1",), ())
 
 
 def _units(block: Block, lines: Sequence[str], language: str) -> Iterator[tuple[str, str, bool, bool]]:
