@@ -6,6 +6,7 @@ import click
 from click.core import ParameterSource
 
 from cli.data_directory import environment
+from cli.output import print_text
 
 _NAMES = {"directory": "DATA_BASE_DIR", "transcripts": "DATA_TRANSCRIPTS_DIR"}
 
@@ -28,7 +29,7 @@ def announce_folders() -> None:
     context = click.get_current_context()
     for parameter, name in _NAMES.items():
         if context.get_parameter_source(parameter) is ParameterSource.DEFAULT and _named(parameter):
-            click.echo(f"{parameter.capitalize()}: {context.params[parameter]} ({name}).", err=True)
+            print_text(f"{parameter.capitalize()}: {context.params[parameter]} ({name}).", err=True)
 
 
 def _named(parameter: str) -> str | None:

@@ -24,8 +24,11 @@ GAP: Final = 2
 #: Signs of ragq that are one column wide in every terminal.
 _ONE_COLUMN: Final = str.maketrans("", "", "·○◐●✗×…–█")
 
-#: Control characters but for line feeds and tabs: a text moves no cursor and changes no colour.
-_CONTROLS: Final = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
+#: Control characters but for line feeds and tabs, and those that turn the direction of what follows: a text moves no
+#: cursor, changes no colour, links to nothing and reorders no other cell.
+_CONTROLS: Final = dict.fromkeys(
+    [*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+)
 
 #: With the spaces around it.
 _WORD: Final = re.compile(r"\s*\S+\s*")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from cli.estimate import MISSING, estimate_shown
-from cli.output import draw, print_json
+from cli.output import draw, print_json, print_text
 from schemas.errors import Refused
 from services.import_estimates import ImportEstimates
 from services.import_plans import ImportPlan, is_uploaded
@@ -34,7 +34,7 @@ def print_plan(plan: ImportPlan, estimates: ImportEstimates, corpus: str, *, as_
     if as_json:
         print_json(_as_json(plan, corpus) | {"embedding": estimates.embedding, "estimate": estimates.documents})
     else:
-        click.echo("\n".join(_lines(plan, corpus)))
+        print_text("\n".join(_lines(plan, corpus)))
         for one in estimates.found:
             draw(estimate_shown(one))
     if any(one.missing for one in estimates.found):
@@ -55,7 +55,7 @@ def confirm_removal(plan: ImportPlan, *, yes: bool, removes: int | None) -> None
     if not count:
         return
     for line in _removed_lines(plan):
-        click.echo(line, err=True)
+        print_text(line, err=True)
     if removes is not None:
         return
     if plan.emptied:

@@ -5,7 +5,7 @@ from shlex import quote
 
 import click
 
-from cli.output import json_option, print_result
+from cli.output import json_option, print_result, print_text
 from cli.session import with_database
 from cli.unread_files import tell_unread
 from cli.user_files import read_file
@@ -51,9 +51,9 @@ def tags_command(directory: Path, name: str | None, ratings: Path | None, as_jso
     words = f"Imported vocabulary '{called}': {', '.join(shown)}."
     print_result({"vocabulary": called, "id": kept.id, **counts}, words, as_json=as_json)
     if kept.warning is not None:
-        click.echo(f"Warning: {kept.warning}", err=True)
+        print_text(f"Warning: {kept.warning}", err=True)
     if not as_json:
-        click.echo(f"`ragq index tags {called}` builds its models.", err=True)
+        print_text(f"`ragq index tags {called}` builds its models.", err=True)
 
 
 def _could_rate(path: Path) -> str | None:

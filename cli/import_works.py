@@ -9,7 +9,7 @@ import click
 
 from cli.completed_names import CORPUS
 from cli.import_plan import confirm_removal, is_gone, print_plan
-from cli.output import json_option, print_json
+from cli.output import json_option, print_json, print_text
 from cli.prices import chosen_prices, prices_option, refuse_prices
 from cli.session import with_database, with_open_database
 from cli.settings_options import effective_settings, settings_options
@@ -151,7 +151,7 @@ def works_command(
     folders = [str(path.resolve()) for path in paths if path.is_dir()]
     files = find_files(paths, may_be_empty=prune)
     if files.left_out:
-        click.echo(left_out_in_words(files.left_out), err=True)
+        print_text(left_out_in_words(files.left_out), err=True)
     if prune and not folders:
         raise click.UsageError("--prune is for folders: it removes works whose files are gone from them.")
     count = len(files.markdown) + len(files.documents)
@@ -203,7 +203,7 @@ def works_command(
     if plan is not None:
         confirm_removal(plan, yes=yes, removes=removes)
         removed = with_database(lambda connection: prune_works(connection, plan))
-        click.echo(f"Works without a file: {removed} removed, {len(plan.moved)} renamed.", err=True)
+        print_text(f"Works without a file: {removed} removed, {len(plan.moved)} renamed.", err=True)
     others = read_documents(files.documents, read, given=given) if files.documents or read.documents else None
     with writing_progress("works", shows=not as_json) as report:
         done = with_open_database(
@@ -225,9 +225,9 @@ def works_command(
         _tell(imported, corpus)
     _tell_latin1(read)
     for refusal in refused[:SHOWN]:
-        click.echo(f"Refused: {refusal}", err=True)
+        print_text(f"Refused: {refusal}", err=True)
     if (more := len(refused) - SHOWN) > 0:
-        click.echo(f"Refused: {more} more; --json has all of them.", err=True)
+        print_text(f"Refused: {more} more; --json has all of them.", err=True)
     if converted is not None:
         _tell_documents(converted, corpus)
     if imported.submitted is not None:
@@ -247,7 +247,7 @@ def works_command(
         print_json(printed | ({} if plan is None else {"removed": removed}))
     else:
         for run_id in runs:
-            click.echo(f"r{run_id}")
+            print_text(f"r{run_id}")
     if refused:
         raise SystemExit(SOME_REFUSED)
 
@@ -259,17 +259,17 @@ def _tell(imported: ImportedWorks, corpus: str) -> None:
         "unchanged": imported.outcomes[ImportOutcome.UNCHANGED],
     }
     counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none"
-    click.echo(f"Works of corpus '{corpus}': {counted}; {imported.waiting} chunks wait for their vectors.", err=True)
+    print_text(f"Works of corpus '{corpus}': {counted}; {imported.waiting} chunks wait for their vectors.", err=True)
 
 
 def _tell_latin1(read: ReadFiles) -> None:
     if read.latin1:
-        click.echo(f"Not UTF-8, and read as Latin-1 (look at their accents): {listed(read.latin1)}.", err=True)
+        print_text(f"Not UTF-8, and read as Latin-1 (look at their accents): {listed(read.latin1)}.", err=True)
 
 
 def _tell_documents(converted: ImportedDocuments, corpus: str) -> None:
     new = 0 if converted.submitted is None else converted.submitted.jobs
-    click.echo(f"Documents for corpus '{corpus}': {new} to convert, {converted.unchanged} unchanged.", err=True)
+    print_text(f"Documents for corpus '{corpus}': {new} to convert, {converted.unchanged} unchanged.", err=True)
 
 
 def _as_json(imported: ImportedWorks, converted: ImportedDocuments | None, corpus: str) -> dict[str, object]:

@@ -13,7 +13,7 @@ from cli.data_set_folders import announce_folders, default_directory, default_tr
 from cli.import_tags import tags_command
 from cli.import_works import works_command
 from cli.other_words import OtherWordsGroup
-from cli.output import draw, json_option, print_json
+from cli.output import draw, json_option, print_json, print_text
 from cli.session import with_database
 from cli.unread_files import tell_unread
 from schemas.values.interviews import DataSet, Split
@@ -182,22 +182,22 @@ def participants(
         )
         return
     done = "Would import" if dry_run else "Imported"
-    click.echo(f"{done} {counted(len(people), 'participant')}, {labelled} of them with item labels.")
+    print_text(f"{done} {counted(len(people), 'participant')}, {labelled} of them with item labels.")
     for line in change_lines(imported):
         draw(f"  {line}")
-    click.echo(f"  transcript variant {counted_variants(variants) or 'none'}")
+    print_text(f"  transcript variant {counted_variants(variants) or 'none'}")
     for split, size in sizes.items():
         is_made = split in {made.name for made in imported.made}
-        click.echo(f"  split {split}: {size}" + (" (published ids)" if is_made else ""))
+        print_text(f"  split {split}: {size}" + (" (published ids)" if is_made else ""))
     for participant_id, item in patched.items():
-        click.echo(f"  participant {participant_id}: {item} was rebuilt from the total")
+        print_text(f"  participant {participant_id}: {item} was rebuilt from the total")
     for participant_id, rows in list(irregular.items())[:SHOWN]:
         kept = ", ".join(f"{count} with {kind.replace('_', ' ')}" for kind, count in rows.items())
-        click.echo(f"  participant {participant_id}: rows kept as they are: {kept}")
+        print_text(f"  participant {participant_id}: rows kept as they are: {kept}")
     if len(irregular) > SHOWN:
-        click.echo(f"  {len(irregular) - SHOWN} more participants have such rows; --json has all of them")
+        print_text(f"  {len(irregular) - SHOWN} more participants have such rows; --json has all of them")
     if len(stored) > 1:
-        click.echo(f"Transcripts of several variants are stored: {counted_variants(stored)}.", err=True)
+        print_text(f"Transcripts of several variants are stored: {counted_variants(stored)}.", err=True)
     for notice in notices(imported, dry_run=dry_run, replace=replace):
         draw(notice, err=True)
 

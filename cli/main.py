@@ -4,7 +4,7 @@ import os
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
@@ -149,11 +149,16 @@ def main() -> None:
     try:
         cli.main(prog_name="ragq")
     except RagqError as error:
-        click.echo(f"ragq: {error}", err=True)
-        sys.exit(REFUSED)
+        _refuse(str(error))
     except OSError as error:
-        click.echo(f"ragq: {_of_system(error)}", err=True)
-        sys.exit(REFUSED)
+        _refuse(_of_system(error))
+
+
+def _refuse(why: str) -> NoReturn:
+    from cli.output import print_text
+
+    print_text(f"ragq: {why}", err=True)
+    sys.exit(REFUSED)
 
 
 def _of_system(error: OSError) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from cli.data_directory import data_directory
-from cli.output import json_option, print_json
+from cli.output import json_option, print_json, print_text
 from cli.session import with_database
 from cli.user_files import read_file
 from schemas.errors import Refused
@@ -115,7 +115,7 @@ def make_command(
         words = (
             f"split {split.name}: {counted(len(split.participant_ids), 'participant')}, {origin_words(split.origin)}"
         )
-        click.echo(words + (" (replaced)" if split.name in made.replaced else ""))
+        print_text(words + (" (replaced)" if split.name in made.replaced else ""))
 
 
 @click.command("verify")
@@ -147,9 +147,9 @@ def verify_command(as_json: bool) -> None:
         for split in splits:
             own = [problem for problem in problems if problem.split == split.called]
             size = counted(len(split.participant_ids), "participant")
-            click.echo(f"{split.called}: {size}, {origin_words(split.origin)}: {'wrong' if own else 'correct'}")
+            print_text(f"{split.called}: {size}, {origin_words(split.origin)}: {'wrong' if own else 'correct'}")
             for problem in own:
-                click.echo(f"  {problem.found}; {problem.what_to_do}")
+                print_text(f"  {problem.found}; {problem.what_to_do}")
     if problems:
         raise SystemExit(WRONG)
 

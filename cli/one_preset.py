@@ -7,7 +7,7 @@ import click
 from cli.assignments import Assignment
 from cli.completed_names import PRESET
 from cli.drawing import Text, plain_table
-from cli.output import draw, json_option, print_json, print_result
+from cli.output import draw, json_option, print_json, print_result, print_text
 from cli.preset import preset_json
 from cli.session import with_database
 from schemas.settings.allowed_values import allowed
@@ -43,7 +43,7 @@ def show_command(name: str | None, as_json: bool) -> None:
         return
     mark = " (default)" if stored.is_default else ""
     words = f": {stored.description}" if stored.description else ""
-    click.echo(f"Preset '{stored.name}'{mark}{words}\n")
+    print_text(f"Preset '{stored.name}'{mark}{words}\n")
     differing = differing_values(stored.preset.values())
     table = plain_table("", "name", "value", "allowed", "what it does")
     for key, value in stored.preset.values().items():
@@ -82,7 +82,7 @@ def diff_command(name: str, other: str, as_json: bool) -> None:
     elif differing:
         draw(table)
     else:
-        click.echo(f"Presets '{one.name}' and '{two.name}' have the same values.")
+        print_text(f"Presets '{one.name}' and '{two.name}' have the same values.")
 
 
 @click.command("create")

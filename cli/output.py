@@ -130,7 +130,7 @@ def print_result(value: Any, words: str, *, as_json: bool) -> None:
     if as_json:
         print_json(value)
     else:
-        click.echo(words)
+        print_text(words)
 
 
 def print_list(values: Sequence[Any], table: FittingTable, *, none: str, as_json: bool) -> None:
@@ -140,12 +140,12 @@ def print_list(values: Sequence[Any], table: FittingTable, *, none: str, as_json
     elif values:
         draw(table)
     else:
-        click.echo(none, err=True)
+        print_text(none, err=True)
 
 
-def print_text(words: str) -> None:
-    """Words as somebody wrote them, in their own lines."""
-    click.echo(Text(words).plain)
+def print_text(words: str, *, err: bool = False) -> None:
+    """Words as somebody wrote them, in their own lines, without characters that control a terminal."""
+    click.echo(Text(words).plain, err=err)
 
 
 def print_json(value: Any) -> None:

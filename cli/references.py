@@ -8,7 +8,7 @@ from cli.artifact_files import read_artifact_files, write_artifact_files
 from cli.choices import Choice
 from cli.completed_names import SPLIT
 from cli.data_directory import data_directory, environment
-from cli.output import json_option, print_result
+from cli.output import json_option, print_result, print_text
 from cli.session import with_database
 from cli.settings_options import effective_settings, settings_options
 from schemas.values.transcript_variants import TranscriptVariant
@@ -119,7 +119,7 @@ def import_command(
 
     stored, warnings = with_database(store)
     for warning in warnings:
-        click.echo(f"Warning: {warning}", err=True)
+        print_text(f"Warning: {warning}", err=True)
     source = f"{stored.source}, transcripts {stored.variant}"
     words = f"Imported index '{stored.name}' ({source}): {stored.participants} participants, {stored.chunks} chunks."
     print_result(stored, words, as_json=as_json)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from cli.assignments import Assignment
+from cli.output import print_text
 from schemas.settings.layers import ENV_FILE, Layer, outside_layers
 from schemas.settings.name_checks import check_names
 from schemas.settings.profiles import PROFILES
@@ -54,7 +55,7 @@ def warn_of_names() -> None:
 
 def _warn(warnings: Sequence[str]) -> None:
     for warning in warnings[:_WARNINGS]:
-        click.echo(f"Warning: {warning}", err=True)
+        print_text(f"Warning: {warning}", err=True)
     if (more := len(warnings) - _WARNINGS) > 0:
         names = counted(more, "more name")
-        click.echo(f"Warning: {names} without effect; `ragq config check` shows what to use instead.", err=True)
+        print_text(f"Warning: {names} without effect; `ragq config check` shows what to use instead.", err=True)

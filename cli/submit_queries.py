@@ -6,6 +6,7 @@ from typing import Final
 import click
 
 from cli.choices import Choice
+from cli.output import print_text
 from cli.row_files import Rows
 from cli.user_files import read_file
 from schemas.errors import QueryValueError, Refused
@@ -88,9 +89,9 @@ def _asked(query: str | None, queries: Rows | None, qrels: Path | None) -> Query
         qrels_file=str(qrels),
     )
     if found.left_out_keys:
-        click.echo(f"Ignored keys of {queries.file}: {', '.join(found.left_out_keys)}.", err=True)
+        print_text(f"Ignored keys of {queries.file}: {', '.join(found.left_out_keys)}.", err=True)
     if found.left_out_judgements:
-        click.echo(f"{found.left_out_judgements} judgements of {qrels} are of other queries.", err=True)
+        print_text(f"{found.left_out_judgements} judgements of {qrels} are of other queries.", err=True)
     return found
 
 
