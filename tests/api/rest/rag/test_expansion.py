@@ -295,3 +295,28 @@ async def test_a_question_may_name_several_corpora_and_the_works_to_search(
     assert unknown.status_code == 422 and "autor" in unknown.text
     assert years.status_code in (409, 422) and "no year is from 2 to 1" in years.text
     assert nothing.status_code in (409, 422) and "nothing was submitted" in nothing.text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [r'"a\ud83db"', r'"a\u0000b"', r'"a", "query": "b"', "1e400", "NaN", '"' + "a" * 2001 + '"', "[" * 50_000],
+    ids=["half a pair", "NUL", "name twice", "1e400", "NaN", "too long", "deep"],
+)
+@pytest.mark.parametrize(("path", "more"), [(RUN, '"n": 3'), (MANUAL, '"llm_response": "{}"')])
+async def test_a_question_that_is_no_text_is_refused_and_nothing_is_stored(
+    client: httpx.AsyncClient, path: str, more: str, value: str
+) -> None:
+    sent = f'{{"corpus": "small", {more}, "query": {value}}}'
+    reply = await client.post(path, content=sent, headers={"Content-Type": "application/json"} | AT_ONCE)
+
+    assert (reply.status_code, slug(reply)) == (422, "request-invalid")
+    assert (await client.get("/rag/queries")).json()["total"] == 0
+
+
+@pytest.mark.parametrize("intent", [r'"\ud83d"', r'"\u0000"', '"a", "intent": "b"', "1e400"])
+async def test_a_pasted_expansion_that_cannot_be_stored_is_refused(client: httpx.AsyncClient, intent: str) -> None:
+    pasted = f'{{"queries": ["a b c"], "hyde_answer": "x", "entities": [], "intent": {intent}}}'
+    reply = await client.post(MANUAL, json=SMALL | {"query": QUESTION, "llm_response": pasted})
+
+    assert (reply.status_code, slug(reply)) == (400, "reply-unusable")
+    assert (await client.get("/rag/queries")).json()["total"] == 0
