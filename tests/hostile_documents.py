@@ -46,7 +46,7 @@ def _of_wrong_kinds() -> Iterator[Hostile]:
     """Contents that are not what their names say."""
     for suffix in ("pdf", "epub", "docx", "odt", "html", "rst", "txt"):
         is_text = suffix in ("html", "rst", "txt")
-        yield Hostile(f"empty.{suffix}", b"", "no text" if is_text else "named as")
+        yield Hostile(f"empty.{suffix}", b"", "is empty")
         yield Hostile(f"nul.{suffix}", b"tea\0tea", "its format is none of those")
         if not is_text:
             yield Hostile(f"text.{suffix}", TEXT.encode(), "named as")

@@ -26,12 +26,12 @@ PAGE = """<!DOCTYPE html><html><body><h1>{name}</h1><p>About {name} in one sente
 <h2>References</h2><p>A book about {name}.</p></body></html>"""
 
 
-def submitted(installation: BreakableInstallation, folder: Path) -> int:
-    """The run of the documents of a folder."""
+def submitted(installation: BreakableInstallation, folder: Path) -> tuple[int, list[str]]:
+    """The run of the documents of a folder, and what was said of each file that was refused at once."""
     done = installation.ragq("import", "works", str(folder), "--corpus", "small", "--json")
-    assert done.exit_code == 0, done.stderr
     printed: dict[str, Any] = done.json
-    return int(printed["documents"]["run"][1:])
+    assert done.exit_code == (1 if printed["refused"] else 0), done.stderr
+    return int(printed["documents"]["run"][1:]), printed["refused"]
 
 
 @pytest.mark.parametrize("point", OUTCOME_AT)
@@ -43,7 +43,7 @@ def test_a_worker_killed_in_every_stage_of_a_document_loses_and_repeats_nothing(
     (folder / "tea.html").write_text(PAGE.format(name="tea"))
 
     with breakable.supervised(RAGQ_CRASH_AT=f"{point}#1") as supervisor:
-        attempts = breakable.assert_recovered(submitted(breakable, folder), jobs=1)
+        attempts = breakable.assert_recovered(submitted(breakable, folder)[0], jobs=1)
 
     assert supervisor.deaths >= len(WORK) - 1
     assert {stage for _, stage in attempts} == set(WORK)
@@ -67,22 +67,23 @@ def test_a_hundred_hostile_documents_fail_alone_and_lose_no_other(
     worker = breakable.start_worker(
         RAGQ_DOCUMENT_SECONDS="60", RAGQ_DOCUMENT_MEMORY_MB="300", RAGQ_DOCUMENT_OUTPUT_MB="4"
     )
-    run_id = submitted(breakable, folder)
+    run_id, refused = submitted(breakable, folder)
     breakable.wait_for(run_id)
 
-    found = {Path(row["name"]).name: row for row in breakable.rows(JOBS, run_id)}
+    jobs = {Path(row["name"]).name: row for row in breakable.rows(JOBS, run_id)}
+    at_once = dict(said.removeprefix(f"{folder}/").split(": ", 1) for said in refused)
     assert worker.is_alive
-    assert set(found) == {one.name for one in made}
+    assert sorted([*jobs, *at_once]) == sorted(one.name for one in made)
     wrong = {}
     for one in made:
-        job = found[one.name]
+        job = jobs.get(one.name, {"status": "failed", "kind": ".DocumentError", "message": at_once.get(one.name)})
         is_read = job["status"] == "succeeded"
         is_refused = job["status"] == "failed" and job["kind"].endswith(".DocumentError")
         expected = is_read if one.error is None else is_refused if one.error else is_read or is_refused
         if not expected or (one.error and not re.search(one.error, job["message"])):
             wrong[one.name] = (job["status"], job["kind"], job["message"])
     assert wrong == {}
-    assert breakable.value("SELECT count(*) FROM works") == sum(row["status"] == "succeeded" for row in found.values())
+    assert breakable.value("SELECT count(*) FROM works") == sum(row["status"] == "succeeded" for row in jobs.values())
     assert not breakable.value("SELECT EXISTS (SELECT FROM chunks WHERE content LIKE '%root:%')")
     assert breakable.value("SELECT count(*) = 0 FROM stage_attempt WHERE outcome = 'interrupted'")
     assert breakable.value(CONSISTENT)
