@@ -13,7 +13,7 @@ def test_a_document_becomes_a_work_and_a_broken_one_fails_alone(fresh: Installat
     folder = tmp_path / "books"
     folder.mkdir()
     (folder / "tea.html").write_text(HTML.format(text="Green tea is brewed with cooler water than black tea."))
-    (folder / "broken.docx").write_bytes(b"PK\x03\x04 broken")
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.7 broken")
     (folder / "notes.md").write_text("# Notes\n\nA pendulum is protected from warmth.\n")
 
     imported = fresh.ragq("import", "works", str(folder), "--corpus", "library", "--json").json
@@ -23,7 +23,7 @@ def test_a_document_becomes_a_work_and_a_broken_one_fails_alone(fresh: Installat
     assert fresh.wait_for(run) == {"failed": 1, "succeeded": 1}
 
     failed = next(job for job in fresh.ragq("show", f"r{run}", "--json").json["jobs"] if job["status"] == "failed")
-    assert "damaged archive" in str(failed)
+    assert "PDF cannot be read" in str(failed)
     fresh.wait_for(imported["run_id"])
     assert {work["title"] for work in fresh.ragq("corpus", "show", "library", "--json").json["works"]} == {
         "About tea",

@@ -15,10 +15,11 @@ import pytest
 
 from schemas.values.phq8 import PHQ8Item
 from stack.ports import free_port
+from stages.participants.published_splits import PUBLISHED_SPLITS
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import write_shelf
-from tests.acceptance.small_data_set import plain_files, write_files
+from tests.acceptance.small_data_set import plain_files, transcript_file, write_files
 from tests.docs.blocks import ROOT, blocks_of, pages, script
 from tests.scripted_ollama import ACCEPT, ScriptedOllama, ScriptedReply
 
@@ -54,6 +55,9 @@ class Guide:
 GUIDES: Mapping[str, Guide] = {
     "participants.md": Guide(
         before={
+            "ragq import participants second-visit": "cp -r DIR second-visit",
+            "ragq import participants corrected": "cp -r DIR corrected"
+            f" && sed -i '$d' corrected/{transcript_file(PUBLISHED_SPLITS['test'][0])}",
             "ragq splits make --paper --seed": "ragq index chunk-scores --scorer-model gemma3:12b --wait"
             f" && ragq references export {INDEX} --directory data/embeddings",
             "ragq references import": "ragq splits make --paper --replace",
@@ -62,8 +66,8 @@ GUIDES: Mapping[str, Guide] = {
             "paper-test": "paper-test --limit 2",
             "../ai-psychiatrist": "ai-psychiatrist",
             "NAME": INDEX,
+            "clinic": "DIR",
             "r5": "r2",
-            "r9": "r4",
         },
     ),
     "artifacts.md": Guide(
@@ -97,10 +101,10 @@ GUIDES: Mapping[str, Guide] = {
                 *("ragq query prompt", "ragq query edit", "ragq query edit 7 --passages", "ragq query edit 7 --mqe"),
                 *("ragq query run 7 --from generate", "ragq query run 7 --from generate --model light"),
             ),
-            "ragq watch r5",
+            "ragq watch r6",
         )
         | {"ragq diff": f"{QUERY_SET} --set retrieval.fusion=rrf"},
-        words={"7": "1", "Original": "Balanced", "r12": "r7", "r13": "r8"},
+        words={"7": "1", "Original": "Balanced", "r12": "r8", "r13": "r9"},
     ),
     "corpora.md": Guide(),
     "pages-of-runs.md": Guide(

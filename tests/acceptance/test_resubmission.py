@@ -16,6 +16,7 @@ def test_the_same_submission_finds_its_run_and_new_makes_another(
     again = shared.ragq("submit", *work, "--json")
     another = shared.submit(*work, "--new")
 
+    data_set = shared.value("SELECT DISTINCT data_set FROM participant")
     of_models = {name: one for name, one in again.json["changed_settings"].items() if name.startswith("MODEL")}
     assert again.json | {"changed_settings": of_models} == {
         "run": f"r{first}",
@@ -24,6 +25,7 @@ def test_the_same_submission_finds_its_run_and_new_makes_another(
         "jobs": 1,
         "resumed": 0,
         "is_replay": False,
+        "searched": f"index huggingface_all_minilm_l6_v2_paper_train ({data_set}/paper-train)",
         "notices": [DEMO_NOTICES["participant"]],
         "other_version": None,
         "changed_settings": {"MODEL_JUDGE_MODEL": {"value": judge.name, "profile": "smollm2:135m", "source": "option"}},
