@@ -32,6 +32,10 @@ _RELEVANCE: Final = 0.75
 """Against diversity, in MMR."""
 _PASSAGE_WEIGHT: Final = 0.5
 _TERM_WEIGHT: Final = 2.0
+_MARGIN: Final = 2.0
+"""Standard deviations of all scores by which a further unit may be below the best one."""
+_NEAR: Final = 2
+"""Places from the best unit within which a further one may have any score above the average."""
 _SAME: Final = 0.9
 """Cosine from which a unit says the same as another."""
 _K1: Final = 0.9
@@ -188,7 +192,8 @@ def lexical_scores(terms: Sequence[Mapping[str, int]], asked: Collection[str]) -
 def chosen_units(units: Sequence[Unit], scores: Scores, vectors: Vectors) -> list[Unit]:
     """One to three units that say different things, with those that they point to, in the order of the sources.
 
-    The second and the third score above the average. `vectors` have length 1.
+    The second and the third score above the average, and nearly as high as the best one or stand beside it. `vectors`
+    have length 1.
     """
     order = np.argsort(-scores, kind="stable")
     cosines = vectors[order].astype(np.float64) @ vectors[order].T
@@ -196,8 +201,11 @@ def chosen_units(units: Sequence[Unit], scores: Scores, vectors: Vectors) -> lis
         [float(scores[at]) for at in order], (cosines + 1) / 2, count=_QUOTED, mmr_lambda=_RELEVANCE
     )
     kept = [best]
+    first, least = units[order[best]], scores[order[best]] - _MARGIN * scores.std()
     for one in others:
-        if scores[order[one]] > 0 and cosines[one, kept].max() < _SAME:
+        unit, score = units[order[one]], scores[order[one]]
+        is_beside = unit.source == first.source and abs(unit.place - first.place) <= _NEAR
+        if score > 0 and (is_beside or score >= least) and cosines[one, kept].max() < _SAME:
             kept.append(one)
     places = {int(order[one]) for one in kept}
     for place in list(places):

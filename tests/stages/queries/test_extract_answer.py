@@ -4,11 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 from schemas.errors import NothingRelevantError
 from schemas.values.queries import Answer, Origin, Source
-from stages.queries.extract_answer import MOST_UNITS, extracted_answer, most_lexical, units_of
+from stages.queries.extract_answer import MOST_UNITS, chosen_units, extracted_answer, most_lexical, units_of
 from stages.texts.fence import fenced
 from tests.fakes.embedder import FakeEmbedder
 from tests.stages.queries.test_generate import AUGMENTED
@@ -54,6 +55,19 @@ async def test_the_best_sentences_are_quoted_with_their_source_and_those_they_po
     assert "Oxidation makes the tea dark. [S2] It needs enzymes. [S2]" in answer.text
     assert (answer.origin, answer.model) == (Origin.EXTRACTIVE, "extractive")
     assert set(answer.cited) <= {"S1", "S2"} and not answer.unknown
+
+
+def test_a_further_sentence_is_nearly_as_good_as_the_best_or_stands_beside_it() -> None:
+    units = units_of(0, " ".join(f"Sentence number {place}0 is here." for place in range(1, 12)))
+    vectors = np.eye(len(units), dtype=np.float32)
+
+    def places(*scores: float) -> list[int]:
+        return [unit.place for unit in chosen_units(units, np.array(scores), vectors)]
+
+    others = [-1.0] * 9
+    assert places(9, *others, 1) == [0]
+    assert places(9, 1, *others) == [0, 1]
+    assert places(9, *others, 5) == [0, 10]
 
 
 async def test_a_row_of_a_table_is_quoted_below_its_header() -> None:
