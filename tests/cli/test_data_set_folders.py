@@ -22,7 +22,7 @@ def test_the_folders_of_the_environment_are_imported_and_shown(ragq: Ragq, env_f
     imported = ragq("import", "participants")
 
     assert imported.exit_code == 0
-    assert imported.stdout.startswith("Imported 1 participants, 0 of them with item labels.\n")
+    assert imported.stdout.startswith("Imported 1 participant, 0 of them with item labels.\n")
     assert imported.stderr == (
         "Directory: study (DATA_BASE_DIR).\n"
         f"Transcripts: {env_file.absolute().parent}/elsewhere/transcripts_clean (DATA_TRANSCRIPTS_DIR).\n"
