@@ -158,11 +158,12 @@ class ServersDifferError(Refused):
 
 
 class ModelUnavailableError(Refused):
-    """The server that the running workers ask does not have a model of a submission."""
+    """The server that the running workers ask does not have a model of a submission. `settings` name that model."""
 
-    def __init__(self, missing: "ModelMissingError", profile: str, why: str) -> None:
+    def __init__(self, missing: "ModelMissingError", profile: str, why: str, settings: Sequence[str]) -> None:
         self.missing = missing
-        super().__init__(f"{missing} The run has profile {profile} ({why}); --profile and --set choose other models.")
+        chosen = " or ".join(f"--set {name}=NAME" for name in settings)
+        super().__init__(f"{missing} The run has profile {profile} ({why}); {chosen} chooses another model.")
 
 
 class DuplicateWorkError(Refused):

@@ -70,7 +70,8 @@ async def served_models(
         )
     for one in found:
         if isinstance(one, ModelMissingError) and one.server in asked_by_workers:
-            raise ModelUnavailableError(one, run.profile, run.request["profile_source"])
+            naming = [name for name, stored in run.settings.items() if stored["value"] == one.model]
+            raise ModelUnavailableError(one, run.profile, run.request["profile_source"], naming)
     return tuple(one for one in found if isinstance(one, ModelIdentity))
 
 

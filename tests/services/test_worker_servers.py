@@ -149,5 +149,6 @@ async def test_a_model_that_the_server_of_the_workers_lacks_is_refused(
 
     assert f"has no model 'nowhere'. It has: {there}." in str(refused.value)
     assert "profile paper (OLLAMA_HOST is set)" in str(refused.value)
+    assert "--set MODEL_QUANTITATIVE_MODEL=NAME" in str(refused.value)
     assert isinstance(refused.value, Refused)
     assert (await submit_run(database, PlannedRun(a_run(MODEL_QUANTITATIVE_MODEL=there)))).run_id == 1
