@@ -166,8 +166,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
             "retrieve",
             "model",
             "queries.RetrievedChunks",
-            reads=_TEXT_EMBEDDING
-            | _names(
+            reads=_names(
                 "retrieval.dense_limit",
                 "retrieval.lexical_limit",
                 "retrieval.lexical",
@@ -181,8 +180,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
             "rerank",
             "model",
             "queries.RerankedChunks",
-            reads=_TEXT_EMBEDDING
-            | _names(
+            reads=_names(
                 "retrieval.lexical_limit",
                 "retrieval.lexical",
                 "retrieval.bm25_k1",

@@ -56,6 +56,8 @@ def install(
             administer(postgres, f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
             folder = tmp_path_factory.mktemp("installation")
             with Installation(url_of(postgres, name), broker, ollama.port, folder) as installation:
+                # The workers that filled the template may be of another process, with another language model.
+                installation.rows("DELETE FROM worker")
                 yield installation
 
     return made
@@ -64,7 +66,7 @@ def install(
 @pytest.fixture(scope="session")
 def data_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small data set on disk."""
-    return write_files(tmp_path_factory.mktemp("data"), small_files())
+    return write_files(tmp_path_factory.mktemp("data") / "study", small_files())
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from tests.scripted_ollama import ScriptedModel, ScriptedReply
 def decide_in_mid_stage(
     breakable: BreakableInstallation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> Callable[[str], int]:
-    """Runs `ragq VERB RUN` while a worker validates, and waits until that stage is stored. The run's number."""
+    """Runs `ragq VERB RUN` while a worker validates, and waits until that attempt has ended. The run's number."""
 
     def decide(verb: str) -> int:
         judge.answer = lambda prompt: ScriptedReply(delay_s=1 if judge.calls == 1 else 0)
@@ -23,8 +23,8 @@ def decide_in_mid_stage(
         eventually(lambda: judge.calls == 1)
         assert breakable.ragq(verb, f"r{run_id}", "--note", "not now").exit_code == 0
         breakable.wait_until(
-            "SELECT EXISTS (SELECT FROM stage_run AS s JOIN job AS j ON j.id = s.job_id "
-            "WHERE j.run_id = $1 AND s.stage = 'validate' AND s.status = 'done')",
+            "SELECT EXISTS (SELECT FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id "
+            "WHERE j.run_id = $1 AND a.stage = 'validate' AND a.ended_at IS NOT NULL)",
             run_id,
         )
         return run_id
@@ -32,7 +32,7 @@ def decide_in_mid_stage(
     return decide
 
 
-def test_what_is_computed_for_a_cancelled_job_is_stored_and_nothing_follows(
+def test_what_is_computed_for_a_cancelled_job_ends_and_nothing_follows(
     breakable: BreakableInstallation, decide_in_mid_stage: Callable[[str], int]
 ) -> None:
     run_id = decide_in_mid_stage("cancel")
@@ -43,7 +43,7 @@ def test_what_is_computed_for_a_cancelled_job_is_stored_and_nothing_follows(
     assert f"No job of r{run_id} can be retried in its present state." in retried.stderr
     assert breakable.wait_for(run_id) == {"cancelled": 1}
     attempts = breakable.attempts(run_id)
-    assert (attempts[0, "validate"], (0, "assemble") in attempts) == (["succeeded"], False)
+    assert (attempts[0, "validate"], (0, "assemble") in attempts) == (["interrupted"], False)
 
 
 def test_a_paused_job_resumes_at_the_stage_where_it_was_paused(
