@@ -106,7 +106,7 @@ async def test_values_that_do_not_fit_together_are_refused(client: httpx.AsyncCl
     refused = await client.put(f"{PRESETS}/original", json={"config": {"retrieval": {"top_k_rrf": 1}}})
 
     assert slug(refused) == (422, "preset-value-unusable")
-    assert "retrieval.top_n_final=17" in refused.json()["detail"]
+    assert "retrieval.top_n_final=15" in refused.json()["detail"]
 
 
 @pytest.mark.parametrize("name", ["a/b", "", "x" * 101, "naïve", "a\x00"])
