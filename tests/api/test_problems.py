@@ -96,7 +96,7 @@ async def test_a_hostile_name_is_cut_to_one_short_line(
 
 
 async def test_a_name_that_is_no_text_is_answered_like_any_other(failing: FastAPI, client: httpx.AsyncClient) -> None:
-    for path in ("/strict", "/runs/1/retry"):
+    for path in ("/strict", "/rag/expansion/prompt"):
         sent = json.dumps({"n": 1, "\ud83d": 2})
         reply = await client.post(path, content=sent, headers={"Content-Type": "application/json"})
         assert (reply.status_code, reply.json()["type"]) == (422, "urn:ragq:problem:request-invalid")

@@ -156,7 +156,7 @@ async def test_references_carry_the_item_scores_of_their_participants(database: 
     assert warnings == (
         WEIGHTS,
         "No item scores are stored for 1 of 2 participants: their chunks take places among the references and are not "
-        "shown. `ragq import participants DIR` first, then import the index again.",
+        "shown. `ragq import participants DIR --name data` first, then import the index again.",
     )
 
 
