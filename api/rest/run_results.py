@@ -27,9 +27,10 @@ class ScoresReply(Reply):
 
     model_config = with_example(
         run_id=12,
+        data_set="interviews",
         modes=[
             {"mode": "few_shot", "participants": 41, "scored": 41, "compared": 41, "mae": 0.62, "compared_items": 216}
-            | {"na_items": 112}
+            | {"na_items": 112, "median_mae": 0.71, "modal_mae": 0.75}
         ],
         participants=[
             {"participant_id": 316, "truth": {"NoInterest": 1}, "truth_total": 6}
@@ -42,6 +43,8 @@ class ScoresReply(Reply):
         ],
     )
     run_id: int
+    data_set: str | None
+    """Whose participants they are."""
     modes: tuple[ModeSummary, ...]
     """Few-shot first."""
     participants: tuple[ParticipantRow, ...]
@@ -86,4 +89,4 @@ async def show_scores(run_id: PathId, ctx: Context) -> ScoresReply:
     """The eight items of each participant in each mode beside the truth, and the summary of each mode."""
     async with ctx.database.connection() as connection:
         found = await scores_of_run(connection, run_id)
-    return ScoresReply(run_id=found.run_id, modes=found.modes, participants=found.participants)
+    return ScoresReply(run_id=found.run_id, data_set=found.data_set, modes=found.modes, participants=found.participants)

@@ -152,5 +152,5 @@ async def test_several_runs_are_written_as_csv(database: Database) -> None:
         "run,baseline_run,mode,split,measure,subjects,baseline,value,delta,low,high,corrected_low"
     )
     (row,) = [line for line in lines if line.startswith("r2,") and ",item_mae_weighted," in line]
-    assert row.startswith("r2,r1,zero_shot,,item_mae_weighted,4,1.0,0.0,-1.0,-1.0,-1.0,-1.0,-1.0,2,0,")
+    assert row.startswith("r2,r1,zero_shot,,item_mae_weighted,4,1.0,0.0,-1.0,,,,,2,0,")
     assert json.loads(row.partition(',"')[2].removesuffix('"').replace('""', '"')) == {"RAGQ_SCORE_TEXT_CHARS": 10}
