@@ -57,7 +57,8 @@ def install(
             folder = tmp_path_factory.mktemp("installation")
             with Installation(url_of(postgres, name), broker, ollama.port, folder) as installation:
                 # The workers that filled the template may be of another process, with another language model.
-                installation.rows("DELETE FROM worker")
+                if installation.rows("SELECT to_regclass('worker') AS found")[0]["found"]:
+                    installation.rows("DELETE FROM worker")
                 yield installation
 
     return made

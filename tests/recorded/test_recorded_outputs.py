@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import stages.metrics.bootstrap
 from schemas.errors import EvidenceSchemaError, LLMResponseParseError, ScoringSchemaError
 from schemas.values.chat import TokenSignals
 from schemas.values.participants import (
@@ -210,6 +211,13 @@ def test_risk_coverage_curves_and_their_areas_are_equal(case: Any) -> None:
             assert value_of(risk_metric(confidence, Loss(loss), float(coverage)), cohort) == close(risk), coverage
 
 
+@pytest.fixture
+def intervals_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Intervals of two participants and more: the published code gives them, and most recorded cohorts are small."""
+    monkeypatch.setattr(stages.metrics.bootstrap, "LEAST", 2)
+
+
+@pytest.mark.usefixtures("intervals_of_few")
 @pytest.mark.parametrize("case", METRICS["cohorts"])
 def test_bootstrap_intervals_are_equal(case: Any) -> None:
     cohort = a_cohort(case["participants"])
@@ -235,6 +243,7 @@ def test_bootstrap_intervals_are_equal(case: Any) -> None:
         assert found.std == close(expected["std"]), name
 
 
+@pytest.mark.usefixtures("intervals_of_few")
 def test_paired_deltas_are_equal() -> None:
     pair = METRICS["paired"]
     left, right = (a_cohort(METRICS["cohorts"][pair[side]]["participants"]) for side in ("left", "right"))

@@ -227,8 +227,8 @@ async def test_a_forged_form_is_refused(
 async def test_every_score_of_every_chunk_is_in_the_table(client: httpx.AsyncClient, ready: StoredQuery) -> None:
     text = words(await see(client, f"/rag/{ready.id}/inspect"))
 
-    assert "Dense rank Text rank Late rank Fused Rerank Entity Intent Final Verdict" in text
-    assert "passage 1 with the lines around it 1 – – 1.000 1.000 0.050 0.000 1.050 not judged" in text
+    assert "Dense rank Text rank Fused Rerank Entity Intent Final Verdict" in text
+    assert "passage 1 with the lines around it 1 – 1.000 1.000 0.050 0.000 1.050 not judged" in text
     assert "1 dropped by min_chars" in text
 
 
