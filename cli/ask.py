@@ -7,7 +7,7 @@ import click
 
 from cli.completed_names import CORPUS, PRESET
 from cli.drawing import Text
-from cli.output import draw, json_option, print_json
+from cli.output import draw, json_option, print_json, print_text
 from cli.query_answers import place_words, print_failure, print_outcome, query_json, so_far
 from cli.session import with_database, with_open_database
 from cli.settings_options import effective_settings, settings_options
@@ -88,13 +88,13 @@ def ask(
     """
     asked = _submitted(question, corpus, where, preset, profile, assignments)
     for notice in asked.submitted.notices:
-        click.echo(notice, err=True)
+        print_text(notice, err=True)
     shown = _followed(asked, as_json=as_json)
     if as_json:
         print_json(query_json(shown))
     else:
         print_outcome(shown)
-        click.echo(f"`ragq query show {asked.query_id}` shows its passages and its prompt.", err=True)
+        print_text(f"`ragq query show {asked.query_id}` shows its passages and its prompt.", err=True)
     _leave(shown)
 
 
@@ -133,9 +133,9 @@ def search(
             title = f"{place}. {place_words(_passage_json(place, one, names))}"
             draw(Text(title, "bold"), f"{one.content.strip()}\n")
         if len(found) > limit:
-            click.echo(f"{len(found) - limit} more; --limit {len(found)} prints them.", err=True)
+            print_text(f"{len(found) - limit} more; --limit {len(found)} prints them.", err=True)
         if shown.error is None:
-            click.echo(f"`ragq query run {asked.query_id}` answers the question from them.", err=True)
+            print_text(f"`ragq query run {asked.query_id}` answers the question from them.", err=True)
         else:
             print_failure(asked.query_id, shown.error)
     _leave(shown)
@@ -182,7 +182,7 @@ def _followed(asked: _Asked, *, as_json: bool, poll_s: float | None = None) -> Q
     try:
         wait_until_idle(asked.submitted.run_id, beside=None if as_json else so_far, poll_s=poll_s)
     except SystemExit:
-        click.echo(f"`ragq query show {asked.query_id}` prints what is stored for the question then.", err=True)
+        print_text(f"`ragq query show {asked.query_id}` prints what is stored for the question then.", err=True)
         raise
 
     async def read(connection: Connection) -> QueryDetails:

@@ -4,7 +4,7 @@ import click
 
 from cli.drawing import Text
 from cli.ids import RUN
-from cli.output import draw, json_option, print_json
+from cli.output import draw, json_option, print_json, print_text
 from cli.session import with_database
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
@@ -44,9 +44,9 @@ def audit(run_ids: tuple[int, ...], as_json: bool) -> None:
         print_json({"attempts": attempts, "flaws": listed, "proves": PROVES})
     else:
         for run_id, flaw in flaws:
-            click.echo(str(flaw) if len(found) == 1 else f"r{run_id}: {flaw}")
+            print_text(str(flaw) if len(found) == 1 else f"r{run_id}: {flaw}")
         runs = "" if len(found) == 1 else f" of {counted(len(found), 'run')}"
-        click.echo(f"{counted(attempts, 'attempt')}{runs} checked, {counted(len(flaws), 'flaw')}.")
+        print_text(f"{counted(attempts, 'attempt')}{runs} checked, {counted(len(flaws), 'flaw')}.")
         draw(Text(PROVES, "dim"), err=True)
     if flaws:
         raise SystemExit(1)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import click
 
 from cli.drawing import FittingTable, Text, folded, plain_table
-from cli.output import draw, print_json
+from cli.output import draw, print_data, print_json
 from cli.settings_options import effective_settings, settings_options
 from cli.settings_reference import settings_reference
 from schemas.settings.layers import ENV_FILE, SettingSource
@@ -88,7 +88,7 @@ def reference() -> None:
     Example:
         ragq config reference > docs/settings.md
     """
-    click.echo(settings_reference(), nl=False)
+    print_data(settings_reference())
 
 
 class Row(NamedTuple):

@@ -7,7 +7,7 @@ import click
 from cli.choices import Choice
 from cli.ids import TARGET
 from cli.limit_options import limit_options
-from cli.output import json_option, print_result
+from cli.output import json_option, print_result, print_text
 from cli.session import with_open_database
 from schemas.chains import STAGES
 from schemas.values.run_limits import RunLimits
@@ -114,6 +114,6 @@ def _control(
     done = {"target": str(target), "action": action.verb, "jobs": [f"j{job_id}" for job_id in result.job_ids]}
     print_result(done, f"{counted(len(result.job_ids), 'job')} of {target} {action.verb}.", as_json=as_json)
     if limits.given and not result.job_ids:
-        click.echo(f"The limits are stored; no job of {target} was paused.", err=True)
+        print_text(f"The limits are stored; no job of {target} was paused.", err=True)
     for words in result.advice:
-        click.echo(words, err=True)
+        print_text(words, err=True)

@@ -4,7 +4,8 @@ import os
 
 import click
 
-from cli.output import print_json
+from cli.drawing import Text
+from cli.output import print_json, print_text
 from schemas.settings.layers import ENV_FILE, merged
 from services.doctor.examine import examine
 from services.doctor.findings import Verdict
@@ -34,7 +35,7 @@ def doctor(context: click.Context, as_json: bool) -> None:
         print_json([one._asdict() for one in found])
     else:
         for one in found:
-            verdict = click.style(f"{one.verdict:<5}", fg=_COLOURS[one.verdict])
-            click.echo(f"{verdict} {one.name:<15} {one.found}" + (f". {one.remedy}" if one.remedy else ""))
+            words = f" {one.name:<15} {one.found}" + (f". {one.remedy}" if one.remedy else "")
+            print_text(Text.assemble((f"{one.verdict:<5}", _COLOURS[one.verdict]), words))
     if any(one.verdict is Verdict.FAIL for one in found):
         context.exit(1)

@@ -24,11 +24,12 @@ GAP: Final = 2
 #: Signs of ragq that are one column wide in every terminal.
 _ONE_COLUMN: Final = str.maketrans("", "", "·○◐●✗×…–█")
 
-#: Control characters but for line feeds and tabs, and those that turn the direction of what follows: a text moves no
-#: cursor, changes no colour, links to nothing and reorders no other cell.
-_CONTROLS: Final = dict.fromkeys(
-    [*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
-)
+#: A sign for each control character but line feeds and tabs, and for those that turn the direction of what follows: a
+#: text moves no cursor, changes no colour, links to nothing and reorders no other cell.
+_SIGNS: Final = {
+    **{code: 0x2400 + code for code in [*range(9), *range(11, 32)]},
+    **dict.fromkeys([*range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], "�"),
+}
 
 #: With the spaces around it.
 _WORD: Final = re.compile(r"\s*\S+\s*")
@@ -56,7 +57,7 @@ class Text:
     """Words as they are, in styles: nothing in them is markup or control."""
 
     def __init__(self, words: str = "", style: str = "") -> None:
-        self.plain = words.translate(_CONTROLS)
+        self.plain = words.translate(_SIGNS)
         """The words alone."""
         self.parts: tuple[Part, ...] = (Part(self.plain, style),)
 

@@ -9,7 +9,7 @@ from cli.assignments import Assignment
 from cli.drawing import Drawing, Text, figure_table, spaced
 from cli.estimate import print_estimate
 from cli.ids import RUN
-from cli.output import draw, print_json, print_result
+from cli.output import draw, print_json, print_result, print_text
 from cli.prices import refuse_prices
 from cli.run_options import run_options
 from cli.session import with_open_database
@@ -89,14 +89,14 @@ def evaluate_command(
     )
     run = f"r{submitted.run_id}"
     if submitted.is_new:
-        click.echo(f"{run}: {counted(submitted.jobs, 'answer')} of r{run_id} to evaluate.", err=True)
+        print_text(f"{run}: {counted(submitted.jobs, 'answer')} of r{run_id} to evaluate.", err=True)
     else:
-        click.echo(f"Already evaluated as {run}; nothing new was stored. --new forces another evaluation.", err=True)
+        print_text(f"Already evaluated as {run}; nothing new was stored. --new forces another evaluation.", err=True)
     for notice in submitted.notices:
-        click.echo(notice, err=True)
+        print_text(notice, err=True)
     if wait:
         follow(submitted.run_id, as_json=as_json)
-        click.echo(f"`ragq report {run}` shows the results.", err=True)
+        print_text(f"`ragq report {run}` shows the results.", err=True)
     else:
         print_result({"run": run, "evaluates": f"r{run_id}", **submitted._asdict()}, run, as_json=as_json)
 

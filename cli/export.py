@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from cli.ids import RUN
-from cli.output import json_option, print_json
+from cli.output import json_option, print_json, print_text
 from cli.session import with_database
 from stages.reports.numbers_in_words import counted
 
@@ -43,10 +43,10 @@ def export_command(run_id: int, output: Path | None, force: bool, as_json: bool)
     if as_json:
         print_json(asdict(exported))
         return
-    click.echo(f"{path}")
+    print_text(f"{path}")
     rows = ", ".join(f"{count} {table}" for table, count in exported.rows.items() if count)
-    click.echo(f"r{run_id}: {rows}; {exported.bytes} bytes, with their texts.", err=True)
-    click.echo(f"sha256 {exported.sha256}", err=True)
+    print_text(f"r{run_id}: {rows}; {exported.bytes} bytes, with their texts.", err=True)
+    print_text(f"sha256 {exported.sha256}", err=True)
 
 
 @click.command()
@@ -68,9 +68,9 @@ def verify(file: Path, as_json: bool) -> None:
         print_json(asdict(found))
     else:
         for problem in found.problems:
-            click.echo(problem)
-        click.echo(f"{counted(found.attempts, 'attempt')} checked, {counted(len(found.problems), 'problem')}.")
+            print_text(problem)
+        print_text(f"{counted(found.attempts, 'attempt')} checked, {counted(len(found.problems), 'problem')}.")
         if found.sha256 is not None:
-            click.echo(f"sha256 {found.sha256}")
+            print_text(f"sha256 {found.sha256}")
     if found.problems:
         raise SystemExit(1)

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 from cli.assignments import Assignment
 from cli.estimate import print_found
 from cli.ids import TARGET
-from cli.output import print_json
+from cli.output import print_json, print_text
 from cli.prices import chosen_prices, refuse_prices
 from cli.run_options import run_options
 from cli.session import with_open_database
@@ -106,7 +106,7 @@ def fork_command(
     elif as_json:
         print_json(fork_json(forked, stage))
     else:
-        click.echo(f"r{forked.submitted.run_id}")
+        print_text(f"r{forked.submitted.run_id}")
 
 
 def report_fork(forked: Forked, stage: str) -> None:
@@ -114,15 +114,15 @@ def report_fork(forked: Forked, stage: str) -> None:
     submitted, run = forked.submitted, f"r{forked.submitted.run_id}"
     if submitted.is_new:
         jobs = counted(submitted.jobs, "job")
-        click.echo(f"{run}: {jobs} of r{forked.parent_id} forked from '{stage}'.", err=True)
+        print_text(f"{run}: {jobs} of r{forked.parent_id} forked from '{stage}'.", err=True)
     else:
-        click.echo(f"Already forked as {run}; nothing new was stored. --new forces another fork.", err=True)
+        print_text(f"Already forked as {run}; nothing new was stored. --new forces another fork.", err=True)
     if forked.without_stage:
-        click.echo(f"{counted(forked.without_stage, 'job')} without stage '{stage}' not forked.", err=True)
+        print_text(f"{counted(forked.without_stage, 'job')} without stage '{stage}' not forked.", err=True)
     for one in forked.left_out[:_LISTED]:
-        click.echo(f"Left out: j{one.job_id} ({one.subject}, {one.mode}): {one.why}.", err=True)
+        print_text(f"Left out: j{one.job_id} ({one.subject}, {one.mode}): {one.why}.", err=True)
     if (more := len(forked.left_out) - _LISTED) > 0:
-        click.echo(f"and {counted(more, 'more job')} left out; --json lists all of them.", err=True)
+        print_text(f"and {counted(more, 'more job')} left out; --json lists all of them.", err=True)
 
 
 def fork_json(forked: Forked, stage: str) -> dict[str, Any]:

@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-import click
-
 from cli.estimate import MISSING, estimate_shown
-from cli.output import draw, print_json, print_text
+from cli.output import confirm, draw, print_json, print_text
 from schemas.errors import Refused
 from services.import_estimates import ImportEstimates
 from services.import_plans import ImportPlan, is_uploaded
@@ -64,11 +62,7 @@ def confirm_removal(plan: ImportPlan, *, yes: bool, removes: int | None) -> None
             f"mounted; nothing was changed. If they are to go, add --removes {count}."
         )
     if not yes:
-        click.confirm(
-            f"Remove {counted(count, 'work')} whose {'file is' if count == 1 else 'files are'} gone?",
-            abort=True,
-            err=True,
-        )
+        confirm(f"Remove {counted(count, 'work')} whose {'file is' if count == 1 else 'files are'} gone?")
 
 
 def _lines(plan: ImportPlan, corpus: str) -> list[str]:

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from cli.estimate import print_estimate
+from cli.output import print_text
 from cli.prices import refuse_prices
 from cli.run_options import run_options
 from cli.session import with_open_database
@@ -87,7 +88,7 @@ def chunk_scores_command(
     submitted = scoring.submitted
     report_submitted([submitted], settings, kind="index", briefly=wait and not as_json)
     if scoring.is_trial:
-        click.echo(f"A trial of {submitted.jobs} of {scoring.chunks} chunks: no run will use these scores.", err=True)
+        print_text(f"A trial of {submitted.jobs} of {scoring.chunks} chunks: no run will use these scores.", err=True)
     if wait:
         follow(submitted.run_id, as_json=as_json)
     else:

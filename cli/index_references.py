@@ -5,7 +5,7 @@ import click
 from cli.completed_names import SPLIT
 from cli.estimate import dry_run_option, print_estimate
 from cli.index import print_indexes
-from cli.output import json_option, print_result
+from cli.output import json_option, print_result, print_text
 from cli.session import with_database, with_open_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import report_submitted
@@ -86,7 +86,7 @@ def references_command(
         )
     )
     if published is not None:
-        click.echo(f"Index '{published.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
+        print_text(f"Index '{published.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
         print_indexes([published], as_json)
         return
     report_submitted([submitted], settings, kind="index", briefly=not no_wait and not as_json)
@@ -101,7 +101,7 @@ def references_command(
 def _exit_by_what_was_published(run_id: int) -> None:
     index = with_database(lambda connection: index_runs.by_run(connection, run_id))
     if index is None or index.published_at is None:
-        click.echo(
+        print_text(
             f"Nothing was published: every participant has to succeed. `ragq retry r{run_id}` continues; "
             "--allow-partial publishes without those that fail.",
             err=True,
@@ -109,7 +109,7 @@ def _exit_by_what_was_published(run_id: int) -> None:
         raise SystemExit(NOT_PUBLISHED)
     if index.partial is not None:
         left_out = ", ".join(map(str, index.partial["skipped_participants"]))
-        click.echo(
+        print_text(
             f"Index '{index.name}' was published without participant {left_out}; `ragq retry r{run_id}` continues "
             "what failed and publishes a fuller one.",
             err=True,

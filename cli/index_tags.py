@@ -8,7 +8,7 @@ import click
 from cli.choices import Choice
 from cli.completed_names import VOCABULARY
 from cli.estimate import dry_run_option, print_found
-from cli.output import json_option, print_json
+from cli.output import json_option, print_json, print_text
 from cli.session import with_open_database
 from cli.settings_options import effective_settings, settings_options
 from cli.submit import print_submitted, report_submitted
@@ -68,7 +68,7 @@ def tags_command(
         lambda database: build_vocabulary(database, vocabulary, settings, seed=seed, vectors=given)
     )
     if submitted is None:
-        click.echo(f"The models of '{vocabulary}' are built already (r{run_id}).", err=True)
+        print_text(f"The models of '{vocabulary}' are built already (r{run_id}).", err=True)
         if as_json:
             print_json({"run": f"r{run_id}", "jobs": 0})
         return

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import click
 
 from cli.choices import Choice
+from cli.output import print_text
 from schemas.errors import StackError
 from schemas.settings.layers import ENV_FILE, merged
 from stack.home import Home, find_home
@@ -41,10 +42,10 @@ def logs(part: str | None, lines: int, follow: bool) -> None:
     is_one = len(found) == 1
     for name, path in written.items():
         for line in last_of(path, lines):
-            click.echo(_line(name, line, is_one=is_one))
+            print_text(_line(name, line, is_one=is_one))
     if follow:
         for name, line in followed(found):
-            click.echo(_line(name, line, is_one=is_one))
+            print_text(_line(name, line, is_one=is_one))
 
 
 def _processes(home: Home, parts: Sequence[str]) -> list[str]:

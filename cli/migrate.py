@@ -6,7 +6,7 @@ import os
 import asyncpg
 import click
 
-from cli.output import print_json
+from cli.output import print_json, print_text
 from cli.session import unavailable
 from schemas.settings.layers import ENV_FILE, merged
 from stack.connections import database_server
@@ -35,7 +35,7 @@ def migrate(as_json: bool) -> None:
         raise unavailable(error) from error
     if as_json:
         print_json({"before": before, "after": after})
-    click.echo("The database is up to date.", err=True)
+    print_text("The database is up to date.", err=True)
 
 
 async def _revision(database_url: str) -> str | None:

@@ -6,7 +6,7 @@ import click
 
 from cli.completed_names import CORPUS
 from cli.drawing import plain_table
-from cli.output import draw, json_option, print_json, print_result
+from cli.output import confirm, draw, json_option, print_json, print_result
 from cli.session import with_database
 from schemas.full_text import language_words
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss
@@ -69,7 +69,7 @@ def delete_command(name: str, yes: bool, as_json: bool) -> None:
     """
     corpus, content, loss = with_database(lambda connection: _to_delete(connection, name))
     if not yes:
-        click.confirm(f"Delete corpus '{name}' with {loss}?", abort=True, err=True)
+        confirm(f"Delete corpus '{name}' with {loss}?")
     with_database(lambda connection: delete_corpus(connection, corpus.id))
     words = f"Deleted corpus '{name}' and its {counted(content.works, 'work')}."
     print_result({"deleted": corpus.name, "works": content.works}, words, as_json=as_json)

@@ -9,7 +9,7 @@ import click
 from cli.assignments import Assignment
 from cli.completed_names import PRESET
 from cli.drawing import Text
-from cli.output import draw, json_option, print_json, print_result
+from cli.output import confirm, draw, json_option, print_json, print_result, print_text
 from cli.query_answers import print_answer, print_failure, print_nearest, query_json
 from cli.session import with_database
 from cli.submit_queries import LIGHT, model_option, read_reply
@@ -220,7 +220,7 @@ def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
     line = with_database(lambda connection: _line(connection, query_id))
     if not yes:
         answers = counted(line.results, "answer")
-        click.confirm(f"Delete question {query_id} of r{line.run_id} with {answers}?", abort=True, err=True)
+        confirm(f"Delete question {query_id} of r{line.run_id} with {answers}?")
 
     async def delete(connection: Connection) -> None:
         await deletions.delete_query(connection, await get_query(connection, query_id))
@@ -254,7 +254,7 @@ def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable
     }
     print_result(shown, f"j{line.job_id} {line.job_status}", as_json=as_json)
     if line.job_status == JobStatus.SUCCEEDED and line.status != QueryStatus.READY:
-        click.echo(f"Query {query_id} {line.status}; `ragq query run {query_id}` continues.", err=True)
+        print_text(f"Query {query_id} {line.status}; `ragq query run {query_id}` continues.", err=True)
 
 
 def _given(value: Given | None) -> Given | Unchanged:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import click
 
 from cli.completed_names import VOCABULARY
-from cli.output import draw, json_option, print_json, print_result
+from cli.output import confirm, draw, json_option, print_json, print_result
 from cli.session import with_database
 from services.tags import vocabulary_of_name
 from services.vocabulary_content import delete_vocabulary
@@ -47,7 +47,7 @@ def delete_command(name: str, yes: bool, as_json: bool) -> None:
     """
     found = with_database(lambda connection: vocabulary_of_name(connection, name))
     if not yes:
-        click.confirm(f"Delete vocabulary '{name}' with {counted(found.tags, 'tag')}?", abort=True, err=True)
+        confirm(f"Delete vocabulary '{name}' with {counted(found.tags, 'tag')}?")
     with_database(lambda connection: delete_vocabulary(connection, name))
     print_result({"deleted": name, "tags": found.tags}, f"Deleted vocabulary '{name}'.", as_json=as_json)
 

@@ -143,9 +143,19 @@ def print_list(values: Sequence[Any], table: FittingTable, *, none: str, as_json
         print_text(none, err=True)
 
 
-def print_text(words: str, *, err: bool = False) -> None:
-    """Words as somebody wrote them, in their own lines, without characters that control a terminal."""
-    click.echo(Text(words).plain, err=err)
+def print_text(words: str | Text, *, err: bool = False) -> None:
+    """Words as somebody wrote them, in their own lines, with signs for characters that control a terminal."""
+    click.echo((Text(words) if isinstance(words, str) else words).escaped(), err=err)
+
+
+def print_data(words: str) -> None:
+    """What programs read: exact in a pipe or a file, as of `print_text` in a terminal."""
+    click.echo(Text(words).plain if sys.stdout.isatty() else words, nl=False)
+
+
+def confirm(question: str) -> None:
+    """Ask a person on stderr; end the command for every answer but yes."""
+    click.confirm(Text(question).plain, abort=True, err=True)
 
 
 def print_json(value: Any) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
 from cli.choices import Choice
 from cli.ids import RUN
-from cli.output import json_words
+from cli.output import print_result
 from cli.session import with_database
 from cli.stored_run import StoredRun, stored_run
 from schemas.values.stage_shares import StageShare
@@ -90,20 +90,18 @@ def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, e
     if named is not None and len(plots) != 1:
         raise click.UsageError(f"{named} is one file, and there are {len(plots)} plots: choose one by --only.")
     files = [str(_write(one, output or Path(), ending, named)) for one in plots] if is_written else []
-    click.echo(_json_words(plots, files) if as_json else "\n".join(files))
+    print_result(_described(plots, files), "\n".join(files), as_json=as_json)
 
 
-def _json_words(plots: Sequence[RunPlot], files: Sequence[str] = ()) -> str:
-    return json_words(
-        [
-            {
-                **{"run": one.run, "plot": one.kind, "title": one.title, "parts": one.legend},
-                "bars": [bar._asdict() for bar in one.bars],
-                "file": file,
-            }
-            for one, file in zip_longest(plots, files)
-        ]
-    )
+def _described(plots: Sequence[RunPlot], files: Sequence[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            **{"run": one.run, "plot": one.kind, "title": one.title, "parts": one.legend},
+            "bars": [bar._asdict() for bar in one.bars],
+            "file": file,
+        }
+        for one, file in zip_longest(plots, files)
+    ]
 
 
 def _write(one: RunPlot, folder: Path, ending: str, named: Path | None) -> Path:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import click
 
 from cli.ids import RUN
-from cli.output import json_option, print_json
+from cli.output import confirm, json_option, print_json, print_text
 from cli.session import with_database
 from schemas.ages import age
 from schemas.chains import CHAINS
@@ -90,24 +90,24 @@ def purge_command(
             print_json({"runs": [{"run": f"r{run.id}", "kind": run.kind, "jobs": run.jobs} for run in found]})
             return
         for run in found:
-            click.echo(f"r{run.id} {run.kind}, {counted(run.jobs, 'job')}")
-        click.echo(f"{counted(len(found), 'run')} with {jobs} would be purged.", err=True)
+            print_text(f"r{run.id} {run.kind}, {counted(run.jobs, 'job')}")
+        print_text(f"{counted(len(found), 'run')} with {jobs} would be purged.", err=True)
         return
     if found and not yes:
         what = "all but the results of" if keep_results else "all that was stored of"
-        click.confirm(f"Delete {what} {counted(len(found), 'run')} with {jobs}?", abort=True, err=True)
+        confirm(f"Delete {what} {counted(len(found), 'run')} with {jobs}?")
 
     async def purge(connection: Connection) -> list[Purged]:
         done = []
         for run in found:
             done.append(await purging.purge(connection, run, keep_results=keep_results))
-            click.echo(in_words(done[-1], keep_results=keep_results), err=as_json)
+            print_text(in_words(done[-1], keep_results=keep_results), err=as_json)
         return done
 
     done = with_database(purge)
     if as_json:
         print_json({"purged": done})
-    click.echo(f"{counted(len(done), 'run')} purged.", err=True)
+    print_text(f"{counted(len(done), 'run')} purged.", err=True)
 
 
 def in_words(one: Purged, *, keep_results: bool) -> str:

@@ -5,10 +5,8 @@ from dataclasses import asdict
 from textwrap import shorten
 from typing import Any
 
-import click
-
 from cli.drawing import Text
-from cli.output import draw, print_json
+from cli.output import draw, print_json, print_text
 from cli.query import line_json
 from cli.session import with_database
 from cli.shown_run import print_run, run_json
@@ -111,7 +109,7 @@ def _has_several_corpora(result: StoredResult) -> bool:
 
 def print_failure(query_id: int, error: StageFailure) -> None:
     """Print the last error of a question on stderr, and how it runs with other values."""
-    click.echo(f"Stage '{error.stage}' failed: {error.message}", err=True)
+    print_text(f"Stage '{error.stage}' failed: {error.message}", err=True)
     run = f"ragq query run {query_id}"
     if run not in error.message and "`ragq fork" not in error.message:
-        click.echo(f"`{run}` tries it again, `{run} --preset NAME` and `--set NAME=VALUE` with other values.", err=True)
+        print_text(f"`{run}` tries it again, `{run} --preset NAME` and `--set NAME=VALUE` with other values.", err=True)

@@ -7,7 +7,7 @@ import click
 
 from cli.drawing import Text, plain_table
 from cli.ids import RUN
-from cli.output import json_option, print_json, print_list
+from cli.output import json_option, print_data, print_json, print_list, print_text
 from cli.prices import chosen_prices, prices_option
 from cli.session import with_database
 from stages.reports.run_words import asked_for
@@ -44,7 +44,7 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
         if as_json:
             print_json(registry_json(registry))
         else:
-            click.echo(registry_csv(registry), nl=False)
+            print_data(registry_csv(registry))
         return
     found = with_database(lambda connection: overviews.overviews(connection, limit=limit))
     table = plain_table("run", "name", "kind", "profile", "asked for", "jobs", "states", "priority", "submitted")
@@ -91,7 +91,7 @@ def show(run_id: int, as_config: bool, with_text: bool, price_file: Path | None,
         from store.views.submissions import submission
 
         submitted = with_database(lambda connection: submission(connection, run_id))
-        click.echo(run_config(submitted, with_text=with_text))
+        print_data(f"{run_config(submitted, with_text=with_text)}\n")
         return
 
     from cli.shown_run import print_run
@@ -115,4 +115,4 @@ def show(run_id: int, as_config: bool, with_text: bool, price_file: Path | None,
     view, scores, hanging, cost = with_database(shown)
     print_run(view, scores, cost, as_json=as_json, details=True)
     for worker in hanging:
-        click.echo(str(worker), err=True)
+        print_text(str(worker), err=True)

@@ -5,7 +5,7 @@ import click
 from cli.completed_names import SPLIT
 from cli.drawing import Column, plain_table
 from cli.lazy_group import LazyGroup
-from cli.output import json_option, print_json, print_list
+from cli.output import json_option, print_json, print_list, print_text
 from cli.session import with_database
 from cli.utc_times import with_utc_times
 from stages.participants.split_names import named_split
@@ -58,4 +58,4 @@ def show_command(name: str, as_json: bool) -> None:
     if as_json:
         print_json(with_utc_times(found))
     else:
-        click.echo("\n".join(map(str, found.participant_ids)))
+        print_text("\n".join(map(str, found.participant_ids)))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import click
 
+from cli.output import print_text
 from ragq.packages import shadowing_in
 
 if TYPE_CHECKING:
@@ -389,7 +390,7 @@ def _celery_environment(servers: "Connections") -> dict[str, str]:
 
 
 def _report(line: str) -> None:
-    click.echo(line, err=True)
+    print_text(line, err=True)
 
 
 def _show(parts: "list[PartStatus]", *, as_json: bool) -> None:

@@ -13,7 +13,7 @@ from cli.choices import Choice
 from cli.completed_names import CORPUS, PRESET, SPLIT, VOCABULARY
 from cli.estimate import print_estimates
 from cli.limit_options import limit_options
-from cli.output import draw, print_result
+from cli.output import draw, print_result, print_text
 from cli.prices import refuse_prices
 from cli.query_answers import follow_question
 from cli.row_files import RowFile
@@ -261,7 +261,7 @@ def submit(
                 priority=None if priority is None else Priority(priority),
                 limits=limits,
                 report=report,
-                warn=lambda sentence: click.echo(sentence, err=True),
+                warn=lambda sentence: print_text(sentence, err=True),
             )
         )
     # The table of a run that is followed shows notices and settings again.
@@ -293,7 +293,7 @@ def report_submitted(
     for one in submitted:
         _report_run(one, settings)
         for notice in () if briefly else one.notices:
-            click.echo(notice, err=True)
+            print_text(notice, err=True)
     if not briefly and (changed := of_kind(kind, settings.changed)):
         draw(changed_line(changed, profile=settings.profile, run=f"r{submitted[0].run_id}"), err=True)
 
@@ -301,10 +301,10 @@ def report_submitted(
 def _report_draws(kind: str, submitted: Sequence[Submitted], *, is_deterministic: bool) -> None:
     """Print on stderr how to measure the variance, and that temperature 0 leaves none on most servers."""
     if kind == "participant":
-        click.echo(f"`ragq report r{submitted[-1].run_id}` shows mean and standard deviation over its draws.", err=True)
+        print_text(f"`ragq report r{submitted[-1].run_id}` shows mean and standard deviation over its draws.", err=True)
     if is_deterministic:
         setting = "MODEL_TEMPERATURE" if kind == "participant" else "RAGQ_QUERY_TEMPERATURE"
-        click.echo(
+        print_text(
             "The models are asked at temperature 0, at which a deterministic server gives the same answers in every "
             f"draw; --set {setting}=0.7 lets them vary.",
             err=True,
@@ -315,16 +315,16 @@ def _report_run(submitted: Submitted, settings: EffectiveSettings) -> None:
     run = f"r{submitted.run_id}"
     if submitted.is_new:
         profile = f"profile {settings.profile} ({settings.profile_source})"
-        click.echo(f"{run}: {counted(submitted.jobs, 'job')} submitted, {profile}.", err=True)
+        print_text(f"{run}: {counted(submitted.jobs, 'job')} submitted, {profile}.", err=True)
     elif submitted.resumed:
         continued = f"{submitted.resumed} of {counted(submitted.jobs, 'job')} continue"
-        click.echo(f"Already submitted as {run}; {continued}.", err=True)
+        print_text(f"Already submitted as {run}; {continued}.", err=True)
     else:
-        click.echo(f"Already submitted as {run}; nothing new was stored. --new forces another run.", err=True)
+        print_text(f"Already submitted as {run}; nothing new was stored. --new forces another run.", err=True)
     if submitted.searched is not None:
         draw(f"References are searched in {submitted.searched}.", err=True)
     if submitted.other_version is not None:
-        click.echo(
+        print_text(
             f"{run} was submitted with ragq {submitted.other_version}, whose prompts may differ from those of "
             f"{version('ragq')}.",
             err=True,

@@ -12,7 +12,7 @@ from cli.drawing import Text, figure_table
 from cli.estimate import MISSING, dry_run_option
 from cli.fork import StageName
 from cli.ids import TARGET
-from cli.output import draw, json_option, print_json
+from cli.output import draw, json_option, print_json, print_text
 from cli.prices import chosen_prices, prices_option, refuse_prices
 from cli.report_options import metric_option
 from cli.session import with_open_database
@@ -138,7 +138,7 @@ def sweep(
             )
         )
     except KeyboardInterrupt:
-        click.echo("\nStopped waiting; the forks that are stored continue. The same command continues.", err=True)
+        print_text("\nStopped waiting; the forks that are stored continue. The same command continues.", err=True)
         raise SystemExit(INTERRUPTED) from None
     runs = {one.forked.submitted.run_id: one.values for one in made}
     found = with_open_database(
@@ -184,7 +184,7 @@ def _print_estimates(found: Sequence[PointEstimate], *, as_json: bool) -> None:
             )
         draw(table)
         for words in dict.fromkeys(words for one in found for words in one.estimate.missing):
-            click.echo(f"missing: {words}", err=True)
+            print_text(f"missing: {words}", err=True)
     if any(one.estimate.missing for one in found):
         raise SystemExit(MISSING)
 
@@ -192,7 +192,7 @@ def _print_estimates(found: Sequence[PointEstimate], *, as_json: bool) -> None:
 def _report(made: SweepPoint, points: int) -> None:
     submitted = made.forked.submitted
     what = "stored before" if not submitted.is_new else f"{submitted.jobs} jobs"
-    click.echo(f"r{submitted.run_id} of {points} points: {points_in_words(made.values)} ({what})", err=True)
+    print_text(f"r{submitted.run_id} of {points} points: {points_in_words(made.values)} ({what})", err=True)
 
 
 def _print_best(found: Sweep) -> None:
@@ -205,8 +205,8 @@ def _print_best(found: Sweep) -> None:
             words = f"{best.run_id} ({point}), {number(best.value)}{also}; {baseline}"
         else:
             words = f"{found.parent} itself, {number(best.value)}{also}; no point is better"
-        click.echo(f"Best{mode} by {best.measure}: {words}.")
-    click.echo(found.warning, err=True)
+        print_text(f"Best{mode} by {best.measure}: {words}.")
+    print_text(found.warning, err=True)
 
 
 def _write_plot(found: Sweep, metrics: tuple[str, ...], path: Path) -> None:

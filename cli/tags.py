@@ -7,7 +7,7 @@ import click
 
 from cli.drawing import FittingTable, Text, figure_table
 from cli.ids import TARGET
-from cli.output import coloured, draw, print_json
+from cli.output import coloured, draw, print_json, print_text
 from cli.session import with_database
 from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import Refused
@@ -61,7 +61,7 @@ def show_command(target: Target, verbose: bool, phrase_ranks: bool, as_json: boo
     if as_json and target.job_id is not None:
         print_json(found[0].shaped(verbose=verbose, phrase_ranks=phrase_ranks))
         if found[0].note is not None:
-            click.echo(found[0].note, err=True)
+            print_text(found[0].note, err=True)
     else:
         _print(target, found, verbose=verbose, phrase_ranks=phrase_ranks, as_json=as_json)
 
@@ -72,7 +72,7 @@ def follow_tags(run_id: int, *, as_json: bool, verbose: bool, phrase_ranks: bool
     run = Target(run_id, None)
     _print(run, _results(run), verbose=verbose, phrase_ranks=phrase_ranks, as_json=as_json)
     if view.overview.states.get(JobStatus.SUCCEEDED, 0) != view.overview.jobs:
-        click.echo(f"Some jobs failed; `ragq show r{run_id}` shows why.", err=True)
+        print_text(f"Some jobs failed; `ragq show r{run_id}` shows why.", err=True)
         raise SystemExit(SOME_FAILED)
 
 

@@ -5,7 +5,7 @@ import click
 from cli.choices import Choice
 from cli.drawing import Text, plain_table
 from cli.lazy_group import LazyGroup
-from cli.output import draw, print_json
+from cli.output import draw, print_data, print_json
 from cli.session import with_database
 from stages.queries.templates import TemplateTag
 from store.database import Connection
@@ -76,7 +76,7 @@ def show(tag: str, version: int | None, as_json: bool) -> None:
     if as_json:
         print_json({**template_json(stored), "text": stored.text, "variables": variables})
     else:
-        click.echo(stored.text, nl=not stored.text.endswith("\n"))
+        print_data(stored.text if stored.text.endswith("\n") else f"{stored.text}\n")
 
 
 def template_json(stored: StoredTemplate) -> dict[str, object]:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import click
 
 from cli.drawing import Text, plain_table
-from cli.output import draw, json_option, print_list, print_result
+from cli.output import draw, json_option, print_list, print_result, print_text
 from cli.session import with_database
 from store.access import api_tokens
 from store.access.api_tokens import Scope
@@ -44,7 +44,7 @@ def create(name: str, read_only: bool, days: int | None, as_json: bool) -> None:
     made = with_database(lambda connection: api_tokens.create(connection, name, scope, lifetime=lifetime))
     print_result(asdict(made.stored) | {"secret": made.secret}, made.secret, as_json=as_json)
     until = "" if made.stored.expires_at is None else f", until {made.stored.expires_at:%Y-%m-%d %H:%M} UTC"
-    click.echo(
+    print_text(
         f"Token {made.stored.id}, {name} ({scope}{until}). It is not shown again. "
         "From now on the API and its pages open for tokens alone, on loopback too.",
         err=True,

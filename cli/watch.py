@@ -9,7 +9,7 @@ import click
 
 from cli.drawing import Drawing, Group, Text
 from cli.ids import RUN
-from cli.output import notices, print_json
+from cli.output import notices, print_json, print_text
 from cli.progress_lines import ProgressLines, progress_words
 from cli.run_table import SHOWN_JOBS, run_table
 from cli.session import with_database
@@ -102,7 +102,7 @@ def _watching(run_id: int, work: Callable[[Connection], Awaitable[Result]]) -> R
     try:
         return with_database(work)
     except KeyboardInterrupt:
-        click.echo(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` watches it again.", err=True)
+        print_text(f"\nStopped watching; run r{run_id} continues. `ragq watch r{run_id}` watches it again.", err=True)
         raise SystemExit(INTERRUPTED) from None
 
 

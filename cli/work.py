@@ -10,7 +10,7 @@ from cli.completed_names import CORPUS
 from cli.document_target import document_argument
 from cli.drawing import plain_table
 from cli.ids import JOB
-from cli.output import draw, json_option, print_json, print_list, print_result
+from cli.output import draw, json_option, print_data, print_json, print_list, print_result
 from cli.session import with_database
 from cli.work_edits import convert_command, cut_command, repair_command, select_command
 from schemas.errors import Refused
@@ -149,7 +149,7 @@ def export_command(target: DocumentTarget, output: Path | None, as_json: bool) -
     elif as_json:
         print_json({"markdown": markdown})
     else:
-        click.echo(markdown, nl=False)
+        print_data(markdown)
 
 
 @work.command("prompt")

@@ -3,9 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-import click
-
-from cli.output import draw
+from cli.output import draw, print_data
 from cli.paper.latex import as_latex
 from cli.paper.markdown import as_markdown
 from cli.paper.options import PaperFormat
@@ -30,7 +28,7 @@ def write(
         case PaperFormat.CSV:
             text = as_csv(numbers, confidence=confidence)
     if output is None:
-        click.echo(text, nl=False)
+        print_data(text)
     else:
         output.write_text(text, encoding="utf-8", newline="")
         draw(f"Wrote {output}.", err=True)

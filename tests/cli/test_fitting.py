@@ -69,8 +69,8 @@ def as_seen(line: str) -> tuple[str, list[str]]:
 def test_words_move_no_cursor_and_choose_no_colour() -> None:
     hostile = Text("\x1b[2J\x9b31mred\x07 \u202eand\u2066\r gone\x7f\nnext")
 
-    assert [line.escaped() for line in hostile.lines()] == ["[2J31mred and gone", "next"]
-    assert drawn(hostile, 80) == ["[2J31mred and gone", "next"]
+    assert [line.escaped() for line in hostile.lines()] == ["␛[2J�31mred␇ �and�␍ gone�", "next"]
+    assert drawn(hostile, 80) == ["␛[2J�31mred␇ �and�␍ gone�", "next"]
 
 
 @given(
