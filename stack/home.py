@@ -1,5 +1,6 @@
 """The folder of a stack: its servers' data, its logs and the file that records what runs."""
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -100,7 +101,7 @@ class Home:
         except OSError as error:
             raise unusable(self.folder, error) from error
         if rendezvous.is_symlink() or rendezvous.stat().st_uid != os.geteuid():
-            raise StackError(f"{rendezvous} belongs to somebody else. Remove it, or set RAGQ_HOME to a shorter path.")
+            raise unusable(rendezvous, PermissionError(errno.EACCES, "not yours"))
 
     @contextmanager
     def locked(self) -> Iterator[None]:

@@ -70,3 +70,10 @@ def test_a_socket_in_a_deep_home_gets_a_short_private_path(tmp_path: Path) -> No
 def test_only_one_holds_the_lock(tmp_path: Path) -> None:
     with Home(tmp_path).locked(), (tmp_path / "lock").open("w") as other, pytest.raises(BlockingIOError):
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_somebody_else_is_refused_with_its_owner(tmp_path: Path) -> None:
+    os.chown(tmp_path, 65534, -1)
+    with pytest.raises(StackError, match="belongs to nobody. Set RAGQ_HOME to a folder of your own"):
+        Home(tmp_path).make()
