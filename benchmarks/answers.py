@@ -55,7 +55,7 @@ _ANSWERS: Final = """
 SELECT q.external_id AS id, j.status, r.response_text AS answer, r.sources,
        (SELECT a.output ->> 'prompt' FROM current_attempt AS a WHERE a.job_id = j.id AND a.stage = 'augment') AS prompt,
        (SELECT a.error_category FROM stage_attempt AS a WHERE a.job_id = j.id ORDER BY a.id DESC LIMIT 1) AS category,
-       extract(epoch FROM (SELECT sum(a.finished_at - a.started_at) FROM stage_attempt AS a WHERE a.job_id = j.id))
+       extract(epoch FROM (SELECT sum(a.ended_at - a.started_at) FROM stage_attempt AS a WHERE a.job_id = j.id))
            ::float8 AS seconds
 FROM job AS j JOIN queries AS q ON q.job_id = j.id LEFT JOIN results AS r ON r.query_id = q.id WHERE j.run_id = $1
 """

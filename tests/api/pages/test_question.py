@@ -1,5 +1,6 @@
 """The page of a question: its prompt and its answers."""
 
+import re
 from typing import Any
 
 import httpx
@@ -394,11 +395,15 @@ async def test_a_question_that_the_corpus_does_not_answer_shows_the_nearest_pass
         await stages.fail(connection, claim, error, inputs={})
         details = await query_details(connection, query.id)
 
-    shown = words(await see(client, f"/rag/{query.id}"))
+    seen = await see(client, f"/rag/{query.id}")
+    page, shown = seen.text, words(seen)
     over_rest = (await client.get(f"/rag/queries/{query.id}", headers={"Accept": "application/json"})).json()
 
     nearest = [chunk.content for chunk in VALIDATED.chunks]
     assert "No passage of this corpus answers this." in shown
+    assert '<a class="button main" href="#values">Run with other values</a>' in page and "main" not in _button(
+        page, "Retry"
+    )
     assert [chunk["content"] for chunk in details.nearest] == nearest and all(text in shown for text in nearest)
     assert [chunk["content"] for chunk in over_rest["nearest"]] == nearest
 
@@ -409,3 +414,10 @@ async def test_the_page_states_what_was_lost_on_the_way_to_the_prompt(
     shown = await see(client, f"/rag/{ready.id}")
 
     assert "1 of 4 retrieved chunks dropped as too short (1 retrieval.min_char_count)." in words(shown)
+
+
+def _button(page: str, label: str) -> str:
+    """The tag that opens a button."""
+    found = re.search(rf"<button[^>]*>\s*{label}", page)
+    assert found is not None
+    return found.group()
