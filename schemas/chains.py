@@ -132,7 +132,8 @@ _FEW_SHOT: Final = (
         "assemble",
         "model",
         "participants.AssembledPrompt",
-        reads=_names("RAGQ_SCORE_INPUT", "RAGQ_PROMPT_FORMAT") | {"QUANTITATIVE_SEVERITY_INFERENCE_MODE"},
+        reads=_names("RAGQ_SCORE_INPUT", "RAGQ_PROMPT_FORMAT", "RAGQ_SCORER", "RAGQ_CONTEXT_TOKENS")
+        | {"QUANTITATIVE_SEVERITY_INFERENCE_MODE", "MODEL_QUANTITATIVE_MODEL", "LLM_BACKEND"},
     ),
     Stage(
         "score",

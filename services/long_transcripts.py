@@ -24,7 +24,7 @@ _OTHERWISE: Final = {
 async def refuse_long_transcripts(connection: Connection, run: NewRun) -> None:
     """Raise Refused, with the tokens of each, for transcripts that a model of a run of participants cannot read whole.
 
-    A model whose context its server does not tell is given any; references that do not fit are found by the server.
+    A model whose context its server does not tell is given any.
     """
     if run.kind != "participant":
         return

@@ -159,3 +159,5 @@ class AssembledPrompt(Value):
     statistics: dict[PHQ8Item, SimilarityStatistics]
     entries: int
     """References shown in the block."""
+    left_out: int = 0
+    """References that the context of the model had no room for."""

@@ -298,7 +298,7 @@ class ReferenceCounts(Value):
     """By filter, in order: `threshold`, `duplicate`, `top_k`, `budget`, and what follows them.
 
     `rejected` were not accepted by the model that validates, `validation_limit` not judged because enough were
-    accepted, `unscored` have no score to show.
+    accepted, `unscored` have no score to show, and `context` had no room in the context of the model that scores.
     """
     shown: int
     """Entries in the prompts."""

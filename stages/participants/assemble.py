@@ -2,12 +2,17 @@
 
 from collections.abc import Mapping
 
+from schemas.values.chat import Message
 from schemas.values.participants import AssembledPrompt, Reference, SimilarityStatistics
 from schemas.values.phq8 import PHQ8Item
+from stages.call_tokens import most_prompt_tokens, most_tokens, reply_room
 from stages.participants.evidence_prompt import evidence_messages
-from stages.participants.reference_block import PromptFormat, reference_block, shown
+from stages.participants.reference_block import NO_ENTRIES, PromptFormat, entry, reference_block, shown
 from stages.participants.score_prompt import SeverityMode, scoring_messages
 from stages.participants.transcript_text import refuse_blank
+
+_BETWEEN = 3
+"""Tokens of the lines between two references."""
 
 
 def assemble_prompt(
@@ -18,27 +23,63 @@ def assemble_prompt(
     passages: Mapping[PHQ8Item, str] | None,
     severity_mode: SeverityMode,
     prompt_format: PromptFormat,
+    context_tokens: int | None = None,
 ) -> AssembledPrompt:
     """The prompt about one participant, zero-shot if `references` is None.
 
-    It shows the transcript; if `passages` is not None, only those, by item.
+    It shows the transcript; if `passages` is not None, only those, by item. With `context_tokens`, prompt and reply fit
+    into so many as long as the transcript does: the references of least similarity are left out.
     In the format `xml` a prompt without any reference is a zero-shot prompt. Texts are by chunk id. Raises
     EmptyTranscriptError for a blank transcript and InputChangedError when a chunk's text differs from the one that was
     retrieved.
     """
     refuse_blank(transcript)
-    block = "" if references is None else reference_block(references, chunk_texts, prompt_format=prompt_format)
-    statistics = {item: similarity_statistics((references or {}).get(item, ())) for item in PHQ8Item}
-    if passages is None:
-        messages = scoring_messages(transcript, block, severity_mode=severity_mode)
-    else:
-        messages = evidence_messages(passages, block)
+
+    def messages_with(block: str) -> tuple[Message, ...]:
+        if passages is None:
+            return scoring_messages(transcript, block, severity_mode=severity_mode)
+        return evidence_messages(passages, block)
+
+    def block_of(of: Mapping[PHQ8Item, tuple[Reference, ...]]) -> str:
+        return reference_block(of, chunk_texts, prompt_format=prompt_format)
+
+    kept = references
+    if references is not None and context_tokens is not None:
+        taken = most_prompt_tokens(messages_with(NO_ENTRIES)) + reply_room(context_tokens, None)
+        kept = fitting(references, chunk_texts, room=context_tokens - taken)
+    block = "" if kept is None else block_of(kept)
+    statistics = {item: similarity_statistics((kept or {}).get(item, ())) for item in PHQ8Item}
+    entries = sum(of_item.count for of_item in statistics.values())
     return AssembledPrompt(
         block=block,
-        messages=messages,
+        messages=messages_with(block),
         statistics=statistics,
-        entries=sum(of_item.count for of_item in statistics.values()),
+        entries=entries,
+        left_out=sum(len(shown(of_item)) for of_item in (references or {}).values()) - entries,
     )
+
+
+def fitting(
+    references: Mapping[PHQ8Item, tuple[Reference, ...]], chunk_texts: Mapping[int, str], *, room: int
+) -> dict[PHQ8Item, tuple[Reference, ...]]:
+    """The most similar references whose entries take `room` tokens together at most, in their order of before.
+
+    Of equal similarity, those of earlier items come first. The first that does not fit is left out with all after it.
+    """
+    ranked = sorted(
+        ((item, place) for item in PHQ8Item for place in range(len(shown(references.get(item, ()))))),
+        key=lambda at: -shown(references[at[0]])[at[1]].similarity,
+    )
+    kept: set[tuple[PHQ8Item, int]] = set()
+    for item, place in ranked:
+        room -= most_tokens(entry(item, shown(references[item])[place], chunk_texts)) + _BETWEEN
+        if room < 0:
+            break
+        kept.add((item, place))
+    return {
+        item: tuple(one for place, one in enumerate(shown(of_item)) if (item, place) in kept)
+        for item, of_item in references.items()
+    }
 
 
 def similarity_statistics(references: tuple[Reference, ...]) -> SimilarityStatistics:

@@ -17,6 +17,8 @@ _CLOSE: Final[dict[PromptFormat, str]] = {
     # The notebook of the paper repeated the opening tag.
     "notebook": _OPEN,
 }
+NO_ENTRIES: Final = f"{_OPEN}\n\n{_CLOSE['xml']}\n"
+"""What the block takes beside its entries."""
 _SENTINEL: Final = "No valid evidence found"
 
 
@@ -43,7 +45,12 @@ def shown(references: tuple[Reference, ...]) -> tuple[Reference, ...]:
     return tuple(reference for reference in references if reference.score is not None)
 
 
+def entry(item: PHQ8Item, reference: Reference, chunk_texts: Mapping[int, str]) -> str:
+    """One reference of the block. Raises InputChangedError as `reference_block` does."""
+    return f"({item.evidence_key} Score: {reference.score})\n{text_of(reference, chunk_texts)}"
+
+
 def _entries(items: Mapping[PHQ8Item, tuple[Reference, ...]], chunk_texts: Mapping[int, str]) -> Iterator[str]:
     for item in PHQ8Item:
         for reference in shown(items.get(item, ())):
-            yield f"({item.evidence_key} Score: {reference.score})\n{text_of(reference, chunk_texts)}"
+            yield entry(item, reference, chunk_texts)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from schemas.values.participants import RankedReferences, Reference, ValidatedReferences
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import ReferenceCounts
+from schemas.values.scoring import ParticipantScores
 from schemas.values.verdicts import Decision
 from stages.participants.reference_filters import FILTERS, TAGS
 
@@ -16,10 +17,13 @@ BEYOND_LIMIT = "validation_limit"
 UNSCORED = "unscored"
 """They have no score for the item, so the prompt does not show them."""
 
-_IN_ORDER = (*FILTERS, REJECTED, BEYOND_LIMIT, UNSCORED)
+CONTEXT = "context"
+"""The context of the model that scores had no room for them."""
 
-Outputs = tuple[RankedReferences, ValidatedReferences]
-"""What the stages `rerank` and `validate` of a job stored."""
+_IN_ORDER = (*FILTERS, REJECTED, BEYOND_LIMIT, UNSCORED, CONTEXT)
+
+Outputs = tuple[RankedReferences, ValidatedReferences, ParticipantScores | None]
+"""What the stages `rerank`, `validate` and `score` of a job stored; None before it is scored."""
 
 
 def reference_counts(outputs: Iterable[Outputs]) -> dict[PHQ8Item, ReferenceCounts]:
@@ -27,12 +31,15 @@ def reference_counts(outputs: Iterable[Outputs]) -> dict[PHQ8Item, ReferenceCoun
     dropped = {item: Counter[str]() for item in PHQ8Item}
     shown = Counter[PHQ8Item]()
     jobs = 0
-    for ranked, validated in outputs:
+    for ranked, validated, scores in outputs:
         jobs += 1
         for item in PHQ8Item:
             dropped[item].update(ranked.dropped.get(item, {}))
             dropped[item].update(_dropped_later(ranked.items[item], validated, item))
-            shown[item] += sum(reference.score is not None for reference in validated.items[item])
+            accepted = sum(reference.score is not None for reference in validated.items[item])
+            in_prompt = accepted if scores is None else scores.items[item].retrieval.count
+            dropped[item][CONTEXT] += accepted - in_prompt
+            shown[item] += in_prompt
     others = set().union(*dropped.values()) - {TAGS, *_IN_ORDER}
     names = (*_IN_ORDER, *sorted(others))
     return {

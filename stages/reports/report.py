@@ -61,7 +61,9 @@ def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures, calibr
         selective_prediction=selective_prediction(cohort, variant=variant, measures=measures),
         calibration=calibration(cohort, variant=variant, measures=measures),
         calibrated=None if calibrated is None else calibrated.about,
-        references=reference_counts((job.ranked, job.validated) for job in jobs if job.ranked and job.validated),
+        references=reference_counts(
+            (job.ranked, job.validated, job.scores) for job in jobs if job.ranked and job.validated
+        ),
         telemetry=telemetry((one for one in run.telemetry if one.job_id in job_ids), kind="participant"),
     )
 

@@ -25,10 +25,11 @@ _OUTPUTS: Final[dict[str, type[Value]]] = {
 }
 
 REFERENCES = """
-SELECT r.output AS ranked, v.output AS validated
+SELECT r.output AS ranked, v.output AS validated, s.output AS scores
 FROM job AS j
 JOIN current_attempt AS r ON r.job_id = j.id AND r.stage = 'rerank' AND r.status = 'done'
 JOIN current_attempt AS v ON v.job_id = j.id AND v.stage = 'validate' AND v.status = 'done'
+LEFT JOIN current_attempt AS s ON s.job_id = j.id AND s.stage = 'score' AND s.status = 'done'
 WHERE j.run_id = $1 AND j.kind = 'participant'
 """
 
@@ -64,10 +65,16 @@ def as_scored_run(rows: ScoredRows) -> ScoredRun:
     )
 
 
-async def reference_outputs(connection: Connection, run_id: int) -> list[tuple[RankedReferences, ValidatedReferences]]:
-    """What the stages `rerank` and `validate` of the jobs of a run stored, of those that have both."""
+async def reference_outputs(
+    connection: Connection, run_id: int
+) -> list[tuple[RankedReferences, ValidatedReferences, ParticipantScores | None]]:
+    """What stages `rerank`, `validate` and `score` stored of each job of a run that is validated."""
     return [
-        (RankedReferences.model_validate(row["ranked"]), ValidatedReferences.model_validate(row["validated"]))
+        (
+            RankedReferences.model_validate(row["ranked"]),
+            ValidatedReferences.model_validate(row["validated"]),
+            None if row["scores"] is None else ParticipantScores.model_validate(row["scores"]),
+        )
         for row in await connection.fetch(REFERENCES, run_id)
     ]
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from schemas.errors import EmptyTranscriptError
 from schemas.values.participants import Reference, SimilarityStatistics
 from schemas.values.phq8 import PHQ8Item
+from stages.call_tokens import most_prompt_tokens, reply_room
 from stages.participants.assemble import similarity_statistics
 from stages.participants.reference_block import PromptFormat
 from stages.participants.score_prompt import SeverityMode
@@ -122,3 +123,23 @@ def test_an_assembled_prompt_shows_no_text_when_printed() -> None:
     prompt = assemble_prompt(TRANSCRIPT, {PHQ8Item.SLEEP: (reference("badly", score=2),)}, {1: "badly"})
 
     assert not any(words in repr(prompt) for words in ("badly", "tired", "transcript"))
+
+
+def test_the_least_similar_references_are_left_out_where_the_context_has_no_room_for_them() -> None:
+    items = {
+        PHQ8Item.SLEEP: tuple(reference("badly", score=2, similarity=similarity) for similarity in (0.9, 0.4, 0.5)),
+        PHQ8Item.TIRED: (reference("badly", score=1, similarity=0.7), reference("badly", score=None, similarity=0.99)),
+    }
+    zero_shot = assemble_prompt(TRANSCRIPT, {}, {})
+    needed = most_prompt_tokens(zero_shot.messages) + reply_room(9000, None)
+
+    found = {
+        room: assemble_prompt(TRANSCRIPT, items, {1: "badly"}, context_tokens=needed + room) for room in range(120)
+    }
+
+    assert all(most_prompt_tokens(p.messages) + reply_room(9000, None) <= needed + room for room, p in found.items())
+    counts = [(p.statistics[PHQ8Item.SLEEP].count, p.statistics[PHQ8Item.TIRED].count) for p in found.values()]
+    assert list(dict.fromkeys(counts)) == [(0, 0), (1, 0), (1, 1), (2, 1), (3, 1)]
+    assert [p.left_out for p in found.values()] == [4 - sum(of) for of in counts]
+    assert found[0].messages == zero_shot.messages
+    assert found[119] == assemble_prompt(TRANSCRIPT, items, {1: "badly"})

@@ -1,13 +1,15 @@
 """What filters dropped, summed over participants."""
 
-from schemas.values.participants import RankedReferences, Reference, ValidatedReferences, Verdict
+from schemas.values.participants import RankedReferences, Reference, SimilarityStatistics, ValidatedReferences, Verdict
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import ReferenceCounts
+from schemas.values.scoring import ItemScore
 from schemas.values.verdicts import Decision
 from stages.participants.reference_filters import FILTERS, reference_filters
 from stages.participants.validate import keep_all
 from stages.reports.reference_counts import over_all_items, reference_counts
 from tests.stages.participants.builders import ranked, reference
+from tests.stages.reports.builders import scores
 
 SLEEP, TIRED = PHQ8Item.SLEEP, PHQ8Item.TIRED
 ONE, TWO, THREE, UNSCORED = (reference(chunk_id=at, score=score) for at, score in ((1, 2), (2, 0), (3, 1), (4, None)))
@@ -32,7 +34,7 @@ def test_every_retrieved_reference_is_dropped_by_one_filter_or_shown() -> None:
     )
     second = ranking({SLEEP: {"threshold": 1, "top_k": 7}}, SLEEP=(ONE, UNSCORED), TIRED=(THREE,))
 
-    counts = reference_counts([(first, judged), (second, keep_all(second))])
+    counts = reference_counts([(first, judged, None), (second, keep_all(second), None)])
 
     # Of the three of the first, one is not accepted, one is, and the third is not judged.
     assert counts[SLEEP] == ReferenceCounts(
@@ -46,6 +48,7 @@ def test_every_retrieved_reference_is_dropped_by_one_filter_or_shown() -> None:
             "rejected": 1,
             "validation_limit": 1,
             "unscored": 1,
+            "context": 0,
         },
         shown=2,
     )
@@ -58,7 +61,7 @@ def test_every_retrieved_reference_is_dropped_by_one_filter_or_shown() -> None:
 def test_a_filter_that_was_added_is_counted_for_every_item() -> None:
     one = ranking({SLEEP: {"unlabelled": 4}})
 
-    counts = reference_counts([(one, keep_all(one))])
+    counts = reference_counts([(one, keep_all(one), None)])
 
     assert (counts[SLEEP].dropped["unlabelled"], counts[TIRED].dropped["unlabelled"]) == (4, 0)
     assert counts[SLEEP].retrieved == 4
@@ -72,3 +75,13 @@ def test_the_order_of_the_counts_is_that_of_the_filters() -> None:
     filters = reference_filters(min_similarity=0.1, top_k=1, max_chars=1, repeats=lambda better, one: False)
 
     assert tuple(one.name for one in (*filters.before_ranking, *filters.after_ranking)) == FILTERS
+
+
+def test_references_that_the_context_had_no_room_for_are_not_shown() -> None:
+    one = ranking({}, SLEEP=(ONE, TWO, THREE))
+    of_sleep = {PHQ8Item.SLEEP: ItemScore(retrieval=SimilarityStatistics(count=1, mean=0.9, maximum=0.9))}
+    scored = scores("2").model_copy(update={"items": scores("2").items | of_sleep})
+
+    counts = reference_counts([(one, keep_all(one), scored)])
+
+    assert (counts[SLEEP].dropped["context"], counts[SLEEP].shown, counts[SLEEP].retrieved) == (2, 1, 3)

@@ -99,7 +99,9 @@ async def test_references_and_telemetry_are_read_from_the_outputs_that_count(dat
 
         found = await read(connection, stored.run_id)
 
-        assert await scored_runs.reference_outputs(connection, stored.run_id) == [(references, keep_all(references))]
+        assert await scored_runs.reference_outputs(connection, stored.run_id) == [
+            (references, keep_all(references), None)
+        ]
     assert (found.jobs[0].ranked, found.jobs[0].validated) == (references, keep_all(references))
     assert [(one.stage, one.repairs, one.reasks, one.cut_texts) for one in found.telemetry] == [
         ("embed", (), (), 2),

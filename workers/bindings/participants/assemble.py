@@ -8,7 +8,10 @@ from workers.work import Result, Work
 
 
 async def run(work: Work) -> Result[AssembledPrompt]:
-    """The prompt with the validated references; in zero-shot mode without any."""
+    """The prompt with the validated references; in zero-shot mode without any.
+
+    It fits into the context of the model that is going to score, as far as that is known.
+    """
     items = None
     if work.claim.mode == AssessmentMode.FEW_SHOT:
         items = (await work.output(ValidatedReferences)).items
@@ -16,6 +19,12 @@ async def run(work: Work) -> Result[AssembledPrompt]:
     passages = None
     if work.settings.ragq.score_input == "evidence":
         passages = passages_of(transcript, (await work.output(ExtractedEvidence)).quotes)
+    context_tokens = None
+    if items and work.settings.ragq.scorer == "model":
+        context_tokens = work.settings.ragq.context_tokens or await work.reported_context(
+            work.settings.model.quantitative_model
+        )
+        work.read["context_tokens"] = context_tokens
     return Result(
         assemble_prompt(
             transcript,
@@ -24,5 +33,6 @@ async def run(work: Work) -> Result[AssembledPrompt]:
             passages=passages,
             severity_mode=work.settings.quantitative.severity_inference_mode,
             prompt_format=work.settings.ragq.prompt_format,
+            context_tokens=context_tokens,
         )
     )
