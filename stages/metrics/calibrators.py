@@ -28,28 +28,28 @@ TEMPERATURES: Final = (0.05, 10.0)
 """The bounds of a temperature."""
 
 _EDGE = 1e-6
-_GOLDEN = (5**0.5 - 1) / 2
-_PRECISION = 1e-9
 
 
 def fit_temperature(confidences: Floats, exact: Exact) -> Fitted:
     """sigmoid(logit(p) / T) of one confidence p in 0..1, with the T of the smallest negative log-likelihood.
 
-    The likelihood has one maximum in 1 / T, so a golden-section search finds it. Raises Refused for confidences outside
-    0..1, or more than one.
+    The likelihood has one maximum in 1 / T. Raises Refused for confidences outside 0..1, or more than one.
     """
+    from scipy.optimize import minimize_scalar  # type: ignore[import-untyped]  # Loads for a second.
+
     if confidences.shape[1] != 1 or np.any((confidences < 0) | (confidences > 1)):
         raise Refused("A temperature calibrates one confidence in 0..1, such as verbalized; isotonic takes any.")
 
     def scaled(p: Floats, temperature: float) -> Floats:
         return np.asarray(_sigmoid(_logit(p[:, 0]) / temperature))
 
-    low, high = 1 / TEMPERATURES[1], 1 / TEMPERATURES[0]
-    while high - low > _PRECISION:
-        left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-        losses = [log_loss(scaled(confidences, 1 / beta), exact) for beta in (left, right)]
-        low, high = (low, right) if losses[0] < losses[1] else (left, high)
-    temperature = 2 / (low + high)
+    signed = np.where(exact, 1, -1) * _logit(confidences[:, 0])
+    found = minimize_scalar(
+        lambda beta: np.mean(np.logaddexp(0, -beta * signed)),
+        bounds=(1 / TEMPERATURES[1], 1 / TEMPERATURES[0]),
+        options={"xatol": 1e-9},
+    )
+    temperature = float(1 / found.x)
     return Fitted(lambda p: scaled(p, temperature), {"temperature": temperature})
 
 

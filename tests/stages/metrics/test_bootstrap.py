@@ -5,14 +5,12 @@ from time import process_time
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from schemas.values.metrics import Interval, PairedDelta
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ItemScore, Subject
 from stages.metrics.binary import auroc, f1
-from stages.metrics.bootstrap import _all_counts, bootstrap_all, bounds_of, draw, paired_deltas
+from stages.metrics.bootstrap import _all_counts, bootstrap_all, draw, paired_deltas
 from stages.metrics.cohort import Cohort, cohort_of
 from stages.metrics.confidence import evidence_count
 from stages.metrics.coverage import cmax, prediction_coverage
@@ -123,18 +121,6 @@ def test_metrics_together_have_the_intervals_that_each_has_alone() -> None:
     found = bootstrap_all(together({"f1": f1, "item": item}), subjects, resamples=60)
 
     assert found == {name: bootstrap(metric, subjects, resamples=60) for name, metric in (("f1", f1), ("item", item))}
-
-
-@given(
-    values=st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=60),
-    level=st.sampled_from([0.95, 0.975, 0.99, 1 - 0.05 / 3]),
-)
-def test_bounds_are_the_percentiles_of_numpy(values: list[float], level: float) -> None:
-    outside = round(50 * (1 - level), 9)
-
-    found = bounds_of(np.array(values), level=level)
-
-    assert found == tuple(np.percentile(values, [outside, round(100 - outside, 9)]))
 
 
 @pytest.mark.parametrize("metric", METRICS)
