@@ -8,8 +8,8 @@ import numpy as np
 from adapters.npz import packed, unpacked
 from schemas.errors import VocabularyModelsError
 from stages.ports import Vectors
-from stages.tags.characters import CharacterModel, character_model
-from stages.tags.similarity import SimilarityModel, coarse_rows, main_axes, whole_numbers
+from stages.tags.characters import CharacterModel
+from stages.tags.similarity import SimilarityModel, at_length_1
 from stages.tags.spelling import plain
 
 
@@ -20,36 +20,16 @@ def similarity_file(tokens: Sequence[str], sentences: Vectors) -> bytes:
     """
     if not np.isfinite(sentences).all() or not sentences.any(axis=1).all():
         raise VocabularyModelsError("The sentence embedder gave a vector that points nowhere; use another embedder.")
-    axes = main_axes(sentences)
-    characters = character_model([plain(token) for token in tokens])
-    return packed(
-        {
-            "idf": characters.idf,
-            "starts": characters.starts,
-            "names": characters.names,
-            "weights": characters.weights,
-            "sentences": whole_numbers(sentences),
-            "axes": axes,
-            "coarse": coarse_rows(sentences, axes),
-        },
-        {"tokens": list(tokens), "ngrams": list(characters.ngrams)},
-    )
+    return packed({"sentences": at_length_1(sentences).astype(np.float16)}, {"tokens": list(tokens)})
 
 
 def read_similarity_model(data: bytes) -> SimilarityModel:
     """The model in the bytes that `similarity_file` made. Raises VocabularyModelsError for any other."""
     arrays, description = unpacked(data)
+    tokens = description["tokens"]
     return SimilarityModel(
         digest=hashlib.sha256(data).hexdigest(),
-        tokens=description["tokens"],
-        characters=CharacterModel(
-            ngrams={ngram: place for place, ngram in enumerate(description["ngrams"])},
-            idf=arrays["idf"],
-            starts=arrays["starts"],
-            names=arrays["names"],
-            weights=arrays["weights"],
-        ),
-        sentences=arrays["sentences"],
-        axes=arrays["axes"],
-        coarse=arrays["coarse"],
+        tokens=tokens,
+        characters=CharacterModel([plain(token) for token in tokens]),
+        sentences=arrays["sentences"].astype(np.float32),
     )

@@ -106,8 +106,7 @@ class Models:
 
     def by_characters(self, lookups: Sequence[str]) -> NDArray[np.floating]:
         """The same by character TF-IDF."""
-        cosines, rows = self._similarity.characters.cosines, np.arange(len(self.tokens))
-        return np.array([cosines(plain(lookup), rows) for lookup in lookups], dtype=np.float32)
+        return np.array([self._similarity.characters.cosines(plain(lookup)) for lookup in lookups])
 
     def by_sentence(self, lookups: Sequence[str]) -> NDArray[np.floating]:
         """The same by the sentence embedder."""

@@ -1,8 +1,4 @@
-"""How near the tokens of a vocabulary are to a phrase: several sources, fused, with the same outcome on every machine.
-
-Searches run in memory. Numbers that are summed by the machine's own order are whole numbers that floating point holds
-exactly, or are summed again exactly for the tokens that can be among the nearest.
-"""
+"""How near the tokens of a vocabulary are to a phrase: several sources, fused, searched in memory."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,20 +22,8 @@ FASTTEXT: Final = 0.6
 _PART: Final = 250_000
 """Multiplications of a part of a product of matrices: threads of BLAS would wait long on a busy machine."""
 
-_BLOCK: Final = 64
-"""Rows of a part; scores of which only the largest is compared first."""
-
 POOL: Final = 100
 """Tokens that each source proposes, of which the fused order is exact; at least four for each one asked for."""
-
-AXES: Final = 64
-"""Numbers of a sentence vector that propose tokens."""
-
-WHOLE: Final = 32_767
-"""A number of 1 in the sentence vectors as a whole number."""
-
-_COARSE: Final = 2048
-"""A number of 1 along an axis as a whole number. Its square, and so every sum, is below 2**24."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +45,7 @@ class TokenTable:
         return _lengths(self.vectors)
 
     def cosines(self, vector: Vector, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """The cosine of the vector with each of the rows, the same to the last bit on every machine."""
+        """The cosine of the vector with each of the rows."""
         exact = vector.astype(np.float64)
         # Products of two float32 are exact in float64, and numpy adds them up in an order of its own, without BLAS.
         sums = np.add.reduce(self.vectors[rows].astype(np.float64) * exact, axis=1)
@@ -70,7 +54,7 @@ class TokenTable:
 
     def proposed(self, vectors: NDArray[np.float32], limit: int) -> list[NDArray[np.intp]]:
         """For each vector, rows that hold the `limit` nearest ones, and others within the error of float32."""
-        near = _products((vectors / _lengths(vectors)[:, np.newaxis]).astype(np.float32), self.vectors)
+        near = _products(at_length_1(vectors), self.vectors)
         near /= self._lengths.astype(np.float32)
         margin = 4 * self.vectors.shape[1] * float(np.finfo(np.float32).eps)
         return [_at_least(of_vector, limit, margin=margin) for of_vector in near]
@@ -100,18 +84,13 @@ class SimilarityModel:
     tokens: Sequence[str]
     """In ascending order; rows of the arrays."""
     characters: CharacterModel
-    sentences: NDArray[np.int16]
-    """The sentence vectors of tokens at length 1, times WHOLE."""
-    axes: NDArray[np.float32]
-    """The directions in which sentence vectors differ most, one per row."""
-    coarse: NDArray[np.int16]
-    """The sentence vectors along the axes, in whole numbers."""
+    sentences: NDArray[np.float32]
+    """The sentence vectors of tokens at length 1."""
 
     @property
     def bytes(self) -> int:
-        """What the arrays take, with those that searches make of them."""
-        arrays = (self.sentences, self.characters.names, self.characters.weights)
-        return sum(array.nbytes for array in arrays) + 3 * self.coarse.nbytes
+        """What the arrays take."""
+        return self.sentences.nbytes + self.characters.bytes
 
 
 class FusedSearch:
@@ -122,7 +101,6 @@ class FusedSearch:
         self._table = table
         self._plain = [plain(token) for token in model.tokens]
         self._ordered = [in_any_order(name) for name in self._plain]
-        self._coarse = model.coarse.astype(np.float32)
         self._in_table = np.array([table.places.get(token, -1) for token in model.tokens])
         """The row of each token in the table; -1 where it has none."""
         self._from_table = np.full(len(table.tokens), -1)
@@ -133,26 +111,21 @@ class FusedSearch:
     def nearest(self, queries: Sequence[TokenQuery], limit: int) -> list[tuple[Neighbour, ...]]:
         """See NeighbourSearch, for queries with a sentence vector."""
         pool = max(POOL, 4 * limit)
-        sentences = np.array([query.sentence for query in queries], dtype=np.float32)
-        coarse = _products(coarse_rows(sentences, self._model.axes).astype(np.float32), self._coarse)
+        sentences = _products(at_length_1(np.array([query.sentence for query in queries])), self._model.sentences)
         return [
-            self._of(query, whole, near, pool, limit)
-            for query, whole, near in zip(queries, whole_numbers(sentences), coarse, strict=True)
+            self._of(query, np.clip(near, -1.0, 1.0), pool, limit)
+            for query, near in zip(queries, sentences, strict=True)
         ]
 
-    def _of(
-        self, query: TokenQuery, sentence: NDArray[np.int16], coarse: NDArray[np.float32], pool: int, limit: int
-    ) -> tuple[Neighbour, ...]:
+    def _of(self, query: TokenQuery, near: NDArray[np.float32], pool: int, limit: int) -> tuple[Neighbour, ...]:
         words = plain(query.token)
-        characters = self._model.characters
-        by_ngrams = characters.proposed(words, names=len(self._plain))
+        alike = self._model.characters.cosines(words)
         is_known = query.vector is not None and query.token in self._table.places
-        proposals = [_at_least(coarse, pool), _at_least(by_ngrams, pool)]
+        proposals = [_at_least(near, pool), _at_least(alike, pool)]
         if is_known and query.vector is not None:
             proposals += [self._from_table[rows] for rows in self._table.proposed(query.vector[np.newaxis], pool)]
         rows = np.setdiff1d(np.concatenate(proposals), [-1, self._places.get(query.token, -1)])
-        by_sentence = np.clip((self._model.sentences[rows].astype(np.float64) @ sentence) / WHOLE**2, -1.0, 1.0)
-        by_characters = characters.cosines(words, rows)
+        by_sentence, by_characters = near[rows], alike[rows]
         by_token = self._by_token(query, rows)
         spelt = spelling_scores(
             words,
@@ -188,25 +161,9 @@ class FusedSearch:
         return found
 
 
-def whole_numbers(vectors: NDArray[np.float32]) -> NDArray[np.int16]:
-    """The rows at length 1, times WHOLE, rounded. Sums of their products are exact in float64, in any order."""
-    exact = vectors.astype(np.float64)
-    return np.asarray(np.rint(WHOLE * exact / _lengths(exact)[:, np.newaxis]), dtype=np.int16)
-
-
-def coarse_rows(vectors: NDArray[np.float32], axes: NDArray[np.float32]) -> NDArray[np.int16]:
-    """The rows at length 1 along the axes, as whole numbers. Sums of their products are exact in float32."""
-    exact = vectors.astype(np.float64) / _lengths(vectors)[:, np.newaxis]
-    parts = (exact[start : start + _BLOCK, np.newaxis] for start in range(0, len(exact), _BLOCK))
-    along = np.concatenate([np.add.reduce(part * axes.astype(np.float64), axis=2) for part in parts])
-    return np.asarray(np.rint(_COARSE * along), dtype=np.int16)
-
-
-def main_axes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The directions of the largest sums of squares, at most AXES."""
-    exact = vectors.astype(np.float64)
-    _, directions = np.linalg.eigh(exact.T @ exact)
-    return np.asarray(directions.T[::-1][:AXES], dtype=np.float32)
+def at_length_1(vectors: NDArray[np.floating]) -> NDArray[np.float32]:
+    """The rows at length 1."""
+    return np.asarray(vectors / _lengths(vectors)[:, np.newaxis], dtype=np.float32)
 
 
 def _products(queries: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -228,16 +185,5 @@ def _at_least(scores: NDArray[np.floating], limit: int, *, margin: float = 0.0) 
     """The positions of the `limit` largest scores, ascending, and of all that are equal or within the margin."""
     if len(scores) <= limit:
         return np.arange(len(scores))
-    rows = np.flatnonzero(scores >= _surely_reached(scores, limit) - margin)
-    among = scores[rows]
-    smallest = np.partition(among, -limit)[-limit] - margin
-    return np.asarray(rows[among >= smallest] if smallest > 0 or margin else rows[among > smallest])
-
-
-def _surely_reached(scores: NDArray[np.floating], limit: int) -> float:
-    """A score that `limit` scores reach: the largest of each of many blocks, of which `limit` reach it."""
-    blocks = len(scores) // _BLOCK
-    if blocks < limit:
-        return float(np.partition(scores, -limit)[-limit])
-    largest = scores[: blocks * _BLOCK].reshape(blocks, _BLOCK).max(axis=1)
-    return float(np.partition(largest, -limit)[-limit])
+    smallest = np.partition(scores, -limit)[-limit] - margin
+    return np.flatnonzero(scores >= smallest if smallest > 0 or margin else scores > smallest)

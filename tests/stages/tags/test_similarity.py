@@ -10,16 +10,9 @@ from rapidfuzz.distance import OSA
 from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
 from schemas.values.tags import Neighbour
-from stages.tags.characters import character_model
+from stages.tags.characters import CharacterModel
 from stages.tags.ports import TokenQuery, Vector
-from stages.tags.similarity import (
-    FusedSearch,
-    SimilarityModel,
-    TokenTable,
-    coarse_rows,
-    main_axes,
-    whole_numbers,
-)
+from stages.tags.similarity import FusedSearch, SimilarityModel, TokenTable, at_length_1
 from stages.tags.spelling import in_any_order, plain, spelling_scores
 from tests.stages.tags.builders import at
 
@@ -30,14 +23,11 @@ def model(sentences: Mapping[str, Vector]) -> SimilarityModel:
     """Tokens whose sentence vectors are given."""
     tokens = sorted(sentences)
     rows = np.array([sentences[token] for token in tokens])
-    axes = main_axes(rows)
     return SimilarityModel(
         digest="of a test",
         tokens=tokens,
-        characters=character_model([plain(token) for token in tokens]),
-        sentences=whole_numbers(rows),
-        axes=axes,
-        coarse=coarse_rows(rows, axes),
+        characters=CharacterModel([plain(token) for token in tokens]),
+        sentences=at_length_1(rows),
     )
 
 
@@ -56,16 +46,15 @@ def test_characters_weigh_as_tfidf_of_scikit_learn_does() -> None:
     vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4)).fit(NAMES)
     asked = ("brest cancer", "skin", "heart disease", "zzz")
 
-    rows = np.arange(len(NAMES))
-    found = [character_model(NAMES).cosines(words, rows) for words in asked]
+    found = [CharacterModel(NAMES).cosines(words) for words in asked]
 
     expected = (vectorizer.transform(asked) @ vectorizer.transform(NAMES).T).toarray()
-    np.testing.assert_allclose(found, expected, atol=2e-3)
-    few = [character_model(NAMES).cosines(words, rows[[4, 0]]) for words in asked]
-    np.testing.assert_array_equal(few, np.array(found)[:, [4, 0]])
-    proposed = [character_model(NAMES).proposed(words, names=len(NAMES)) for words in asked]
-    np.testing.assert_allclose(proposed, found)
-    assert (character_model(NAMES).knows("skin"), character_model(NAMES).knows("zzz")) == (True, False)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert (CharacterModel(NAMES).knows("skin"), CharacterModel(NAMES).knows("zzz")) == (True, False)
+
+
+def test_names_without_words_are_near_to_nothing() -> None:
+    assert CharacterModel(["", ""]).cosines("skin").tolist() == [0, 0]
 
 
 def test_spelling_is_the_share_of_characters_that_need_no_edit_squared() -> None:
@@ -119,26 +108,6 @@ def test_every_score_is_bounded_and_its_own_token_is_no_neighbour() -> None:
         assert list(neighbours) == sorted(neighbours, key=lambda near: (-near.similarity, near.token))
 
 
-def test_the_proposed_tokens_hold_the_nearest_of_all() -> None:
-    """Against a comparison with every token, on random sentence vectors: the hardest case for fewer axes."""
-    numbers = np.random.default_rng(5)
-    centres = numbers.standard_normal((40, 96))
-    rows = {
-        f"n{number}": (centres[number % 40] + 0.7 * numbers.standard_normal(96)).astype(np.float32)
-        for number in range(2000)
-    }
-    built = model(rows)
-    searched = FusedSearch(built, TokenTable(tokens=[], vectors=np.zeros((0, 2), dtype=np.float32)))
-    asked = [(centres[number] + 0.7 * numbers.standard_normal(96)).astype(np.float32) for number in range(20)]
-
-    found = searched.nearest([TokenQuery("?", None, vector) for vector in asked], 10)
-
-    exact = whole_numbers(np.array(asked)).astype(float) @ built.sentences.astype(float).T
-    first = [{built.tokens[row] for row in np.argsort(-scores)[:10]} for scores in exact]
-    shared = [len(best & {near.token for near in neighbours}) for best, neighbours in zip(first, found, strict=True)]
-    assert np.mean(shared) > 9.8
-
-
 @given(st.integers(0, 2**32 - 1))
 def test_the_nearest_by_vector_are_those_of_a_comparison_with_every_token(seed: int) -> None:
     numbers = np.random.default_rng(seed)
@@ -152,18 +121,6 @@ def test_the_nearest_by_vector_are_those_of_a_comparison_with_every_token(seed: 
     exact = rows.astype(float) @ query.astype(float) / np.linalg.norm(rows, axis=1) / np.linalg.norm(query)
     order = sorted((-round(score, 12), token) for token, score in zip(tokens, exact, strict=True) if token != "t1")
     assert [near.token for near in found] == [token for _, token in order[:10]]
-
-
-def test_the_order_of_sums_does_not_show() -> None:
-    """Whole numbers of the sentence vectors are summed by BLAS, in another order on another machine."""
-    numbers = np.random.default_rng(1)
-    vectors = numbers.standard_normal((300, 384)).astype(np.float32)
-    shuffled = numbers.permutation(384)
-    whole = whole_numbers(vectors).astype(np.float64)
-    coarse = coarse_rows(vectors, main_axes(vectors)).astype(np.float32)
-
-    assert (whole @ whole[0]).tobytes() == (whole[:, shuffled] @ whole[0][shuffled]).tobytes()
-    assert (coarse @ coarse[0]).tobytes() == (coarse[:, ::-1] @ coarse[0][::-1]).tobytes()
 
 
 def test_one_edit_in_a_name_is_the_nearest_by_far() -> None:
