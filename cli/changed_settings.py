@@ -5,6 +5,7 @@ from typing import Any
 
 from cli.drawing import FittingTable, Text, plain_table
 from schemas.settings.changed import ChangedSetting, is_chosen
+from schemas.settings.changes import changed_settings, of_kind
 from schemas.settings.words import value_in_words
 
 #: Changes that a line names; it counts the others.
@@ -16,8 +17,6 @@ def changes(kind: str, profile: str, snapshot: Mapping[str, Mapping[str, Any]]) 
     if not is_chosen(snapshot):
         return {}
     # What a profile says instead takes every group of settings.
-    from schemas.settings.changes import changed_settings, of_kind
-
     return of_kind(kind, changed_settings(profile, snapshot))
 
 

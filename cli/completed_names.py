@@ -4,13 +4,20 @@ import asyncio
 import os
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 from click.shell_completion import CompletionItem
 
-if TYPE_CHECKING:
-    from store.database import Connection
+from schemas.errors import RagqError
+from schemas.settings.layers import ENV_FILE, merged
+from stack.connections import database_server
+from store.corpora import corpora
+from store.database import DATABASE_ERRORS, Connection, Database
+from store.questions import preset_lines
+from store.references import interviews
+from store.runs import overviews
+from store.vocabularies import vocabularies
 
 VARIABLE: Final = "_RAGQ_COMPLETE"
 """The environment variable by which a shell asks for completions."""
@@ -21,7 +28,7 @@ _PATIENCE_S = 1.0
 #: Newest runs that are offered.
 _RUNS = 50
 
-Lookup = Callable[["Connection"], Awaitable[Sequence[CompletionItem]]]
+Lookup = Callable[[Connection], Awaitable[Sequence[CompletionItem]]]
 
 
 class StoredName(click.ParamType[str]):
@@ -42,11 +49,6 @@ class StoredName(click.ParamType[str]):
 
 def complete(lookup: Lookup, incomplete: str) -> list[CompletionItem]:
     """What a lookup finds that begins so, in any case of letters; nothing when the database does not answer."""
-    # A shell asks with each press of a key: what only completions need is loaded only then.
-    from schemas.errors import RagqError
-    from schemas.settings.layers import ENV_FILE, merged
-    from stack.connections import database_server
-    from store.database import DATABASE_ERRORS, Database
 
     async def look() -> Sequence[CompletionItem]:
         database = Database(database_server(merged(os.environ, ENV_FILE)), pool_size=1)
@@ -72,36 +74,26 @@ def _quoted(item: CompletionItem) -> CompletionItem:
     return CompletionItem(shlex.quote(item.value), help=item.help) if is_bash else item
 
 
-async def run_names(connection: "Connection") -> list[CompletionItem]:
+async def run_names(connection: Connection) -> list[CompletionItem]:
     """The newest runs by number, with their kind, and by name."""
-    from store.runs import overviews
-
     found = await overviews.overviews(connection, limit=_RUNS)
     numbers = [CompletionItem(f"r{run.id}", help=run.name or run.kind) for run in found]
     return numbers + [CompletionItem(run.name, help=f"r{run.id}") for run in found if run.name]
 
 
-async def _presets(connection: "Connection") -> list[CompletionItem]:
-    from store.questions import preset_lines
-
+async def _presets(connection: Connection) -> list[CompletionItem]:
     return [CompletionItem(one.name, help=one.description) for one in await preset_lines.lines(connection)]
 
 
-async def _corpora(connection: "Connection") -> list[CompletionItem]:
-    from store.corpora import corpora
-
+async def _corpora(connection: Connection) -> list[CompletionItem]:
     return [CompletionItem(one.name) for one in await corpora.all_corpora(connection)]
 
 
-async def _vocabularies(connection: "Connection") -> list[CompletionItem]:
-    from store.vocabularies import vocabularies
-
+async def _vocabularies(connection: Connection) -> list[CompletionItem]:
     return [CompletionItem(one.name) for one in await vocabularies.current(connection)]
 
 
-async def _splits(connection: "Connection") -> list[CompletionItem]:
-    from store.references import interviews
-
+async def _splits(connection: Connection) -> list[CompletionItem]:
     return [CompletionItem(one.called, help=one.data_set) for one in await interviews.split_addresses(connection)]
 
 

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Group
 
 from cli.composed_report import as_run
-from cli.drawing import Drawing, FittingTable, Group, Text, figure_table, spaced
-from cli.output import drawn_words, json_words
+from cli.drawing import Drawing, FittingTable, Text, figure_table, spaced
+from cli.output import draw, print_json
 from cli.paper.differences import (
     difference_numbers,
     difference_tables,
@@ -42,11 +43,14 @@ def composed_difference(
     return compare_scores(before, after, mode=mode, other_mode=other_mode, measures=chosen_measures(**options))
 
 
-def difference_words(found: AnyDifference, *, as_json: bool) -> str:
-    """The difference as it is printed."""
-    if isinstance(found, RetrievalDifference):
-        return json_words(found) if as_json else drawn_words(retrieval_difference_table(found))
-    return json_words(list(found)) if as_json else drawn_words(Group(*map(_difference, found)))
+def print_difference(found: AnyDifference, *, as_json: bool) -> None:
+    """Print a difference as JSON, or in tables."""
+    if as_json:
+        print_json(found if isinstance(found, RetrievalDifference) else list(found))
+    elif isinstance(found, RetrievalDifference):
+        draw(retrieval_difference_table(found))
+    else:
+        draw(*map(_difference, found))
 
 
 def write_difference(found: AnyDifference, wanted: PaperFormat, output: Path | None) -> None:

@@ -9,7 +9,7 @@ import click
 
 from cli.drawing import Drawing
 from cli.evaluation_table import evaluation_table
-from cli.output import draw, drawn_words, echo_drawn, json_words
+from cli.output import draw, print_json
 from cli.paper.options import PaperFormat
 from cli.paper.retrieval import retrieval_tables
 from cli.paper.scored import report_tables
@@ -61,27 +61,23 @@ def as_run(stored: StoredRun) -> ScoredRun | QueryRun:
     return as_scored_run(stored) if isinstance(stored, ScoredRows) else stored
 
 
-def report_words(found: AnyReport, *, as_json: bool) -> str:
-    """The report as it is printed."""
-    return json_words(found.model_dump(mode="json")) if as_json else drawn_words(_table(found))
-
-
-def write_report(
+def print_report(
     found: AnyReport, *, wanted: PaperFormat | None, output: Path | None, page: Path | None, as_json: bool
 ) -> None:
-    """Print a report for a paper, or write it as a page."""
-    assert not isinstance(found, EvaluationReport)
+    """Print a report, for a paper too, or write it as a page."""
+    if as_json:
+        print_json(found)
+    elif wanted is None and page is None:
+        draw(_table(found))
     if wanted is not None and isinstance(found, Report):
         tables, numbers = report_tables(found), report_numbers(found)
         write(wanted, tables=tables, numbers=numbers, confidence=found.measures.confidence, output=output)
     elif wanted is not None and isinstance(found, RetrievalReport):
         tables, numbers = retrieval_tables(found), retrieval_numbers(found)
         write(wanted, tables=tables, numbers=numbers, confidence=None, output=output)
-    if page is not None:
+    if page is not None and not isinstance(found, EvaluationReport):
         page.write_text(_page(found), encoding="utf-8")
         draw(f"Wrote {page}.", err=True)
-    if as_json:
-        echo_drawn(report_words(found, as_json=True))
 
 
 def _table(found: AnyReport) -> Drawing:

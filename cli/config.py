@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+from rich.table import Column
 
-from cli.drawing import FittingTable, Text, folded, plain_table
+from cli.drawing import FittingTable, Text, plain_table
 from cli.output import draw, print_data, print_json
 from cli.settings_options import effective_settings, settings_options
 from cli.settings_reference import settings_reference
@@ -142,7 +143,7 @@ def _print_tables(run: EffectiveSettings, process: EffectiveProcess) -> None:
 
 
 def _table(rows: list[Row]) -> FittingTable:
-    table = plain_table("", "setting", folded("value", 11), "from")
+    table = plain_table("", "setting", Column("value", min_width=11, overflow="fold"), "from")
     for row in rows:
         mark, style = ("*", "bold") if row.is_changed else ("", "")
         table.add_row(mark, row.name, Text(value_in_words(row.value)), row.source, style=style)

@@ -1,6 +1,8 @@
 """The cost of a run in the terminal."""
 
-from cli.drawing import Drawing, Group, Text
+from rich.console import Group
+
+from cli.drawing import Drawing, Text
 from schemas.values.costs import RunCost
 from stages.reports.costs import cost_words, money_in_words
 from stages.reports.numbers_in_words import counted

@@ -6,13 +6,15 @@ from typing import Any
 import click
 
 from cli.choices import Choice
+from cli.composed_difference import composed_difference, print_difference, write_difference
 from cli.ids import RUN
-from cli.output import draw, echo_drawn
 from cli.paper.options import paper_format, paper_options
 from cli.report_options import given_measures, measure_options, metric_option
 from cli.session import with_database
+from cli.several_table import compared_runs, print_several
 from cli.stored_run import StoredRun, stored_run
 from schemas.values.phq8 import AssessmentMode
+from services.several_runs import tags_run
 from store.database import Connection
 from store.runs import overviews
 
@@ -73,31 +75,23 @@ def diff(
 
     is_of_two, runs = with_database(read)
     if is_of_two:
-        from cli.composed_difference import composed_difference, difference_words, write_difference
-
         if metrics:
             raise click.UsageError("--metric: only for three runs and more, and runs of phrases.")
         wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
         found = composed_difference(runs, mode, other_mode, options)
         if wanted is None:
-            echo_drawn(difference_words(found, as_json=as_json))
+            print_difference(found, as_json=as_json)
         else:
             write_difference(found, wanted, output)
         return
-    from cli.several_table import compared_runs, several_words
-
     if other_mode is not None or latex or markdown:
         raise click.UsageError("--other-mode, --latex and --markdown go with two runs of participants or queries.")
     if csv and as_json:
         raise click.UsageError("--csv and --json exclude each other; give one of them.")
     if output is not None and not csv:
         raise click.UsageError("--output goes with --csv.")
-    words = several_words(compared_runs(runs, mode, given_measures(**options)), metrics, csv=csv, as_json=as_json)
-    if output is None:
-        echo_drawn(words)
-        return
-    output.write_text(f"{words}\n", encoding="utf-8", newline="")
-    draw(f"Wrote {output}.", err=True)
+    several = compared_runs(runs, mode, given_measures(**options))
+    print_several(several, metrics, csv=csv, output=output, as_json=as_json)
 
 
 async def comparable(connection: Connection, run_id: int) -> StoredRun:
@@ -105,6 +99,4 @@ async def comparable(connection: Connection, run_id: int) -> StoredRun:
     kind = (await overviews.get(connection, run_id)).kind
     if kind != "tags":
         return await stored_run(connection, run_id, kind=kind)
-    from services.several_runs import tags_run
-
     return await tags_run(connection, run_id)

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from rich.console import Group
 
-from cli.drawing import Drawing, Group, Text, figure_table, spaced
+from cli.drawing import Drawing, Text, figure_table, spaced
 from cli.output import draw, print_json
 from cli.prices import chosen_prices
 from cli.session import with_open_database

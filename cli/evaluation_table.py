@@ -1,7 +1,9 @@
 """The report of an evaluation in the terminal."""
 
+from rich.console import Group
+
 from cli.cost_lines import cost_lines
-from cli.drawing import Drawing, Group, Text, figure_table, spaced
+from cli.drawing import Drawing, Text, figure_table, spaced
 from cli.report_table import failure_table
 from schemas.values.evaluation_reports import EvaluationReport
 from stages.reports.evaluation import MEASURES, evaluation_remarks

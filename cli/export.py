@@ -8,6 +8,7 @@ import click
 from cli.ids import RUN
 from cli.output import json_option, print_json, print_text
 from cli.session import with_database
+from services.run_files import check_file, export_run
 from stages.reports.numbers_in_words import counted
 
 
@@ -32,8 +33,6 @@ def export_command(run_id: int, output: Path | None, force: bool, as_json: bool)
     Example:
         ragq export r12
     """
-    from services.run_files import export_run
-
     path = output or Path(f"r{run_id}.ragq.zip")
     if path.exists() and not force:
         raise click.UsageError(f"{path} exists; --force replaces it.")
@@ -61,8 +60,6 @@ def verify(file: Path, as_json: bool) -> None:
     Example:
         ragq verify r12.ragq.zip
     """
-    from services.run_files import check_file
-
     found = check_file(file)
     if as_json:
         print_json(asdict(found))

@@ -6,22 +6,21 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
 
 from cli.choices import Choice
+from cli.composed_report import as_run
 from cli.ids import RUN
 from cli.output import print_result
 from cli.session import with_database
 from cli.stored_run import StoredRun, stored_run
 from schemas.values.stage_shares import StageShare
+from services.plots.of_run import RunPlot, plots_of_run
 from store.database import Connection
 from store.runs import overviews
 from store.runs.stage_shares import stage_shares
-
-if TYPE_CHECKING:
-    from services.plots.of_run import RunPlot
 
 _KINDS: Final = ("risk", "items", "ranking", "time")
 _ENDINGS: Final = ("svg", "png")
@@ -74,10 +73,6 @@ def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, e
         )
 
     def plots_of(runs: Sequence[PlottedRun]) -> list[RunPlot]:
-        # The statistics of reports take a third of a second to load.
-        from cli.composed_report import as_run
-        from services.plots.of_run import plots_of_run
-
         of_each = ((run, None if run.stored is None else as_run(run.stored)) for run in runs)
         return [plot for run, reported in of_each for plot in plots_of_run(run.run_id, reported, run.shares, only)]
 
@@ -105,7 +100,7 @@ def _described(plots: Sequence[RunPlot], files: Sequence[str]) -> list[dict[str,
 
 
 def _write(one: RunPlot, folder: Path, ending: str, named: Path | None) -> Path:
-    # Matplotlib takes as long again.
+    # Matplotlib takes a second to load.
     from services.plots.drawn_run import draw_run_plot
     from services.plots.svg import as_file, png, svg
 

@@ -1,7 +1,7 @@
 """`ragq preset`: named values for query runs."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -9,11 +9,10 @@ from cli.drawing import Text, plain_table
 from cli.lazy_group import LazyGroup
 from cli.output import print_list
 from cli.session import with_database
+from schemas.settings.preset import differing_values, preset_of
 from store.questions import preset_lines
 from store.questions.preset_lines import PresetLine
-
-if TYPE_CHECKING:
-    from store.questions.presets import StoredPreset
+from store.questions.presets import StoredPreset
 
 _COMMANDS = {name: f"cli.one_preset:{name}_command" for name in ("show", "diff", "create", "set", "default", "delete")}
 
@@ -38,8 +37,6 @@ def list_command(as_json: bool) -> None:
         ragq preset list
     """
     # What is allowed takes every group of settings.
-    from schemas.settings.preset import differing_values, preset_of
-
     lines = with_database(preset_lines.lines)
     found = [(line, preset_of(line.values, origin=line.origin).values()) for line in lines]
     table = plain_table("", "preset", "differs in", "description", "changed")
@@ -55,7 +52,7 @@ def list_command(as_json: bool) -> None:
     print_list([preset_json(line, values) for line, values in found], table, none=none, as_json=as_json)
 
 
-def preset_json(stored: "PresetLine | StoredPreset", values: Mapping[str, Any]) -> dict[str, Any]:
+def preset_json(stored: PresetLine | StoredPreset, values: Mapping[str, Any]) -> dict[str, Any]:
     """A preset as JSON shows it."""
     return {
         "name": stored.name,

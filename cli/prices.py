@@ -2,14 +2,13 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from schemas.settings.layers import ENV_FILE, merged
-
-if TYPE_CHECKING:
-    from schemas.values.prices import Prices
+from schemas.settings.process import ProcessSettings
+from schemas.values.prices import Prices
+from services.prices import prices_of, read_prices
 
 prices_option = click.option(
     "--prices",
@@ -20,15 +19,12 @@ prices_option = click.option(
 )
 
 
-def chosen_prices(file: Path | None) -> "Prices | None":
+def chosen_prices(file: Path | None) -> Prices | None:
     """The prices of the option, or of RAGQ_PRICES; None without either. Raises SettingsError for a misspelt setting."""
     if file is None and not any(
         name.startswith("RAGQ_") for name in merged(os.environ, ENV_FILE).keys() - {"RAGQ_HOME"}
     ):
         return None
-    from schemas.settings.process import ProcessSettings
-    from services.prices import prices_of, read_prices
-
     return prices_of(ProcessSettings.from_environment(os.environ, ENV_FILE)) if file is None else read_prices(file)
 
 

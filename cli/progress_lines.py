@@ -1,12 +1,9 @@
 """The progress of a run where no terminal redraws it: a line from time to time."""
 
-from typing import TYPE_CHECKING
+from rich.console import Console
 
 from stages.reports.numbers_in_words import duration
 from store.runs.stage_times import Progress
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 #: At most one line in this time.
 _NOT_WITHIN_S = 5.0
@@ -24,7 +21,7 @@ def progress_words(found: Progress, elapsed_s: float) -> str:
 class ProgressLines:
     """Prints a line at each tenth of a run's stages, not more often than every 5 and not less than every 30 seconds."""
 
-    def __init__(self, screen: "Console", run_id: int) -> None:
+    def __init__(self, screen: Console, run_id: int) -> None:
         self._screen = screen
         self._run_id = run_id
         self._printed_at_s = 0.0

@@ -5,13 +5,15 @@ from typing import Any
 
 import click
 
+from cli.composed_report import composed_report, print_report
 from cli.ids import RUN
-from cli.output import echo_drawn, json_option
+from cli.output import json_option
 from cli.paper.options import paper_format, paper_options
 from cli.prices import chosen_prices, prices_option
 from cli.report_options import measure_options, retrieval_measures
 from cli.session import with_database
 from cli.stored_run import StoredRun, stored_run
+from services.evaluation_reports import evaluation_report
 from store.database import Connection
 from store.runs import overviews
 
@@ -72,17 +74,10 @@ def report(
             return await stored_run(connection, number, kind=kind)
         if wanted is not None or page is not None or calibrate_on is not None:
             raise click.UsageError("The report of an evaluation is printed, or given as --json.")
-        from services.evaluation_reports import evaluation_report
-
         return await evaluation_report(connection, number, measures=retrieval_measures(**options))
 
     async def read_all(connection: Connection) -> list[StoredRun]:
         return [await read(connection, number) for number in run_ids]
 
-    from cli.composed_report import composed_report, report_words, write_report
-
     found = composed_report(with_database(read_all), options, prices)
-    if wanted is None and page is None:
-        echo_drawn(report_words(found, as_json=as_json))
-    else:
-        write_report(found, wanted=wanted, output=output, page=page, as_json=as_json)
+    print_report(found, wanted=wanted, output=output, page=page, as_json=as_json)

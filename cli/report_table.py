@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 
+from rich.console import Group
+
 from cli.changed_settings import changed_line, changes
 from cli.cost_lines import cost_lines
-from cli.drawing import Drawing, FittingTable, Group, Text, figure_table, spaced
+from cli.drawing import Drawing, FittingTable, Text, figure_table, spaced
 from cli.origin_lines import origin_lines
 from cli.prediction_table import prediction_tables
 from schemas.values.figures import ModeDraws

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable
 
+from rich.console import Group
+
 from cli.cost_lines import cost_lines
-from cli.drawing import Drawing, FittingTable, Group, Text, figure_table, spaced
+from cli.drawing import Drawing, FittingTable, Text, figure_table, spaced
 from cli.origin_lines import origin_lines
 from cli.report_table import failure_table, telemetry_table
 from schemas.values.retrieval_reports import (

@@ -3,8 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping
 
+from rich.console import Group
+from rich.table import Column
+
 from cli.changed_settings import changed_line, changed_table, changes
-from cli.drawing import Column, Drawing, FirstThatFits, Group, Text, plain_table
+from cli.drawing import Drawing, FirstThatFits, Text, plain_table
 from cli.origin_lines import origin_lines
 from cli.output import coloured
 from schemas.chains import in_order

@@ -1,7 +1,6 @@
 """`ragq runs` and `ragq show`: submitted runs and their progress."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -9,16 +8,22 @@ from cli.drawing import Text, plain_table
 from cli.ids import RUN
 from cli.output import json_option, print_data, print_json, print_list, print_text
 from cli.prices import chosen_prices, prices_option
+from cli.registry import registry_csv, registry_json
+from cli.run_config import run_config
 from cli.session import with_database
+from cli.shown_run import print_run
+from cli.watch import read
+from schemas.values.costs import RunCost
+from schemas.values.score_tables import ScoreTable
+from services.costs import cost_of_run
+from services.score_tables import run_scores
 from stages.reports.run_words import asked_for
 from store.database import Connection
 from store.runs import hung_workers, overviews
-
-if TYPE_CHECKING:
-    from schemas.values.costs import RunCost
-    from schemas.values.score_tables import ScoreTable
-    from store.runs.hung_workers import HungWorker
-    from store.runs.run_view import RunView
+from store.runs.hung_workers import HungWorker
+from store.runs.registry import registered
+from store.runs.run_view import RunView, with_origin
+from store.views.submissions import submission
 
 
 @click.command()
@@ -37,9 +42,6 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
         raise click.UsageError("--json and --csv: choose one.")
     if as_json or as_csv:
         # The figures of scored runs take numpy's statistics, which a list does without.
-        from cli.registry import registry_csv, registry_json
-        from store.runs.registry import registered
-
         registry = with_database(lambda connection: registered(connection, limit=limit))
         if as_json:
             print_json(registry_json(registry))
@@ -87,22 +89,13 @@ def show(run_id: int, as_config: bool, with_text: bool, price_file: Path | None,
     if with_text and not as_config:
         raise click.UsageError("--with-text goes with --config.")
     if as_config:
-        from cli.run_config import run_config
-        from store.views.submissions import submission
-
         submitted = with_database(lambda connection: submission(connection, run_id))
         print_data(f"{run_config(submitted, with_text=with_text)}\n")
         return
 
-    from cli.shown_run import print_run
-    from cli.watch import read
-    from services.costs import cost_of_run
-    from services.score_tables import run_scores
-    from store.runs.run_view import with_origin
-
     prices = chosen_prices(price_file)
 
-    async def shown(connection: Connection) -> "tuple[RunView, ScoreTable | None, list[HungWorker], RunCost]":
+    async def shown(connection: Connection) -> tuple[RunView, ScoreTable | None, list[HungWorker], RunCost]:
         view = await with_origin(connection, await read(connection, run_id, all_jobs=as_json))
         hanging = await hung_workers.hung(connection, run_id=run_id)
         return (

@@ -1,11 +1,14 @@
 """Several runs compared with one, from the rows of each: as tables, JSON and CSV."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from rich.console import Group
+
 from cli.composed_report import as_run
-from cli.drawing import Drawing, Group, Text, figure_table, spaced
-from cli.output import drawn_words, json_words
+from cli.drawing import Drawing, Text, figure_table, spaced
+from cli.output import draw, print_data, print_json
 from cli.stored_run import StoredRun
 from schemas.errors import Refused
 from schemas.values.several_runs import ComparedMeasure, Movement, SeveralRuns
@@ -25,11 +28,19 @@ def compared_runs(runs: Sequence[StoredRun], mode: str | None, measures: Mapping
     return compared(found, mode=mode, measures=measures)
 
 
-def several_words(found: Sequence[SeveralRuns], metrics: Sequence[str], *, csv: bool, as_json: bool) -> str:
-    """The comparison as it is printed."""
+def print_several(
+    found: Sequence[SeveralRuns], metrics: Sequence[str], *, csv: bool, output: Path | None, as_json: bool
+) -> None:
+    """Print the comparison as JSON, as CSV, to a file too, or in tables."""
     if as_json:
-        return json_words(found)
-    return several_csv(found).rstrip() if csv else drawn_words(Group(*(several_table(one, metrics) for one in found)))
+        print_json(found)
+    elif not csv:
+        draw(*(several_table(one, metrics) for one in found))
+    elif output is None:
+        print_data(several_csv(found))
+    else:
+        output.write_text(several_csv(found), encoding="utf-8", newline="")
+        draw(f"Wrote {output}.", err=True)
 
 
 def several_table(found: SeveralRuns, metrics: Sequence[str] = ()) -> Drawing:

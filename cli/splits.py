@@ -1,9 +1,10 @@
 """`ragq splits`: the splits that are stored."""
 
 import click
+from rich.table import Column
 
 from cli.completed_names import SPLIT
-from cli.drawing import Column, plain_table
+from cli.drawing import plain_table
 from cli.lazy_group import LazyGroup
 from cli.output import json_option, print_json, print_list, print_text
 from cli.session import with_database

@@ -1,5 +1,6 @@
 """`ragq up`, `down`, `ps`, `worker`, `api` and `flower`: start, stop and show the stack."""
 
+import asyncio
 import math
 import os
 import socket
@@ -7,18 +8,35 @@ import sys
 from collections.abc import Awaitable, Callable, Collection
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import click
 
-from cli.output import print_text
+from cli.drawing import plain_table
+from cli.output import draw, print_json, print_text
+from cli.settings_options import warn_of_names
 from ragq.packages import shadowing_in
-
-if TYPE_CHECKING:
-    from stack.connections import Connections
-    from stack.home import Home
-    from stack.status import PartStatus
-    from store.database import Connection
+from schemas.chains import QUEUES, queues_named
+from schemas.errors import Refused, StackError
+from schemas.settings.layers import ENV_FILE, SettingSource, merged
+from schemas.settings.process import ProcessSettings, effective_process
+from stack.accounts import other_users
+from stack.connections import Connections, connections
+from stack.down import down as bring_down
+from stack.home import Home, find_home
+from stack.parts import PORT_SETTINGS
+from stack.ports import holder, is_free
+from stack.private import kept_password, write_private
+from stack.probes import broker_answers
+from stack.processes import FLOWER_USER, api_command, default_processes, flower_command, worker_command
+from stack.status import PartStatus, status
+from stack.together import run_together
+from stack.up import up as bring_up
+from store.access import api_tokens
+from store.database import DATABASE_ERRORS, Connection, Database
+from store.migrate import upgrade
+from store.runs import hung_workers
+from workers.app import make_app
 
 Answer = TypeVar("Answer")
 
@@ -60,15 +78,6 @@ def up(as_json: bool, no_workers: bool, no_api: bool, no_flower: bool, processes
       ragq up
       ragq up --no-workers --json
     """
-    from cli.settings_options import warn_of_names
-    from schemas.settings.layers import ENV_FILE, SettingSource
-    from schemas.settings.process import effective_process
-    from stack.accounts import other_users
-    from stack.home import find_home
-    from stack.parts import PORT_SETTINGS
-    from stack.up import up as bring_up
-    from store.migrate import upgrade
-
     warn_of_names()
     environment = _environment()
     settings, sources = effective_process(os.environ, ENV_FILE)
@@ -116,9 +125,6 @@ def down() -> None:
     Example:
       ragq down
     """
-    from stack.down import down as bring_down
-    from stack.home import find_home
-
     home = find_home(_environment())
     if not bring_down(home, _report):
         _report(f"Nothing runs in {home.folder}.")
@@ -137,9 +143,6 @@ def ps(context: click.Context, as_json: bool) -> None:
       ragq ps
       ragq ps --json
     """
-    from stack.home import find_home
-    from stack.status import status
-
     home = find_home(_environment())
     parts = status(home, ping_workers)
     _show(parts, as_json=as_json)
@@ -178,13 +181,6 @@ def worker(stages: str | None, concurrency: int, processes: int | None) -> NoRet
       ragq worker --stages embed,rerank --concurrency 32
       ragq worker --stages validate,score --concurrency 32 --processes 4
     """
-    from cli.settings_options import warn_of_names
-    from schemas.chains import QUEUES, queues_named
-    from schemas.errors import Refused
-    from stack.connections import connections
-    from stack.processes import default_processes, worker_command
-    from stack.together import run_together
-
     warn_of_names()
     try:
         chosen = queues_named([name.strip() for name in stages.split(",")]) if stages else QUEUES
@@ -214,13 +210,6 @@ def api(host: str | None, port: int | None) -> NoReturn:
       ragq api --port 8080
       ragq token create laptop && ragq api --host 0.0.0.0
     """
-    from cli.settings_options import warn_of_names
-    from schemas.errors import StackError
-    from schemas.settings.process import ProcessSettings
-    from stack.connections import connections
-    from stack.ports import holder, is_free
-    from stack.processes import api_command
-
     warn_of_names()
     environment = _environment()
     options = {"RAGQ_API_HOST": host, "RAGQ_API_PORT": None if port is None else str(port)}
@@ -252,14 +241,6 @@ def flower(host: str, port: int | None) -> NoReturn:
     Example:
       ragq flower --port 8080
     """
-    from schemas.errors import StackError
-    from schemas.settings.process import ProcessSettings
-    from stack.connections import connections
-    from stack.home import find_home
-    from stack.ports import holder, is_free
-    from stack.private import kept_password
-    from stack.processes import FLOWER_USER, flower_command
-
     servers = connections(_environment())
     port = port or ProcessSettings.from_environment(_environment()).ragq_flower_port
     if not is_free(port):
@@ -275,9 +256,6 @@ def flower(host: str, port: int | None) -> NoReturn:
 
 def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
     """The workers of this machine, out of `names`, that answer within a second; none without a broker."""
-    from stack.probes import broker_answers
-    from workers.app import make_app
-
     # Celery would try a broker that is away for several seconds.
     if not broker_answers(redis_url):
         return set()
@@ -287,11 +265,8 @@ def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
     return {node.partition("@")[0] for reply in replies for node in reply}
 
 
-def _token_for_owner(database_url: str, home: "Home") -> list[str]:
+def _token_for_owner(database_url: str, home: Home) -> list[str]:
     """A new token of the API, kept in the folder of the stack; none where there is a live one."""
-    from stack.private import write_private
-    from store.access import api_tokens
-    from store.database import Connection
 
     async def make(connection: Connection) -> list[str]:
         if await api_tokens.any_live(connection):
@@ -306,12 +281,10 @@ def _token_for_owner(database_url: str, home: "Home") -> list[str]:
 
 def _is_open(database_url: str) -> bool:
     """Whether the API needs no token."""
-    from store.access import api_tokens
-
     return not _asked(database_url, api_tokens.any_live)
 
 
-def _pages(url: str, home: "Home", made: list[str], others: list[str], *, is_open: bool) -> str:
+def _pages(url: str, home: Home, made: list[str], others: list[str], *, is_open: bool) -> str:
     if made:
         return (
             f"Pages: {url}/login#{made[0]}\nThis address logs you in. Other users of this machine need a token "
@@ -323,12 +296,8 @@ def _pages(url: str, home: "Home", made: list[str], others: list[str], *, is_ope
     return f"Pages: {url}/rag (for tokens{kept})"
 
 
-def _asked(database_url: str, question: "Callable[[Connection], Awaitable[Answer]]") -> "Answer":
-    import asyncio
-
-    from store.database import Database
-
-    async def ask() -> "Answer":
+def _asked(database_url: str, question: Callable[[Connection], Awaitable[Answer]]) -> Answer:
+    async def ask() -> Answer:
         database = Database(database_url, pool_size=1)
         try:
             return await database.with_retry(question)
@@ -338,13 +307,8 @@ def _asked(database_url: str, question: "Callable[[Connection], Awaitable[Answer
     return asyncio.run(ask())
 
 
-def _hanging(home: "Home") -> list[str]:
+def _hanging(home: Home) -> list[str]:
     """A line for each worker that one computation blocks; none where the database cannot be asked."""
-    import asyncio
-
-    from store.database import DATABASE_ERRORS, Database
-    from store.runs import hung_workers
-
     unanswered: tuple[type[BaseException], ...] = (*DATABASE_ERRORS, ValueError)
 
     async def read(url: str) -> list[str]:
@@ -363,23 +327,19 @@ def _hanging(home: "Home") -> list[str]:
 
 def _environment() -> dict[str, str]:
     """The variables of the environment over those of the .env file, as every command reads them."""
-    from schemas.settings.layers import ENV_FILE, merged
-
     return {**os.environ, **merged(os.environ, ENV_FILE)}
 
 
-def _become(command: list[str], servers: "Connections", **variables: str) -> NoReturn:
+def _become(command: list[str], servers: Connections, **variables: str) -> NoReturn:
     """Replace this process by Celery on the application."""
     os.execvpe(command[0], command, {**_celery_environment(servers), **variables})
 
 
-def _celery_environment(servers: "Connections") -> dict[str, str]:
+def _celery_environment(servers: Connections) -> dict[str, str]:
     """The environment of a process of Celery, which looks for the application in the working folder first.
 
     Raises StackError when that folder has other packages of the same names.
     """
-    from schemas.errors import StackError
-
     if foreign := list(shadowing_in(Path.cwd())):
         names = ", ".join(one.place.name if one.place.name != "__init__.py" else f"{one.name}/" for one in foreign)
         raise StackError(
@@ -394,9 +354,6 @@ def _report(line: str) -> None:
 
 
 def _show(parts: "list[PartStatus]", *, as_json: bool) -> None:
-    from cli.drawing import plain_table
-    from cli.output import draw, print_json
-
     if as_json:
         print_json(parts)
     elif parts:

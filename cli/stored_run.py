@@ -4,6 +4,7 @@ from typing import Any, TypeAlias
 
 from schemas.errors import RunMissingError
 from store.database import Connection
+from store.questions.query_runs import query_run
 from store.runs import overviews
 from store.runs.scored_rows import scored_rows
 
@@ -17,8 +18,6 @@ async def stored_run(connection: Connection, run_id: int, *, kind: str | None = 
     Raises RunMissingError, and Refused when nothing can be reported.
     """
     if (kind or (await overviews.get(connection, run_id)).kind) == "query":
-        from store.questions.query_runs import query_run
-
         found: StoredRun = await query_run(connection, run_id)
     else:
         found = await scored_rows(connection, run_id)

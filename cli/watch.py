@@ -6,8 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import click
+from rich.console import Group
+from rich.live import Live
 
-from cli.drawing import Drawing, Group, Text
+from cli.drawing import Drawing, Text, Trimmed
 from cli.ids import RUN
 from cli.output import notices, print_json, print_text
 from cli.progress_lines import ProgressLines, progress_words
@@ -133,10 +135,6 @@ async def _until_rest(
 
 async def _watched(connection: Connection, run_id: int, view: RunView, beside: Beside | None, poll_s: float) -> RunView:
     """The run at its end; until then its table in the terminal, or a line from time to time."""
-    from rich.live import Live
-
-    from cli.fitting import Laid
-
     started = began = time.monotonic()
     screen, is_idle, told = notices(), False, False
     lines_without_terminal = ProgressLines(screen, run_id)
@@ -150,7 +148,7 @@ async def _watched(connection: Connection, run_id: int, view: RunView, beside: B
                 more = None if beside is None else await beside(connection, view)
                 status = Text(progress_words(found, elapsed_s), style="bold")
                 lines = [status, *([_ALONE] if is_alone else []), *([] if more is None else [more])]
-                live.update(Laid(Group(run_table(view), *lines)), refresh=True)
+                live.update(Trimmed(Group(run_table(view), *lines)), refresh=True)
             else:
                 lines_without_terminal.show(found, elapsed_s)
                 if is_alone and not told:

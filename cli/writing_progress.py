@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.live import Live
 
-from cli.drawing import Text
-from cli.fitting import Laid
+from cli.drawing import Text, Trimmed
 from cli.output import notices
 from stages.reports.numbers_in_words import duration
 
@@ -41,7 +40,7 @@ class WritingProgress:
 
     def _show(self, words: str, now: float) -> None:
         if self._screen.is_terminal:
-            self._live.update(Laid(Text(words, style="bold")), refresh=True)
+            self._live.update(Trimmed(Text(words, style="bold")), refresh=True)
         elif now - self._shown >= _LINE_EVERY_S:
             self._shown = now
             self._screen.print(words, highlight=False)

@@ -58,7 +58,7 @@ def _of_an_ordinary_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert words_in_a_terminal(monkeypatch, a_state(), "done") == (
-        "\x1b[1mjob\x1b[0m  \x1b[1mstatus\x1b[0m\nj1   \x1b[31mfailed\x1b[0m\ndone\n"
+        "\x1b[1mjob\x1b[0m\x1b[1m \x1b[0m\x1b[1m \x1b[0m\x1b[1mstatus\x1b[0m\nj1   \x1b[31mfailed\x1b[0m\ndone\n"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.fitting import Laid
+from cli.drawing import Trimmed
 from cli.run_table import ERRORS_ALIKE, LISTED_JOBS, run_details, run_table
 from schemas.chains import stages_of
 from schemas.statuses import JobStatus, StageStatus
@@ -72,7 +72,7 @@ def shown(
     )
     screen = Console(file=io.StringIO(), width=width)
     view = RunView(overview=overview, read_at=NOON, jobs=jobs, settings=settings or {}, cut_texts=cut_texts)
-    screen.print(Laid(run_table(view)), Laid(run_details(view)))
+    screen.print(Trimmed(run_table(view)), Trimmed(run_details(view)))
     assert isinstance(screen.file, io.StringIO)
     return screen.file.getvalue()
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from cli.fitting import Laid
+from cli.drawing import Trimmed
 from cli.score_table import score_table
 from schemas.statuses import JobStatus
 from schemas.values.scored_runs import ScoredJob
@@ -23,7 +23,7 @@ from tests.store.scored import TIMED_OUT, Outcome, import_labels, store_scored_r
 
 def printed(*jobs: ScoredJob, baseline: Mapping[str, Any] | None = None) -> list[str]:
     screen = Console(file=io.StringIO(), width=80)
-    screen.print(Laid(score_table(table_of(12, item_scores(jobs), baseline))))
+    screen.print(Trimmed(score_table(table_of(12, item_scores(jobs), baseline))))
     assert isinstance(screen.file, io.StringIO)
     return [line.rstrip() for line in screen.file.getvalue().splitlines()]
 

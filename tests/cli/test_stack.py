@@ -102,7 +102,7 @@ def test_names_without_effect_are_warned_about_at_the_start(
     served: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     monkeypatch.setenv("API_PORT", "8000")
-    monkeypatch.setattr("stack.ports.is_free", lambda port: False)
+    monkeypatch.setattr("cli.stack.is_free", lambda port: False)
     result = CliRunner().invoke(cli, command)
     assert result.stderr.startswith("Warning: API_PORT (environment) has no effect: set RAGQ_API_PORT.\n")
 
