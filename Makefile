@@ -68,7 +68,7 @@ fuzz: $(INSTALLED) ## Feed parsers, and converters of documents, with generated 
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
 compose-test: $(INSTALLED) ## Run docker-compose.yml on podman, as root on Debian, with stand-ins for images of registries
-	@.ci/debian podman runc netavark aardvark-dns iptables mmdebstrap debian-archive-keyring
+	@.ci/debian podman runc catatonit netavark aardvark-dns iptables mmdebstrap debian-archive-keyring
 	$(BIN)/python -m pytest -q -s -m docker tests/containers
 
 lint: $(INSTALLED) ## Check style, types and the dependencies between packages

@@ -102,10 +102,7 @@ def _gauges(figures: QueueFigures) -> Iterator[Metric]:
     leases.add_metric(("held",), figures.leases_held)
     leases.add_metric(("expired",), figures.leases_expired)
     seen = GaugeMetricFamily("ragq_workers", "Worker processes seen in the last ten seconds.", value=figures.workers)
-    hung = GaugeMetricFamily(
-        "ragq_workers_hung", "Worker processes that one computation blocks.", value=figures.workers_hung
-    )
-    yield from (depth, oldest, jobs, leases, seen, hung)
+    yield from (depth, oldest, jobs, leases, seen)
 
 
 def _counters(totals: AttemptCounts, prices: Prices | None) -> Iterator[Metric]:

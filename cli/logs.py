@@ -12,9 +12,9 @@ from schemas.settings.layers import ENV_FILE, merged
 from stack.home import Home, find_home
 from stack.logs import followed, last_of
 from stack.parts import ORDER, processes_of
-from stack.supervision import SUPERVISOR
+from stack.supervision import HEARTBEATS, SUPERVISOR
 
-PARTS = (*ORDER, SUPERVISOR)
+PARTS = (*ORDER, SUPERVISOR, HEARTBEATS)
 
 
 @click.command()
@@ -26,8 +26,8 @@ PARTS = (*ORDER, SUPERVISOR)
 def logs(part: str | None, lines: int, follow: bool) -> None:
     """Show the end of the logs of the embedded stack: of one part, or of all.
 
-    Parts: postgres, valkey, llm, worker-model, worker-llm, api, flower and supervisor. Logs hold ids and counts, no
-    text of a subject. They are kept after `ragq down`.
+    Parts: postgres, valkey, llm, worker-model, worker-llm, api, flower, supervisor and heartbeats. Logs hold ids and
+    counts, no text of a subject. They are kept after `ragq down`.
 
     \b
     Example:

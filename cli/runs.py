@@ -6,7 +6,7 @@ import click
 
 from cli.drawing import Text, plain_table
 from cli.ids import RUN
-from cli.output import json_option, print_data, print_json, print_list, print_text
+from cli.output import json_option, print_data, print_json, print_list
 from cli.prices import chosen_prices, prices_option
 from cli.registry import registry_csv, registry_json
 from cli.run_config import run_config
@@ -19,8 +19,7 @@ from services.costs import cost_of_run
 from services.score_tables import run_scores
 from stages.reports.run_words import asked_for
 from store.database import Connection
-from store.runs import hung_workers, overviews
-from store.runs.hung_workers import HungWorker
+from store.runs import overviews
 from store.runs.registry import registered
 from store.runs.run_view import RunView, with_origin
 from store.views.submissions import submission
@@ -95,17 +94,13 @@ def show(run_id: int, as_config: bool, with_text: bool, price_file: Path | None,
 
     prices = chosen_prices(price_file)
 
-    async def shown(connection: Connection) -> tuple[RunView, ScoreTable | None, list[HungWorker], RunCost]:
+    async def shown(connection: Connection) -> tuple[RunView, ScoreTable | None, RunCost]:
         view = await with_origin(connection, await read(connection, run_id, all_jobs=as_json))
-        hanging = await hung_workers.hung(connection, run_id=run_id)
         return (
             view,
             await run_scores(connection, run_id),
-            hanging,
             await cost_of_run(connection, run_id, prices, by_job=as_json),
         )
 
-    view, scores, hanging, cost = with_database(shown)
+    view, scores, cost = with_database(shown)
     print_run(view, scores, cost, as_json=as_json, details=True)
-    for worker in hanging:
-        print_text(str(worker), err=True)

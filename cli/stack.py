@@ -33,9 +33,8 @@ from stack.status import PartStatus, status
 from stack.together import run_together
 from stack.up import up as bring_up
 from store.access import api_tokens
-from store.database import DATABASE_ERRORS, Connection, Database
+from store.database import Connection, Database
 from store.migrate import upgrade
-from store.runs import hung_workers
 from workers.app import make_app
 
 Answer = TypeVar("Answer")
@@ -43,7 +42,6 @@ Answer = TypeVar("Answer")
 
 #: `python -m` looks into the working folder first, where another project may have packages of these names.
 _SAFE_PATH = {"PYTHONSAFEPATH": "1"}
-_ASKED_S = 3.0
 #: The name of the token that `ragq up` makes.
 OWNERS_TOKEN = "owner"
 
@@ -146,8 +144,6 @@ def ps(context: click.Context, as_json: bool) -> None:
     home = find_home(_environment())
     parts = status(home, ping_workers)
     _show(parts, as_json=as_json)
-    for line in _hanging(home) if any(part.name == "postgres" and part.healthy for part in parts) else ():
-        _report(line)
     if not parts:
         _report(f"Nothing runs in {home.folder}. `ragq up` starts the stack.")
     if not parts or not all(part.healthy for part in parts):
@@ -305,24 +301,6 @@ def _asked(database_url: str, question: Callable[[Connection], Awaitable[Answer]
             await database.close()
 
     return asyncio.run(ask())
-
-
-def _hanging(home: Home) -> list[str]:
-    """A line for each worker that one computation blocks; none where the database cannot be asked."""
-    unanswered: tuple[type[BaseException], ...] = (*DATABASE_ERRORS, ValueError)
-
-    async def read(url: str) -> list[str]:
-        database = Database(url, pool_size=1)
-        try:
-            async with asyncio.timeout(_ASKED_S), database.connection() as connection:
-                return [str(worker) for worker in await hung_workers.hung(connection)]
-        except unanswered:
-            return []
-        finally:
-            await database.close()
-
-    state = home.read_state()
-    return asyncio.run(read(state.servers["DATABASE_URL"])) if state else []
 
 
 def _environment() -> dict[str, str]:

@@ -16,12 +16,15 @@ from supervisor.xmlrpc import Faults, SupervisorTransport
 
 from schemas.errors import StackError
 from stack.endings import wait_for_end
+from stack.health import WORKER
 from stack.home import Home
 from stack.parts import Part
 from stack.private import write_private
 
 #: The name under which the supervisor itself is recorded and logs.
 SUPERVISOR = "supervisor"
+#: The listener, and its log.
+HEARTBEATS = "heartbeats"
 LAUNCH_TIMEOUT_S = 15.0
 POLL_S = 0.05
 SECTIONS = """\
@@ -59,6 +62,18 @@ stdout_logfile={log}
 stdout_logfile_maxbytes=10MB
 stdout_logfile_backups=3
 {user}"""
+# It ends workers without a heartbeat, which are then started again as any other part that was killed.
+LISTENER = """
+[eventlistener:{name}]
+command={command}
+directory={folder}
+environment=RAGQ_HOME="{folder}"
+events=TICK_5
+autorestart=true
+stderr_logfile={log}
+stderr_logfile_maxbytes=5MB
+stderr_logfile_backups=2
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +138,7 @@ class Supervisor:
             return {
                 info["name"]: Supervised(state=info["statename"].lower(), pid=info["pid"] or None, ended=info["stop"])
                 for info in calls.getAllProcessInfo()
+                if info["group"] != HEARTBEATS
             }
 
     def start(self, part: str) -> None:
@@ -185,6 +201,10 @@ def configuration(home: Home, parts: Sequence[Part]) -> str:
         + f"priority={priority}\n"
         for priority, part in enumerate(parts, start=1)
     ]
+    if any(part.name.startswith(WORKER) for part in parts):
+        listener = shlex.join([sys.executable, "-P", "-m", "stack.heartbeats", "--listen"])
+        log = _literal(home.log(HEARTBEATS))
+        programs.append(LISTENER.format(name=HEARTBEATS, command=_literal(listener), folder=folder, log=log))
     return head + "".join(programs)
 
 

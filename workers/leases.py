@@ -4,6 +4,9 @@ It has its own thread, loop and connection, so that neither model work nor a ful
 """
 
 import asyncio
+import math
+import os
+import signal
 import time
 from collections.abc import Callable, Collection
 
@@ -20,7 +23,9 @@ log = structlog.get_logger(__name__)
 class Leases:
     """The stages this process holds, kept alive."""
 
-    def __init__(self, database_url: str, worker_id: str, *, lease_s: float, heartbeat_s: float) -> None:
+    def __init__(
+        self, database_url: str, worker_id: str, *, lease_s: float, heartbeat_s: float, hung_s: float = math.inf
+    ) -> None:
         self._worker_id = worker_id
         self._lease_s = lease_s
         self._heartbeat_s = heartbeat_s
@@ -28,6 +33,8 @@ class Leases:
         self.on_cancelled: Callable[[Collection[int]], object] = lambda attempts: None
         """Called on its thread with the attempts that are held for jobs which are cancelled, again until they end."""
         self._released: dict[str, float] = {}
+        self._most_beats = hung_s / heartbeat_s
+        self._beats = 0
         self._thread = LoopThread("heartbeat")
         essential(self._thread.submit(self._beat(database_url)), "heartbeat")
 
@@ -51,6 +58,12 @@ class Leases:
         self._held.pop(claim.attempt_id, None)
         self._released[claim.kind] = time.monotonic()
 
+    async def pulse(self) -> None:
+        """Show for ever that the loop which runs this is not blocked: a process that cannot is ended."""
+        while True:
+            self._beats = 0
+            await asyncio.sleep(self._heartbeat_s)
+
     def stop(self) -> None:
         """End the heartbeat."""
         self._thread.stop()
@@ -59,6 +72,7 @@ class Leases:
         database = Database(database_url, pool_size=1, application_name="ragq heartbeat")
         try:
             while True:
+                self._end_if_hung()
                 try:
                     # A third: a beat that gets no answer leaves time for another before the leases run out.
                     held = list(self._held.values())
@@ -71,3 +85,10 @@ class Leases:
                 await asyncio.sleep(self._heartbeat_s)
         finally:
             await database.close()
+
+    def _end_if_hung(self) -> None:
+        # Beats are counted, as a suspended process has none of them.
+        self._beats += 1
+        if self._beats > self._most_beats:
+            log.critical("worker_killed", limit="RAGQ_HUNG_SECONDS")
+            os.kill(os.getpid(), signal.SIGKILL)

@@ -28,8 +28,6 @@ from workers.loop import LoopThread, essential
 from workers.priorities import FIRST, priority_of
 from workers.reaper import Reaper
 from workers.runner import StageRunner
-from workers.watchdog import Watchdog
-from workers.watchdog_orders import Orders
 from workers.wiring import Wiring
 
 log = structlog.get_logger(__name__)
@@ -53,27 +51,16 @@ class WorkerProcess:
             self.worker_id,
             lease_s=settings.ragq_lease_seconds,
             heartbeat_s=settings.ragq_heartbeat_seconds,
+            hung_s=settings.ragq_hung_seconds,
         )
         try:
             traces.start(os.environ)
+            self.loop.submit(self._leases.pulse())
             self.loop.run(self._build(app, settings, servers, concurrency))
         except BaseException:
             self._leases.stop()
             self.loop.stop()
             raise
-        self._watchdog = Watchdog(
-            self.loop,
-            Orders(
-                pid=os.getpid(),
-                worker_id=self.worker_id,
-                database_url=servers.database_url,
-                lease_s=settings.ragq_lease_seconds,
-                heartbeat_s=settings.ragq_heartbeat_seconds,
-                hung_s=settings.ragq_hung_seconds,
-                log_level=settings.log_level,
-                log_format=settings.log_format,
-            ),
-        )
 
     def give_back(self) -> None:
         """Give back every stage that is held, and claim no more."""
@@ -83,7 +70,6 @@ class WorkerProcess:
         """Close connections and end the threads. Leases that are still held run out."""
         self.loop.run(self._close())
         traces.stop()
-        self._watchdog.stop()
         self._leases.stop()
         self.loop.stop()
 

@@ -1,4 +1,4 @@
-"""`/workers`: the worker processes, and those of them that hang."""
+"""`/workers`: the worker processes."""
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -6,7 +6,7 @@ from starlette.responses import Response
 from api.context import Context
 from api.rendering import page
 from api.routes import PageRoute
-from services.workers import seen_workers
+from store.runs import workers
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
@@ -15,4 +15,4 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 async def workers_page(request: Request, ctx: Context) -> Response:
     """What runs now."""
     async with ctx.database.connection() as connection:
-        return page(request, "workers.html.j2", seen=await seen_workers(connection))
+        return page(request, "workers.html.j2", workers=await workers.live(connection))

@@ -5,14 +5,13 @@ from fastapi import APIRouter
 from api.context import Context
 from api.rest.bodies.workers import WorkersReply
 from api.rest.strict import StrictRoute
-from services.workers import seen_workers
+from store.runs import workers
 
 router = APIRouter(tags=["operations"], route_class=StrictRoute)
 
 
 @router.get("/workers", summary="List the workers that run")
 async def list_workers(ctx: Context) -> WorkersReply:
-    """The worker processes with a heartbeat in the last ten seconds, those that one computation blocks first: in which
-    stages, file and line, since when, and what to do. And what workers purged last."""
+    """The worker processes with a heartbeat in the last ten seconds, the oldest first."""
     async with ctx.database.connection() as connection:
-        return WorkersReply.of(await seen_workers(connection))
+        return WorkersReply.of(await workers.live(connection))

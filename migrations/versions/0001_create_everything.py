@@ -209,9 +209,6 @@ CREATE TABLE worker (
     started_at timestamptz NOT NULL DEFAULT now(),
     seen_at timestamptz NOT NULL DEFAULT now(),
     servers jsonb,
-    hung_since timestamptz,
-    hung_in text,
-    ended text,
     concurrency integer,
     broker text
 );

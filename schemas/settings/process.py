@@ -89,7 +89,7 @@ class ProcessSettings(BaseModel):
     ragq_heartbeat_seconds: float = Field(default=1.0, gt=0)
     """Seconds between two heartbeats; less than half of RAGQ_LEASE_SECONDS."""
     ragq_hung_seconds: float = Field(default=300.0, ge=10)
-    """Seconds for which a worker that a computation blocks keeps its stages; then it is killed and they start again."""
+    """Seconds without a heartbeat after which a worker process is killed, so that its supervisor starts another."""
     ragq_reaper_seconds: float = Field(default=1.0, gt=0)
     """Seconds between two checks for expired leases and overdue messages."""
     ragq_republish_seconds: float = Field(default=5.0, gt=0)
@@ -168,7 +168,7 @@ class ProcessSettings(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _a_worker_hangs_longer_than_a_lease(self) -> Self:
+    def _a_worker_outlives_its_lease(self) -> Self:
         if self.ragq_hung_seconds <= self.ragq_lease_seconds:
             raise disagreement(
                 f"RAGQ_HUNG_SECONDS={self.ragq_hung_seconds:g} is not more than "

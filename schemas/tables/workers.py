@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ARRAY, Column, Integer, Text
 from sqlmodel import Field, SQLModel
 
-from schemas.tables.columns import id_column, json_column, now_column, reference_column, text_column, time_column
+from schemas.tables.columns import id_column, json_column, now_column, reference_column, text_column
 
 
 class EnvironmentTable(SQLModel, table=True):
@@ -38,12 +38,6 @@ class WorkerTable(SQLModel, table=True):
     seen_at: datetime | None = Field(default=None, sa_column=now_column())
     servers: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
     """The servers of models that it asks, by the setting that names each, without secrets; null for older workers."""
-    hung_since: datetime | None = Field(default=None, sa_column=time_column())
-    """Since when its interpreter is blocked, as its watchdog found; null while it computes."""
-    hung_in: str | None = Field(default=None, sa_column=text_column(nullable=True))
-    """The file and line that it is blocked in."""
-    ended: str | None = Field(default=None, sa_column=text_column(nullable=True))
-    """How it ended, if its watchdog saw that; null for one that was stopped."""
     concurrency: int | None = Field(default=None, sa_column=Column(Integer, nullable=True))
     """How many stages it runs at a time; null for older workers, 0 for a process that another one counts."""
     broker: str | None = Field(default=None, sa_column=text_column(nullable=True))

@@ -19,7 +19,7 @@ from stack.probes import PROBE_TIMEOUT_S, broker_answers, http_answers
 from store import pgvector, revision
 from store.database import DATABASE_ERRORS, Database
 from store.pgvector import PgvectorError
-from store.runs import hung_workers, sizes, workers
+from store.runs import sizes, workers
 from store.runs.sizes import Size, Sizes
 from store.runs.workers import LiveWorker
 
@@ -65,12 +65,8 @@ async def _database_findings(url: str) -> list[Finding]:
     database = Database(url, pool_size=1)
     try:
         async with database.connection() as prepared:
-            hanging = [
-                Finding("workers", Verdict.WARN, shown(worker), "`ragq logs` shows more, at `worker_hung`.")
-                for worker in await hung_workers.hung(prepared)
-            ]
             full = size_findings(await sizes.sizes(prepared))
-            return [*found, *full, *worker_findings(await workers.live(prepared)), *hanging]
+            return [*found, *full, *worker_findings(await workers.live(prepared))]
     finally:
         await database.close()
 

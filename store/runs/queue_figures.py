@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from store.database import Connection
-from store.runs import hung_workers, workers
+from store.runs import workers
 from store.runs.open_jobs import OPEN_JOBS
 
 # A row waits since its message was first sent. Where it had to be sent again, that moment is gone, and it waits since
@@ -54,8 +54,6 @@ class QueueFigures:
     """Claims whose lease ran out, and that the reaper has not taken back yet."""
     workers: int
     """Worker processes with a heartbeat in the last ten seconds."""
-    workers_hung: int
-    """Those of them that one computation blocks."""
 
 
 async def queue_figures(connection: Connection) -> QueueFigures:
@@ -67,5 +65,4 @@ async def queue_figures(connection: Connection) -> QueueFigures:
         leases_held=leases["held"],
         leases_expired=leases["expired"],
         workers=await workers.seen(connection, within_s=_SEEN_WITHIN_SECONDS),
-        workers_hung=len(await hung_workers.hung(connection)),
     )

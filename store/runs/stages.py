@@ -24,7 +24,6 @@ from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs import run_limits
 from store.runs.chain import attempt_hash, content_hash
-from store.runs.hung_workers import End
 from store.runs.known_vectors import KeyedText
 from store.runs.open_jobs import OPEN_JOBS
 from store.vectors import to_pgvector
@@ -159,8 +158,7 @@ WITH expired AS MATERIALIZED (
 )
 SELECT s.*, r.settings_hash, a.id AS attempt_id,
        (SELECT hash FROM stage_attempt AS p WHERE p.job_id = s.job_id AND p.hash IS NOT NULL ORDER BY p.id DESC LIMIT 1)
-           AS previous_hash,
-       (SELECT w.ended FROM worker AS w WHERE w.id = s.worker_id) AS ended
+           AS previous_hash
 FROM expired AS s
 JOIN job AS j ON j.id = s.job_id
 JOIN run AS r ON r.id = j.run_id
@@ -190,7 +188,7 @@ WHERE job_id = $1 AND stage = $2 AND fence = $3 AND claim_token = $4 AND status 
 """
 
 WORKER_LOST = "WorkerLost"
-LOST = "stopped renewing its lease: it died, was suspended or lost the database"
+LOST = "stopped renewing its lease: it died, hung, was suspended or lost the database"
 WORKER_STOPPED = "WorkerStopped"
 JOB_CANCELLED = "JobCancelled"
 
@@ -430,7 +428,7 @@ async def _expire_one(connection: Connection, max_interruptions: int, job_id: in
             settings_hash=row["settings_hash"],
             previous_hash=row["previous_hash"],
             error_type=WORKER_LOST,
-            message=f"Worker {row['worker_id']} {End(row['ended']).words if row['ended'] else LOST}.",
+            message=f"Worker {row['worker_id']} {LOST}.",
             is_poisoned=is_poisoned,
         )
     return Expired(row["job_id"], row["stage"], row["attempts"], row["worker_id"], is_poisoned)

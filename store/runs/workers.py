@@ -28,8 +28,16 @@ WHERE seen_at > now() - $1 * interval '1 second' AND coalesce(broker = $2, true)
 
 # Their stages start again at once.
 END_ALL = """
-WITH gone AS (UPDATE worker SET seen_at = least(seen_at, now() - interval '1 minute'), hung_since = NULL)
+WITH gone AS (UPDATE worker SET seen_at = least(seen_at, now() - interval '1 minute'))
 UPDATE stage_run SET lease_until = now() WHERE status = 'running'
+"""
+
+# Another process had the same number before.
+SILENT = """
+SELECT pid, silent_s FROM (
+    SELECT DISTINCT ON (pid) pid, extract(epoch FROM now() - seen_at)::float8 AS silent_s
+    FROM worker WHERE host = $1 ORDER BY pid, seen_at DESC
+) AS last WHERE silent_s > $2 ORDER BY pid
 """
 
 SEEN = "SELECT count(*) FROM worker WHERE seen_at > now() - $1 * interval '1 second'"
@@ -57,6 +65,13 @@ class LiveWorker(NamedTuple):
     started_at: datetime
     servers: Mapping[str, str | None] | None
     """The language model servers that it asks, by the setting that names each; None for an older version of ragq."""
+
+
+class SilentWorker(NamedTuple):
+    """A worker without a heartbeat. Most ended long ago."""
+
+    pid: int
+    silent_s: float
 
 
 async def enroll(
@@ -102,6 +117,11 @@ async def seen(connection: Connection, *, within_s: float) -> int:
     """How many workers have a heartbeat younger than `within_s` seconds."""
     found: int = await connection.fetchval(SEEN, within_s)
     return found
+
+
+async def silent(connection: Connection, *, host: str, for_s: float) -> list[SilentWorker]:
+    """The workers of a host whose last heartbeat is older than `for_s` seconds."""
+    return [SilentWorker(*row) for row in await connection.fetch(SILENT, host, for_s)]
 
 
 async def end_all(connection: Connection) -> None:

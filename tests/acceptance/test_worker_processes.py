@@ -16,6 +16,7 @@ SELECT DISTINCT w.pid FROM stage_attempt AS a
 JOIN worker AS w ON w.id = a.worker_id JOIN job AS j ON j.id = a.job_id WHERE j.run_id = $1
 """
 LIVE = "SELECT count(*) >= 2 FROM worker WHERE seen_at > now() - interval '10 seconds'"
+SILENT = "SELECT EXISTS (SELECT FROM worker WHERE pid = $1 AND seen_at < now() - interval '10 seconds')"
 
 
 def test_two_processes_share_a_run_and_end_together(
@@ -33,24 +34,23 @@ def test_two_processes_share_a_run_and_end_together(
         assert worker.wait(30) == 0
 
 
-def test_a_health_check_asks_every_process(fresh: Installation) -> None:
+def test_a_health_check_kills_the_process_that_hangs_and_another_is_started(fresh: Installation) -> None:
     command = [sys.executable, "-m", "ragq", "worker", "--processes", "2", "--concurrency", "2"]
-    health = [sys.executable, "-m", "workers.health"]
+    environment = fresh.environment | {"RAGQ_HUNG_SECONDS": "10"}
 
-    def found() -> tuple[int, str]:
-        done = subprocess.run(
-            health, env=fresh.environment, cwd=fresh.folder, capture_output=True, text=True, check=False
-        )
-        return done.returncode, done.stderr.strip()
+    def health() -> int:
+        check = [sys.executable, "-m", "stack.heartbeats"]
+        return subprocess.run(check, env=environment, cwd=fresh.folder, capture_output=True, check=False).returncode
 
-    assert found() == (1, "no worker runs here")
-    with subprocess.Popen(command, env=fresh.environment, cwd=fresh.folder) as worker:
+    with subprocess.Popen(command, env=environment, cwd=fresh.folder) as worker:
         fresh.wait_until(LIVE)
-        eventually(lambda: found() == (0, ""))
-        for process in psutil.Process(worker.pid), psutil.Process(worker.pid).children()[0]:
-            process.suspend()
-            assert f"process {process.pid}" in found()[1]
-            process.resume()
-        eventually(lambda: found() == (0, ""))
+        hung, other = psutil.Process(worker.pid).children()
+        assert health() == 0
+        hung.suspend()
+        fresh.wait_until(SILENT, hung.pid)
+        assert health() == 1
+        eventually(lambda: len(psutil.Process(worker.pid).children()) == 2)
+        assert not hung.is_running()
+        assert other.is_running()
         worker.send_signal(signal.SIGTERM)
         assert worker.wait(30) == 0

@@ -44,7 +44,6 @@ class Monkey:
             self.kill_a_worker,
             self.kill_a_worker,
             self.freeze_a_worker,
-            self.kill_the_watchdog_of_a_worker,
             self.stop_a_worker,
             self.restart_the_broker,
             self.stop_the_broker,
@@ -76,12 +75,6 @@ class Monkey:
         worker.freeze()
         time.sleep(LONGER_THAN_A_LEASE_S)
         worker.thaw()
-
-    def kill_the_watchdog_of_a_worker(self) -> None:
-        """SIGKILL of every child process of a worker."""
-        with suppress(psutil.NoSuchProcess):
-            for child in psutil.Process(self._random.choice(self._workers.workers).pid).children():
-                child.kill()
 
     def stop_a_worker(self) -> None:
         """SIGTERM, with which it gives its stages back; the supervisor starts another."""

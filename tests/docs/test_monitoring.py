@@ -85,7 +85,6 @@ def test_every_rule_has_a_remedy_and_every_panel_a_place_of_its_own() -> None:
 #: By alert: the series that raise it, and the time at which it is checked. They are written as promtool reads them.
 RAISED: Final = {
     "RagqHasNoWorker": ('ragq_workers{instance="a"}', "0x20", "5m", {}),
-    "RagqWorkerHangs": ("ragq_workers_hung", "1x20", "5m", {}),
     "RagqQueueStands": ('ragq_queue_oldest_seconds{stage="embed"}', "700x20", "10m", {"stage": "embed"}),
     "RagqLeasesAreNotReclaimed": ('ragq_leases{state="expired"}', "2x20", "10m", {}),
     "RagqStagesFail": (

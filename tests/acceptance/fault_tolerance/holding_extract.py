@@ -1,4 +1,4 @@
-"""An `extract` that first keeps the interpreter's lock for TEST_HOLD_SECONDS: no other thread of its process runs."""
+"""An `extract` that first blocks its process for TEST_HOLD_SECONDS: every thread, or the event loop alone."""
 
 import ctypes
 import os
@@ -12,7 +12,7 @@ from workers.work import StageFunction, Work
 
 
 def hold() -> None:
-    """By a computation in C, as TEST_HOLD says, or by a sleep in C that does not release the lock."""
+    """As TEST_HOLD says, by a computation or a sleep in C that keep the interpreter's lock, or by one that does not."""
     seconds = float(os.environ["TEST_HOLD_SECONDS"])
     if os.environ.get("TEST_HOLD") == "regex":
         until = time.monotonic() + seconds
@@ -20,6 +20,8 @@ def hold() -> None:
         while time.monotonic() < until:
             re.match(r"(a+)+$", "a" * size + "b")
             size += 1
+    elif os.environ.get("TEST_HOLD") == "loop":
+        time.sleep(seconds)
     else:
         ctypes.PyDLL(None).sleep(int(seconds))
 

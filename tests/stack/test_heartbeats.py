@@ -1,0 +1,69 @@
+"""Whom the health check of a worker kills."""
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from stack import heartbeats
+from stack.environment import this_environment
+from store.database import Database
+from store.runs import workers
+
+pytestmark = pytest.mark.servers
+
+#: Looks like a worker: only a process that was started with this word is one.
+LIKE_A_WORKER = [sys.executable, "-c", "import time; time.sleep(60)", "workers.main"]
+SLEEPER = LIKE_A_WORKER[:3]
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heartbeats, "_AGAIN_S", 1.0)
+
+
+@pytest.fixture
+def started() -> Iterator[list["subprocess.Popen[bytes]"]]:
+    processes = [subprocess.Popen(command) for command in (LIKE_A_WORKER, LIKE_A_WORKER, SLEEPER)]
+    yield processes
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+async def enroll(database: Database, pid: int, silent_s: float) -> None:
+    async with database.connection() as connection:
+        await workers.enroll(
+            connection, f"w{pid}", host=socket.gethostname(), pid=pid, stages=[], environment=this_environment()
+        )
+        await connection.execute(
+            "UPDATE worker SET seen_at = now() - $2 * interval '1 second' WHERE pid = $1", pid, silent_s
+        )
+
+
+async def test_only_a_worker_that_lived_when_its_last_heartbeat_came_is_killed(
+    database: Database, database_url: str, started: list["subprocess.Popen[bytes]"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hung, fresh, other = started
+    await enroll(database, hung.pid, silent_s=0)
+    await enroll(database, fresh.pid, silent_s=3600)
+    await enroll(database, other.pid, silent_s=0)
+    assert await look(database_url, 5) == []
+
+    found = await look(database_url, 0)
+
+    assert found == [hung.pid]
+    assert (hung.wait(), fresh.poll(), other.poll()) == (-signal.SIGKILL, None, None)
+
+
+async def test_nobody_is_killed_while_the_database_is_away(database_url: str) -> None:
+    assert await look(database_url.rpartition("/")[0] + "/nowhere", 0) == []
+
+
+async def look(database_url: str, hung_s: float) -> list[int]:
+    """In a thread, as it has an event loop of its own."""
+    return [process.pid for process in await asyncio.to_thread(heartbeats.end_hung, database_url, hung_s)]
