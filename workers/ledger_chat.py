@@ -13,7 +13,7 @@ from store.database import RESULT_RETRY_SECONDS, Database
 from store.runs import ledger
 from store.runs.llm_permits import Caller
 from store.runs.stages import Claim
-from workers import traces
+from workers import telemetry
 from workers.call_limits import CallLimits
 from workers.frozen_models import FrozenModels
 
@@ -105,7 +105,7 @@ class LedgerChat:
             self._attempt.caller,
             served_by.server,
             call,
-            lambda: traces.model_call(call, served_by, lambda: self._chat.chat(call, on_text)),
+            lambda: telemetry.model_call(call, served_by, lambda: self._chat.chat(call, on_text)),
         )
         reply = reply.model_copy(update={"text": storable(reply.text)})
         paid = await self._database.with_retry(

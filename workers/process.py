@@ -20,7 +20,7 @@ from stack.environment import this_environment
 from stages.server_names import server_name
 from store.database import Database
 from store.runs import workers
-from workers import traces
+from workers import telemetry
 from workers.dispatcher import Dispatcher
 from workers.functions import FUNCTIONS
 from workers.leases import Leases
@@ -54,7 +54,7 @@ class WorkerProcess:
             hung_s=settings.ragq_hung_seconds,
         )
         try:
-            traces.start(os.environ)
+            telemetry.start(os.environ)
             self.loop.submit(self._leases.pulse())
             self.loop.run(self._build(app, settings, servers, concurrency))
         except BaseException:
@@ -69,7 +69,7 @@ class WorkerProcess:
     def stop(self) -> None:
         """Close connections and end the threads. Leases that are still held run out."""
         self.loop.run(self._close())
-        traces.stop()
+        telemetry.stop()
         self._leases.stop()
         self.loop.stop()
 

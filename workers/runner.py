@@ -24,7 +24,7 @@ from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseU
 from store.database_time import DatabaseTime, measured
 from store.runs import ledger, run_limits, stages
 from store.runs.stages import Claim, Committed
-from workers import traces, waited
+from workers import telemetry, waited
 from workers.crashpoints import crash_point
 from workers.frozen_runs import FrozenRun, FrozenRuns
 from workers.leases import Leases
@@ -129,9 +129,8 @@ class StageRunner:
         assert task is not None
         self._running[claim.attempt_id] = task
         try:
-            with measured() as database_time, waited.measured() as in_queues:
-                async with traces.stage(claim, self._database):
-                    return await self._carry_out(claim, database_time, in_queues)
+            with measured() as database_time, waited.measured() as in_queues, telemetry.stage(claim):
+                return await self._carry_out(claim, database_time, in_queues)
         except asyncio.CancelledError:
             is_cancelled = claim.attempt_id in self._cancelled
             if not (self._is_stopping or is_cancelled):

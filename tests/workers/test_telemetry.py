@@ -1,0 +1,156 @@
+"""What a tracing system gets of a run: its stages, their statements and calls, and no word of anybody."""
+
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import asyncpg
+import pytest
+import structlog
+from opentelemetry.instrumentation.asyncpg import AsyncPGInstrumentor
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
+
+from schemas.errors import StackError
+from schemas.settings.process import LLMLimits, ProcessSettings
+from schemas.values.base import Value
+from schemas.values.chat import ChatCall, Message
+from store.database import Database
+from store.runs.runs import StoredRun
+from tests.fakes.chat import ScriptedChat
+from workers import telemetry
+from workers.call_limits import CallLimits
+from workers.exported_spans import WithoutWords, provider
+from workers.frozen_models import FrozenModels
+from workers.leases import Leases
+from workers.ledger_chat import CallingAttempt, InFlightCalls, LedgerChat
+from workers.runner import StageRunner
+from workers.stage_failed import StageFailed
+from workers.wiring import Wiring
+from workers.work import Result, StageFunction, Work
+
+StoreRun = Callable[..., Awaitable[StoredRun]]
+
+MARK = "quetzal"
+FUNCTIONS: dict[tuple[str, str, str], StageFunction] = {}
+
+
+class Said(Value):
+    """An output with text."""
+
+    text: str
+
+
+@pytest.fixture
+def exported() -> InMemorySpanExporter:
+    return InMemorySpanExporter()
+
+
+@pytest.fixture
+async def runner(database: Database, database_url: str, exported: InMemorySpanExporter) -> AsyncIterator[StageRunner]:
+    """A traced runner."""
+    made = provider()
+    made.add_span_processor(SimpleSpanProcessor(WithoutWords(exported)))
+    telemetry.use(made)
+    leases = Leases(database_url, "worker", lease_s=6, heartbeat_s=1)
+    wiring = Wiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
+    yield StageRunner(
+        database, leases, wiring, FUNCTIONS, worker_id="worker", lease_s=6, grace_s=5, max_interruptions=3
+    )
+    leases.stop()
+    telemetry.stop()
+    AsyncPGInstrumentor().uninstrument()
+    FUNCTIONS.clear()
+
+
+async def asking(work: Work) -> Result[Said]:
+    """A stage that asks a model."""
+    call = ChatCall(model="m", messages=(Message(role="user", content=f"Is it a {MARK}?"),), purpose="extract")
+    chat = LedgerChat(
+        ScriptedChat(lambda call: f"A {MARK}."),
+        work.database,
+        CallingAttempt.of(work.claim),
+        InFlightCalls(),
+        FrozenModels(work.database),
+        CallLimits(work.database, LLMLimits()),
+    )
+    seen.append(structlog.contextvars.get_contextvars())
+    return Result(Said(text=(await chat.chat(call)).text))
+
+
+async def failing(work: Work) -> Result[Said]:
+    """A stage whose error has text, after a statement whose error has it too."""
+    with suppress(asyncpg.DataError):
+        async with work.database.connection() as connection:
+            await connection.execute("SELECT $1::text::integer", MARK)
+    raise RuntimeError(f"cannot parse: {MARK}")
+
+
+seen: list[dict[str, Any]] = []
+
+
+def facts(span: ReadableSpan) -> dict[str, Any]:
+    return dict(span.attributes or {})
+
+
+async def test_a_run_is_one_trace_of_stages_with_their_statements_and_calls(
+    runner: StageRunner, store_run: StoreRun, exported: InMemorySpanExporter
+) -> None:
+    stored = await store_run("316", "319", stages=("extract",))
+    FUNCTIONS["participant", "few_shot", "extract"] = asking
+    seen.clear()
+
+    for job_id in stored.job_ids:
+        await runner.run("extract", job_id, is_redelivered=False)
+
+    spans = exported.get_finished_spans()
+    stages = [span for span in spans if span.name == "stage extract"]
+    (call,) = [span for span in spans if span.name == "chat m"]
+    assert [facts(span)["ragq.job"] for span in stages] == stored.job_ids
+    assert {span.context.trace_id for span in spans if span.context} == {int(seen[0]["trace_id"], 16)}
+    assert (call.parent and call.parent.span_id, seen[0]["span_id"]) == (_own(stages[0]), f"{_own(stages[0]):016x}")
+    assert (facts(call)["gen_ai.operation.name"], facts(call)["gen_ai.request.model"]) == ("chat", "m")
+    statements = [facts(span)["db.statement"] for span in spans if facts(span).get("db.system") == "postgresql"]
+    assert any("INSERT INTO llm_call" in statement for statement in statements)
+
+
+async def test_no_word_of_anybody_is_in_spans(
+    runner: StageRunner, store_run: StoreRun, exported: InMemorySpanExporter
+) -> None:
+    stored = await store_run("316", "319", stages=("extract",))
+    for job_id, function in zip(stored.job_ids, (asking, failing), strict=True):
+        FUNCTIONS["participant", "few_shot", "extract"] = function
+        try:
+            await runner.run("extract", job_id, is_redelivered=False)
+        except StageFailed:
+            assert function is failing
+
+    spans = exported.get_finished_spans()
+    failed = [span for span in spans if span.status.status_code is StatusCode.ERROR]
+    assert [(span.name, facts(span).get("error.type"), span.status.description, span.events) for span in failed] == [
+        ("SELECT", None, None, ()),
+        ("stage extract", "builtins.RuntimeError", None, ()),
+    ]
+    assert MARK not in "".join(span.to_json() for span in spans)
+
+
+async def test_what_runs_beside_stages_is_not_traced(
+    runner: StageRunner, database: Database, exported: InMemorySpanExporter
+) -> None:
+    async with database.connection() as connection:
+        await connection.execute("SELECT 1")
+    assert exported.get_finished_spans() == ()
+
+
+def test_a_named_collector_without_the_packages_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "workers.exported_spans", None)
+    with pytest.raises(StackError, match=r"ragq\[otel\]"):
+        telemetry.start({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"})
+
+
+def _own(span: ReadableSpan) -> int:
+    assert span.context is not None
+    return int(span.context.span_id)
