@@ -14,7 +14,6 @@ from fastapi import FastAPI
 from api import problems
 from api.app import make_app
 from api.context import ApiContext
-from api.examples import MISSING, example_of
 
 NAME = re.compile(r"[a-z]+(_[a-z]+)*")
 
@@ -64,15 +63,6 @@ def test_every_operation_has_a_summary_and_one_tag_that_is_explained(
 def test_every_operation_has_a_name_of_plain_words_of_its_own(operations: list[Operation]) -> None:
     names = Counter(one.described["operationId"] for one in operations)
     assert {name: times for name, times in names.items() if times > 1 or not NAME.fullmatch(name)} == {}
-
-
-def test_every_body_and_every_reply_has_an_example(operations: list[Operation], described: dict[str, Any]) -> None:
-    silent = {
-        where: [place for example in examples for place in _silent(example)]
-        for where, _, examples in _contents(operations, described)
-    }
-    assert silent
-    assert {where: places for where, places in silent.items() if places} == {}
 
 
 def test_examples_are_what_their_schemas_ask_for(operations: list[Operation], described: dict[str, Any]) -> None:
@@ -130,20 +120,7 @@ def _contents(
             content = part.get("content", {}).get("application/json")
             if content is not None:
                 named = [example["value"] for example in content.get("examples", {}).values()]
-                yield (
-                    f"{one}: {name}",
-                    content["schema"],
-                    named or [example_of(content["schema"], described["components"]["schemas"])],
-                )
-
-
-def _silent(example: Any, place: str = "") -> Iterator[str]:
-    """Where an example is missing."""
-    if example == MISSING:
-        yield place or "."
-    parts = example.items() if isinstance(example, dict) else enumerate(example) if isinstance(example, list) else ()
-    for name, part in parts:
-        yield from _silent(part, f"{place}.{name}")
+                yield f"{one}: {name}", content["schema"], named
 
 
 def _validator(schema: dict[str, Any], described: dict[str, Any]) -> jsonschema.Draft202012Validator:

@@ -63,7 +63,6 @@ PAGES: Final = {
     "template-changes": "/templates/rag_augmentation/diff?old=1&new=2",
     "new-template-version": "/templates/rag_augmentation/new?of=2",
     "workers": "/workers",
-    "reference": "/docs",
     "missing": "/rag/99999",
 }
 

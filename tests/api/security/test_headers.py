@@ -2,7 +2,9 @@
 
 import asyncio
 import re
+from base64 import b64encode
 from collections.abc import AsyncIterator
+from hashlib import sha256
 
 import httpx
 import pytest
@@ -210,3 +212,15 @@ async def test_a_log_line_names_the_route_and_nothing_that_was_sent(
     assert failed["place"].startswith(__file__)
     assert token not in str(lines)
     assert "participant" not in str(lines)
+
+
+async def test_the_one_script_of_the_reference_is_allowed_by_its_hash(visit: Client) -> None:
+    async with visit() as client:
+        shown = await client.get("/docs")
+        files = re.findall(r'(?:src|href)="(/static/[^"]*)"', shown.text)
+        statuses = [(await client.get(file)).status_code for file in files]
+
+    (script,) = re.findall(r"<script>(.*?)</script>", shown.text, re.DOTALL)
+    allowed = b64encode(sha256(script.encode()).digest()).decode()
+    assert f"script-src 'self' 'sha256-{allowed}';" in shown.headers["content-security-policy"]
+    assert (len(files), set(statuses)) == (3, {200})
