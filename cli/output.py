@@ -88,7 +88,8 @@ def print_text(words: str | Text, *, err: bool = False) -> None:
 
 def print_data(words: str) -> None:
     """What programs read: exact in a pipe or a file, as of `print_text` in a terminal."""
-    click.echo(Text(words).plain if sys.stdout.isatty() else words, nl=False)
+    # Without `color`, click takes escape sequences out of what goes into a pipe.
+    click.echo(Text(words).plain if sys.stdout.isatty() else words, nl=False, color=True)
 
 
 def confirm(question: str) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cli.submission_keys import SETTINGS
-from cli.toml_text import toml_line, toml_tables
+from cli.toml_text import toml_comment, toml_line, toml_tables
 from schemas.errors import Refused
 from schemas.settings.base import settings_of
 from schemas.settings.changes import changed_settings
@@ -41,8 +41,8 @@ def run_config(run: Submission, *, with_text: bool) -> str:
     made = f"Run r{overview.id}, submitted with ragq {overview.version}"
     return "\n".join(
         [
-            f"# {made}. `ragq submit --config FILE` submits it again.",
-            *(f"# {remark}" for remark in _remarks(run, with_text)),
+            toml_comment(f"{made}. `ragq submit --config FILE` submits it again."),
+            *map(toml_comment, _remarks(run, with_text)),
             *(toml_line(name, value) for name, value in options.items() if value not in (None, False)),
             *_subject(run, with_text),
             "",
@@ -126,7 +126,7 @@ def _settings(run: Submission) -> Iterator[str]:
         "All others": [name for name in names if name not in changed],
     }.items():
         if chosen:
-            yield f"# {heading}"
+            yield toml_comment(heading)
             yield from (_setting(run, name) for name in chosen)
 
 

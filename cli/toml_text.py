@@ -5,6 +5,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
+def toml_comment(words: str) -> str:
+    """A comment of one line, whatever the words hold.
+
+    >>> toml_comment("preset 'a\\nb'")
+    "# preset 'a�b'"
+    """
+    return f"# {''.join(char if char.isprintable() else '�' for char in words)}"
+
+
 def toml_line(name: str, value: Any) -> str:
     """A key with its value: a text, a number, a truth value, or a list of them.
 

@@ -145,7 +145,7 @@ class Installation:
         if command.exitcode is None:
             command.kill()
         assert command.exitcode is not None, f"ragq {' '.join(arguments)} did not end."
-        return Finished(command.exitcode, output.stdout.read_text(), output.stderr.read_text())
+        return Finished(command.exitcode, *(one.read_bytes().decode() for one in output))
 
     def submit(self, *arguments: str, **environment: str) -> int:
         """Submit and do not wait. The run's number."""

@@ -31,7 +31,7 @@ LINES: Final = {
     "corpus": ("name", "model"),
     "works": ("title", "authors", "source_path"),
     "chunks": ("heading_breadcrumbs",),
-    "stage_attempt": ("worker_id", "error_category"),
+    "stage_attempt": ("worker_id",),
     "rag_config": ("preset_name",),
     "prompt_templates": ("title",),
     "llm_call": ("model",),
@@ -54,6 +54,19 @@ OBJECTS: Final = {
     "stage_attempt": ("output", "error_details"),
     "llm_call": ("request",),
 }
+
+#: Names by which rows are found: each is changed wherever it stands. A vocabulary's name is a plain id.
+NAMES: Final = (
+    (("participant", "data_set"), ("split", "data_set"), ("split_member", "data_set"), ("reference_index", "data_set")),
+    (("split", "name"), ("split_member", "split"), ("reference_index", "split")),
+    (("reference_index", "name"),),
+    (("run", "name"), ("run", "note")),
+    (("tag", "name"), ("tag_alias", "tag")),
+    (("tag", "title"),),
+    (("tag_alias", "alias"),),
+    (("api_token", "name"),),
+    (("worker", "id"),),
+)
 
 
 class Poison:
@@ -101,6 +114,15 @@ def replace_texts(installation: Installation, poison: Poison) -> None:
                 *(_poisoned(row, column, poison) for column in objects),
             ]
             installation.rows(f"UPDATE {table} SET {assignments} WHERE id = $1", row["id"], *words)
+
+
+def replace_names(installation: Installation, poison: Poison) -> None:
+    """Put a word before every name of a populated database, but for those that `replace_texts` replaces."""
+    installation.rows("ALTER TABLE split_member DROP CONSTRAINT split_member_data_set_split_fkey")
+    for places in NAMES:
+        word = poison.line()
+        for table, column in places:
+            installation.rows(f"UPDATE {table} SET {column} = $1 || {column}", word)
 
 
 def _poisoned(row: dict[str, Any], column: str, poison: Poison) -> Any:

@@ -1,16 +1,19 @@
 """No stored text runs, becomes an element or a link, even without a content security policy."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
+from html.parser import HTMLParser
 from typing import Final
 
+import httpx
 import pytest
 
 from tests.acceptance.conftest import Install
 from tests.browser.conftest import Visit
 from tests.browser.payloads import MARKDOWN, SCRIPTS
 from tests.browser.places import addresses
-from tests.browser.poison import Poison, replace_texts
+from tests.browser.poison import Poison, replace_names, replace_texts
 from tests.browser.site import Site, start_site
 from tests.data import public_data
 
@@ -34,6 +37,10 @@ INTRUDERS: Final = """
 }
 """
 
+_RUNS: Final = re.compile(r"on|hx-on|data-hx-|intruder$|style$|srcdoc$")
+_ADDRESSES: Final = frozenset({"href", "xlink:href", "src", "srcset", "action", "formaction", "data", "poster"})
+_RUNS_AS_ADDRESS: Final = re.compile(r"\s*(javascript|vbscript|data):", re.IGNORECASE)
+
 
 def naughty_strings() -> list[str]:
     """Strings that are known to break software."""
@@ -46,6 +53,27 @@ def plain(text: str) -> str:
     return "".join(text.split())
 
 
+class _Elements(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.intruders: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        runs = any(
+            _RUNS.match(name) or (name in _ADDRESSES and _RUNS_AS_ADDRESS.match(value or "")) for name, value in attrs
+        )
+        is_foreign = tag == "script" and not (dict(attrs).get("src") or "").startswith("/static/")
+        if runs or is_foreign or tag in ("iframe", "object", "embed", "base", "style", "math"):
+            self.intruders.append(self.get_starttag_text() or tag)
+
+
+def intruders_in(page: str) -> list[str]:
+    """What INTRUDERS finds in a page, as far as it is in its source."""
+    elements = _Elements()
+    elements.feed(page)
+    return elements.intruders
+
+
 @pytest.fixture(params=["scripts", "naughty strings"])
 def words(request: pytest.FixtureRequest) -> Sequence[str]:
     """The replacements of every text."""
@@ -56,7 +84,9 @@ def words(request: pytest.FixtureRequest) -> Sequence[str]:
 def poisoned(words: Sequence[str], install: Install, populated_template: str) -> Iterator[Site]:
     """A site in which every text is replaced."""
     with install(populated_template) as installation:
-        replace_texts(installation, Poison(words, in_long=60))
+        poison = Poison(words, in_long=60)
+        replace_texts(installation, poison)
+        replace_names(installation, poison)
         yield start_site(installation)
 
 
@@ -72,6 +102,15 @@ async def test_no_text_becomes_part_of_a_page(words: Sequence[str], visit: Visit
     assert {name: intruders for name, intruders in found.items() if intruders} == {}
     text = plain(shown)
     assert [word for word in words if plain(word) not in text] == []
+
+
+async def test_no_text_becomes_an_element(words: Sequence[str], poisoned: Site) -> None:
+    """As the first test, read by a parser instead of a browser."""
+    async with httpx.AsyncClient(base_url=poisoned.url, timeout=60) as client:
+        for name, address in (await addresses(poisoned)).items():
+            reply = await client.get(address, headers={"Accept": "text/html"})
+            assert (name, reply.status_code) == (name, 404 if name == "missing" else 200)
+            assert (name, intruders_in(reply.text)) == (name, [])
 
 
 async def test_no_answer_becomes_part_of_a_page(visit: Visit, editable_site: Site) -> None:
