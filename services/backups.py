@@ -40,11 +40,16 @@ def back_up(environment: Mapping[str, str], path: Path) -> Backup:
 def restore(environment: Mapping[str, str], path: Path, *, replace: bool) -> Backup:
     """Fill the database from a file, bring it up to date, and return what it holds then.
 
-    Raises StackError for a file that is no backup or damaged, while workers run, and when runs are stored already and
-    not to be replaced.
+    Raises StackError for a file that is no backup, damaged or of an unknown version, while workers run, and when runs
+    are stored already and not to be replaced; nothing is changed then.
     """
     url = database_server(environment)
-    dumps.check(path)
+    written = dumps.revision_in(path)
+    if not revision.is_known(written):
+        raise StackError(
+            f"{path} has tables of another version of ragq (revision {written}); nothing was changed. Restore it with "
+            "that version."
+        )
     asyncio.run(_with_connection(url, lambda connection: _refuse(connection, replace)))
     dumps.restore(url, path)
     migrate.upgrade(url)

@@ -1,6 +1,7 @@
 """A database written to a file and read from one, by the programs that come with the embedded server."""
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,8 +16,9 @@ from stack.postgres import PROGRAMS
 from stack.server import package_folder
 
 _SHOWN_CHARACTERS = 2000
-_OF_EVERY_DATABASE = "alembic_version"
-"""A table that ragq's databases have in every version."""
+#: Tables that ragq's databases have in every version: the first names that version.
+_VERSION, _OF_RAGQ = "alembic_version", "stage_attempt"
+_STORED_VERSION = re.compile(rf"^COPY public\.{_VERSION} \(version_num\) FROM stdin;\n(\w+)\n\\\.$", re.MULTILINE)
 
 
 def dump(database_url: str, path: Path) -> int:
@@ -41,17 +43,23 @@ def dump(database_url: str, path: Path) -> int:
     return path.stat().st_size
 
 
-def check(path: Path) -> None:
-    """Read all of a file that `dump` wrote, to its end. Raises StackError for any other file, and for a damaged one."""
+def revision_in(path: Path) -> str:
+    """The revision of the tables in a file that `dump` wrote, which is read to its end.
+
+    Raises StackError for any other file, and for a damaged one.
+    """
     if not path.is_file():
         raise StackError(f"There is no file {path}.")
     try:
-        is_whole = f" TABLE DATA public {_OF_EVERY_DATABASE} " in _contents_of(path)
         _run("pg_restore", [f"--file={os.devnull}", str(path)])
+        has_stages = f" TABLE DATA public {_OF_RAGQ} " in _contents_of(path)
+        versions = _run("pg_restore", ["--data-only", f"--table={_VERSION}", "--file=-", str(path)])
     except StackError as error:
         raise StackError(f"{path} is damaged, or no file of `ragq backup`; nothing was changed. {error}") from None
-    if not is_whole:
+    version = _STORED_VERSION.search(versions)
+    if version is None or not has_stages:
         raise StackError(f"{path} is a dump of another database than ragq's; nothing was changed.")
+    return version[1]
 
 
 def restore(database_url: str, path: Path) -> None:

@@ -7,12 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from stack.dumps import dump
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers, eventually
 from tests.acceptance.harness import judged_by
 from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
 PRIVATE = 0o600
+RUNNING = "SELECT count(*) FROM stage_run WHERE status = 'running'"
+UNFINISHED = "SELECT count(*) FROM job WHERE status NOT IN ('succeeded', 'failed')"
+OUTPUTS = """
+SELECT job_id, stage, output FROM stage_attempt WHERE outcome = 'succeeded' AND stage = 'assemble' ORDER BY job_id
+"""
+DOUBLED = """
+SELECT job_id, stage FROM stage_attempt WHERE outcome = 'succeeded' GROUP BY job_id, stage HAVING count(*) > 1
+"""
 
 
 @pytest.fixture
@@ -60,6 +69,38 @@ def test_interrupted_runs_of_a_backup_are_finished_after_it_is_restored(
     assert judge.calls == len(judge.calls_per_prompt) + 1
 
 
+def test_a_backup_under_load_is_continued_without_paying_twice(
+    breakable: BreakableInstallation,
+    elsewhere: BreakableInstallation,
+    servers: Servers,
+    judge: ScriptedModel,
+    evidence: GiveEvidence,
+    tmp_path: Path,
+) -> None:
+    judge.answer = lambda prompt: ScriptedReply(delay_s=0.2)
+    workers = [breakable.start_worker(), breakable.start_worker()]
+    chosen = (*evidence({316: 3, 319: 3, 330: 3}), *judged_by(judge.name))
+    runs = [breakable.submit(*chosen), breakable.submit(*chosen, "--fresh")]
+    eventually(lambda: breakable.value(RUNNING) > 1 and judge.calls > 2)
+
+    assert breakable.ragq("backup", str(tmp_path / "ragq.dump")).exit_code == 0
+    ends = [breakable.wait_for(run_id) for run_id in runs]
+    asked = breakable.value("SELECT count(*) FROM llm_call")
+    for worker in workers:
+        worker.kill()
+    servers.empty_broker()
+    restored = elsewhere.ragq("restore", str(tmp_path / "ragq.dump"))
+    assert restored.exit_code == 0, restored.stderr
+    paid, unfinished = elsewhere.value("SELECT count(*) FROM llm_call"), elsewhere.value(UNFINISHED)
+    elsewhere.start_worker()
+
+    assert unfinished > 1
+    assert [elsewhere.wait_for(run_id) for run_id in runs] == ends
+    assert (elsewhere.rows(OUTPUTS), elsewhere.rows(DOUBLED)) == (breakable.rows(OUTPUTS), [])
+    assert elsewhere.value("SELECT count(*) FROM llm_call") == asked
+    assert judge.calls == asked + asked - paid
+
+
 def test_what_is_no_whole_backup_is_refused_and_changes_nothing(
     breakable: BreakableInstallation, tmp_path: Path
 ) -> None:
@@ -81,3 +122,27 @@ def test_what_is_no_whole_backup_is_refused_and_changes_nothing(
         assert (refused.exit_code, "is damaged" in refused.stderr) == (1, True), (name, refused.stderr)
         assert breakable.value("SELECT count(*) FROM reference_chunk") == before
     assert breakable.ragq("restore", str(tmp_path / "nothing")).exit_code == 1
+
+
+def test_a_backup_of_another_version_or_program_is_refused_and_changes_nothing(
+    breakable: BreakableInstallation, elsewhere: BreakableInstallation, tmp_path: Path
+) -> None:
+    before = breakable.value("SELECT count(*) FROM reference_chunk")
+    elsewhere.rows("CREATE TABLE stage_attempt (id integer)")
+    elsewhere.rows("CREATE TABLE alembic_version (version_num text)")
+    for name, change, words in (
+        ("newer", "INSERT INTO alembic_version VALUES ('ffff0099')", "another version of ragq (revision ffff0099)"),
+        ("none", "DELETE FROM alembic_version", "another database than ragq's"),
+        ("two", "INSERT INTO alembic_version VALUES ('0001'), ('ffff')", "another database than ragq's"),
+        ("other form", "ALTER TABLE alembic_version RENAME version_num TO revision", "another database than ragq's"),
+    ):
+        elsewhere.rows(change)
+        dump(elsewhere.database_url, tmp_path / name)
+        refused = breakable.ragq("restore", str(tmp_path / name), "--replace")
+
+        assert (refused.exit_code, words in refused.stderr, refused.stderr.count("\n")) == (1, True, 1), refused.stderr
+        assert breakable.value("SELECT count(*) FROM reference_chunk") == before
+    assert breakable.ragq("backup", str(tmp_path / "whole")).exit_code == 0
+    for arguments in (("restore", str(tmp_path / "whole")), ("migrate",)):
+        refused = elsewhere.ragq(*arguments)
+        assert (refused.exit_code, "tables of another program" in refused.stderr) == (1, True), refused.stderr
