@@ -36,7 +36,6 @@ class ProblemKind(NamedTuple):
 
 #: By class; the nearest base class applies.
 KINDS: Final[dict[type[BaseException], ProblemKind]] = {
-    errors.PresetMissingError: ProblemKind(404, "preset-missing"),
     errors.PresetExistsError: ProblemKind(409, "preset-exists"),
     errors.DefaultPresetError: ProblemKind(400, "preset-is-default"),
     errors.PresetValueError: ProblemKind(422, "preset-value-unusable"),
@@ -45,33 +44,13 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.LLMResponseParseError: ProblemKind(400, "reply-unusable"),
     errors.WorkChangedError: ProblemKind(409, "work-changed"),
     errors.RunMissingError: ProblemKind(404, "run-missing"),
-    errors.RunNameTakenError: ProblemKind(409, "run-name-taken"),
-    errors.RunValueError: ProblemKind(422, "run-value-unusable"),
-    errors.RunActiveError: ProblemKind(409, "run-active"),
-    errors.RunForkedError: ProblemKind(409, "run-forked"),
     errors.JobMissingError: ProblemKind(404, "job-missing"),
-    errors.AttemptMissingError: ProblemKind(404, "attempt-missing"),
-    errors.ForkRefusedError: ProblemKind(409, "fork-refused"),
-    errors.NoJobInStateError: ProblemKind(409, "no-job-in-state"),
     errors.QueryMissingError: ProblemKind(404, "query-missing"),
-    errors.ResultMissingError: ProblemKind(404, "result-missing"),
-    errors.StepNotReadyError: ProblemKind(404, "step-not-ready"),
     errors.StageRunningError: ProblemKind(409, "stage-running"),
-    errors.NothingToDoError: ProblemKind(409, "nothing-to-do"),
-    errors.QuerySetPresetError: ProblemKind(409, "query-set-preset"),
     errors.QueryValueError: ProblemKind(422, "query-value-unusable"),
-    errors.IdempotencyKeyReusedError: ProblemKind(422, "idempotency-key-reused"),
-    errors.StepSupersededError: ProblemKind(409, "step-superseded"),
-    errors.StepPausedError: ProblemKind(409, "step-paused"),
-    errors.CorpusUnknownError: ProblemKind(404, "corpus-missing"),
     errors.CorpusMissingError: ProblemKind(404, "corpus-missing"),
-    errors.WorkMissingError: ProblemKind(404, "work-missing"),
-    errors.WorksNotRemovableError: ProblemKind(404, "work-missing"),
     errors.DocumentMissingError: ProblemKind(404, "document-missing"),
-    errors.DocumentReplacedError: ProblemKind(409, "document-replaced"),
-    errors.HeadingMissingError: ProblemKind(422, "heading-missing"),
     errors.WorkFilesError: ProblemKind(422, "works-unusable"),
-    errors.VocabularyUnknownError: ProblemKind(404, "vocabulary-missing"),
     errors.EmbeddingArtifactMismatchError: ProblemKind(409, "index-mismatch"),
     ProblemsFound: ProblemKind(422, "files-unusable"),
     errors.StepFailedError: ProblemKind(500, "step-failed"),
@@ -80,6 +59,30 @@ KINDS: Final[dict[type[BaseException], ProblemKind]] = {
     errors.Refused: ProblemKind(409, "refused"),
     errors.DomainError: ProblemKind(500, "stage-failed"),
     errors.RagqError: ProblemKind(500, "failed"),
+}
+
+#: The status of a refusal by its slug.
+REFUSALS: Final[dict[errors.Slug, int]] = {
+    "attempt-missing": 404,
+    "corpus-missing": 404,
+    "document-replaced": 409,
+    "fork-refused": 409,
+    "heading-missing": 422,
+    "idempotency-key-reused": 422,
+    "no-job-in-state": 409,
+    "nothing-to-do": 409,
+    "preset-missing": 404,
+    "query-set-preset": 409,
+    "result-missing": 404,
+    "run-active": 409,
+    "run-forked": 409,
+    "run-name-taken": 409,
+    "run-value-unusable": 422,
+    "step-not-ready": 404,
+    "step-paused": 409,
+    "step-superseded": 409,
+    "vocabulary-missing": 404,
+    "work-missing": 404,
 }
 
 #: A stage that failed while a request waited for it: by the stage (None for any) and the stored class of its error.
@@ -153,6 +156,8 @@ def kind_of(error: BaseException) -> ProblemKind | None:
     if isinstance(error, StageFailure):
         stored = (error.stage, error.error_type), (None, error.error_type)
         return next((STAGE_KINDS[key] for key in stored if key in STAGE_KINDS), KINDS[type(error)])
+    if isinstance(error, errors.Refused) and error.slug is not None:
+        return ProblemKind(REFUSALS[error.slug], error.slug)
     found = next((KINDS[type_] for type_ in type(error).__mro__ if type_ in KINDS), None)
     return UNAVAILABLE if found is None and isinstance(error, UNAVAILABLE_ERRORS) else found
 

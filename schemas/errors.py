@@ -4,46 +4,23 @@ RagqError
     Refused                              a request that ragq refuses; exit code 1
         StackError                       a server or a connection is not available
             OutcomeUnknownError
-            StoredAnywayError
         SettingsError
-        ServersDifferError
         ModelUnavailableError
         DuplicateWorkError
         WorkFileError                    a file that cannot be a work
         DocumentReaderMissingError
         WorkFilesError
-        WorkMissingError
-        WorksNotRemovableError
         DocumentMissingError
-        DocumentReplacedError
-        HeadingMissingError
-        CorpusUnknownError
-        VocabularyUnknownError
-        PresetMissingError
         PresetExistsError
         PresetValueError
         DefaultPresetError
         RunMissingError
-        RunNameTakenError
-        RunValueError
-        RunActiveError
-        RunForkedError
         JobMissingError
-        AttemptMissingError
-        ForkRefusedError
-        NoJobInStateError
         QueryMissingError
-        ResultMissingError
         StageRunningError
-        StepNotReadyError
-        NothingToDoError
-        QuerySetPresetError
         QueryValueError
-        IdempotencyKeyReusedError
         StepFailedError                  a stage failed while a request waited for it
         ExpansionFailedError             likewise, of a new question, which is not stored then
-        StepSupersededError
-        StepPausedError
     DomainError                          a stage cannot compute a valid output; its job fails
         TranscriptError
             TranscriptNotFoundError
@@ -90,12 +67,9 @@ No message holds text of a transcript, a quote, a prompt or a reply: messages ar
 Such text stays in attributes, which workers store in Postgres alone.
 """
 
-import shlex
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any
-
-from schemas.suggestions import did_you_mean
+from typing import Any, Literal, TypeAlias
 
 
 class RagqError(Exception):
@@ -113,8 +87,38 @@ def _copied(kind: type[RagqError], args: tuple[Any, ...]) -> RagqError:
     return error
 
 
+Slug: TypeAlias = Literal[
+    "attempt-missing",
+    "corpus-missing",
+    "document-replaced",
+    "fork-refused",
+    "heading-missing",
+    "idempotency-key-reused",
+    "no-job-in-state",
+    "nothing-to-do",
+    "preset-missing",
+    "query-set-preset",
+    "result-missing",
+    "run-active",
+    "run-forked",
+    "run-name-taken",
+    "run-value-unusable",
+    "step-not-ready",
+    "step-paused",
+    "step-superseded",
+    "vocabulary-missing",
+    "work-missing",
+]
+"""Problems over HTTP that no class stands for."""
+
+
 class Refused(RagqError):
-    """A request that ragq refuses; the message states what was found and what to do."""
+    """A request that ragq refuses; the message states what was found and what to do. `slug` names a problem over HTTP
+    that is not that of the class."""
+
+    def __init__(self, message: str, *, slug: Slug | None = None) -> None:
+        self.slug = slug
+        super().__init__(message)
 
 
 class StackError(Refused):
@@ -131,18 +135,6 @@ class OutcomeUnknownError(StackError):
         )
 
 
-class StoredAnywayError(StackError):
-    """The database failed after runs were stored, which continue."""
-
-    def __init__(self, run_ids: Sequence[int]) -> None:
-        self.run_ids = tuple(run_ids)
-        runs = ", ".join(f"r{run_id}" for run_id in run_ids)
-        super().__init__(
-            f"Stored: {runs}; workers take the jobs. After that the database did not answer. The same submission again "
-            f"finds what is stored; `ragq show r{run_ids[-1]}` shows it."
-        )
-
-
 class SettingsError(Refused):
     """Settings that cannot be used. `problems` has a line for each; most begin with the name of their setting."""
 
@@ -151,10 +143,6 @@ class SettingsError(Refused):
         heading = "1 setting cannot be used:" if len(problems) == 1 else f"{len(problems)} settings cannot be used:"
         lines = [heading, *(f"- {problem}" for problem in problems)]
         super().__init__("\n".join([*lines, "`ragq config reference` lists every setting and what it accepts."]))
-
-
-class ServersDifferError(Refused):
-    """What a submission names or needs, and what the running workers ask, are not the same."""
 
 
 class ModelUnavailableError(Refused):
@@ -205,86 +193,8 @@ class WorkFilesError(Refused):
         super().__init__("\n".join(["Nothing was imported:", *(f"  {error}" for error in files.values())]))
 
 
-class WorkMissingError(Refused):
-    """No work has this number."""
-
-    def __init__(self, work_id: int) -> None:
-        self.work_id = work_id
-        super().__init__(f"There is no work {work_id}; `ragq corpus show NAME` lists the works of a corpus.")
-
-
-class WorksNotRemovableError(Refused):
-    """Of these numbers a corpus has no works that came from files; nothing was removed."""
-
-    def __init__(self, corpus_id: int, work_ids: Sequence[int]) -> None:
-        self.corpus_id = corpus_id
-        self.work_ids = tuple(work_ids)
-        listed = ", ".join(map(str, self.work_ids))
-        super().__init__(
-            f"Nothing was removed: corpus {corpus_id} has no work that came from a file with each of these numbers: "
-            f"{listed}. They may be removed already."
-        )
-
-
 class DocumentMissingError(Refused):
     """What was named is no document that went through stages, or its stage is not stored."""
-
-
-class DocumentReplacedError(Refused):
-    """The work of a job was made from another file since."""
-
-    def __init__(self, job_id: int, work_id: int) -> None:
-        self.job_id = job_id
-        self.work_id = work_id
-        super().__init__(
-            f"Work {work_id} has another text than job j{job_id} made, because its file was imported again; `ragq work "
-            f"show {work_id}` names the job of the present text."
-        )
-
-
-class HeadingMissingError(Refused):
-    """Lines of a document that have no heading."""
-
-    def __init__(self, job_id: int, lines: Sequence[int], stage: str) -> None:
-        self.lines = tuple(lines)
-        found = f"Line {lines[0]} is" if len(lines) == 1 else f"{len(lines)} lines, {lines[0]} first, are"
-        super().__init__(
-            f"{found} no heading that stage '{stage}' of job j{job_id} decided about; `ragq work prompt j{job_id} "
-            f"{stage}` lists them."
-        )
-
-
-class CorpusUnknownError(Refused):
-    """No corpus has this name, or, without a name, it is not known which is meant. `known` are the names that exist."""
-
-    def __init__(self, name: str | None, known: Sequence[str]) -> None:
-        self.name = name
-        self.known = tuple(known)
-        if name is None and not known:
-            super().__init__("There is no corpus yet. `ragq import works PATH --wait` makes one of a file or a folder.")
-            return
-        if name is None:
-            super().__init__(f"There are several corpora; name one of them: {', '.join(self.known)}.")
-            return
-        super().__init__(
-            f"There is no corpus '{name}'.{did_you_mean(name, self.known)} There are: "
-            f"{', '.join(self.known) or 'none yet'}. "
-            f"`ragq import works PATH --corpus {shlex.quote(name)}` makes one."
-        )
-
-
-class VocabularyUnknownError(Refused):
-    """There is no vocabulary of a name."""
-
-
-class PresetMissingError(Refused):
-    """A preset is not stored, or none is the default. `known` are the names that are stored."""
-
-    def __init__(self, name: str | None, known: Sequence[str] = ()) -> None:
-        self.name = name
-        found = "No preset is the default" if name is None else f"There is no preset {name!r}"
-        advice = "`ragq preset default NAME` makes one" if name is None else "`ragq preset list` shows those there are"
-        super().__init__(f"{found}; {advice}." + ("" if name is None else did_you_mean(name, known)))
 
 
 class PresetExistsError(Refused):
@@ -322,41 +232,6 @@ class RunMissingError(Refused):
         super().__init__(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
 
 
-class RunNameTakenError(Refused):
-    """Another run has the name, compared without case."""
-
-    def __init__(self, run_id: int) -> None:
-        self.run_id = run_id
-        super().__init__(
-            f"Run r{run_id} has this name already; `ragq set r{run_id} --name ''` takes it away from that run."
-        )
-
-
-class RunValueError(Refused):
-    """The name or the note of a run is invalid."""
-
-
-class RunActiveError(Refused):
-    """A run cannot be deleted while it works. `why` states what is unfinished, and what to do."""
-
-    def __init__(self, run_id: int, why: str) -> None:
-        self.run_id = run_id
-        super().__init__(f"Run r{run_id} is not deleted: {why}")
-
-
-class RunForkedError(Refused):
-    """A run cannot be deleted without a word about its forks, whose reports refer to it."""
-
-    def __init__(self, run_id: int, forks: Sequence[int]) -> None:
-        self.run_id = run_id
-        self.forks = tuple(forks)
-        named = ", ".join(f"r{fork}" for fork in self.forks)
-        super().__init__(
-            f"Run r{run_id} is not deleted: {named} refer to it as forks. Delete these first; or `ragq purge --run "
-            f"r{run_id}`, or keep_forks=true in REST, deletes it alone, and they keep what they share."
-        )
-
-
 class JobMissingError(Refused):
     """A job is not stored, or no longer."""
 
@@ -365,44 +240,12 @@ class JobMissingError(Refused):
         super().__init__(f"Job j{job_id} does not exist. `ragq runs` lists the runs, `ragq show RUN` their jobs.")
 
 
-class AttemptMissingError(Refused):
-    """A stage of a job has no attempt of this number."""
-
-    def __init__(self, job_id: int, stage: str, number: int) -> None:
-        self.job_id = job_id
-        self.stage = stage
-        self.number = number
-        super().__init__(f"Job j{job_id} has no attempt {number} of this stage; `ragq inspect j{job_id}` lists all.")
-
-
-class ForkRefusedError(Refused):
-    """A run or a job that cannot be computed again from a stage, or not with these settings."""
-
-
-class NoJobInStateError(Refused):
-    """An action on a run or a job applies to no job, because of their states. `verb` is the past participle."""
-
-    def __init__(self, target: str, verb: str) -> None:
-        self.target = target
-        self.verb = verb
-        super().__init__(f"No job of {target} can be {verb} in its present state. `ragq show RUN` shows their states.")
-
-
 class QueryMissingError(Refused):
     """A question is not stored, or no longer."""
 
     def __init__(self, query_id: int) -> None:
         self.query_id = query_id
         super().__init__(f"There is no query {query_id}. `ragq query list` shows those there are.")
-
-
-class ResultMissingError(Refused):
-    """A question has no answer of that number, or no longer."""
-
-    def __init__(self, query_id: int, result_id: int) -> None:
-        self.query_id = query_id
-        self.result_id = result_id
-        super().__init__(f"Query {query_id} has no answer {result_id}; `ragq query show {query_id}` shows its answers.")
 
 
 class StageRunningError(Refused):
@@ -416,48 +259,6 @@ class StageRunningError(Refused):
         )
 
 
-class StepNotReadyError(Refused):
-    """A step of a question needs the output of an earlier one. `needed` is the step to run first."""
-
-    def __init__(self, query_id: int, step: str, needed: str) -> None:
-        self.query_id = query_id
-        self.step = step
-        self.needed = needed
-        what = (
-            f"its expansion is not stored. `ragq query run {query_id} --until expand` asks the model again, "
-            f"`ragq query edit {query_id} --mqe TEXT` stores search phrases of yours"
-            if needed == "expand"
-            else f"step '{needed}' comes first. Run that step"
-        )
-        super().__init__(
-            f"Query {query_id} is not ready for step '{step}': {what}, or the whole chain: `ragq query run {query_id}`."
-        )
-
-
-class NothingToDoError(Refused):
-    """Every stage of a question is done, so that none is left to run."""
-
-    def __init__(self, query_id: int) -> None:
-        self.query_id = query_id
-        super().__init__(
-            f"Every stage of query {query_id} up to its answer is done; run a step by itself to repeat it, "
-            f"`ragq query run {query_id} --from generate` for another answer."
-        )
-
-
-class QuerySetPresetError(Refused):
-    """A question of a query set cannot use another preset than its set."""
-
-    def __init__(self, query_id: int, run_id: int, questions: int) -> None:
-        self.query_id = query_id
-        self.run_id = run_id
-        self.questions = questions
-        super().__init__(
-            f"Query {query_id} is one of {questions} that run r{run_id} asks by one preset and its values; "
-            "`ragq submit --query` asks it by itself, with others."
-        )
-
-
 class QueryValueError(Refused):
     """A value for a question is invalid. `field` names it, and `problem` completes the sentence."""
 
@@ -465,16 +266,6 @@ class QueryValueError(Refused):
         self.field = field
         self.problem = problem
         super().__init__(f"{field} {problem}.")
-
-
-class IdempotencyKeyReusedError(Refused):
-    """An idempotency key was sent with another request than before."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "This idempotency key belongs to an earlier request that differs from this one; repeat that request, "
-            "or send this one with a new key."
-        )
 
 
 class StepFailedError(Refused):
@@ -516,29 +307,6 @@ class ExpansionFailedError(Refused):
             f"The question cannot be expanded: {error_type.rpartition('.')[2]}: "
             f"{error_message.removesuffix('.')}. Nothing is stored. Ask again once the cause is removed, or send an "
             "expansion of your own: POST /rag/expansion/manual."
-        )
-
-
-class StepSupersededError(Refused):
-    """A question was changed, or its job cancelled, by another request while a step of it was waited for."""
-
-    def __init__(self, query_id: int) -> None:
-        self.query_id = query_id
-        super().__init__(
-            f"Query {query_id} was changed or cancelled by another request meanwhile; "
-            f"`ragq query show {query_id}` shows its present state."
-        )
-
-
-class StepPausedError(Refused):
-    """A question is paused, while a step of it is waited for."""
-
-    def __init__(self, query_id: int, job_id: int) -> None:
-        self.query_id = query_id
-        self.job_id = job_id
-        super().__init__(
-            f"Job j{job_id} of query {query_id} is paused; `ragq resume j{job_id}`, or POST /jobs/{job_id}/resume, "
-            "continues the step."
         )
 
 

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from schemas.errors import JobMissingError, NoJobInStateError, RunMissingError
+from schemas.errors import JobMissingError, Refused, RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.run_limits import RunLimits
 from schemas.values.targets import Target
@@ -67,7 +67,7 @@ async def control(
 
     `limits` replace those of the run; its failures are counted anew when jobs continue. Of a run, only jobs that failed
     in `stage` or with `error_type` are retried, where these are named. Raises RunMissingError or JobMissingError,
-    and NoJobInStateError when nothing would change.
+    and Refused when nothing would change.
     """
     async with database.connection() as connection:
         await _refuse_unknown(connection, target)
@@ -82,7 +82,10 @@ async def control(
         else:
             job_ids = await _change(connection, target, action, note)
     if not job_ids and not limits.given:
-        raise NoJobInStateError(str(target), action.verb)
+        raise Refused(
+            f"No job of {target} can be {action.verb} in its present state. `ragq show RUN` shows their states.",
+            slug="no-job-in-state",
+        )
     return ControlResult(job_ids, advice)
 
 

@@ -1,11 +1,12 @@
 """Corpus runs: chunks that wait for a vector, embedded in batches of one job each."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from schemas.chains import stages_of
-from schemas.errors import CorpusUnknownError, Refused
+from schemas.errors import Refused
 from schemas.full_text import AUTO, DICTIONARIES, LANGUAGES, SIMPLE
 from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
@@ -146,20 +147,30 @@ def language_named(text: str | None) -> str | None:
 
 
 async def corpus_to_ask(connection: Connection) -> str:
-    """The corpus of a question that names none: `default`, or the only one. Raises CorpusUnknownError."""
+    """The corpus of a question that names none: `default`, or the only one. Raises Refused without it."""
     known = [corpus.name for corpus in await corpora.all_corpora(connection)]
     if DEFAULT_CORPUS in known:
         return DEFAULT_CORPUS
     if len(known) != 1:
-        raise CorpusUnknownError(None, known)
+        why = (
+            f"There are several corpora; name one of them: {', '.join(known)}."
+            if known
+            else "There is no corpus yet. `ragq import works PATH --wait` makes one of a file or a folder."
+        )
+        raise Refused(why, slug="corpus-missing")
     return known[0]
 
 
 async def corpus_of_name(connection: Connection, name: str) -> StoredCorpus:
-    """The corpus of a name. Raises CorpusUnknownError, naming those that exist, when it does not exist."""
+    """The corpus of a name. Raises Refused, naming those that exist, when it does not exist."""
     found = await corpora.find(connection, name)
     if found is None:
-        raise CorpusUnknownError(name, [corpus.name for corpus in await corpora.all_corpora(connection)])
+        known = [corpus.name for corpus in await corpora.all_corpora(connection)]
+        raise Refused(
+            f"There is no corpus '{name}'.{did_you_mean(name, known)} There are: {', '.join(known) or 'none yet'}. "
+            f"`ragq import works PATH --corpus {shlex.quote(name)}` makes one.",
+            slug="corpus-missing",
+        )
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from schemas.chains import readers_of, stages_of
-from schemas.errors import DocumentReplacedError, HeadingMissingError, Refused
+from schemas.errors import Refused
 from schemas.values.base import Value
 from schemas.values.documents import (
     ConvertedDocument,
@@ -78,8 +78,8 @@ async def select_text(connection: Connection, job_id: int) -> str:
 async def paste_repair(connection: Connection, job_id: int, reply: str) -> Edited:
     """Store what a reply makes of the headings of a document.
 
-    Raises HeadingReplyError for a reply that cannot be used, DocumentReplacedError for a job whose
-    work has another text since, StageRunningError, Refused while an earlier stage is not done, and as `repair_text`.
+    Raises HeadingReplyError for a reply that cannot be used, StageRunningError, Refused for a job whose
+    work has another text since and while an earlier stage is not done, and as `repair_text`.
     """
     async with connection.transaction():
         await _editable(connection, job_id)
@@ -100,7 +100,7 @@ async def paste_selection(connection: Connection, job_id: int, reply: str) -> Ed
 async def change_repairs(connection: Connection, job_id: int, changes: Mapping[int, Change]) -> Edited:
     """Store other repairs for the headings at these lines of the converted document.
 
-    Raises HeadingMissingError for lines without a heading, Refused for words that are no title, and as `paste_repair`.
+    Raises Refused for lines without a heading and for words that are no title, and as `paste_repair`.
     """
     async with connection.transaction():
         await _editable(connection, job_id)
@@ -194,7 +194,11 @@ async def _editable(connection: Connection, job_id: int) -> None:
     if work is None or work.original_hash == job.inputs["original"]:
         return
     if await output_of(connection, job_id, CutDocument) is not None:
-        raise DocumentReplacedError(job_id, work.id)
+        raise Refused(
+            f"Work {work.id} has another text than job j{job_id} made, because its file was imported again; `ragq work "
+            f"show {work.id}` names the job of the present text.",
+            slug="document-replaced",
+        )
 
 
 async def _store(connection: Connection, job_id: int, stage: str, output: Value, changed: int) -> Edited:
@@ -205,4 +209,9 @@ async def _store(connection: Connection, job_id: int, stage: str, output: Value,
 def _refuse_unknown(job_id: int, changes: Mapping[int, Any], known: Sequence[int], stage: str) -> None:
     unknown = sorted(set(changes) - set(known))
     if unknown:
-        raise HeadingMissingError(job_id, unknown, stage)
+        found = f"Line {unknown[0]} is" if len(unknown) == 1 else f"{len(unknown)} lines, {unknown[0]} first, are"
+        raise Refused(
+            f"{found} no heading that stage '{stage}' of job j{job_id} decided about; `ragq work prompt j{job_id} "
+            f"{stage}` lists them.",
+            slug="heading-missing",
+        )

@@ -36,7 +36,7 @@ async def document_job(connection: Connection, job_id: int) -> Job:
 async def job_of(connection: Connection, target: DocumentTarget) -> Job:
     """The job of a document, or that which made a work what it is.
 
-    Raises as `document_job`, WorkMissingError, and DocumentMissingError for a work that no stored job made.
+    Raises as `document_job`, Refused, and DocumentMissingError for a work that no stored job made.
     """
     found = await find_job_of(connection, target)
     if found is None:

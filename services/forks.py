@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from schemas.chains import CHAINS, INDEXING, READ_AT_SUBMISSION, readers_of, stages_of
-from schemas.errors import ForkRefusedError, SettingsError
+from schemas.errors import Refused, SettingsError
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.preset_groups import PRESET_SETTINGS
 from schemas.settings.preset_names import is_preset_name
@@ -122,7 +122,7 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork
 
     The subjects, the reference index, the corpus or the vocabulary, and the prompt templates are the parent's. Raises
     RunMissingError or JobMissingError, SettingsError and PresetValueError for values that cannot be
-    used, and ForkRefusedError for a stage that no job can be forked from, and for a setting that an earlier stage, the
+    used, and Refused for a stage that no job can be forked from, and for a setting that an earlier stage, the
     submission, or no stage reads.
     """
     parent = await _parent(connection, request.target, takes_documents=request.takes_documents)
@@ -136,8 +136,9 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork
     earlier = {mode: stages_of(parent.kind, mode, until=request.stage)[:-1] for mode in modes}
     ready, left_out = _ready(jobs_with_stage, earlier)
     if not ready:
-        raise ForkRefusedError(
-            f"No job of {request.target} can be forked from stage '{request.stage}': {_in_words(left_out)}."
+        raise Refused(
+            f"No job of {request.target} can be forked from stage '{request.stage}': {_in_words(left_out)}.",
+            slug="fork-refused",
         )
     stages = sorted({stage for of_mode in earlier.values() for stage in of_mode})
     shared = await forks.sources(connection, [job.id for job in ready], stages)
@@ -209,7 +210,9 @@ async def _parent(connection: Connection, target: Target, *, takes_documents: bo
         again = (
             "`ragq index` builds another one" if parent.kind == "index" else "`ragq work convert JOB` makes it again"
         )
-        raise ForkRefusedError(f"Run r{run_id} builds what questions search, which is published as a whole; {again}.")
+        raise Refused(
+            f"Run r{run_id} builds what questions search, which is published as a whole; {again}.", slug="fork-refused"
+        )
     return parent
 
 
@@ -217,9 +220,10 @@ def _with_stage(parent: RunOverview, found: Sequence[ParentJob], stage: str) -> 
     having = [job for job in found if stage in job.stages and (parent.kind, job.mode) in CHAINS]
     if not having:
         stages = max((job.stages for job in found), key=len, default=())
-        raise ForkRefusedError(
+        raise Refused(
             f"No job of run r{parent.id} has a stage '{stage}'.{did_you_mean(stage, stages)} "
-            f"Its stages: {', '.join(stages)}."
+            f"Its stages: {', '.join(stages)}.",
+            slug="fork-refused",
         )
     return having, len(found) - len(having)
 
@@ -235,17 +239,20 @@ def _refuse_values(parent: RunOverview, modes: Sequence[str], request: ForkReque
         raise SettingsError(unknown)
     for name in values:
         if name in READ_AT_SUBMISSION[parent.kind]:
-            raise ForkRefusedError(_submit_instead(parent, name, values[name]))
+            raise Refused(_submit_instead(parent, name, values[name]), slug="fork-refused")
         if not any(name in stage.reads for chain in CHAINS.values() for stage in chain):
             continue
         reader = stage_to_fork_from(parent.kind, modes, [name])
         if reader is None:
-            raise ForkRefusedError(f"No stage of run r{parent.id} reads {name}, so the fork would compute the same.")
+            raise Refused(
+                f"No stage of run r{parent.id} reads {name}, so the fork would compute the same.", slug="fork-refused"
+            )
         chain = max((stages_of(parent.kind, mode) for mode in modes), key=len)
         if chain.index(reader) < chain.index(request.stage):
-            raise ForkRefusedError(
+            raise Refused(
                 f"Stage '{reader}' reads {name}, and comes before '{request.stage}'. Fork from there: `ragq fork "
-                f"{request.target} --from {reader} --set {name}=VALUE`."
+                f"{request.target} --from {reader} --set {name}=VALUE`.",
+                slug="fork-refused",
             )
 
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from schemas.errors import WorksNotRemovableError
+from schemas.errors import Refused
 from services.documents import PlannedDocument
 from services.work_files import ReadWork, WorkFile
 from store import originals
@@ -127,7 +127,7 @@ async def prune(connection: Connection, plan: ImportPlan) -> int:
 async def remove_works(connection: Connection, corpus_id: int, work_ids: Iterable[int]) -> list[WorkSource]:
     """Remove works that came from files: all of them, or none. The works.
 
-    Raises WorksNotRemovableError with every number that is no such work of the corpus.
+    Raises Refused with every number that is no such work of the corpus.
     """
     chosen = set(work_ids)
     async with connection.transaction():
@@ -136,7 +136,11 @@ async def remove_works(connection: Connection, corpus_id: int, work_ids: Iterabl
         if not missing:
             missing = {work.id for work in works if not await sources.remove(connection, corpus_id, work)}
         if missing:
-            raise WorksNotRemovableError(corpus_id, sorted(missing))
+            raise Refused(
+                f"Nothing was removed: corpus {corpus_id} has no work that came from a file with each of these "
+                f"numbers: {', '.join(map(str, sorted(missing)))}. They may be removed already.",
+                slug="work-missing",
+            )
     await originals.drop_unused(connection)
     return works
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from schemas.errors import OutcomeUnknownError, StoredAnywayError
+from schemas.errors import OutcomeUnknownError, StackError
 from schemas.statuses import Priority
 from schemas.values.run_limits import RunLimits
 from services.long_transcripts import refuse_long_transcripts
@@ -56,7 +56,7 @@ async def store_run(
 ) -> StoredRun:
     """Store a run with what belongs to it, in one transaction, or find the run of the same work.
 
-    Raises ServersDifferError when the running workers ask another language model server than is named here.
+    Raises Refused when the running workers ask another language model server than is named here.
     """
     await check_servers(connection, planned.run)
     run = replace(planned.run, environment=this_environment())
@@ -86,9 +86,9 @@ async def submit_run(
     models that does not answer; without it, the notices say so.
 
     A run that was stored is returned, whatever fails afterwards. Raises OutcomeUnknownError when the database did not
-    answer whether it was stored. Before anything is stored it raises RunValueError and RunNameTakenError for the name,
-    IdempotencyKeyReusedError for a key of another request, Refused for transcripts that a model cannot read whole, and
-    ServersDifferError and ModelUnavailableError when the running workers could not ask the models of the run.
+    answer whether it was stored. Before anything is stored it raises Refused for the name, for a key of another
+    request, for transcripts that a model cannot read whole, and when the running workers ask other servers; and
+    ModelUnavailableError when these could not ask the models of the run.
     """
     async with database.connection() as connection:
         live = await workers.live(connection)
@@ -126,10 +126,14 @@ async def submit_run(
 
 @contextmanager
 def named_in_errors(run_ids: Sequence[int]) -> Iterator[None]:
-    """Raises StoredAnywayError when the database fails in the block, which follows what stored these runs, if any."""
+    """Raises StackError when the database fails in the block, which follows what stored these runs, if any."""
     try:
         yield
     except _AFTERWARDS as error:
         if not run_ids:
             raise
-        raise StoredAnywayError(run_ids) from error
+        runs = ", ".join(f"r{run_id}" for run_id in run_ids)
+        raise StackError(
+            f"Stored: {runs}; workers take the jobs. After that the database did not answer. The same submission again "
+            f"finds what is stored; `ragq show r{run_ids[-1]}` shows it."
+        ) from error

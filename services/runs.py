@@ -2,7 +2,7 @@
 
 from typing import TypedDict
 
-from schemas.errors import RunActiveError, RunForkedError, RunMissingError, RunValueError
+from schemas.errors import Refused, RunMissingError
 from schemas.statuses import Priority
 from schemas.values.run_names import LONGEST_NAME, LONGEST_NOTE, run_name
 from store.database import Connection
@@ -22,7 +22,7 @@ class RunChanges(TypedDict, total=False):
 async def change_run(connection: Connection, run_id: int, changes: RunChanges) -> None:
     """Change name, note and priority of a run, all that is named or nothing.
 
-    Raises RunMissingError, RunValueError, and RunNameTakenError.
+    Raises RunMissingError, and Refused for words that cannot be a name or note, and for a name that is taken.
     """
     async with connection.transaction():
         if not await stored_runs.exists(connection, run_id=run_id):
@@ -39,24 +39,29 @@ async def change_run(connection: Connection, run_id: int, changes: RunChanges) -
 async def delete_run(connection: Connection, run_id: int, *, keeps_forks: bool = False) -> DeletedRun:
     """Delete a run that is not active, with all that belongs to it alone.
 
-    Raises RunMissingError, RunActiveError while it works, and RunForkedError for one that has forks unless these are
-    to stay without it.
+    Raises RunMissingError, and Refused while it works, and for one that has forks unless these are to stay without it.
     """
     forks = (await families.family(connection, run_id)).children
     if forks and not keeps_forks:
-        raise RunForkedError(run_id, [fork.run_id for fork in forks])
+        named = ", ".join(f"r{fork.run_id}" for fork in forks)
+        raise Refused(
+            f"Run r{run_id} is not deleted: {named} refer to it as forks. Delete these first; or `ragq purge --run "
+            f"r{run_id}`, or keep_forks=true in REST, deletes it alone, and they keep what they share.",
+            slug="run-forked",
+        )
     if await due_publications.is_publication_due(connection, run_id):
-        raise RunActiveError(run_id, "it is about to publish its index; delete it when it has finished.")
+        raise deletions.still_active(run_id, "it is about to publish its index; delete it when it has finished.")
     return await deletions.delete_run(connection, run_id)
 
 
 def checked_name(words: str) -> str:
-    """The name of a run as it is stored. Raises RunValueError for words that cannot be one."""
+    """The name of a run as it is stored. Raises Refused for words that cannot be one."""
     name = run_name(words)
     if name is None:
-        raise RunValueError(
+        raise Refused(
             f"The name of a run is one line of 1 to {LONGEST_NAME} characters; it does not begin with '-' and is not "
-            "the number of a run or job."
+            "the number of a run or job.",
+            slug="run-value-unusable",
         )
     return name
 
@@ -66,5 +71,5 @@ def _note(words: str | None) -> str | None:
         return None
     note = words.strip()
     if not note or len(note) > LONGEST_NOTE or "\0" in note:
-        raise RunValueError(f"The note of a run has 1 to {LONGEST_NOTE} characters.")
+        raise Refused(f"The note of a run has 1 to {LONGEST_NOTE} characters.", slug="run-value-unusable")
     return note

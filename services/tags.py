@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from schemas.chains import stages_of
-from schemas.errors import Refused, VocabularyUnknownError
+from schemas.errors import Refused
 from schemas.repeatable import Each, Repeatable
 from schemas.settings.base import settings_of
 from schemas.settings.resolve import EffectiveSettings
@@ -109,13 +109,14 @@ def _job(inputs: Mapping[str, Any], stages: tuple[str, ...], one: PhraseSet) -> 
 
 
 async def vocabulary_of_name(connection: Connection, name: str) -> StoredVocabulary:
-    """The current vocabulary of a name. Raises VocabularyUnknownError when there is none, with those that there are."""
+    """The current vocabulary of a name. Raises Refused when there is none, with those that there are."""
     found = await vocabularies.by_name(connection, name)
     if found is None:
         known = [vocabulary.name for vocabulary in await vocabularies.current(connection)]
-        raise VocabularyUnknownError(
+        raise Refused(
             f"There is no vocabulary '{name}'.{did_you_mean(name, known)} There are: {', '.join(known) or 'none yet'}. "
-            f"`ragq import tags DIR --name {shlex.quote(name)}` makes one."
+            f"`ragq import tags DIR --name {shlex.quote(name)}` makes one.",
+            slug="vocabulary-missing",
         )
     return found
 

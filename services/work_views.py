@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from schemas.chains import stages_of
-from schemas.errors import WorkMissingError
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.documents import (
     Cleaned,
@@ -23,6 +22,7 @@ from schemas.values.documents import (
 from services.document_jobs import KIND, MODE, DocumentTarget, find_job_of, needed, output_of
 from stages.documents.outline import outline
 from store.corpora import document_jobs, works
+from store.corpora.work_view import work_missing
 from store.corpora.works import ListedWork
 from store.database import Connection
 from store.runs import stage_runs
@@ -118,7 +118,7 @@ class ListedDocument(NamedTuple):
 
 
 async def document_view(connection: Connection, target: DocumentTarget) -> DocumentView:
-    """A document, read at one moment. Raises JobMissingError, WorkMissingError, and DocumentMissingError for a job of
+    """A document, read at one moment. Raises JobMissingError, Refused, and DocumentMissingError for a job of
     another kind."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         job = await find_job_of(connection, target)
@@ -131,12 +131,12 @@ async def document_view(connection: Connection, target: DocumentTarget) -> Docum
 async def document_markdown(connection: Connection, target: DocumentTarget) -> str:
     """The markdown of a work; or that of a job, sanitised if that is stored, and as it was converted before.
 
-    Raises as `document_view`, WorkChangedError, and WorkMissingError for a job that has converted nothing yet.
+    Raises as `document_view`, WorkChangedError, and Refused for a job that has converted nothing yet.
     """
     if target.work_id is not None:
         stored = await works.markdown(connection, target.work_id)
         if stored is None:
-            raise WorkMissingError(target.work_id)
+            raise work_missing(target.work_id)
         return stored
     job = await find_job_of(connection, target)
     assert job is not None
@@ -157,7 +157,7 @@ async def listed_documents(
 async def _of_markdown(connection: Connection, work_id: int) -> DocumentView:
     markdown = await works.markdown(connection, work_id)
     if markdown is None:
-        raise WorkMissingError(work_id)
+        raise work_missing(work_id)
     found = await asyncio.to_thread(outline, markdown, ())
     title = (await works.titles(connection, [work_id]))[work_id]
     headings = tuple(

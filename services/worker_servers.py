@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from schemas.errors import ServersDifferError
+from schemas.errors import Refused
 from schemas.settings.frozen import thaw
 from schemas.settings.layers import ENV_FILE, merged
 from services.model_roles import asked_models
@@ -20,7 +20,7 @@ _EMBEDDINGS = {"ollama": "OLLAMA_HOST", "openai": "RAGQ_OPENAI_EMBEDDING_BASE_UR
 
 
 async def check_servers(connection: Connection, run: NewRun, environment: Mapping[str, str] | None = None) -> None:
-    """Raise ServersDifferError when the workers that would take the stages of a run ask another server than is named.
+    """Raise Refused when the workers that would take the stages of a run ask another server than is named.
 
     Also when they, or without any worker this environment, have no address for the backend that the run was given.
     """
@@ -66,18 +66,18 @@ def _named(name: str, environment: Mapping[str, str]) -> str | None:
 
 def _check(stage: str, name: str, named: str | None, takers: Sequence[LiveWorker], run: NewRun) -> None:
     if not takers and named is None and name != "OLLAMA_HOST":
-        raise ServersDifferError(
+        raise Refused(
             f"Stage '{stage}' asks a server with backend openai, and {name} is not set: set it here and for the "
             "workers (`ragq down`, then `ragq up`), or choose backend ollama."
         )
     for there in (taker.servers.get(name) for taker in takers if taker.servers is not None):
         if there is None:
-            raise ServersDifferError(
+            raise Refused(
                 f"Stage '{stage}' asks a server that {name} names, and the running workers were started without it. "
                 f"Start them again with {name} set: `ragq down`, then `ragq up`."
             )
         if named is not None and server_name(named) != there:
-            raise ServersDifferError(
+            raise Refused(
                 f"{name} is {masked(named)} here, and the running workers ask {there} for stage '{stage}'. This run "
                 f"has profile {run.profile} ({run.request['profile_source']}). To have the workers ask the first, run "
                 f"`ragq down`, then `ragq up` with {name} set as here; to use theirs, unset {name} and choose the "

@@ -12,7 +12,7 @@ from api.parameters import PathId, Text
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm, csrf
-from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingError, PresetValueError
+from schemas.errors import DefaultPresetError, PresetExistsError, PresetValueError
 from schemas.settings.preset_groups import PRESET_SETTINGS
 from schemas.settings.words import value_in_words
 from store.database import Connection
@@ -152,7 +152,7 @@ async def _chosen(connection: Connection, preset_id: int) -> Chosen:
     for preset in stored:
         if preset.id == preset_id:
             return Chosen(stored, preset)
-    raise PresetMissingError(str(preset_id))
+    raise presets.preset_missing(str(preset_id))
 
 
 def _page(

@@ -10,9 +10,9 @@ from api.parameters import PathId, Text
 from api.problems import problem_responses
 from api.rest.bodies.base import Reply
 from api.work_uploads import base_name
-from schemas.errors import WorkMissingError
 from services.corpora import corpus_of_name
 from store.corpora import corpora, work_view, works
+from store.corpora.work_view import work_missing
 
 router = APIRouter(prefix="/corpus", tags=["corpora"])
 
@@ -135,7 +135,7 @@ async def corpus_work_content(work_id: PathId, ctx: Context) -> WorkContentReply
         work = await work_view.work(connection, work_id)
         markdown = await works.markdown(connection, work_id)
     if markdown is None:
-        raise WorkMissingError(work_id)
+        raise work_missing(work_id)
     return WorkContentReply(
         work_id=work.id,
         work_title=work.title,

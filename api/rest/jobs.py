@@ -18,7 +18,7 @@ from api.rest.bodies.runs import (
     NoteBody,
 )
 from api.rest.runs import act
-from schemas.errors import AttemptMissingError, JobMissingError
+from schemas.errors import JobMissingError, Refused
 from schemas.values.targets import Target
 from services.control import Action
 from store.database import Connection
@@ -81,7 +81,10 @@ async def show_attempt(
         await _refuse_unknown(connection, job_id)
         found = await attempts.history(connection, job_id, stage, number=number, with_outputs=outputs)
         if not found:
-            raise AttemptMissingError(job_id, stage, number)
+            raise Refused(
+                f"Job j{job_id} has no attempt {number} of this stage; `ragq inspect j{job_id}` lists all.",
+                slug="attempt-missing",
+            )
         (attempt,) = found
         calls = (await call_uses.of_attempts(connection, [attempt.id]))[attempt.id]
     return AttemptAndCallsReply(

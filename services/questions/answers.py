@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from schemas.chains import stages_of
-from schemas.errors import StepNotReadyError
 from schemas.settings.frozen import thaw
 from schemas.settings.preset import Preset
 from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, Expansion, ValidatedChunks
+from services.questions.lookup import not_ready
 from stages.queries.generate import pasted_answer
 from stages.queries.templates import TemplateTag
 from store.access.idempotency import RequestKey, once
@@ -33,14 +33,14 @@ async def preview(
 ) -> AugmentedPrompt:
     """The prompt that stage `augment` would make now: with `top_n` sources, or as many as the preset has.
 
-    With `preset`, as it would be made once the query has moved there. Raises StepNotReadyError while no search is
-    stored, PresetMissingError, and TemplateMissingError.
+    With `preset`, as it would be made once the query has moved there. Raises Refused while no search is
+    stored and without such a preset, and TemplateMissingError.
     """
     expansion = await attempts.output(connection, query.job_id, "expand")
     validated = await attempts.output(connection, query.job_id, "validate")
     consolidated = await attempts.output(connection, query.job_id, "consolidate")
     if expansion is None or validated is None:
-        raise StepNotReadyError(query.id, "prompt", "retrieve")
+        raise not_ready(query.id, "prompt", "retrieve")
     asked_by, template = await _asked_by(connection, query, preset)
     return await make_prompt(
         connection,
@@ -72,8 +72,8 @@ async def answer(
 
     It answers the prompt with `top_n` sources; without `top_n`, with `as_shown` the one that was last shown, and
     otherwise the one that is stored. A prompt that is not stored yet is stored first, as a manual output, and the
-    chain ends with it. Without a consolidation its sources are the retrieved chunks. Raises StepNotReadyError before a
-    search, StageRunningError, LLMResponseParseError for a blank answer, and IdempotencyKeyReusedError.
+    chain ends with it. Without a consolidation its sources are the retrieved chunks. Raises Refused before a
+    search and for a key of another request, StageRunningError, and LLMResponseParseError for a blank answer.
     """
 
     async def make(connection: Connection) -> Mapping[str, Any]:

@@ -45,7 +45,7 @@ async def preview_expansion_prompt(
 ) -> ExpansionPreview:
     """The prompt that asks a model to expand a query into `n` search phrases; None uses the preset's number.
 
-    `preset` None is the default one. Raises QueryValueError, PresetMissingError and TemplateMissingError.
+    `preset` None is the default one. Raises QueryValueError, Refused and TemplateMissingError.
     """
     stored = await (presets.default(connection) if preset is None else presets.get(connection, preset))
     template = await templates.get(connection, TemplateTag.QUERY_EXPANSION)
@@ -60,7 +60,7 @@ async def ask(
 
     A pasted expansion is stored at once, as a manual output, without a worker.
 
-    Raises as `plan_queries` does; IdempotencyKeyReusedError for a key of another request, and QueryMissingError when
+    Raises as `plan_queries` does; Refused for a key of another request, and QueryMissingError when
     the query that was made under the key has been deleted since.
     """
     (_,) = request.queries.queries

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, Final
 
-from schemas.errors import QueryValueError, StepNotReadyError
+from schemas.errors import QueryValueError
 from schemas.values.queries import ConsolidatedContext, Expansion, Origin
-from services.questions.lookup import lock_query
+from services.questions.lookup import lock_query, not_ready
 from services.questions.steps import Step
 from services.questions.text import MAX_ANSWER_CHARS, MAX_INTENT_CHARS, phrases, plain, query_text
 from stages.queries.embed import query_texts
@@ -56,7 +56,7 @@ async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *
 
     Raises QueryValueError for a value that cannot be used, and for passages chosen together with another text or
     expansion; LLMResponseParseError for a reply that cannot be used; StageRunningError, QueryMissingError, and
-    StepNotReadyError for passages before there is a context.
+    Refused for passages before there is a context.
     """
     async with connection.transaction():
         query = await lock_query(connection, query.id)
@@ -97,10 +97,10 @@ async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *
 
 
 async def stored_context(connection: Connection, query: StoredQuery) -> ConsolidatedContext:
-    """The passages that an edit chooses from. Raises StepNotReadyError before there are any."""
+    """The passages that an edit chooses from. Raises Refused before there are any."""
     stored = await attempts.output(connection, query.job_id, "consolidate")
     if stored is None:
-        raise StepNotReadyError(query.id, "edit of passages", Step.CONSOLIDATE)
+        raise not_ready(query.id, "edit of passages", Step.CONSOLIDATE)
     return ConsolidatedContext.model_validate(stored.value)
 
 

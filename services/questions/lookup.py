@@ -2,7 +2,7 @@
 
 from typing import Any, Final, NamedTuple
 
-from schemas.errors import QueryMissingError
+from schemas.errors import QueryMissingError, Refused
 from schemas.values.failures import StageFailure
 from stages.failures import FailureCategory
 from store.database import Connection
@@ -34,6 +34,20 @@ class QueryDetails(NamedTuple):
         is_refused = self.error is not None and self.error.category == FailureCategory.NOTHING_RELEVANT
         found: list[dict[str, Any]] = self.outputs["rerank"]["chunks"] if self.outputs["rerank"] else []
         return found[:NEAREST] if is_refused else []
+
+
+def not_ready(query_id: int, step: str, needed: str) -> Refused:
+    """A step of a question needs the output of an earlier one. `needed` is the step to run first."""
+    what = (
+        f"its expansion is not stored. `ragq query run {query_id} --until expand` asks the model again, "
+        f"`ragq query edit {query_id} --mqe TEXT` stores search phrases of yours"
+        if needed == "expand"
+        else f"step '{needed}' comes first. Run that step"
+    )
+    return Refused(
+        f"Query {query_id} is not ready for step '{step}': {what}, or the whole chain: `ragq query run {query_id}`.",
+        slug="step-not-ready",
+    )
 
 
 async def get_query(connection: Connection, query_id: int) -> StoredQuery:

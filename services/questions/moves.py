@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from schemas.chains import first_reader, stages_of
-from schemas.errors import QuerySetPresetError
+from schemas.errors import Refused
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.preset import Preset
 from schemas.settings.preset_groups import PRESET_SETTINGS
@@ -48,7 +48,7 @@ async def planned_move(
     """The preset of this name, or of the query's run, with these values.
 
     Without either, a query that `searches` for the first time takes the default preset, unless its submission named
-    a preset or values. Raises PresetMissingError and PresetValueError.
+    a preset or values. Raises Refused and PresetValueError.
     """
     run = await overviews.get(connection, query.run_id)
     job = await jobs.get(connection, query.job_id)
@@ -92,11 +92,15 @@ async def move(
     stages before `first` are carried over, with where they come from. Answers stay with the query; the old job is
     cancelled when it is unfinished.
 
-    Raises QuerySetPresetError for a query whose run has others.
+    Raises Refused for a query whose run has others.
     """
     old = await overviews.get(connection, query.run_id)
     if old.jobs > 1:
-        raise QuerySetPresetError(query.id, old.id, old.jobs)
+        raise Refused(
+            f"Query {query.id} is one of {old.jobs} that run r{old.id} asks by one preset and its values; "
+            "`ragq submit --query` asks it by itself, with others.",
+            slug="query-set-preset",
+        )
     settings = await stored_runs.settings(connection, query.run_id)
     own = {name: entry for name, entry in settings.items() if not is_preset_name(name)}
     new = await runs.store(

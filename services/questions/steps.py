@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from schemas.chains import stages_of
-from schemas.errors import NothingToDoError, QueryValueError, Refused, StepNotReadyError
+from schemas.errors import QueryValueError, Refused
 from schemas.statuses import StageStatus
-from services.questions.lookup import lock_query
+from services.questions.lookup import lock_query, not_ready
 from services.questions.moves import move, planned_move
 from store.database import Connection
 from store.questions import query_jobs
@@ -96,9 +96,8 @@ async def run_stages(
     named none of them when it was submitted takes the default preset at its first search. The returned query names
     the job to wait for.
 
-    Raises StepNotReadyError while an earlier step is not done, NothingToDoError without `first` when every stage is
-    done, Refused for a stage that there is not, StageRunningError, QueryMissingError, QueryValueError for another
-    `top_n`, and what a move raises.
+    Raises Refused while an earlier step is not done, without `first` when every stage is done, and for a stage that
+    there is not; StageRunningError, QueryMissingError, QueryValueError for another `top_n`, and what a move raises.
     """
     if top_n is not None and not 1 <= top_n <= MAX_SOURCES:
         raise QueryValueError("top_n", f"is {top_n}; choose from 1 to {MAX_SOURCES}")
@@ -115,14 +114,18 @@ async def run_stages(
             chain = tuple(stage for stage in chain if stage != "consolidate")
             missing = next(stage for stage in chain if stage not in done)
         if first is not None and missing is not None and chain.index(missing) < chain.index(first):
-            raise StepNotReadyError(query.id, _named(first), _step_of(missing))
+            raise not_ready(query.id, _named(first), _step_of(missing))
         is_search = "retrieve" in chain[chain.index(first or missing or chain[-1]) :]
         to = await planned_move(connection, query, preset, values, searches=is_search)
         if first is None:
             first = await _next_stage(connection, query, missing, is_moving=not to.is_same, top_n=top_n)
         first = min((stage for stage in (first, to.first) if stage in chain), key=chain.index, default=None)
         if first is None:
-            raise NothingToDoError(query.id)
+            raise Refused(
+                f"Every stage of query {query.id} up to its answer is done; run a step by itself to repeat it, "
+                f"`ragq query run {query.id} --from generate` for another answer.",
+                slug="nothing-to-do",
+            )
         if not to.is_same:
             query = await move(connection, query, to, chain=chain, first=first)
         await query_jobs.ask_for(connection, query.job_id, top_n=top_n, light_model=use_light_model)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from schemas.errors import IdempotencyKeyReusedError
+from schemas.errors import Refused
 from store.database import Connection
 
 # Waits for a transaction that holds the same key. A key that is taken already is not changed, and stays locked, so that
@@ -61,7 +61,7 @@ async def once(
     """What `make` made, in the same transaction as the key; what was made before when the key was used before.
 
     `make` gives ids only. Without a key it always makes. When it raises, the key is free again. Of two requests with
-    the same key at the same time the second waits for the first. Raises IdempotencyKeyReusedError for a key that
+    the same key at the same time the second waits for the first. Raises Refused for a key that
     identifies another request.
     """
     async with connection.transaction():
@@ -71,7 +71,11 @@ async def once(
         if not await connection.fetchval(TAKE, *named, key.request_hash):
             found = await connection.fetchrow(FIND, *named)
             if found["request_hash"] != key.request_hash:
-                raise IdempotencyKeyReusedError
+                raise Refused(
+                    "This idempotency key belongs to an earlier request that differs from this one; repeat that "
+                    "request, or send this one with a new key.",
+                    slug="idempotency-key-reused",
+                )
             return Once(found["made"], False)
         made = dict(await make(connection))
         await connection.execute(KEEP, *named, json.dumps(made))

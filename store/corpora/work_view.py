@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from schemas.errors import WorkMissingError
+from schemas.errors import Refused
 from schemas.statuses import VectorStatus
 from schemas.values.corpora import Bibliography
 from stages.corpora.sections import SEPARATOR
@@ -140,11 +140,18 @@ class WorkChunk:
         return len(self.content.split())
 
 
+def work_missing(work_id: int) -> Refused:
+    """No work has this number."""
+    return Refused(
+        f"There is no work {work_id}; `ragq corpus show NAME` lists the works of a corpus.", slug="work-missing"
+    )
+
+
 async def work(connection: Connection, work_id: int) -> WorkView:
-    """A work. Raises WorkMissingError."""
+    """A work. Raises Refused when there is none."""
     row = await connection.fetchrow(WORK, work_id)
     if row is None:
-        raise WorkMissingError(work_id)
+        raise work_missing(work_id)
     return WorkView(**dict(row))
 
 

@@ -1,9 +1,9 @@
 """Questions and answers, deleted: a question with every text that was stored for it."""
 
-from schemas.errors import QueryMissingError, ResultMissingError
+from schemas.errors import QueryMissingError
 from store.database import Connection
 from store.questions import query_jobs
-from store.questions.queries import StoredQuery
+from store.questions.queries import StoredQuery, result_missing
 from store.runs import deletions, edits
 
 EVALUATIONS = """
@@ -38,12 +38,12 @@ async def delete_result(connection: Connection, query: StoredQuery, result_id: i
     """Delete one answer of a question with its evaluations. The attempt that made it stays in the history of its job,
     as audits need it.
 
-    Raises ResultMissingError, and StageRunningError while a stage of an evaluation of it runs.
+    Raises Refused without such an answer, and StageRunningError while a stage of an evaluation of it runs.
     """
     async with connection.transaction():
         await _delete_jobs(connection, query, result_id)
         if await connection.fetchval(DELETE_RESULT, result_id, query.id) is None:
-            raise ResultMissingError(query.id, result_id)
+            raise result_missing(query.id, result_id)
 
 
 async def _delete_jobs(connection: Connection, query: StoredQuery, result_id: int | None) -> None:

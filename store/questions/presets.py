@@ -1,12 +1,14 @@
 """Presets: named, one of them the default, which is also called `default`."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingError
+from schemas.errors import DefaultPresetError, PresetExistsError, Refused
 from schemas.settings.preset import DEFAULT_ALIAS, Preset, preset_name, preset_of
+from schemas.suggestions import did_you_mean
 from store.database import Connection
 from store.questions.preset_lines import stored_values, values_origin
 
@@ -75,7 +77,7 @@ async def names(connection: Connection) -> list[str]:
 
 
 async def get(connection: Connection, name: str) -> StoredPreset:
-    """The preset of a name, or the default one by its alias, in any case of letters. Raises PresetMissingError."""
+    """The preset of a name, or the default one by its alias, in any case of letters. Raises Refused."""
     row = await connection.fetchrow(BY_NAME, name.strip())
     if row is None:
         raise await _missing(connection, name)
@@ -83,10 +85,10 @@ async def get(connection: Connection, name: str) -> StoredPreset:
 
 
 async def default(connection: Connection) -> StoredPreset:
-    """The default preset. Raises PresetMissingError when none is: nothing takes its place."""
+    """The default preset. Raises Refused when none is: nothing takes its place."""
     row = await connection.fetchrow(DEFAULT)
     if row is None:
-        raise PresetMissingError(None)
+        raise preset_missing(None)
     return _stored(row)
 
 
@@ -106,7 +108,7 @@ async def change(
 ) -> StoredPreset:
     """Change values of a preset, and its description where one is given; the others stay.
 
-    Runs that were submitted keep the values they were submitted with. Raises PresetMissingError, and PresetValueError
+    Runs that were submitted keep the values they were submitted with. Raises Refused, and PresetValueError
     with every problem that the values have; `origin` names where they come from.
     """
     async with connection.transaction():
@@ -120,7 +122,7 @@ async def change(
 
 
 async def set_default(connection: Connection, name: str) -> str:
-    """Make a preset the only default. Its name as it is stored. Raises PresetMissingError, and changes nothing then."""
+    """Make a preset the only default. Its name as it is stored. Raises Refused, and changes nothing then."""
     async with connection.transaction():
         await connection.execute(ALONE)
         stored: str | None = await connection.fetchval(FIND, name.strip())
@@ -134,7 +136,7 @@ async def set_default(connection: Connection, name: str) -> str:
 async def delete(connection: Connection, name: str) -> str:
     """Delete a preset, readable or not. Its name as it was stored.
 
-    Raises PresetMissingError, and DefaultPresetError for the default.
+    Raises Refused, and DefaultPresetError for the default.
     """
     async with connection.transaction():
         await connection.execute(ALONE)
@@ -148,10 +150,20 @@ async def delete(connection: Connection, name: str) -> str:
     return stored
 
 
-async def _missing(connection: Connection, name: str) -> PresetMissingError:
+def preset_missing(name: str | None, known: Sequence[str] = ()) -> Refused:
+    """No preset of `known` has this name, or, without a name, none is the default."""
+    words = (
+        "No preset is the default; `ragq preset default NAME` makes one."
+        if name is None
+        else f"There is no preset {name!r}; `ragq preset list` shows those there are.{did_you_mean(name, known)}"
+    )
+    return Refused(words, slug="preset-missing")
+
+
+async def _missing(connection: Connection, name: str) -> Refused:
     if name.strip().lower() == DEFAULT_ALIAS:
-        return PresetMissingError(None)
-    return PresetMissingError(name.strip(), [row["preset_name"] for row in await connection.fetch(NAMES)])
+        return preset_missing(None)
+    return preset_missing(name.strip(), [row["preset_name"] for row in await connection.fetch(NAMES)])
 
 
 def _stored(row: Any) -> StoredPreset:

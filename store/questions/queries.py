@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from schemas.errors import ResultMissingError
+from schemas.errors import Refused
 from schemas.settings.profiles import DEMO_MODEL
 from schemas.values.queries import Answer, AnswerBasis, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
@@ -230,11 +230,19 @@ async def results(connection: Connection, query_id: int, *, result_id: int | Non
     return [_result(row) for row in await connection.fetch(RESULTS, query_id, result_id)]
 
 
+def result_missing(query_id: int, result_id: int) -> Refused:
+    """A question has no answer of that number, or no longer."""
+    return Refused(
+        f"Query {query_id} has no answer {result_id}; `ragq query show {query_id}` shows its answers.",
+        slug="result-missing",
+    )
+
+
 async def result(connection: Connection, query_id: int, result_id: int) -> StoredResult:
-    """One answer to a question. Raises ResultMissingError."""
+    """One answer to a question. Raises Refused when there is none."""
     found = await results(connection, query_id, result_id=result_id)
     if not found:
-        raise ResultMissingError(query_id, result_id)
+        raise result_missing(query_id, result_id)
     return found[0]
 
 

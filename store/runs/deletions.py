@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from schemas.errors import RunActiveError, RunMissingError
+from schemas.errors import Refused, RunMissingError
 from schemas.statuses import JobStatus, StageStatus
 from store import originals
 from store.database import Connection
@@ -199,7 +199,7 @@ async def leave_run(connection: Connection, run_id: int, job_id: int) -> None:
 async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
     """Delete a run with its jobs, their questions and answers, and the model calls that no other run used.
 
-    The former jobs of its questions, in other runs, go too. Raises RunMissingError, and RunActiveError while a job is
+    The former jobs of its questions, in other runs, go too. Raises RunMissingError, and Refused while a job is
     unfinished or a stage runs.
     """
     async with connection.transaction():
@@ -222,8 +222,13 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
     return DeletedRun(run_id=run_id, **dict(content), calls=calls.deleted, kept_calls=calls.kept, kept_indexes=indexes)
 
 
+def still_active(run_id: int, why: str) -> Refused:
+    """A run is not deleted while it works. `why` states what is unfinished, and what to do."""
+    return Refused(f"Run r{run_id} is not deleted: {why}", slug="run-active")
+
+
 async def refuse_active(connection: Connection, run_id: int, job_ids: Sequence[int]) -> None:
-    """Lock jobs of a run and their stages. Raises RunActiveError while one is unfinished, or runs."""
+    """Lock jobs of a run and their stages. Raises Refused while one is unfinished, or runs."""
     stages = await connection.fetch(LOCK_STAGES, job_ids)
     unfinished = await connection.fetch(LOCK_OPEN_JOBS, job_ids, _OPEN)
     if unfinished:
@@ -231,14 +236,14 @@ async def refuse_active(connection: Connection, run_id: int, job_ids: Sequence[i
         active = run_id if any(job["run_id"] == run_id for job in unfinished) else unfinished[0]["run_id"]
         count = sum(job["run_id"] == active for job in unfinished)
         whose = "its jobs" if active == run_id else f"the jobs of run r{active}, which goes with it,"
-        raise RunActiveError(
+        raise still_active(
             run_id,
             f"{count} of {whose} are unfinished. `ragq cancel r{active}` ends them, "
             f"`ragq watch r{active}` waits for them.",
         )
     for stage in stages:
         if stage["status"] == StageStatus.RUNNING:
-            raise RunActiveError(
+            raise still_active(
                 run_id,
                 f"a worker still computes stage '{stage['stage']}' of job j{stage['job_id']}. "
                 f"`ragq inspect j{stage['job_id']}` shows when it has ended; delete the run then.",

@@ -147,7 +147,7 @@ async def _refuse(connection: Connection, run_id: int) -> None:
 
 
 async def purge(connection: Connection, run: Old, *, keep_results: bool) -> Purged:
-    """Delete a run, or what led to its results. Raises RunActiveError when a job of it became active meanwhile."""
+    """Delete a run, or what led to its results. Raises Refused when a job of it became active meanwhile."""
     if keep_results:
         return await _empty(connection, run)
     gone = await deletions.delete_run(connection, run.id)

@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from schemas.errors import RunMissingError, RunNameTakenError
+from schemas.errors import Refused, RunMissingError
 from schemas.values.run_names import run_name, run_number
 from store.database import Connection
 
@@ -39,7 +39,7 @@ async def all_names(connection: Connection) -> list[str]:
 
 
 async def rename(connection: Connection, run_id: int, name: str | None) -> None:
-    """Give a run a name, or take it away. Raises RunMissingError, and RunNameTakenError with the run that has it."""
+    """Give a run a name, or take it away. Raises RunMissingError, and Refused with the run that has it."""
     try:
         async with connection.transaction():
             found = await connection.fetchval(RENAME, run_id, name)
@@ -47,7 +47,10 @@ async def rename(connection: Connection, run_id: int, name: str | None) -> None:
         taken_by = None if name is None else await by_name(connection, name)
         if taken_by is None:
             raise
-        raise RunNameTakenError(taken_by) from None
+        raise Refused(
+            f"Run r{taken_by} has this name already; `ragq set r{taken_by} --name ''` takes it away from that run.",
+            slug="run-name-taken",
+        ) from None
     if found is None:
         raise RunMissingError(run_id)
 

@@ -1,14 +1,67 @@
 """Errors over HTTP."""
 
 import json
+from typing import get_args
 
 import httpx
 import pytest
 from fastapi import FastAPI
 
+import cli.main
 from api import problems
 from api.rest.bodies.base import Body
-from schemas.errors import PresetMissingError, Refused
+from schemas.errors import DomainError, Refused, Slug, StackError
+from store.questions.presets import preset_missing
+
+#: What clients know: every slug of an error of ragq, and its status.
+STATUSES = {
+    "attempt-missing": 404,
+    "corpus-missing": 404,
+    "database-unavailable": 503,
+    "document-missing": 404,
+    "document-replaced": 409,
+    "expansion-failed": 500,
+    "expansion-unusable": 400,
+    "failed": 500,
+    "files-unusable": 422,
+    "fork-refused": 409,
+    "heading-missing": 422,
+    "idempotency-key-reused": 422,
+    "index-mismatch": 409,
+    "job-missing": 404,
+    "no-job-in-state": 409,
+    "nothing-relevant": 422,
+    "nothing-to-do": 409,
+    "preset-exists": 409,
+    "preset-is-default": 400,
+    "preset-missing": 404,
+    "preset-value-unusable": 422,
+    "query-missing": 404,
+    "query-set-preset": 409,
+    "query-value-unusable": 422,
+    "refused": 409,
+    "reply-unusable": 400,
+    "request-invalid": 422,
+    "result-missing": 404,
+    "run-active": 409,
+    "run-forked": 409,
+    "run-missing": 404,
+    "run-name-taken": 409,
+    "run-value-unusable": 422,
+    "server-unavailable": 503,
+    "stage-failed": 500,
+    "stage-running": 409,
+    "step-failed": 500,
+    "step-not-ready": 404,
+    "step-paused": 409,
+    "step-superseded": 409,
+    "template-missing": 404,
+    "template-unusable": 422,
+    "vocabulary-missing": 404,
+    "work-changed": 409,
+    "work-missing": 404,
+    "works-unusable": 422,
+}
 
 
 class Strict(Body):
@@ -21,7 +74,7 @@ def failing(app: FastAPI) -> FastAPI:
 
     @app.get("/missing")
     async def missing() -> None:
-        raise PresetMissingError("Narrow")
+        raise preset_missing("Narrow")
 
     @app.get("/secret")
     async def secret() -> None:
@@ -118,6 +171,19 @@ async def test_another_method_gets_all_methods_of_the_address(client: httpx.Asyn
 async def test_an_unknown_path_is_a_problem_too(client: httpx.AsyncClient) -> None:
     reply = await client.get("/nowhere")
     assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:not-found")
+
+
+def test_every_slug_keeps_its_status_and_ends_a_command_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_classes = [*problems.KINDS.values(), *problems.STAGE_KINDS.values(), problems.INVALID, problems.UNAVAILABLE]
+    refusals = [problems.kind_of(Refused("no", slug=slug)) for slug in get_args(Slug)]
+    assert {kind.slug: kind.status for kind in (*of_classes, *refusals) if kind} == STATUSES
+    assert set(problems.REFUSALS) == set(get_args(Slug))
+
+    errors = [*(Refused("no", slug=slug) for slug in get_args(Slug)), StackError("no"), DomainError("no")]
+    monkeypatch.setattr(cli.main.cli, "main", lambda prog_name: (_ for _ in ()).throw(errors.pop()))
+    while errors:
+        with pytest.raises(SystemExit, match=r"^1$"):
+            cli.main.main()
 
 
 def test_the_nearest_class_decides() -> None:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from cli.watch import wait_until_idle
-from schemas.errors import CorpusUnknownError
 from schemas.values.failures import AttemptError
 from schemas.values.queries import Answer, Origin
 from store.database import Connection
 from store.questions import queries
 from store.runs import stages
 from tests.cli.conftest import Ragq
+from tests.refusals import slug_of
 from tests.services.questions.questions import OUTPUTS, PROMPT, WHOLE, store_small_corpus
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
@@ -116,7 +116,7 @@ def test_ctrl_c_leaves_the_question_running_and_names_how_to_find_it(
 def test_without_a_corpus_the_command_that_makes_one_is_named(ragq: Ragq) -> None:
     refused = ragq("ask", "Why?", *LOCAL)
 
-    assert isinstance(refused.exception, CorpusUnknownError)
+    assert slug_of(refused.exception) == "corpus-missing"
     assert "`ragq import works PATH --wait`" in str(refused.exception)
 
 
@@ -126,5 +126,5 @@ def test_several_corpora_are_named(ragq: Ragq, shelf: None, stored: Callable[...
 
     refused = ragq("search", "Why?", *LOCAL)
 
-    assert isinstance(refused.exception, CorpusUnknownError)
-    assert refused.exception.known == ("other", "small")
+    assert slug_of(refused.exception) == "corpus-missing"
+    assert "name one of them: other, small." in str(refused.exception)

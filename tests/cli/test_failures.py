@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import NoJobInStateError, Refused
+from schemas.errors import Refused
 from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs import job_control
 from tests.cli.conftest import Ragq
+from tests.refusals import slug_of
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import TIMED_OUT, end, import_labels, store_scored_run
 
@@ -126,5 +127,5 @@ def test_only_jobs_with_the_failure_are_retried(
     other = ragq("retry", "r2", "--stage", "extract")
 
     assert len(json.loads(done.stdout)["jobs"]) == jobs
-    assert isinstance(other.exception, NoJobInStateError)
+    assert slug_of(other.exception) == "no-job-in-state"
     assert ragq("retry", "j3", *options).exit_code == 2

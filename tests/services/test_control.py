@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import JobMissingError, NoJobInStateError, RunMissingError
+from schemas.errors import JobMissingError, RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.failures import AttemptError
 from schemas.values.targets import Target
@@ -13,6 +13,7 @@ from services.control import Action, ControlResult, control
 from store.database import Connection, Database
 from store.runs import job_control, jobs, overviews, stages
 from store.runs.runs import StoredRun
+from tests.refusals import refused
 from tests.services.questions.questions import a_question
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
@@ -70,7 +71,7 @@ async def test_a_decision_that_changes_nothing_is_refused(
     database: Database, store_run: StoreRun, action: Action
 ) -> None:
     stored = await store_run()
-    with pytest.raises(NoJobInStateError, match=rf"No job of r{stored.run_id} can be {action.verb}"):
+    with refused("no-job-in-state", match=rf"No job of r{stored.run_id} can be {action.verb}"):
         await control(database, Target(stored.run_id, None), action)
 
 

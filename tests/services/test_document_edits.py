@@ -2,15 +2,7 @@
 
 import pytest
 
-from schemas.errors import (
-    DocumentMissingError,
-    DocumentReplacedError,
-    HeadingMissingError,
-    HeadingReplyError,
-    JobMissingError,
-    Refused,
-    WorkMissingError,
-)
+from schemas.errors import DocumentMissingError, HeadingReplyError, JobMissingError, Refused
 from schemas.values.documents import (
     CutDocument,
     DecidedBy,
@@ -24,6 +16,7 @@ from services.document_jobs import DocumentTarget, job_of
 from services.work_views import document_markdown, document_view, listed_documents
 from stages.documents.repair_reply import Change
 from store.runs import attempts
+from tests.refusals import refused
 from tests.services.documents import BOOK, Library, library
 from tests.services.questions.questions import flaws
 
@@ -173,7 +166,7 @@ async def test_what_cannot_be_stored_changes_nothing(library: Library, stage: st
         with pytest.raises(HeadingReplyError):
             paste = document_edits.paste_repair if stage == "repair" else document_edits.paste_selection
             await paste(connection, job_id, "9 : DANCE")
-        with pytest.raises(HeadingMissingError, match="Line 10 is no heading"):
+        with refused("heading-missing", match="Line 10 is no heading"):
             if stage == "repair":
                 await document_edits.change_repairs(connection, job_id, {10: Change(RepairAction.H1)})
             else:
@@ -209,7 +202,7 @@ async def test_the_job_of_an_earlier_file_is_not_edited(library: Library) -> Non
     await library.run(new)
 
     async with library.database.connection() as connection:
-        with pytest.raises(DocumentReplacedError):
+        with refused("document-replaced"):
             await document_edits.change_selection(connection, old, {13: True})
         work_id = await connection.fetchval("SELECT id FROM works")
         assert (await document_view(connection, DocumentTarget(work_id=work_id))).job_id == new
@@ -285,7 +278,7 @@ async def test_the_outline_has_what_became_of_each_heading(library: Library) -> 
         view = await document_view(connection, DocumentTarget(job_id=job_id))
         (listed,) = await listed_documents(connection, await connection.fetchval("SELECT id FROM corpus"))
         markdown = await document_markdown(connection, DocumentTarget(job_id=job_id))
-        with pytest.raises(WorkMissingError):
+        with refused("work-missing"):
             await document_view(connection, DocumentTarget(work_id=10**9))
     assert (listed.job_id, listed.work.id) == (job_id, view.work_id)
     assert markdown == BOOK.replace("### Leaves", "## Leaves")

@@ -5,14 +5,7 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import (
-    ForkRefusedError,
-    JobMissingError,
-    PresetValueError,
-    RunForkedError,
-    RunMissingError,
-    SettingsError,
-)
+from schemas.errors import JobMissingError, PresetValueError, RunMissingError, SettingsError
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
 from schemas.values.failures import AttemptError
@@ -26,6 +19,7 @@ from store.runs import attempts, audit, families, forks, runs, stage_vectors, st
 from store.runs.runs import NewJob, NewRun, StoredRun
 from store.runs.scored_runs import reference_outputs
 from store.views.lineage import job_trace
+from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, complete_stages, flaws
 from tests.store.scored import committing, failing, take
 from tests.workers.test_settings_matrix import STAGES, TESTED, Bench, Combination, bench
@@ -174,7 +168,7 @@ async def test_forks_keep_what_they_share_when_the_parent_is_deleted(bench: Benc
         await connection.execute("UPDATE job SET status = 'cancelled' WHERE run_id = $1", parent)
         vectors = await connection.fetchval("SELECT count(*) FROM stage_vector")
 
-        with pytest.raises(RunForkedError, match=f"r{children[0].run_id}, r{children[1].run_id} refer"):
+        with refused("run-forked", match=f"r{children[0].run_id}, r{children[1].run_id} refer"):
             await delete_run(connection, parent)
         await delete_run(connection, parent, keeps_forks=True)
 
@@ -218,7 +212,7 @@ async def test_what_cannot_be_forked_is_refused_with_a_remedy(
 ) -> None:
     parent, _ = await a_parent(bench)
 
-    with pytest.raises(ForkRefusedError, match=words):
+    with refused("fork-refused", match=words):
         await planned(bench.database, of_run(parent, stage, **{name: value}))
 
 
@@ -306,7 +300,7 @@ async def test_jobs_whose_earlier_stages_are_not_stored_are_named_and_left_out(d
         assert [job.subject for job in await forks.parent_jobs(connection, forked.submitted.run_id)] == ["1", "2"]
     assert [(one.job_id, one.why) for one in forked.left_out] == [(early, "stage 'extract' is not stored")]
     assert (forked.submitted.jobs, forked.without_stage) == (2, 1)
-    with pytest.raises(ForkRefusedError, match=f"j{early}: stage 'extract' is not stored"):
+    with refused("fork-refused", match=f"j{early}: stage 'extract' is not stored"):
         await planned(database, ForkRequest(target=Target(None, early), stage="retrieve"))
 
 
@@ -342,7 +336,7 @@ async def test_a_fork_of_questions_has_questions_of_its_own(database: Database) 
     assert settings["retrieval.mmr_lambda"] == {"value": 0.2, "source": "option"}
     with pytest.raises(PresetValueError, match=r"retrieval\.mmr_lambda"):
         await planned(database, of_run(asked.run_id, "rerank", **{"retrieval.mmr_lambda": "2"}))
-    with pytest.raises(ForkRefusedError, match=r"Stage 'retrieve' reads retrieval\.rrf_k"):
+    with refused("fork-refused", match=r"Stage 'retrieve' reads retrieval\.rrf_k"):
         await planned(database, of_run(asked.run_id, "rerank", **{"retrieval.rrf_k": "2"}))
 
 
@@ -351,7 +345,7 @@ async def test_a_question_that_moved_on_is_left_out(database: Database) -> None:
         asked = await a_question(connection, "expand", "embed")
         await connection.execute("DELETE FROM queries WHERE id = $1", asked.id)
 
-    with pytest.raises(ForkRefusedError, match="its question continued in another run"):
+    with refused("fork-refused", match="its question continued in another run"):
         await planned(database, of_run(asked.run_id, "retrieve"))
 
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from schemas.errors import ForkRefusedError, Refused
+from schemas.errors import Refused
 from schemas.values.targets import Target
 from services.several_runs import compare_several
 from services.sweeps import SAME_SUBJECTS, SweepPoint, grid_points, run_sweep, sweep_results
@@ -14,6 +14,7 @@ from store.database import Database
 from store.references import interviews
 from store.references.interviews import NewSplit
 from store.runs import forks
+from tests.refusals import refused
 from tests.stages.reports.builders import labels, scores
 from tests.store.forkable import finish, forkable_run
 from tests.store.scored import import_labels
@@ -114,7 +115,7 @@ async def test_no_fork_is_stored_when_a_point_cannot_be(database: Database) -> N
         parent = (await forkable_run(connection, {316: scores("1")})).run_id
     points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10"], "RAGQ_SCORE_INPUT": ["transcript"]})
 
-    with pytest.raises(ForkRefusedError):
+    with refused("fork-refused"):
         await run_sweep(database, Target(parent, None), "score", points)
 
     async with database.connection() as connection:

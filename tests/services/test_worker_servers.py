@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from schemas.errors import ModelUnavailableError, Refused, ServersDifferError
+from schemas.errors import ModelUnavailableError, Refused
 from schemas.settings.resolve import resolve
 from schemas.values.environments import Environment
 from services.new_runs import PlannedRun, submit_run
@@ -45,7 +45,7 @@ async def enrol(
 async def test_a_named_server_that_the_workers_do_not_ask_is_refused_with_both_names(database: Database) -> None:
     async with database.connection() as connection:
         await enrol(connection, "w1", ollama=EMBEDDED)
-        with pytest.raises(ServersDifferError) as refused:
+        with pytest.raises(Refused) as refused:
             await check_servers(connection, a_run(), GPU)
 
     words = str(refused.value)
@@ -87,10 +87,10 @@ async def test_a_restarted_worker_replaces_the_one_before(database: Database) ->
 
 async def test_an_openai_server_without_an_address_is_refused(database: Database) -> None:
     async with database.connection() as connection:
-        with pytest.raises(ServersDifferError, match="RAGQ_OPENAI_BASE_URL is not set"):
+        with pytest.raises(Refused, match="RAGQ_OPENAI_BASE_URL is not set"):
             await check_servers(connection, a_run(LLM_BACKEND="openai"), {})
         await enrol(connection, "w1", ollama=EMBEDDED)
-        with pytest.raises(ServersDifferError, match="RAGQ_OPENAI_BASE_URL names, and the running workers"):
+        with pytest.raises(Refused, match="RAGQ_OPENAI_BASE_URL names, and the running workers"):
             await check_servers(connection, a_run(LLM_BACKEND="openai"), {"RAGQ_OPENAI_BASE_URL": "http://gpu/v1"})
         await enrol(connection, "w2", openai="http://gpu/v1")
 
@@ -102,9 +102,9 @@ async def test_an_embedder_on_a_server_without_an_address_is_refused(database: D
     async with database.connection() as connection:
         await enrol(connection, "w1", stages=("extract", "score"), ollama="http://gpu:11434")
         await enrol(connection, "w2", stages=("embed",))
-        with pytest.raises(ServersDifferError, match="Stage 'embed' asks a server that OLLAMA_HOST names"):
+        with pytest.raises(Refused, match="Stage 'embed' asks a server that OLLAMA_HOST names"):
             await check_servers(connection, a_run(EMBEDDING_BACKEND="ollama"), GPU)
-        with pytest.raises(ServersDifferError, match="RAGQ_OPENAI_EMBEDDING_BASE_URL is http://x/v1 here"):
+        with pytest.raises(Refused, match="RAGQ_OPENAI_EMBEDDING_BASE_URL is http://x/v1 here"):
             await enrol(connection, "w3", stages=("embed",), embeddings="http://gpu/v1")
             await check_servers(
                 connection, a_run(EMBEDDING_BACKEND="openai"), GPU | {"RAGQ_OPENAI_EMBEDDING_BASE_URL": "http://x/v1"}
@@ -115,15 +115,15 @@ async def test_a_server_of_embeddings_is_compared_by_its_own_address(database: D
     chosen = a_run(EMBEDDING_BACKEND="openai")
     here = {"RAGQ_OPENAI_EMBEDDING_BASE_URL": "http://e/v1"}
     async with database.connection() as connection:
-        with pytest.raises(ServersDifferError, match="RAGQ_OPENAI_EMBEDDING_BASE_URL is not set"):
+        with pytest.raises(Refused, match="RAGQ_OPENAI_EMBEDDING_BASE_URL is not set"):
             await check_servers(connection, chosen, {})
         await check_servers(connection, chosen, {"RAGQ_OPENAI_BASE_URL": "http://e/v1"})
         await enrol(connection, "w1", stages=("extract", "score"), ollama="http://gpu:11434")
         await enrol(connection, "w2", stages=("embed",), openai="http://e/v1")
-        with pytest.raises(ServersDifferError, match="RAGQ_OPENAI_EMBEDDING_BASE_URL names, and the running workers"):
+        with pytest.raises(Refused, match="RAGQ_OPENAI_EMBEDDING_BASE_URL names, and the running workers"):
             await check_servers(connection, chosen, here)
         await enrol(connection, "w3", stages=("embed",), embeddings="http://other/v1")
-        with pytest.raises(ServersDifferError, match="workers ask http://other/v1 for stage 'embed'"):
+        with pytest.raises(Refused, match="workers ask http://other/v1 for stage 'embed'"):
             await check_servers(connection, chosen, here)
         await enrol(connection, "w4", stages=("embed",), embeddings="http://e/v1")
 

@@ -12,9 +12,8 @@ from api.preferences import Wait, WaitPreference
 from api.problems import problem_responses
 from api.rest.bodies.rag_steps import Answered, AnswerRequest, AnswerSaved, PastedAnswer, PromptReply, RunOptions
 from api.rest.rag.values import ConfigPreset, InQuery, either
-from api.rest.rag.waited import Awaited, pending_response, step_responses
+from api.rest.rag.waited import Awaited, pending_response, step_responses, superseded
 from api.rest.strict import StrictRoute
-from schemas.errors import StepSupersededError
 from services.questions import answers
 from services.questions.lookup import get_query
 from services.questions.steps import Step, run_stages, take_step
@@ -150,7 +149,7 @@ async def _answer(
             return pending
         answered = await _read(ctx, asked, made["after"])
     if answered is None:
-        raise StepSupersededError(query_id)
+        raise superseded(query_id)
     response.headers.update(wait.headers | headers)
     return answered
 

@@ -7,9 +7,9 @@ from api.idempotency import REPLAYED, Keyed
 from api.preferences import Wait
 from api.problems import problem_responses
 from api.rest.bodies.rag_expansion import Expanded, ExpansionPrompt, ExpansionRequest, PastedExpansion
-from api.rest.rag.waited import Awaited, pending_response, step_responses
+from api.rest.rag.waited import Awaited, pending_response, step_responses, superseded
 from api.rest.strict import StrictRoute
-from schemas.errors import ExpansionFailedError, StepFailedError, StepSupersededError
+from schemas.errors import ExpansionFailedError, StepFailedError
 from schemas.values.queries import Expansion, Origin
 from services.questions.ask import ask, preview_expansion_prompt, single_query
 from services.questions.submission import QueryRequest
@@ -66,7 +66,7 @@ async def run_expansion(
             raise ExpansionFailedError(error.error_type, error.error_message) from None
         expanded = await _read(ctx, asked)
     if expanded is None:
-        raise StepSupersededError(asked.query_id)
+        raise superseded(asked.query_id)
     response.headers.update(wait.headers | headers)
     return expanded
 
@@ -88,7 +88,7 @@ async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion,
         stored = await ask(connection, request, ctx.run_settings(), key=key)
     expanded = await _read(ctx, Awaited(stored.query_id, stored.run_id, stored.job_id))
     if expanded is None:
-        raise StepSupersededError(stored.query_id)
+        raise superseded(stored.query_id)
     response.headers.update({} if stored.is_new else REPLAYED)
     return expanded
 

@@ -10,9 +10,8 @@ from api.parameters import PathId
 from api.preferences import Wait, WaitPreference
 from api.rest.bodies.rag_steps import Consolidated, Embedded, NoOptions, Retrieved, StepOptions
 from api.rest.rag.values import InQuery, StepValues
-from api.rest.rag.waited import Awaited, pending_response, step_responses
+from api.rest.rag.waited import Awaited, pending_response, step_responses, superseded
 from api.rest.strict import StrictRoute
-from schemas.errors import StepSupersededError
 from schemas.values.queries import Leg, QueryText
 from services.questions.lookup import get_query
 from services.questions.steps import Step, take_step
@@ -35,7 +34,7 @@ async def embed_query(
         return pending
     view = await _view(ctx, query_id, wait, response)
     if view.embedded is None:
-        raise StepSupersededError(query_id)
+        raise superseded(query_id)
     texts = Counter(view.embedded.texts)
     return Embedded(
         **asked._asdict(),
@@ -62,7 +61,7 @@ async def retrieve_chunks(
         return pending
     view = await _view(ctx, query_id, wait, response)
     if view.found is None or view.retrieved is None:
-        raise StepSupersededError(query_id)
+        raise superseded(query_id)
     hits = Counter[Leg]()
     for ranked in view.found.lists:
         hits[ranked.leg] += len(ranked.hits)
@@ -98,7 +97,7 @@ async def consolidate_context(
         return pending
     view = await _view(ctx, query_id, wait, response)
     if view.consolidated is None:
-        raise StepSupersededError(query_id)
+        raise superseded(query_id)
     original, groups = view.consolidated.original_count, view.consolidated.consolidated_count
     return Consolidated(
         **asked._asdict(),
@@ -120,5 +119,5 @@ async def _view(ctx: ApiContext, query_id: int, wait: WaitPreference, response: 
     async with ctx.database.connection() as connection:
         view = await query_view(connection, query_id)
     if view is None:
-        raise StepSupersededError(query_id)
+        raise superseded(query_id)
     return view

@@ -9,7 +9,7 @@ from api.preferences import WaitPreference
 from api.problems import problem_responses
 from api.rest.bodies.rag_steps import Started
 from api.waiting import wait_until_idle
-from schemas.errors import QueryMissingError, StepFailedError, StepPausedError, StepSupersededError
+from schemas.errors import QueryMissingError, Refused, StepFailedError
 from schemas.statuses import JobStatus
 from store.runs import job_progress, jobs
 
@@ -27,8 +27,8 @@ async def pending_response(
 ) -> JSONResponse | None:
     """Wait for a job. None when it is done; else a 202 with the address of the job, for a client that prefers one.
 
-    Raises StepFailedError when a stage of it failed, StepSupersededError when it was cancelled, QueryMissingError when
-    it was deleted, and StepPausedError when it is paused and the client has no preference.
+    Raises StepFailedError when a stage of it failed, QueryMissingError when it was deleted, and Refused when it was
+    cancelled, and when it is paused and the client has no preference.
     """
     status = await _status(ctx, asked.job_id, wait)
     match status:
@@ -37,11 +37,15 @@ async def pending_response(
         case JobStatus.FAILED | JobStatus.POISONED:
             raise await _failure(ctx, asked)
         case JobStatus.CANCELLED:
-            raise StepSupersededError(asked.query_id)
+            raise superseded(asked.query_id)
         case None:
             raise QueryMissingError(asked.query_id)
         case JobStatus.PAUSED if wait.seconds is None:
-            raise StepPausedError(asked.query_id, asked.job_id)
+            raise Refused(
+                f"Job j{asked.job_id} of query {asked.query_id} is paused; `ragq resume j{asked.job_id}`, or POST "
+                f"/jobs/{asked.job_id}/resume, continues the step.",
+                slug="step-paused",
+            )
     where = f"/jobs/{asked.job_id}"
     is_paused = status is JobStatus.PAUSED
     started = Started(
@@ -53,6 +57,15 @@ async def pending_response(
     return JSONResponse(started.model_dump(mode="json"), status_code=202, headers=all_headers)
 
 
+def superseded(query_id: int) -> Refused:
+    """A question was changed, or its job cancelled, by another request while a step of it was waited for."""
+    return Refused(
+        f"Query {query_id} was changed or cancelled by another request meanwhile; "
+        f"`ragq query show {query_id}` shows its present state.",
+        slug="step-superseded",
+    )
+
+
 async def _status(ctx: ApiContext, job_id: int, wait: WaitPreference) -> JobStatus | None:
     if wait.seconds != 0:
         return await wait_until_idle(ctx.database, ctx.changes, job_id, timeout_s=wait.seconds, has_left=wait.has_left)
@@ -61,12 +74,12 @@ async def _status(ctx: ApiContext, job_id: int, wait: WaitPreference) -> JobStat
     return None if job is None else job.status
 
 
-async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | StepSupersededError:
+async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | Refused:
     async with ctx.database.connection() as connection:
         error = (await job_progress.progress(connection, [asked.job_id]))[asked.job_id].error
     if error is None:
         # It was retried since.
-        return StepSupersededError(asked.query_id)
+        return superseded(asked.query_id)
     return StepFailedError(asked.query_id, asked.job_id, error.stage, error.type, error.message)
 
 

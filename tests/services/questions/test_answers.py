@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.errors import PresetMissingError, StageRunningError, StepNotReadyError
+from schemas.errors import StageRunningError
 from schemas.settings.preset import Preset
 from schemas.values.queries import AugmentedPrompt, ContextSource
 from services.questions.answers import answer, preview, show_prompt
@@ -10,6 +10,7 @@ from stages.queries.templates import TemplateTag, default_template
 from store.database import Database
 from store.questions import presets, queries, query_lines, templates
 from store.runs import attempts, stages
+from tests.refusals import refused
 from tests.services.questions.questions import PROMPT, WHOLE, a_question, chain, flaws, job_status
 
 TO_VALIDATE = WHOLE[:5]
@@ -43,7 +44,7 @@ async def test_before_consolidation_it_falls_back_to_the_retrieved_chunks_and_is
 async def test_without_a_search_there_is_none(database: Database, done: tuple[str, ...]) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *done)
-        with pytest.raises(StepNotReadyError, match="step 'retrieve' comes first"):
+        with refused("step-not-ready", match="step 'retrieve' comes first"):
             await preview(connection, query)
 
 
@@ -60,7 +61,7 @@ async def test_another_preset_uses_its_number_of_sources_and_the_active_template
 
         own = await preview(connection, query, preset="balanced")
         other = await preview(connection, query, preset="few")
-        with pytest.raises(PresetMissingError):
+        with refused("preset-missing"):
             await preview(connection, query, preset="none of this name")
 
     assert (own.template_version, own.top_n, own.prompt.startswith("Newer.")) == (1, 5, False)
@@ -114,7 +115,7 @@ async def test_an_answer_before_consolidation_is_stored_with_the_retrieved_chunk
 async def test_an_answer_before_a_search_is_not_taken(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, "expand", "embed")
-        with pytest.raises(StepNotReadyError, match="step 'retrieve' comes first"):
+        with refused("step-not-ready", match="step 'retrieve' comes first"):
             await answer(connection, query, "By oxygen.", key=None)
         assert await queries.results(connection, query.id) == []
 

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import IdempotencyKeyReusedError, PresetMissingError, QueryMissingError, QueryValueError
+from schemas.errors import QueryMissingError, QueryValueError
 from services.questions.answers import answer
 from services.questions.ask import AskResult, ask, single_query
 from store.access.idempotency import RequestKey
 from store.database import Connection, Database
 from store.questions import queries
+from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, request, settings, store_small_corpus
 
 KEY = RequestKey(principal="open", key="k", request_hash="a" * 64)
@@ -51,7 +52,7 @@ async def test_the_same_key_finds_the_question_that_it_made(database: Database) 
     assert len({of[:3] for of in asked}) == 1
     async with database.connection() as connection:
         assert await counts(connection) == [1, 1, 1]
-        with pytest.raises(IdempotencyKeyReusedError):
+        with refused("idempotency-key-reused"):
             await ask(
                 connection,
                 request(),
@@ -74,7 +75,7 @@ async def test_nothing_is_stored_when_the_request_is_refused(database: Database)
     async with database.connection() as connection:
         await store_small_corpus(connection)
 
-        with pytest.raises(PresetMissingError):
+        with refused("preset-missing"):
             await ask(connection, request(preset="Nowhere"), settings(), key=KEY)
 
         assert await counts(connection) == [0, 0, 0]

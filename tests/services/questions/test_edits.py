@@ -4,13 +4,7 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import (
-    LLMResponseParseError,
-    QueryMissingError,
-    QueryValueError,
-    StageRunningError,
-    StepNotReadyError,
-)
+from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, StageRunningError
 from schemas.values.queries import Expansion, Intent, Origin
 from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
@@ -18,6 +12,7 @@ from store.database import Connection, Database
 from store.questions import query_lines
 from store.questions.queries import StoredQuery
 from store.runs import attempts, pending_chains, stage_vectors, stages
+from tests.refusals import refused
 from tests.services.questions.questions import (
     EXPANSION,
     VECTORS,
@@ -191,7 +186,7 @@ async def test_a_value_that_cannot_be_taken_changes_nothing_at_all(
 async def test_an_edit_of_a_running_or_deleted_question_is_refused(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, "expand")
-        with pytest.raises(StepNotReadyError, match="step 'consolidate' comes first"):
+        with refused("step-not-ready", match="step 'consolidate' comes first"):
             await edit(connection, query, QueryEdit(context=[1]), run=False)
         await stages.claim(connection, query.job_id, "embed", "worker", 60)
         with pytest.raises(StageRunningError):

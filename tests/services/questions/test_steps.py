@@ -5,16 +5,7 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import (
-    NothingToDoError,
-    PresetMissingError,
-    QueryMissingError,
-    QuerySetPresetError,
-    QueryValueError,
-    Refused,
-    StageRunningError,
-    StepNotReadyError,
-)
+from schemas.errors import QueryMissingError, QueryValueError, Refused, StageRunningError
 from schemas.settings.preset import Preset
 from schemas.values.failures import AttemptError
 from schemas.values.query_sets import QuerySet, SubmittedQuery
@@ -27,6 +18,7 @@ from store.database import Connection, Database
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts, jobs, pending_chains, stage_vectors, stages, stored_runs
+from tests.refusals import refused
 from tests.services.questions.questions import (
     PROMPT,
     WHOLE,
@@ -132,10 +124,9 @@ async def test_a_refused_step_names_the_missing_one(
         query = await a_question(connection, *done)
         before = await chain(connection, query.job_id)
 
-        with pytest.raises(StepNotReadyError, match=f"step '{step}': step '{needed}' comes first") as refused:
+        with refused("step-not-ready", match=f"step '{step}': step '{needed}' comes first"):
             await take_step(connection, query, step)
 
-        assert refused.value.needed == needed
         assert await chain(connection, query.job_id) == before
 
 
@@ -204,7 +195,7 @@ async def test_the_rest_of_a_finished_chain_is_empty(database: Database) -> None
     async with database.connection() as connection:
         query = await a_question(connection, *WHOLE)
 
-        with pytest.raises(NothingToDoError, match="Every stage"):
+        with refused("nothing-to-do", match="Every stage"):
             await run_stages(connection, query)
 
         assert await job_status(connection, query.job_id) == "succeeded"
@@ -474,11 +465,11 @@ async def test_embedding_without_an_expansion_is_refused_with_the_ways_to_get_on
     async with database.connection() as connection:
         query = await a_question(connection)
 
-        with pytest.raises(StepNotReadyError, match="its expansion is not stored") as refused:
+        with refused("step-not-ready", match="its expansion is not stored") as raised:
             await take_step(connection, query, Step.EMBED)
 
-        assert f"`ragq query run {query.id} --until expand`" in str(refused.value)
-        assert f"`ragq query edit {query.id} --mqe TEXT`" in str(refused.value)
+        assert f"`ragq query run {query.id} --until expand`" in str(raised.value)
+        assert f"`ragq query edit {query.id} --mqe TEXT`" in str(raised.value)
 
 
 async def test_a_move_that_is_refused_changes_nothing(database: Database) -> None:
@@ -486,7 +477,7 @@ async def test_a_move_that_is_refused_changes_nothing(database: Database) -> Non
         query = await a_question(connection, *TO_VALIDATE)
         before = await chain(connection, query.job_id)
 
-        with pytest.raises(PresetMissingError):
+        with refused("preset-missing"):
             await take_step(connection, query, Step.RETRIEVE, preset="Nowhere")
 
         assert await chain(connection, query.job_id) == before
@@ -504,7 +495,7 @@ async def test_a_question_of_a_set_keeps_the_preset_of_its_set(database: Databas
         query = await queries.of_job(connection, stored.job_ids[0])
         assert query is not None
 
-        with pytest.raises(QuerySetPresetError, match="one of 2"):
+        with refused("query-set-preset", match="one of 2"):
             await take_step(connection, query, Step.EXPAND, preset="Broad")
 
 
@@ -543,7 +534,7 @@ async def test_a_part_of_the_chain_that_is_done_has_nothing_to_run(database: Dat
     async with database.connection() as connection:
         query = await a_question(connection, *WHOLE)
 
-        with pytest.raises(NothingToDoError):
+        with refused("nothing-to-do"):
             await run_stages(connection, query, last="retrieve")
 
         assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")

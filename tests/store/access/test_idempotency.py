@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import IdempotencyKeyReusedError
 from store.access.idempotency import Once, RequestKey, once
 from store.database import Connection, Database
+from tests.refusals import refused
 
 KEY = RequestKey(principal="token:7", key="first try", request_hash="a" * 64)
 Make = Callable[[Connection], Awaitable[Mapping[str, Any]]]
@@ -62,7 +62,7 @@ async def test_a_key_belongs_to_one_request(database: Database) -> None:
     async with database.connection() as connection:
         await once(connection, KEY, corpora())
 
-        with pytest.raises(IdempotencyKeyReusedError, match="an earlier request that differs"):
+        with refused("idempotency-key-reused", match="an earlier request that differs"):
             await once(connection, another(request_hash="b" * 64), corpora())
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from schemas.errors import QueryMissingError, ResultMissingError, StageRunningError
+from schemas.errors import QueryMissingError, StageRunningError
 from schemas.settings.preset import Preset
 from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.failures import AttemptError
@@ -21,6 +21,7 @@ from store.questions import deletions, presets, queries
 from store.questions.queries import StoredQuery
 from store.runs import audit, ledger, overviews, stages
 from tests.fakes.chat import served
+from tests.refusals import refused
 from tests.services.questions.questions import (
     OUTPUTS,
     WHOLE,
@@ -211,5 +212,5 @@ async def test_one_answer_is_deleted_and_the_others_are_kept(database: Database)
 
         assert [result.id for result in await queries.results(connection, query.id)] == [kept]
         assert await flaws(connection) == []
-        with pytest.raises(ResultMissingError, match=f"has no answer {gone}"):
+        with refused("result-missing", match=f"has no answer {gone}"):
             await deletions.delete_result(connection, query, gone)

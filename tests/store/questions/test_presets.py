@@ -5,11 +5,12 @@ import json
 
 import pytest
 
-from schemas.errors import DefaultPresetError, PresetExistsError, PresetMissingError, Refused
+from schemas.errors import DefaultPresetError, PresetExistsError, Refused
 from schemas.settings.preset import ORIGINAL, Preset, preset_of
 from store.database import Connection, Database
 from store.questions import presets
 from store.seeds import seed
+from tests.refusals import refused
 
 SMALL = preset_of({"retrieval.top_n_final": 3}, origin="test")
 
@@ -94,7 +95,7 @@ async def test_an_unknown_preset_is_named(database: Database) -> None:
             presets.set_default(connection, "gone"),
             presets.delete(connection, "gone"),
         ):
-            with pytest.raises(PresetMissingError, match="There is no preset 'gone'"):
+            with refused("preset-missing", match="There is no preset 'gone'"):
                 await asked
 
         assert (await presets.default(connection)).name == "Balanced"
@@ -139,9 +140,9 @@ async def test_no_default_is_an_error_and_never_a_built_in(database: Database) -
     async with database.connection() as connection:
         await connection.execute("UPDATE rag_config SET is_default = false")
 
-        with pytest.raises(PresetMissingError, match="No preset is the default"):
+        with refused("preset-missing", match="No preset is the default"):
             await presets.default(connection)
-        with pytest.raises(PresetMissingError, match="No preset is the default"):
+        with refused("preset-missing", match="No preset is the default"):
             await presets.get(connection, "default")
 
 

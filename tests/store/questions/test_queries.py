@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from schemas.errors import ResultMissingError
 from schemas.settings.profiles import DEMO_MODEL
 from schemas.statuses import QueryStatus
 from schemas.values.failures import AttemptError
@@ -15,6 +14,7 @@ from store.database import Connection, Database
 from store.questions import queries, query_lines
 from store.runs import attempts, edits, job_control, runs, stages
 from store.runs.runs import NewJob, NewRun, StoredRun
+from tests.refusals import refused
 
 CHAIN = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
 SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=4)
@@ -187,7 +187,7 @@ async def test_an_answer_is_found_by_its_number_and_by_the_job_that_made_it(data
         assert await queries.made_result(connection, query.id, job_id=query.job_id, after=made) is None
         assert await queries.made_result(connection, query.id, job_id=other.job_id, after=0) is None
         assert await queries.total(connection) == 2
-        with pytest.raises(ResultMissingError):
+        with refused("result-missing"):
             await queries.result(connection, other.id, made)
 
 

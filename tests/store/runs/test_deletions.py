@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.errors import RunActiveError, RunMissingError
+from schemas.errors import RunMissingError
 from schemas.settings.preset import Preset
 from schemas.statuses import JobStatus
 from services.questions.lookup import get_query
@@ -17,6 +17,7 @@ from store.runs import job_control, overviews, runs, stages
 from store.runs.deletions import DeletedRun
 from tests.api.pages.example_runs import ShownRun, participant_run
 from tests.fakes.references import IndexedChunk
+from tests.refusals import refused
 from tests.services.questions.questions import complete_stages, flaws
 from tests.store.conftest import new_run
 from tests.store.questions.test_deletions import MARK, a_marked_question, call_a_model, counted, marked
@@ -129,12 +130,12 @@ async def test_an_active_run_is_refused_with_the_way_out(database: Database) -> 
     async with database.connection() as connection:
         stored = await runs.store(connection, new_run(("316", "317")))
         run_id = stored.run_id
-        with pytest.raises(RunActiveError, match=f"2 of its jobs are unfinished. `ragq cancel r{run_id}` ends them"):
+        with refused("run-active", match=f"2 of its jobs are unfinished. `ragq cancel r{run_id}` ends them"):
             await delete_run(connection, run_id)
 
         assert await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
         await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
-        with pytest.raises(RunActiveError, match="a worker still computes stage 'extract'"):
+        with refused("run-active", match="a worker still computes stage 'extract'"):
             await delete_run(connection, run_id)
 
         assert await counted(connection, "run", "job") == [1, 2]

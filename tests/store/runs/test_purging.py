@@ -6,7 +6,6 @@ from datetime import timedelta
 
 import pytest
 
-from schemas.errors import RunActiveError
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.runs import attempts, audit, job_control, ledger, purging, runs, stages
@@ -14,6 +13,7 @@ from store.runs.purging import Criteria, Purged
 from store.runs.run_view import run_view
 from store.runs.scored_runs import scored_run
 from tests.api.pages.example_runs import participant_run
+from tests.refusals import refused
 from tests.store.conftest import new_run
 from tests.store.questions.test_deletions import a_marked_question, call_a_model, counted, marked
 from tests.store.runs.test_deletions import OF_RUNS, finished_run
@@ -119,7 +119,7 @@ async def test_a_run_that_became_active_is_not_purged(database: Database) -> Non
         await job_control.retry(connection, job_id=shown.failed)
 
         for keep_results in (False, True):
-            with pytest.raises(RunActiveError):
+            with refused("run-active"):
                 await purging.purge(connection, old, keep_results=keep_results)
 
 
