@@ -7,17 +7,13 @@ from sqlalchemy.engine import make_url
 
 from api.context import ApiContext, Context
 from api.problems import problem_responses
-from api.rest.bodies.base import Body, Reply
 from api.rest.bodies.runs import SettingReply
 from api.rest.bodies.settings import (
-    DatabaseBody,
     DatabaseReply,
     LanguageModelsBody,
     LanguageModelsReply,
     ModelPair,
     ModelsReply,
-    PathsBody,
-    PathsReply,
     SettingsReply,
 )
 from api.rest.strict import StrictRoute
@@ -40,7 +36,7 @@ async def show_settings(ctx: Context) -> SettingsReply:
     return SettingsReply(
         profile=effective.profile,
         settings={name: SettingReply(**entry) for name, entry in effective.snapshot().items()},
-        database=_database(ctx),
+        database=database_of(ctx),
         llm=_models(effective),
     )
 
@@ -62,28 +58,8 @@ async def change_models(body: LanguageModelsBody, ctx: Context) -> LanguageModel
     return _models(chosen)
 
 
-@router.put("/database", summary="Confirm the database", responses=problem_responses(409, 422))
-async def change_database(body: DatabaseBody, ctx: Context) -> DatabaseReply:
-    """The database as it is. Another one is refused: DATABASE_URL names it where the server is started."""
-    database = _database(ctx)
-    _refuse_other(body, database, "DATABASE_URL names the database where `ragq up`, `ragq api` or a worker is started.")
-    return database
-
-
-@router.put("/paths", summary="Confirm the folders", responses=problem_responses(409, 422))
-async def change_paths(body: PathsBody) -> PathsReply:
-    """No folders. Any is refused, because the server reads none."""
-    paths = PathsReply()
-    _refuse_other(body, paths, "The server reads no folder: upload files (/corpora/import), or `ragq import works`.")
-    return paths
-
-
-def _refuse_other(body: Body, now: Reply, remedy: str) -> None:
-    if now.model_dump() | body.model_dump(exclude_none=True) != now.model_dump():
-        raise Refused(f"This cannot be changed here. {remedy}")
-
-
-def _database(ctx: ApiContext) -> DatabaseReply:
+def database_of(ctx: ApiContext) -> DatabaseReply:
+    """The database, without its password."""
     url = make_url(ctx.database.url)
     user = url.username or ""
     return DatabaseReply(

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from api.parameters import Text
-from api.rest.bodies.base import Body, Reply, with_example
+from api.rest.bodies.base import Body, Reply
 from api.rest.bodies.runs import SettingReply
 
 Value = Annotated[Text, StringConstraints(max_length=1000)]
@@ -20,18 +20,6 @@ class DatabaseReply(Reply):
     app_user: str = Field(examples=["ragq"])
     admin_user: str = Field(examples=["ragq"])
     """The same: one user does everything."""
-
-
-class DatabaseBody(Body):
-    """The database of the server. What is not named stays as it is."""
-
-    model_config = with_example(host="127.0.0.1", port=5432, db_name="ragq", app_user="ragq", admin_user="ragq")
-
-    host: Value | None = None
-    port: int | None = Field(default=None, ge=1, le=65535)
-    db_name: Value | None = None
-    app_user: Value | None = None
-    admin_user: Value | None = None
 
 
 class ModelPair(Reply):
@@ -78,13 +66,6 @@ class PathsReply(Reply):
 
     input_dir: str = Field(default="", examples=[""])
     output_dir: str = Field(default="", examples=[""])
-
-
-class PathsBody(Body):
-    """Accepted empty."""
-
-    input_dir: Value | None = Field(default=None, examples=[""])
-    output_dir: Value | None = Field(default=None, examples=[""])
 
 
 class SettingsReply(Reply):

@@ -341,13 +341,12 @@ async def test_the_original_client_reads_works_and_their_text(client: httpx.Asyn
 
     stats = (await client.get("/corpus/stats")).json()
     works = (await client.get("/corpus/works")).json()
-    work = (await client.get(f"/corpus/work/{tea}")).json()
     content = (await client.get(f"/corpus/work/{tea}/content")).json()
 
     assert stats == {"total_works": 3, "chunk_stats": {"no_vec": 4, "to_vec": 5, "vec": 0, "vec_err": 0}}
     assert (works["total"], [one["title"] for one in works["works"]]) == (3, ["Cups", "The pot", "Tea"])
     assert set(works["works"][0]) >= {"id", "title", "authors", "sanitized_path"}
-    assert (work["sanitized_path"], work["year"], len(work["sanitized_hash"])) == ("tea.md", 2019, 64)
+    assert works["works"][-1]["sanitized_path"] == "tea.md"
     assert content == {"work_id": tea, "work_title": "Tea", "filename": "tea.md", "content": TEA}
     assert (await client.get("/corpus/stats", params={"corpus": "other"})).json()["total_works"] == 1
     assert slug(await client.get("/corpus/work/99/content")) == (404, "work-missing")

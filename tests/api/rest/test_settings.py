@@ -86,19 +86,3 @@ async def test_a_question_takes_the_chosen_models(client: httpx.AsyncClient, ctx
 
     assert settings.run.query_model == "large"
     assert named.run.query_model == "own"
-
-
-async def test_what_the_server_is_started_with_is_confirmed_and_not_changed(client: httpx.AsyncClient) -> None:
-    shown = (await client.get("/settings/")).json()
-
-    assert (await client.put("/settings/database", json=shown["database"])).json() == shown["database"]
-    assert (await client.put("/settings/paths", json=shown["paths"])).json() == shown["paths"]
-    for path, body, named in (
-        ("database", {"port": 1}, "DATABASE_URL"),
-        ("paths", {"input_dir": "/tmp"}, "`ragq import works`"),
-        ("llm", {"provider": "gemini"}, "LLM_BACKEND"),
-        ("llm", {"gemini_full": "pro"}, "Gemini"),
-    ):
-        refused = await client.put(f"/settings/{path}", json=body)
-        assert (refused.status_code, named in refused.json()["detail"]) == (409, True)
-    assert (await client.get("/settings/")).json() == shown

@@ -1,4 +1,4 @@
-"""Health under the names of the original's API."""
+"""What serves the original's web client alone."""
 
 from dataclasses import replace
 
@@ -27,21 +27,9 @@ async def worker(ctx: ApiContext) -> None:
 @pytest.mark.usefixtures("worker")
 async def test_every_reply_is_healthy_when_every_part_answers(client: httpx.AsyncClient) -> None:
     health = (await client.get("/health")).json()
-    status = (await client.get("/init/status")).json()
-    parts = (await client.get("/init/health")).json()
     checks = (await client.get("/init/db-health")).json()
 
     assert (health["status"], set(health)) == ("healthy", {"status", "version"})
-    assert status == {
-        "database_initialized": True,
-        "embeddings_ready": True,
-        "models_loaded": True,
-        "message": "Every part answers.",
-    }
-    assert {name: part["status"] for name, part in parts["components"].items()} == dict.fromkeys(
-        ("database", "migrations", "broker", "workers"), "healthy"
-    )
-    assert parts["components"]["database"]["latency_ms"] > 0
     assert (checks["all_passed"], checks["connection_ok"]) == (True, True)
     assert {tuple(check) for check in checks["results"]} == {("name", "passed", "message", "details")}
 
@@ -49,19 +37,19 @@ async def test_every_reply_is_healthy_when_every_part_answers(client: httpx.Asyn
 async def test_a_part_that_is_missing_is_named_with_what_to_do(ctx: ApiContext) -> None:
     app = make_app(replace(ctx, broker=make_broker("redis://127.0.0.1:1/0")))
 
-    health, status = await ask(app, "/health"), await ask(app, "/init/status")
+    health = await ask(app, "/health")
     checks = (await ask(app, "/init/db-health")).json()
 
     assert (health.status_code, health.json()["status"]) == (200, "degraded")
-    assert "`ragq worker`" in status.json()["message"]
     failed = {check["name"]: check["details"] for check in checks["results"] if not check["passed"]}
     assert set(failed) == {"Connection: broker", "Connection: workers"}
     assert "REDIS_URL" in failed["Connection: broker"]
+    assert "`ragq worker`" in failed["Connection: workers"]
 
 
 async def test_without_a_token_only_the_status_is_shown(app: FastAPI) -> None:
     assert (await ask(app, "/health", client="192.0.2.1")).json() == {"status": "degraded"}
-    assert (await ask(app, "/init/status", client="192.0.2.1")).status_code == 401
+    assert (await ask(app, "/init/db-health", client="192.0.2.1")).status_code == 401
 
 
 async def test_missing_presets_and_templates_are_added_and_the_rest_stays(
@@ -91,3 +79,19 @@ async def test_nothing_is_dropped_and_an_older_database_is_sent_to_migrate(
 
     assert (refused.status_code, old.status_code) == (409, 409)
     assert "`ragq migrate`" in old.json()["detail"]
+
+
+async def test_what_the_server_is_started_with_is_confirmed_and_not_changed(client: httpx.AsyncClient) -> None:
+    shown = (await client.get("/settings/")).json()
+
+    assert (await client.put("/settings/database", json=shown["database"])).json() == shown["database"]
+    assert (await client.put("/settings/paths", json=shown["paths"])).json() == shown["paths"]
+    for path, body, named in (
+        ("database", {"port": 1}, "DATABASE_URL"),
+        ("paths", {"input_dir": "/tmp"}, "`ragq import works`"),
+        ("llm", {"provider": "gemini"}, "LLM_BACKEND"),
+        ("llm", {"gemini_full": "pro"}, "Gemini"),
+    ):
+        refused = await client.put(f"/settings/{path}", json=body)
+        assert (refused.status_code, named in refused.json()["detail"]) == (409, True)
+    assert (await client.get("/settings/")).json() == shown

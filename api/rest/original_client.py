@@ -1,0 +1,290 @@
+"""What serves the original's web client alone: its addresses and names for health, settings and works."""
+
+from importlib.metadata import version
+from typing import Annotated, Final, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from api.context import Context
+from api.parameters import PathId, Text
+from api.problems import problem_responses
+from api.rest.bodies.base import Body, Reply, with_example
+from api.rest.bodies.settings import DatabaseReply, PathsReply, Value
+from api.rest.health import Check, check_parts
+from api.rest.settings import database_of
+from api.rest.strict import StrictRoute
+from api.security.authentication import OptionalPrincipal
+from api.work_uploads import base_name
+from schemas.errors import Refused
+from services.corpora import corpus_of_name
+from store import revision
+from store.corpora import corpora, work_view, works
+from store.corpora.work_view import work_missing
+from store.seeds import SEEDED_TABLES, seed
+
+router = APIRouter(route_class=StrictRoute)
+
+Corpus = Annotated[Text | None, Query(max_length=1000, examples=["default"])]
+
+#: What to do about a part that is not available.
+_REMEDIES: Final = {
+    "database": "`ragq up` starts the database, or DATABASE_URL names another.",
+    "migrations": "`ragq migrate` applies them.",
+    "broker": "`ragq up` starts the broker, or REDIS_URL names another.",
+    "workers": "`ragq up` or `ragq worker` starts one.",
+}
+#: The original's client groups checks by these names.
+_NAMES: Final = {
+    "database": "Connection: database",
+    "migrations": "Table: alembic_version",
+    "broker": "Connection: broker",
+    "workers": "Connection: workers",
+}
+
+
+class Health(Reply):
+    """Whether submitted work can run now."""
+
+    status: Literal["healthy", "degraded"] = Field(examples=["healthy"])
+    version: str | None = Field(default=None, examples=["0.1.0"])
+    """For authenticated requests alone."""
+
+
+class DbCheck(Reply):
+    """The result of one check."""
+
+    name: str = Field(examples=["Connection: database"])
+    passed: bool
+    message: str = Field(examples=["ok"])
+    details: str | None = Field(examples=["`ragq migrate` applies them."])
+    """What to do when it did not pass."""
+
+
+class DbHealth(Reply):
+    """Every check."""
+
+    results: list[DbCheck]
+    all_passed: bool
+    connection_ok: bool
+    """The database answers."""
+
+
+class InitDatabaseBody(Body):
+    """What to do with the database."""
+
+    model_config = with_example(reset=False)
+
+    reset: bool = False
+    """Refused if true: nothing is dropped over REST."""
+    create_indexes: bool = True
+    """Indexes belong to the migrations, and exist either way."""
+
+
+class InitDatabase(Reply):
+    """What the database has now."""
+
+    success: bool
+    message: str = Field(examples=["The database has every preset and template that a new one starts with."])
+    tables_created: list[str] = Field(examples=[["rag_config"]])
+    """The tables that were looked through."""
+
+
+class DatabaseBody(Body):
+    """The database of the server. What is not named stays as it is."""
+
+    model_config = with_example(host="127.0.0.1", port=5432, db_name="ragq", app_user="ragq", admin_user="ragq")
+
+    host: Value | None = None
+    port: int | None = Field(default=None, ge=1, le=65535)
+    db_name: Value | None = None
+    app_user: Value | None = None
+    admin_user: Value | None = None
+
+
+class PathsBody(Body):
+    """Accepted empty."""
+
+    input_dir: Value | None = Field(default=None, examples=[""])
+    output_dir: Value | None = Field(default=None, examples=[""])
+
+
+class ChunkStats(Reply):
+    """Chunks by the state of their vectors."""
+
+    no_vec: int = Field(examples=[150])
+    """Sections, which are not searched."""
+    to_vec: int = Field(examples=[50])
+    """Waiting."""
+    vec: int = Field(examples=[200])
+    """Searchable."""
+    vec_err: int = Field(examples=[5])
+    """Their job failed."""
+
+
+class CorpusStatsReply(Reply):
+    """How much is stored."""
+
+    total_works: int = Field(examples=[12])
+    chunk_stats: ChunkStats
+
+
+class CorpusWorkLine(Reply):
+    """A work."""
+
+    id: int = Field(examples=[7])
+    title: str = Field(examples=["On Tea"])
+    authors: str | None = Field(examples=["A. Leaf"])
+    sanitized_path: str = Field(examples=["tea.md"])
+    """The name of the file that it comes from."""
+    corpus: str = Field(examples=["default"])
+
+
+class CorpusWorksReply(Reply):
+    """Every work, the newest first."""
+
+    works: list[CorpusWorkLine]
+    total: int = Field(examples=[12])
+
+
+class WorkContentReply(Reply):
+    """The markdown of a work."""
+
+    work_id: int = Field(examples=[7])
+    work_title: str = Field(examples=["On Tea"])
+    filename: str = Field(examples=["tea.md"])
+    content: str = Field(repr=False, examples=["# Tea\n\nTea is a drink.\n"])
+
+
+@router.get("/health", tags=["operations"], summary="Is ragq healthy?", response_model_exclude_none=True)
+async def show_health(ctx: Context, principal: OptionalPrincipal) -> Health:
+    """`degraded` when a part is not available; `/readyz` returns 503 then, and names the part."""
+    parts = await check_parts(ctx)
+    return Health(
+        status="healthy" if parts.are_ok else "degraded", version=None if principal is None else version("ragq")
+    )
+
+
+@router.get("/init/db-health", tags=["operations"], summary="Check the database")
+async def show_db_health(ctx: Context) -> DbHealth:
+    """Each check with what to do about it."""
+    parts = await check_parts(ctx)
+    results = [
+        DbCheck(
+            name=_NAMES[name],
+            passed=check is Check.OK,
+            message=check,
+            details=None if check is Check.OK else _REMEDIES[name],
+        )
+        for name, check in parts
+    ]
+    return DbHealth(results=results, all_passed=parts.are_ok, connection_ok=parts.database is Check.OK)
+
+
+@router.post(
+    "/init/database",
+    tags=["operations"],
+    summary="Add missing presets and templates",
+    status_code=201,
+    responses=problem_responses(409, 422),
+)
+async def init_database(ctx: Context, body: InitDatabaseBody | None = None) -> InitDatabase:
+    """Add presets where there is none, and the first version of each template that has none, as `ragq migrate` does.
+
+    What is stored stays. A database that lacks migrations is refused, and so is `reset`.
+    """
+    if body is not None and body.reset:
+        raise Refused("Nothing is dropped over REST; delete runs, corpora and vocabularies one by one.")
+    async with ctx.database.connection() as connection, connection.transaction():
+        if not await revision.is_newest(connection):
+            raise Refused("The database has other migrations than this version of ragq: `ragq migrate` applies them.")
+        await seed(connection)
+    return InitDatabase(
+        success=True,
+        message="The database has every preset and template that a new one starts with.",
+        tables_created=list(SEEDED_TABLES),
+    )
+
+
+@router.put(
+    "/settings/database", tags=["settings"], summary="Confirm the database", responses=problem_responses(409, 422)
+)
+async def change_database(body: DatabaseBody, ctx: Context) -> DatabaseReply:
+    """The database as it is. Another one is refused: DATABASE_URL names it where the server is started."""
+    database = database_of(ctx)
+    _refuse_other(body, database, "DATABASE_URL names the database where `ragq up`, `ragq api` or a worker is started.")
+    return database
+
+
+@router.put("/settings/paths", tags=["settings"], summary="Confirm the folders", responses=problem_responses(409, 422))
+async def change_paths(body: PathsBody) -> PathsReply:
+    """No folders. Any is refused, because the server reads none."""
+    paths = PathsReply()
+    _refuse_other(body, paths, "The server reads no folder: upload files (/corpora/import), or `ragq import works`.")
+    return paths
+
+
+def _refuse_other(body: Body, now: Reply, remedy: str) -> None:
+    if now.model_dump() | body.model_dump(exclude_none=True) != now.model_dump():
+        raise Refused(f"This cannot be changed here. {remedy}")
+
+
+@router.get("/corpus/stats", tags=["corpora"], summary="Count works and chunks", responses=problem_responses(404, 422))
+async def corpus_stats(ctx: Context, corpus: Corpus = None) -> CorpusStatsReply:
+    """The works and chunks of one corpus, or of all."""
+    async with ctx.database.connection() as connection:
+        chosen = await corpora.all_corpora(connection) if corpus is None else [await corpus_of_name(connection, corpus)]
+        contents = [await corpora.content(connection, one.id) for one in chosen]
+    return CorpusStatsReply(
+        total_works=sum(content.works for content in contents),
+        chunk_stats=ChunkStats(
+            no_vec=sum(content.sections for content in contents),
+            to_vec=sum(content.waiting - content.failed for content in contents),
+            vec=sum(content.searchable for content in contents),
+            vec_err=sum(content.failed for content in contents),
+        ),
+    )
+
+
+@router.get("/corpus/works", tags=["corpora"], summary="List every work", responses=problem_responses(404, 422))
+async def corpus_works(ctx: Context, corpus: Corpus = None) -> CorpusWorksReply:
+    """The works of one corpus, or of all, the newest first."""
+    async with ctx.database.connection() as connection:
+        chosen = None if corpus is None else (await corpus_of_name(connection, corpus)).id
+        found = await work_view.newest(connection, chosen)
+    lines = [
+        CorpusWorkLine(
+            id=work.id,
+            title=work.title,
+            authors=work.authors,
+            corpus=work.corpus,
+            sanitized_path=_file_name(work.id, work.source_path),
+        )
+        for work in found
+    ]
+    return CorpusWorksReply(works=lines, total=len(lines))
+
+
+@router.get(
+    "/corpus/work/{work_id}/content",
+    tags=["corpora"],
+    summary="Read a work",
+    responses=problem_responses(404, 409, 422),
+)
+async def corpus_work_content(work_id: PathId, ctx: Context) -> WorkContentReply:
+    """The stored markdown, including its front matter. 409 when it does not match its hash."""
+    async with ctx.database.connection() as connection:
+        work = await work_view.work(connection, work_id)
+        markdown = await works.markdown(connection, work_id)
+    if markdown is None:
+        raise work_missing(work_id)
+    return WorkContentReply(
+        work_id=work.id,
+        work_title=work.title,
+        filename=_file_name(work.id, work.source_path),
+        content=markdown,
+    )
+
+
+def _file_name(work_id: int, source_path: str | None) -> str:
+    return f"work-{work_id}.md" if source_path is None else base_name(source_path)
