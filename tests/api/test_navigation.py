@@ -18,12 +18,6 @@ def sections(page: httpx.Response) -> dict[str, bool]:
     }
 
 
-async def test_every_section_exists(client: httpx.AsyncClient) -> None:
-    found = sections(await see(client, "/rag"))
-    assert {"/rag", "/runs", "/participants", "/corpora"} <= found.keys()
-    assert {address: (await see(client, address)).status_code for address in found} == dict.fromkeys(found, 200)
-
-
 @pytest.mark.parametrize("accepted", ["*/*", "text/html", "application/json"])
 async def test_the_root_leads_every_client_to_the_questions(client: httpx.AsyncClient, accepted: str) -> None:
     for method in ("GET", "HEAD"):

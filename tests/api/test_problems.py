@@ -148,31 +148,6 @@ async def test_a_hostile_name_is_cut_to_one_short_line(
     assert (reply.status_code, [wrong["where"] for wrong in reply.json()["errors"]]) == (422, [f"body.{shown}"])
 
 
-async def test_a_name_that_is_no_text_is_answered_like_any_other(failing: FastAPI, client: httpx.AsyncClient) -> None:
-    for path in ("/strict", "/rag/expansion/prompt"):
-        sent = json.dumps({"n": 1, "\ud83d": 2})
-        reply = await client.post(path, content=sent, headers={"Content-Type": "application/json"})
-        assert (reply.status_code, reply.json()["type"]) == (422, "urn:ragq:problem:request-invalid")
-
-
-async def test_a_body_that_is_no_text_is_invalid(client: httpx.AsyncClient) -> None:
-    reply = await client.post(
-        "/rag/expansion/prompt", content=b'{"query": "\xff"}', headers={"Content-Type": "application/json"}
-    )
-    assert (reply.status_code, reply.json()["type"]) == (422, "urn:ragq:problem:request-invalid")
-
-
-async def test_another_method_gets_all_methods_of_the_address(client: httpx.AsyncClient) -> None:
-    reply = await client.options("/rag/queries/1")
-    assert (reply.status_code, reply.json()["type"]) == (405, "urn:ragq:problem:method-not-allowed")
-    assert set(reply.headers["Allow"].split(", ")) >= {"DELETE", "GET", "PATCH"}
-
-
-async def test_an_unknown_path_is_a_problem_too(client: httpx.AsyncClient) -> None:
-    reply = await client.get("/nowhere")
-    assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:not-found")
-
-
 def test_every_slug_keeps_its_status_and_ends_a_command_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
     of_classes = [*problems.KINDS.values(), *problems.STAGE_KINDS.values(), problems.INVALID, problems.UNAVAILABLE]
     refusals = [problems.kind_of(Refused("no", slug=slug)) for slug in get_args(Slug)]

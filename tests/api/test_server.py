@@ -17,7 +17,6 @@ from starlette.types import Receive, Scope, Send
 from api.server import PatientProtocol, _without_message
 from schemas.settings.process import KNOWN_NAMES
 from stack.ports import LOOPBACK, free_port
-from stack.probes import execute
 from stack.valkey import ValkeyServer
 from store.access import api_tokens
 from store.database import Database
@@ -92,16 +91,6 @@ def test_off_loopback_it_does_not_start_without_a_token(environment: pytest.Monk
     )
 
 
-def test_off_loopback_a_database_without_tables_is_reported(environment: pytest.MonkeyPatch, database_url: str) -> None:
-    execute(database_url, "DROP TABLE api_session", "DROP TABLE api_token")
-    environment.setenv("RAGQ_API_HOST", "0.0.0.0")
-
-    refused = subprocess.run([sys.executable, "-m", "api.server"], capture_output=True, text=True, check=False)
-
-    assert (refused.returncode, refused.stdout) == (1, "")
-    assert refused.stderr == "ragq: The database lacks tables of this version of ragq. `ragq migrate` makes them.\n"
-
-
 def test_off_loopback_it_opens_for_its_token_alone(
     environment: pytest.MonkeyPatch, database_url: str, tmp_path: Path
 ) -> None:
@@ -117,24 +106,6 @@ def test_off_loopback_it_opens_for_its_token_alone(
     assert asked == [401, 200, 401]
 
 
-def test_an_invalid_setting_is_refused_with_a_message(environment: pytest.MonkeyPatch) -> None:
-    environment.setenv("RAGQ_API_CORS_ORIGINS", "*")
-
-    refused = subprocess.run([sys.executable, "-m", "api.server"], capture_output=True, text=True, check=False)
-
-    assert refused.returncode == 1
-    assert refused.stderr.startswith("ragq: 1 setting cannot be used:\n- RAGQ_API_CORS_ORIGINS names '*'")
-
-
-def test_no_model_is_loaded_by_the_api() -> None:
-    heavy = ("torch", "sentence_transformers", "transformers", "gensim", "xllamacpp", "adapters")
-    code = f"import sys, api.main, api.server; print([name for name in {heavy!r} if name in sys.modules])"
-
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-
-    assert found.stdout == "[]\n"
-
-
 def test_the_message_of_an_exception_is_not_logged() -> None:
     try:
         raise ValueError("what a participant said")
@@ -143,28 +114,6 @@ def test_the_message_of_an_exception_is_not_logged() -> None:
 
     assert _without_message(record)
     assert logging.Formatter().format(record) == "Exception in app: ValueError"
-
-
-def test_reports_are_computed_by_one_thread(environment: pytest.MonkeyPatch) -> None:
-    environment.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    program = """
-import uvicorn
-from threadpoolctl import threadpool_info
-from uvicorn.importer import import_from_string
-
-def run(app, **_):
-    import_from_string(app)
-    import numpy
-    print([one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"])
-
-uvicorn.run = run
-from api.server import main
-main()
-"""
-
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-
-    assert found.stdout == "[1]\n"
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:

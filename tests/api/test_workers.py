@@ -22,8 +22,3 @@ async def test_the_workers_that_run_are_listed_with_their_stages(client: httpx.A
         ("node1", 12, ["extract"]),
     ]
     assert "node1:12 extract" in words(await see(client, "/workers"))
-
-
-async def test_without_workers_the_page_says_what_starts_one(client: httpx.AsyncClient) -> None:
-    assert (await client.get("/workers")).json() == {"workers": []}
-    assert "ragq worker starts one" in words(await see(client, "/workers"))

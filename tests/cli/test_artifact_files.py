@@ -13,14 +13,6 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_files_are_in_one_folder_under_one_name(tmp_path: Path) -> None:
-    written = write_artifact_files(tmp_path / "new" / "v1.2.npz", FILES, force=False)
-
-    assert [path.name for path in written] == ["v1.2.npz", "v1.2.json", "v1.2.tags.json"]
-    assert read_artifact_files(written[0], asked_for=[ArtifactFile.TAGS]) == FILES
-    assert names(tmp_path / "new") == ["v1.2.json", "v1.2.npz", "v1.2.tags.json"]
-
-
 def test_tags_and_scores_are_not_even_opened_unless_they_are_asked_for(tmp_path: Path) -> None:
     vectors = write_artifact_files(tmp_path / "small.npz", {**FILES}, force=False)[0]
     for suffix in (".tags.json", ".chunk_scores.json", ".chunk_scores.meta.json"):
@@ -41,11 +33,6 @@ def test_without_vectors_or_texts_there_is_no_index(tmp_path: Path, missing: Art
     with pytest.raises(ArtifactNotFoundError, match=f"There is no .*small{missing}") as refusal:
         read_artifact_files(vectors, asked_for=())
     assert isinstance(refusal.value, FileNotFoundError)
-
-
-def test_another_file_than_the_vectors_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"is not the name of an \.npz file"):
-        read_artifact_files(tmp_path / "small.json", asked_for=())
 
 
 def test_files_of_the_name_are_never_overwritten_unasked(tmp_path: Path) -> None:

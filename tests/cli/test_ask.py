@@ -75,22 +75,6 @@ def test_a_question_is_answered_with_its_sources(ragq: Ragq, shelf: None, worker
     assert ([source["label"] for source in answer["sources"]], answer["cited"]) == (["S1", "S2"], ["S2"])
 
 
-def test_a_search_prints_passages_best_first_and_asks_no_model(
-    ragq: Ragq, shelf: None, worker: dict[str, Any], stored: Callable[..., Any]
-) -> None:
-    done = ragq("search", "dark tea", "--limit", "1", *LOCAL)
-    found = json.loads(ragq("search", "dark tea", *LOCAL, "--json").stdout)
-
-    assert (done.exit_code, "passage 1\n" in done.stdout, "passage 2" in done.stdout) == (0, True, False)
-    assert "2 more" in done.stderr
-    assert [(one["place"], one["chunk_id"], one["text"]) for one in found["passages"]] == [
-        (n, n, f"passage {n}") for n in (1, 2, 3)
-    ]
-    assert stored(
-        lambda connection: connection.fetchval("SELECT inputs -> 'expansion' ->> 'origin' FROM job LIMIT 1")
-    ) == ("none")
-
-
 @pytest.mark.parametrize(("command", "stage"), [("ask", "validate"), ("search", "rerank")])
 def test_what_cannot_be_answered_leaves_with_3_and_the_reason(
     ragq: Ragq, shelf: None, worker: dict[str, Any], command: str, stage: str
@@ -111,13 +95,6 @@ def test_ctrl_c_leaves_the_question_running_and_names_how_to_find_it(
 
     assert (done.exit_code, "`ragq query show 1`" in done.stderr) == (130, True)
     assert stored(lambda connection: connection.fetchval("SELECT status FROM job")) == "waiting"
-
-
-def test_without_a_corpus_the_command_that_makes_one_is_named(ragq: Ragq) -> None:
-    refused = ragq("ask", "Why?", *LOCAL)
-
-    assert slug_of(refused.exception) == "corpus-missing"
-    assert "`ragq import works PATH --wait`" in str(refused.exception)
 
 
 def test_several_corpora_are_named(ragq: Ragq, shelf: None, stored: Callable[..., Any]) -> None:

@@ -28,30 +28,6 @@ def test_the_committed_reference_is_current() -> None:
     assert committed == settings_reference(), "run: ragq config reference > docs/settings.md"
 
 
-def test_reference_prints_the_reference(runner: CliRunner) -> None:
-    assert runner.invoke(config, ["reference"]).output == settings_reference()
-
-
-def test_show_names_the_profile_and_marks_what_changed(runner: CliRunner) -> None:
-    output = runner.invoke(config, ["show", "--set", "EMBEDDING_TOP_K_REFERENCES=5"]).output
-
-    lines = [line.split() for line in output.splitlines()]
-    assert output.startswith("Profile local (neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set")
-    assert ["*", "EMBEDDING_TOP_K_REFERENCES", "5", "option"] in lines
-    assert ["EMBEDDING_CHUNK_SIZE", "8", "default"] in lines
-    assert ["DATABASE_URL", "unset", "default"] in lines
-
-
-def test_show_prints_json(runner: CliRunner) -> None:
-    Path(".env").write_text("MODEL_JUDGE_MODEL=judge\n")
-
-    shown = json.loads(runner.invoke(config, ["show", "--profile", "paper", "--json"]).output)
-
-    assert (shown["profile"], shown["profile_source"]) == ("paper", "option --profile")
-    assert shown["run"]["MODEL_JUDGE_MODEL"] == {"value": "judge", "source": "file", "changed": True}
-    assert shown["process"]["RAGQ_LEASE_SECONDS"] == {"value": 6.0, "source": "default", "changed": False}
-
-
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_show_keeps_secrets(runner: CliRunner, options: list[str]) -> None:
     secrets = {
@@ -70,17 +46,6 @@ def test_show_refuses_what_submit_would_refuse(runner: CliRunner) -> None:
     result = runner.invoke(config, ["show", "--profile", "papr"])
 
     assert isinstance(result.exception, Refused)
-
-
-def test_show_warns_on_stderr_once_of_a_name_without_effect(runner: CliRunner) -> None:
-    shown = runner.invoke(config, ["show", "--json"], env={"API_PORT": "8000", "LLM_HF_TOKEN": "hidden"})
-
-    assert shown.stderr == (
-        "Warning: LLM_HF_TOKEN (environment) has no effect: set HF_TOKEN, which the library for models reads.\n"
-        "Warning: API_PORT (environment) has no effect: set RAGQ_API_PORT.\n"
-    )
-    assert "hidden" not in shown.output
-    assert json.loads(shown.stdout)["profile"] == "local"
 
 
 def test_check_has_a_line_for_every_name_of_an_env_file_of_ai_psychiatrist(runner: CliRunner) -> None:
@@ -121,29 +86,3 @@ def test_check_refuses_what_a_submission_would_refuse(runner: CliRunner) -> None
     ]
     assert "did you mean LLM_BACKEND?" in checked.stdout
     assert (checked.exit_code, checked.stderr) == (1, "file a.env, line 5 is not of the form NAME=VALUE.\n")
-
-
-def test_check_without_a_file_leaves_out_the_names_of_other_programs(runner: CliRunner) -> None:
-    checked = runner.invoke(config, ["check", "--json"], env={"FEEDBACK_ENABLED": "true", "SHELL": "sh"})
-
-    assert json.loads(checked.stdout)["names"] == [
-        {
-            "name": "FEEDBACK_ENABLED",
-            "origin": "environment",
-            "treatment": "warned about",
-            "note": ORIGINAL_NAMES["FEEDBACK_ENABLED"].note,
-        }
-    ]
-
-
-def test_an_assignment_needs_a_name_and_a_value(runner: CliRunner) -> None:
-    result = runner.invoke(config, ["show", "--set", "EMBEDDING_TOP_K_REFERENCES"])
-
-    assert result.exit_code == 2
-    assert "is not of the form NAME=VALUE, such as EMBEDDING_TOP_K_REFERENCES=3." in result.output
-
-
-def test_the_terminal_width_does_not_cut_a_piped_value(runner: CliRunner) -> None:
-    output = runner.invoke(config, ["show"], env={"COLUMNS": "40"}).output
-
-    assert "huggingface_all_minilm_l6_v2_paper_train  profile" in output

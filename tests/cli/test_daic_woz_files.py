@@ -6,7 +6,6 @@ import pytest
 from cli.daic_woz_files import read_directory
 from schemas.errors import Refused
 from schemas.values.transcript_variants import TranscriptVariant
-from stages.files.problems import ProblemsFound
 
 INTERVIEWS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "interviews_primock57"
 ROWS = "start_time\tstop_time\tspeaker\tvalue\n1\t2\tEllie\thi\n"
@@ -23,40 +22,6 @@ def test_participants_are_the_folders_with_a_number(tmp_path: Path) -> None:
     (tmp_path / "transcripts" / "notes_P").mkdir()
     (tmp_path / "transcripts" / "300_P.zip").write_bytes(b"")
     assert [*read_directory(tmp_path).transcripts] == [303, 1000]
-
-
-def test_another_folder_of_transcripts_can_be_named(tmp_path: Path) -> None:
-    write_transcript(tmp_path / "transcripts_participant_only", 303)
-    assert [*read_directory(tmp_path, transcripts="transcripts_participant_only").transcripts] == [303]
-
-
-def test_the_folder_of_transcripts_can_be_elsewhere(tmp_path: Path) -> None:
-    write_transcript(tmp_path / "elsewhere" / "transcripts_participant_only", 303)
-    (tmp_path / "data").mkdir()
-    elsewhere = str(tmp_path / "elsewhere" / "transcripts_participant_only")
-    assert [*read_directory(tmp_path / "data", transcripts=elsewhere).transcripts] == [303]
-
-
-def test_a_folder_without_its_transcript_is_a_problem(tmp_path: Path) -> None:
-    write_transcript(tmp_path / "transcripts", 303)
-    (tmp_path / "transcripts" / "304_P").mkdir()
-    with pytest.raises(ProblemsFound) as refusal:
-        read_directory(tmp_path)
-    assert [str(problem) for problem in refusal.value.problems] == [
-        "transcripts/304_P/304_TRANSCRIPT.csv: cannot be read (No such file or directory); "
-        "restore the file or its rights"
-    ]
-
-
-def test_a_missing_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"There is no folder .*nowhere to import"):
-        read_directory(tmp_path / "nowhere")
-
-
-def test_a_folder_of_transcripts_that_is_misspelt_is_refused(tmp_path: Path) -> None:
-    write_transcript(tmp_path / "transcripts_participant_only", 303)
-    with pytest.raises(Refused, match=r"no folder .*participant_onyl\. There are: transcripts_participant_only\."):
-        read_directory(tmp_path, transcripts="transcripts_participant_onyl")
 
 
 def test_real_interviews_in_the_same_layout_are_read() -> None:

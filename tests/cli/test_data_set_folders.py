@@ -28,17 +28,3 @@ def test_the_folders_of_the_environment_are_imported_and_shown(ragq: Ragq, env_f
         f"Transcripts: {env_file.absolute().parent}/elsewhere/transcripts_clean (DATA_TRANSCRIPTS_DIR).\n"
     )
     assert "No transcript is stored for participant 303" in str(ragq("submit", "--participants", "303").exception)
-
-
-def test_folders_that_are_named_win(ragq: Ragq, env_file: Path) -> None:
-    imported = ragq("import", "participants", "study", "--transcripts", "transcripts")
-
-    assert (imported.exit_code, imported.stderr) == (0, "")
-    assert "No transcript is stored for participant 304" in str(ragq("submit", "--participants", "304").exception)
-
-
-def test_without_a_folder_the_argument_is_missing(ragq: Ragq) -> None:
-    imported = ragq("import", "participants")
-
-    assert imported.exit_code == 2
-    assert "Missing argument 'DIRECTORY'" in imported.stderr

@@ -37,19 +37,6 @@ def pair(stored: Callable[..., Any]) -> tuple[str, str]:
     return f"r{cold}", f"r{hot}"
 
 
-def test_deltas_settings_failures_and_items_are_shown(ragq: Ragq, pair: tuple[str, str]) -> None:
-    shown = ragq("diff", *pair, *FEW).output
-
-    lines = [line.split() for line in shown.splitlines()]
-    assert shown.startswith(f"{pair[1]} zero_shot - {pair[0]} zero_shot  participants scored by both: 1")
-    assert ["item_mae_weighted", "1.000", "0.000", "-1.000"] in [line[:4] for line in lines]
-    assert ["MODEL_TEMPERATURE", "0.0", "0.5"] in lines
-    assert ["316", "NoInterest", "2", "1", "1", "-1"] in lines
-    assert ["316", "Depressed", "1", "N/A", "0"] in lines
-    assert f"Failed in {pair[1]} zero_shot only: 319" in shown
-    assert "Items: 1 lost, 0 gained, 1 changed." in shown
-
-
 def test_json_has_one_object_per_mode_that_both_have(ragq: Ragq, pair: tuple[str, str]) -> None:
     found = json.loads(ragq("diff", *pair, "--json", *FEW).stdout, parse_constant=pytest.fail)
 
@@ -70,7 +57,3 @@ def test_a_mode_that_a_run_does_not_have_is_refused(ragq: Ragq, pair: tuple[str,
 
     assert isinstance(refused, Refused)
     assert str(refused) == f"Run {pair[1]} has no jobs in mode few_shot; it has zero_shot."
-
-
-def test_other_mode_needs_mode(ragq: Ragq, pair: tuple[str, str]) -> None:
-    assert ragq("diff", *pair, "--other-mode", "few_shot").exit_code == 2

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import socket
 import threading
 import time
@@ -20,7 +19,7 @@ from services.doctor import models
 from services.doctor.examine import examine
 from services.doctor.findings import Finding, Findings, Verdict
 from stack.environment import this_environment
-from stack.ports import LOOPBACK, free_port
+from stack.ports import LOOPBACK
 from stack.valkey import ValkeyServer
 from store.runs import workers
 from tests.scripted_ollama import ScriptedOllama
@@ -76,35 +75,6 @@ def hostile(reply: bytes) -> Iterator[int]:
             connection.close()
 
 
-def test_with_nothing_running_every_part_is_named_with_what_starts_it(doctor: Doctor) -> None:
-    result = doctor("--json")
-    found = checked(result)
-
-    assert result.exit_code == 1
-    assert {name: [one[0] for one in lines] for name, lines in found.items()} == {
-        "ragq": ["ok"],
-        "profile": ["ok"],
-        "stack": ["warn"],
-        "postgres": ["fail"],
-        "broker": ["fail"],
-        "language model": ["ok"],
-        "embedder": ["ok"],
-        "api": ["warn"],
-        "flower": ["warn"],
-        "disk": ["ok"],
-    }
-    assert only(found, "profile")[1].startswith("local: neither OLLAMA_HOST nor RAGQ_OPENAI_BASE_URL is set")
-    for name in ("stack", "postgres", "broker", "api", "flower"):
-        assert "ragq up" in only(found, name)[2]
-
-
-def test_it_prints_a_line_each(doctor: Doctor) -> None:
-    lines = doctor().stdout.splitlines()
-
-    assert [line.split()[0] for line in lines] == [one["verdict"] for one in json.loads(doctor("--json").stdout)]
-    assert any(line.startswith("fail  broker          none is named. Set REDIS_URL") for line in lines)
-
-
 def test_servers_that_answer_are_named_with_their_versions_and_models(
     doctor: Doctor, database_url: str, valkey: ValkeyServer, stored: Callable[..., Any]
 ) -> None:
@@ -133,16 +103,6 @@ def test_servers_that_answer_are_named_with_their_versions_and_models(
         "llama3.2:3b, reads 32768 tokens; expands questions; answers questions; scores participants",
     )
     assert only(found, "embedder")[1] == "all-minilm-l6-v2, installed as a package"
-
-
-def test_a_model_that_the_server_lacks_is_named_with_its_setting(doctor: Doctor) -> None:
-    with ScriptedOllama() as ollama:
-        ollama.model(name="other:1b")
-        found = checked(doctor("--json", OLLAMA_HOST=f"127.0.0.1:{ollama.port}"))
-
-    verdict, what, remedy = only(found, "model")
-    assert (verdict, what) == ("fail", "llama3.2:3b (MODEL_QUANTITATIVE_MODEL) is not there")
-    assert remedy == "`ollama pull llama3.2:3b` fetches it; or set MODEL_QUANTITATIVE_MODEL=other:1b."
 
 
 def test_without_a_stage_that_asks_a_model_no_server_is_missed(doctor: Doctor) -> None:
@@ -203,28 +163,6 @@ def test_an_address_that_is_none_is_a_finding(doctor: Doctor, url: str) -> None:
     assert "sec" not in result.output
 
 
-def test_settings_that_have_no_effect_or_are_refused_are_named(doctor: Doctor) -> None:
-    found = checked(doctor("--json", API_PORT="8000"))
-    assert only(found, "settings")[:2] == (
-        "warn",
-        "API_PORT (environment) has no effect: set RAGQ_API_PORT.",
-    )
-
-    found = checked(doctor("--json", RAGQ_NOTHING="1"))
-    assert only(found, "settings")[0] == "fail"
-
-
-def test_a_chosen_port_that_somebody_holds_is_named(doctor: Doctor) -> None:
-    with socket.create_server((LOOPBACK, 0)) as held:
-        port = held.getsockname()[1]
-        found = checked(doctor("--json", RAGQ_FLOWER_PORT=str(port)))
-
-    verdict, what, remedy = only(found, "ports")
-    assert (verdict, remedy) == ("warn", "Set RAGQ_FLOWER_PORT to another port.")
-    assert f"RAGQ_FLOWER_PORT is {port}" in what
-    assert f"pid {os.getpid()} holds" in what
-
-
 def test_a_check_that_does_not_end_or_that_breaks_leaves_the_others() -> None:
     def endless(environment: object) -> Findings:
         threading.Event().wait()
@@ -245,9 +183,3 @@ def test_a_check_that_does_not_end_or_that_breaks_leaves_the_others() -> None:
         ("broken", Verdict.FAIL, "cannot be checked: ZeroDivisionError"),
         ("fine", Verdict.OK, "all of it"),
     ]
-
-
-def test_nothing_listens_at_a_free_port(doctor: Doctor) -> None:
-    found = checked(doctor("--json", REDIS_URL=f"redis://127.0.0.1:{free_port()}/0"))
-
-    assert "does not answer: ConnectionError" in only(found, "broker")[1]

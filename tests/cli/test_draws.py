@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import Refused
 from store.database import Connection
 from tests.cli.conftest import Ragq
 from tests.fakes.chat import served
@@ -36,36 +35,6 @@ def test_samples_are_runs_of_their_own_and_found_again(ragq: Ragq) -> None:
     assert len(set(three)) == 3
     assert runs_of(ragq, "--samples", "3") == three
     assert runs_of(ragq, "--samples", "4")[:3] == three
-
-
-def test_fresh_is_another_run_each_time(ragq: Ragq) -> None:
-    found = [*runs_of(ragq), *runs_of(ragq, "--fresh"), *runs_of(ragq, "--fresh", "--samples", "2")]
-
-    assert len(set(found)) == 4
-
-
-def test_the_command_that_shows_the_variance_is_printed_and_what_temperature_0_means(ragq: Ragq) -> None:
-    cold, hot = (ragq(*WORK, "--samples", "2", "--set", f"MODEL_TEMPERATURE={value}").stderr for value in ("0", "0.7"))
-
-    assert "`ragq report r2` shows mean and standard deviation over its draws." in cold
-    assert "deterministic server gives the same answers" in cold
-    assert "--set MODEL_TEMPERATURE=0.7" in cold
-    assert "temperature 0" not in hot
-
-
-@pytest.mark.parametrize("option", [("--fresh",), ("--samples", "2")])
-def test_draws_of_a_run_that_asks_no_model_are_refused(ragq: Ragq, option: tuple[str, ...]) -> None:
-    done = ragq(*WORK, "--set", "QUANTITATIVE_EVIDENCE_EXTRACTOR=similarity", "--until", "assemble", *option)
-
-    assert isinstance(done.exception, Refused)
-    assert "No stage of this run asks a language model" in str(done.exception)
-    assert json.loads(ragq("runs", "--json").stdout) == []
-
-
-def test_the_draw_of_a_run_is_a_notice_wherever_it_is_shown(ragq: Ragq) -> None:
-    _, drawn = runs_of(ragq, "--samples", "2")
-
-    assert "Draw 1: language models were asked anew" in ragq("show", drawn).stdout
 
 
 async def draws(connection: Connection) -> list[int]:

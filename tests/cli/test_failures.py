@@ -25,19 +25,6 @@ async def failing_run(connection: Connection) -> int:
     return run_id
 
 
-async def spotless_run(connection: Connection) -> int:
-    await import_labels(connection, {316: labels("1")})
-    return await store_scored_run(connection, {("zero_shot", 316): scores("1")})
-
-
-def test_each_failure_is_a_line_and_resolved_ones_are_marked(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    shown = ragq("failures", str(stored(failing_run))).output
-
-    lines = [line.split(maxsplit=4)[1:] for line in shown.splitlines()]
-    assert ["316", "score", "scoring_llm_timeout", "resolved  LLM request timed out after 600s"] in lines
-    assert "2 failures, 1 unresolved: 2 scoring_llm_timeout" in shown
-
-
 def test_json_has_summary_and_failures_without_private_text(ragq: Ragq, stored: Callable[..., Any]) -> None:
     printed = ragq("failures", str(stored(failing_run)), "--json").stdout
 
@@ -48,25 +35,6 @@ def test_json_has_summary_and_failures_without_private_text(ragq: Ragq, stored: 
         ("error", 319, "score"),
     ]
     assert "private" not in printed
-
-
-def test_times_in_json_end_in_z(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    run_id = stored(failing_run)
-
-    listed = json.loads(ragq("failures", str(run_id), "--json").stdout)
-    (cluster,) = json.loads(ragq("failures", "--json").stdout)["clusters"]
-
-    times = (
-        *(listed["summary"]["start"], listed["summary"]["end"], cluster["first_at"], cluster["last_at"]),
-        *(one["timestamp"] for one in listed["failures"]),
-    )
-    assert [time for time in times if not time.endswith("Z")] == []
-
-
-def test_a_run_without_failures_reports_none(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    done = ragq("failures", str(stored(spotless_run)))
-
-    assert (done.stdout, done.stderr) == ("", "Nothing went wrong in r1.\n")
 
 
 def test_a_missing_run_is_refused(ragq: Ragq) -> None:
@@ -87,22 +55,6 @@ async def two_runs(connection: Connection) -> tuple[int, int]:
         "SELECT a.id, 0, 1, 'score', false FROM stage_attempt AS a WHERE a.error_type = 'builtins.ValueError'"
     )
     return first, second
-
-
-def test_failures_of_several_runs_are_grouped_by_type_stage_and_cause(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    stored(two_runs)
-
-    found = json.loads(ragq("failures", "--json").stdout)
-    table = ragq("failures").output
-    one_run = json.loads(ragq("failures", "r2", "--clusters", "--json").stdout)
-
-    assert [(one["type"], one["failures"], one["failed_jobs"], one["runs"]) for one in found["clusters"]] == [
-        ("schemas.errors.LLMTimeoutError", 3, 1, ["r1", "r2"]),
-        ("builtins.ValueError", 1, 1, ["r2"]),
-    ]
-    assert found["clusters"][1]["cause"] == "Chunk # of # is bad"
-    assert "4 failures in 2 clusters of 2 runs" in table
-    assert [one["failures"] for one in one_run["clusters"]] == [1, 1]
 
 
 def test_prompts_and_replies_of_failures_are_shown_where_asked(ragq: Ragq, stored: Callable[..., Any]) -> None:

@@ -40,38 +40,6 @@ def test_a_fork_is_printed_as_text_and_as_json(ragq: Ragq, parent: StoredRun) ->
     assert "Already forked as r2" in again.stderr
 
 
-def test_parent_and_fork_name_each_other(ragq: Ragq, parent: StoredRun) -> None:
-    ragq("fork", f"r{parent.run_id}", "--from", "score")
-
-    assert "forks: r2 at score" in ragq("show", "r1").output
-    assert "forked from r1 at stage score" in ragq("show", "r2").output
-    assert "fork of r1 from score" in ragq("runs").output
-    assert json.loads(ragq("show", "r2", "--json").stdout)["family"] == {
-        "parent_id": 1,
-        "stage": "score",
-        "named": 1,
-        "children": [],
-    }
-
-
-def test_a_setting_of_an_earlier_stage_is_refused_with_the_command_to_use(ragq: Ragq, parent: StoredRun) -> None:
-    refused = ragq("fork", "r1", "--from", "score", "--set", "RAGQ_SCORE_INPUT=transcript")
-
-    assert isinstance(refused.exception, Exception)
-    assert "`ragq fork r1 --from assemble --set RAGQ_SCORE_INPUT=VALUE`" in str(refused.exception)
-
-
-def test_jobs_that_are_left_out_are_named(ragq: Ragq, parent: StoredRun) -> None:
-    ragq("retry", f"j{parent.job_ids[1]}", "--from", "extract")
-
-    forked = ragq("fork", "r1", "--from", "score", "--json")
-
-    assert json.loads(forked.stdout)["left_out"] == [
-        {"job_id": parent.job_ids[1], "subject": "319", "mode": "zero_shot", "why": "stage 'extract' is not stored"}
-    ]
-    assert f"Left out: j{parent.job_ids[1]} (319, zero_shot): stage 'extract' is not stored." in forked.stderr
-
-
 def test_a_job_that_succeeded_is_computed_again_in_place(ragq: Ragq, parent: StoredRun, stored: Stored) -> None:
     done = ragq("retry", f"j{parent.job_ids[0]}", "--from", "assemble", "--json")
 
@@ -87,9 +55,3 @@ def test_a_stage_that_cannot_be_computed_again_is_refused(
     ragq: Ragq, parent: StoredRun, job: str, stage: str, words: str
 ) -> None:
     assert words in str(ragq("retry", job, "--from", stage).exception)
-
-
-def test_a_run_is_not_computed_again_in_place(ragq: Ragq, parent: StoredRun) -> None:
-    refused = ragq("retry", f"r{parent.run_id}", "--from", "assemble")
-
-    assert (refused.exit_code, "such as j345" in refused.stderr) == (2, True)

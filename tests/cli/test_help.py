@@ -1,6 +1,5 @@
 """Rules for the help of every command."""
 
-import os
 import shlex
 import subprocess
 import sys
@@ -17,12 +16,6 @@ from cli.main import COMMANDS as ENTRIES
 from cli.main import cli
 from cli.row_files import RowFile
 from cli.submission_file import SubmissionFile
-from tests.cli.child_process import ended
-
-MODELS = ("torch", "sentence_transformers", "transformers", "xllamacpp", "adapters")
-DRAWING = ("matplotlib", "sklearn", "scipy")
-SERVERS = ("celery", "redis", "asyncpg", "sqlalchemy", "psutil", "supervisor")
-VALUES = ("numpy", "pydantic", "rich")
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ("ragq",)) -> Iterator[tuple[str, click.Command]]:
@@ -116,15 +109,6 @@ def parse(command: click.Command, words: list[str]) -> None:
     command.make_context("ragq", words)
 
 
-@pytest.mark.parametrize(
-    "line", ["ragq show", "ragq query lits", "ragq show r1 --jsn", "x | ragq diff r1 r2 --mode both"]
-)
-def test_an_example_that_cannot_be_typed_would_be_found(line: str) -> None:
-    with pytest.raises(click.UsageError):
-        for words in _commands_in(line):
-            parse(cli, words)
-
-
 @pytest.mark.parametrize("typed", COMMANDS)
 def test_every_option_has_a_description(typed: str) -> None:
     silent = [param.opts[0] for param in COMMANDS[typed].params if isinstance(param, click.Option) and not param.help]
@@ -137,60 +121,6 @@ def test_the_help_of_ragq_shows_every_command_in_a_line() -> None:
 
     assert [line.split()[0] for line in shown] == list(ENTRIES)
     assert [line for line in shown if not line.endswith(".") or line.endswith("...")] == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "unneeded"),
-    [
-        (["--help"], (*MODELS, *DRAWING, *SERVERS, *VALUES, "schemas.settings")),
-        (["--version"], (*MODELS, *DRAWING, *SERVERS, *VALUES, "schemas.settings")),
-        *(
-            ([*command], (*MODELS, *DRAWING))
-            for command in (("runs",), ("show", "r1"), ("report", "r1"), ("submit", "-h"))
-        ),
-    ],
-    ids=" ".join,
-)
-def test_a_command_imports_nothing_heavy_that_it_does_not_need(
-    arguments: list[str], unneeded: tuple[str, ...], tmp_path: Path
-) -> None:
-    assert ended(arguments, unneeded, folder=tmp_path).imported == []
-
-
-@pytest.mark.parametrize("command", ["report", "diff", "plot", "sweep"])
-@pytest.mark.parametrize(("given", "used"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
-def test_statistics_are_computed_by_one_thread_unless_another_number_is_given(
-    command: str, given: dict[str, str], used: str
-) -> None:
-    program = "import os\nfrom cli.main import main\ntry: main()\nfinally: print(os.environ['OPENBLAS_NUM_THREADS'])"
-    kept = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
-
-    done = subprocess.run(
-        [sys.executable, "-c", program, command, "--help"],
-        env=kept | given,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert done.stdout.splitlines()[-1] == used
-
-
-def test_names_are_completed_without_importing_their_commands() -> None:
-    program = (
-        "import sys\n"
-        "from cli.main import main\n"
-        "try:\n    main()\n"
-        "finally:\n    print([name for name in sys.modules if name.startswith('cli.')], file=sys.stderr)"
-    )
-    words = {"_RAGQ_COMPLETE": "bash_complete", "COMP_WORDS": "ragq pa", "COMP_CWORD": "1"}
-
-    done = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, **words}, capture_output=True, text=True, check=False
-    )
-
-    assert done.stdout == "plain,pause\n"
-    assert done.stderr == "['cli.other_words', 'cli.main']\n"
 
 
 def test_the_installed_command_prints_its_version() -> None:

@@ -77,26 +77,6 @@ def test_a_text_that_another_work_has_is_refused_alone(ragq: Ragq, books: Path) 
     assert "2 new" in done.stderr
 
 
-def test_many_refused_works_are_counted(ragq: Ragq, tmp_path: Path) -> None:
-    file = tmp_path / "corpus.jsonl"
-    file.write_text("".join(f'{{"_id": "{number}", "text": "The same."}}\n' for number in range(25)))
-
-    done = ragq("import", "works", str(file), "--no-embed", *MODEL)
-    as_json = json.loads(ragq("import", "works", str(file), "--no-embed", "--json", *MODEL).stdout)
-
-    refused = [line for line in done.stderr.splitlines() if line.startswith("Refused: ")]
-    assert (len(refused), refused[-1]) == (21, "Refused: 4 more; --json has all of them.")
-    assert len(as_json["refused"]) == 24
-
-
-def test_options_describe_a_single_work(ragq: Ragq, books: Path) -> None:
-    imported(ragq, str(books / "tea.md"), "--title", "Green tea", "--authors", "A. Leaf", "--year", "1999")
-
-    (work,) = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]
-    assert (work["title"], work["authors"], work["year"]) == ("Green tea", "A. Leaf", 1999)
-    assert ragq("import", "works", str(books), "--title", "All").exit_code == 2
-
-
 def test_bad_files_are_named_and_the_others_are_imported(ragq: Ragq, books: Path) -> None:
     small = {"RAGQ_MAX_FILE_MB": "1"}
     bad = {
@@ -125,15 +105,6 @@ def test_bad_files_are_named_and_the_others_are_imported(ragq: Ragq, books: Path
     assert sorted(Path(name).name for name in dry["refused"]) == sorted([*bad, "pdf as.md"])
     works = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]
     assert "Café" in [work["title"] for work in works]
-
-
-def test_nothing_is_stored_where_no_file_can_be_read(ragq: Ragq, tmp_path: Path) -> None:
-    (tmp_path / "empty.md").write_text("\n")
-
-    done = ragq("import", "works", str(tmp_path), *MODEL)
-
-    assert str(done.exception).splitlines() == ["Nothing was imported:", f"  {tmp_path}/empty.md: holds no text."]
-    assert json.loads(ragq("corpus", "list", "--json").stdout) == []
 
 
 @pytest.fixture
@@ -170,17 +141,6 @@ def test_a_corpus_in_one_file_has_a_work_in_each_line(ragq: Ragq, collection: Pa
     ]
 
 
-def test_works_of_a_line_go_with_their_corpus_alone(ragq: Ragq, collection: Path) -> None:
-    imported(ragq, str(collection / "corpus.jsonl"))
-    prune = ("import", "works", str(collection), "--prune", "--no-embed", "--dry-run", "--json", *MODEL)
-
-    there = json.loads(ragq(*prune).stdout)["removed"]
-    (collection / "corpus.jsonl").unlink()
-    gone = json.loads(ragq(*prune).stdout)["removed"]
-
-    assert (len(there), len(gone)) == (0, 2)
-
-
 def test_a_work_is_not_gone_where_anything_has_the_name_of_its_file(ragq: Ragq, books: Path) -> None:
     imported(ragq, str(books))
     (books / "tea.md").unlink()
@@ -189,14 +149,6 @@ def test_a_work_is_not_gone_where_anything_has_the_name_of_its_file(ragq: Ragq, 
     planned = ragq("import", "works", str(books), "--prune", "--no-embed", "--dry-run", "--json", *MODEL)
 
     assert json.loads(planned.stdout)["removed"] == []
-
-
-def test_a_folder_with_a_corpus_in_one_file_says_how_to_import_it(ragq: Ragq, collection: Path) -> None:
-    done = ragq("import", "works", str(collection), *MODEL)
-    titled = ragq("import", "works", str(collection / "corpus.jsonl"), "--title", "Tea", *MODEL)
-
-    assert f"`ragq import works {collection}/corpus.jsonl` imports that corpus" in str(done.exception)
-    assert (titled.exit_code, "a corpus has a title in each line" in titled.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -224,49 +176,6 @@ def test_files_of_other_formats_become_jobs_of_a_run(ragq: Ragq, tmp_path: Path)
     assert "Documents for corpus 'default': 2 to convert, 0 unchanged." in done.stderr
     shown = json.loads(ragq("show", "r1", "--json").stdout)
     assert [(job["subject"], job["mode"]) for job in shown["jobs"]] == [("1", "document"), ("2", "document")]
-
-
-def test_the_documents_of_a_run_are_converted_again_instead_of_forked(ragq: Ragq, tmp_path: Path) -> None:
-    (tmp_path / "book.pdf").write_bytes(b"%PDF-")
-    ragq("import", "works", str(tmp_path), "--json", *MODEL)
-
-    done = ragq("fork", "r1", "--from", "embed", "--set", "EMBEDDING_DIMENSION=9")
-
-    assert (done.exit_code, "`ragq work convert JOB`" in str(done.exception)) == (1, True)
-
-
-def test_documents_are_embedded_by_their_own_stages(ragq: Ragq, tmp_path: Path) -> None:
-    (tmp_path / "book.pdf").write_bytes(b"%PDF-")
-    done = ragq("import", "works", str(tmp_path), "--no-embed", *MODEL)
-    assert (done.exit_code, "--no-embed is for markdown" in done.stderr) == (2, True)
-
-
-def test_what_reads_documents_is_named_where_it_is_missing(
-    ragq: Ragq, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("services.documents.find_spec", lambda _: None)
-    (tmp_path / "book.pdf").write_bytes(b"%PDF-")
-    assert "pip install pypandoc-binary pypdfium2" in str(ragq("import", "works", str(tmp_path), *MODEL).exception)
-
-
-def test_a_corpus_keeps_its_embedder(ragq: Ragq, books: Path) -> None:
-    imported(ragq, str(books))
-
-    done = ragq("import", "works", str(books), *MODEL, "--set", "EMBEDDING_DIMENSION=256")
-    other = ragq("import", "works", str(books), *MODEL, "--no-embed-headings")
-
-    assert "  EMBEDDING_DIMENSION: made with 384, now 256\n" in str(done.exception)
-    assert "embeds its chunks with their headings" in str(other.exception)
-
-
-def test_a_run_of_batches_is_stored_even_without_a_broker(ragq: Ragq, books: Path, stored: Callable[..., Any]) -> None:
-    imported(ragq, str(books))
-    done = ragq("import", "works", str(books), *MODEL, "--json", "--set", "RAGQ_CORPUS_BATCH_CHUNKS=1")
-    again = ragq("import", "works", str(books), *MODEL, "--json")
-
-    run = json.loads(done.stdout)
-    assert (run["jobs"], run["waiting"]) == (2, 2)
-    assert json.loads(again.stdout)["run"] is None
 
 
 def test_corpora_are_listed_shown_and_deleted(ragq: Ragq, books: Path) -> None:
@@ -323,19 +232,6 @@ def words_of(printed: str) -> str:
     return " ".join(printed.split())
 
 
-def test_what_an_embedder_does_not_read_is_shown(ragq: Ragq, tmp_path: Path) -> None:
-    (tmp_path / "tea.md").write_text("# Tea\n\n" + "Leaves of polyphenols oxidise catechins. " * 60)
-    assert ragq("import", "works", str(tmp_path / "tea.md"), "--chunk-tokens", "0").exit_code == 0
-
-    shown = json.loads(ragq("corpus", "show", "default", "--json").stdout)
-
-    assert 0 < shown["unseen_tokens"] < shown["tokens"]
-    assert shown["unseen_share"] == shown["unseen_tokens"] / shown["tokens"]
-    assert f"it never sees {100 * shown['unseen_share']:.1f} % of all tokens" in words_of(
-        ragq("corpus", "show", "default").stdout
-    )
-
-
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -350,10 +246,3 @@ def test_chunks_that_cannot_be_counted_are_refused(ragq: Ragq, books: Path, opti
 
     assert problem in str(refused.exception)
     assert json.loads(ragq("corpus", "list", "--json").stdout) == []
-
-
-def test_words_size_the_chunks_of_a_server_without_a_tokenizer(ragq: Ragq, books: Path) -> None:
-    assert ragq("import", "works", str(books), "--set", "EMBEDDING_BACKEND=ollama", "--no-embed").exit_code == 0
-
-    (corpus,) = json.loads(ragq("corpus", "list", "--json").stdout)
-    assert (corpus["chunk_tokens"], corpus["reads_tokens"]) == (0, None)

@@ -5,10 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from cli.imports import in_variant, new_participants
-from schemas.errors import EmptyTranscriptError, Refused
+from schemas.errors import Refused
 from schemas.values.interviews import DataSet, Utterance
 from schemas.values.transcript_variants import TranscriptVariant
 from stages.participants.transcripts import transcript_of
@@ -30,26 +28,6 @@ def test_a_variant_keeps_the_lines_of_its_speakers() -> None:
     (person,) = new_participants(in_variant(interview, TranscriptVariant.PARTICIPANT_ONLY))
 
     assert person.transcript == "Participant: fine\nParticipant: really"
-
-
-def test_a_variant_that_leaves_nothing_is_refused() -> None:
-    with pytest.raises(EmptyTranscriptError, match="The transcript of participant 316 is empty in the variant"):
-        in_variant(data_set(("Ellie", "hello")), TranscriptVariant.PARTICIPANT_ONLY)
-
-
-def test_files_and_folders_that_are_not_read_are_named_with_what_they_may_stand_for(ragq: Ragq, tmp_path: Path) -> None:
-    write(tmp_path / "data/transcripts", 316)
-    (tmp_path / "data/transcripts/317P").mkdir()
-    for name in ("train_split_Depresion_AVEC2017.csv", "README.md", ".DS_Store"):
-        (tmp_path / "data" / name).touch()
-
-    told = ragq("import", "participants", "data").stderr.splitlines()
-
-    assert told[:2] == [
-        "Not read: README.md, train_split_Depresion_AVEC2017.csv (is it train_split_Depression_AVEC2017.csv, a split "
-        "with item labels?).",
-        "No participant's folder (600_P is one) in transcripts: 317P.",
-    ]
 
 
 ROWS = "start_time\tstop_time\tspeaker\tvalue\n1\t2\tELLIE\thi\n4\t3\tParticipant\thello\n5\t6\tRA\twait\n"

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 from store.database import Connection
-from store.references import interviews
-from store.references.interviews import NewSplit
 from tests.cli.conftest import Ragq
 from tests.fakes.references import IndexedChunk
 from tests.store.reference_indexes import store_index
@@ -30,15 +28,3 @@ def test_the_whole_name_of_an_index_is_shown(
     stored(an_index)
 
     assert NAME in ragq("index", "list").stdout.split()
-
-
-async def a_split(connection: Connection) -> None:
-    split = NewSplit(name="clinic-train", csv_hash="c", ids_hash="i", participant_ids=())
-    await interviews.keep_splits(connection, "data", [split])
-
-
-def test_without_an_index_the_list_names_the_command_that_builds_one(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    assert "`ragq import participants DIR` imports the splits" in ragq("index", "list").stderr
-    stored(a_split)
-
-    assert "`ragq index references --split clinic-train` builds one." in ragq("index", "list").stderr

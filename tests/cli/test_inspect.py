@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from schemas.errors import Refused
 from store.database import Connection
 from store.runs import edits
 from tests.cli.conftest import Ragq
@@ -15,18 +14,6 @@ async def a_shortened_question(connection: Connection) -> int:
     query = await a_question(connection, "expand", "embed")
     await edits.truncate_after(connection, query.job_id, "expand")
     return query.job_id
-
-
-def test_what_a_stage_stored_that_the_chain_ends_before_is_shown(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    job_id = stored(a_shortened_question)
-
-    shown = json.loads(ragq("inspect", f"j{job_id}", "embed", "--json").stdout)
-    unknown = ragq("inspect", f"j{job_id}", "generate")
-
-    assert [attempt["outcome"] for attempt in shown["attempts"]] == ["succeeded"]
-    assert shown["stages"] == ["expand"]
-    assert isinstance(unknown.exception, Refused)
-    assert "has no stage 'generate'" in str(unknown.exception)
 
 
 def test_the_json_of_a_job_names_the_columns_of_its_rows(ragq: Ragq, stored: Callable[..., Any]) -> None:

@@ -56,38 +56,6 @@ def test_a_language_that_is_chosen_wins_and_is_fixed(ragq: Ragq, tmp_path: Path)
     assert "import into a new corpus for german, or leave the language out" in str(refused.exception)
 
 
-def test_an_unknown_language_is_refused_before_anything_is_stored(ragq: Ragq, tmp_path: Path) -> None:
-    refused = ragq("import", "works", work(tmp_path, "Tea."), "--language", "germn", *PLAIN)
-
-    assert "'germn' is not a language that a corpus can have. Did you mean 'german'?" in str(refused.exception)
-    assert json.loads(ragq("corpus", "list", "--json").stdout) == []
-
-
-def test_corpora_are_listed_with_their_languages(ragq: Ragq, tmp_path: Path) -> None:
-    for language in ("german", "polish"):
-        ragq("import", "works", work(tmp_path, "Tee."), "--corpus", language, "--language", language, *PLAIN)
-
-    assert [row.split()[7:] for row in ragq("corpus", "list").stdout.splitlines()[-2:]] == [
-        ["german"],
-        ["polish", "(simple)"],
-    ]
-    listed = json.loads(ragq("corpus", "list", "--json").stdout)
-    assert [(one["language"], one["full_text"]) for one in listed] == [("german", "german"), ("polish", "simple")]
-
-
-def test_a_corpus_without_a_language_yet_takes_the_next_one(ragq: Ragq, tmp_path: Path) -> None:
-    (tmp_path / "book.pdf").write_bytes(b"%PDF")
-    ragq("import", "works", str(tmp_path / "book.pdf"), "--corpus", "new", "--profile", "demo")
-    assert shown(ragq, "new")["language"] is None
-    assert "language not known before the first work is stored" in " ".join(
-        ragq("corpus", "show", "new").stdout.split()
-    )
-
-    done = ragq("import", "works", work(tmp_path, TEXTS["german"]), "--corpus", "new", *PLAIN)
-
-    assert (done.exit_code, shown(ragq, "new")["language"]) == (0, "german")
-
-
 @pytest.fixture
 def shelves(stored: Callable[..., Any]) -> None:
     """Two corpora, of one work each."""
@@ -101,21 +69,6 @@ def shelves(stored: Callable[..., Any]) -> None:
 
 
 BOTH = ("--corpus", "shelf", "--corpus", "archive")
-
-
-def test_a_question_names_several_corpora_and_conditions_on_works(ragq: Ragq, shelves: None) -> None:
-    conditions = ("--where", "author=leaf", "--where", "year>=2001")
-    done = ragq("submit", "--query", "Why?", *BOTH, *conditions, "--profile", "demo", "--json")
-    assert done.exit_code == 0, done.exception
-
-    (line,) = json.loads(ragq("query", "list", "--json").stdout)
-    assert (line["corpora"], line["works"]) == (["shelf", "archive"], {"author": "leaf", "year_from": 2001})
-    assert "corpus shelf, archive, works of author has 'leaf', year 2001 or later" in ragq("query", "show", "1").stdout
-    shown_config = ragq("show", json.loads(done.stdout)["run"], "--config")
-    assert shown_config.exit_code == 0, shown_config.exception
-    config = shown_config.stdout
-    assert 'corpus = ["shelf", "archive"]' in config
-    assert 'where = ["author=leaf", "year>=2001"]' in config
 
 
 def test_the_configuration_of_such_a_run_submits_it_again(ragq: Ragq, shelves: None, tmp_path: Path) -> None:

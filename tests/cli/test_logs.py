@@ -32,19 +32,6 @@ def test_the_end_of_one_log_is_printed_as_it_is(home: Home) -> None:
     assert logs("llm", "--lines", "0").stdout == ""
 
 
-def test_the_logs_of_all_parts_name_theirs(home: Home) -> None:
-    home.log("flower").write_text("late\n")
-    home.log("postgres").write_text("early\n")
-
-    assert [line.split() for line in logs().stdout.splitlines()] == [["postgres", "early"], ["flower", "late"]]
-
-
-def test_a_log_that_was_never_written_is_refused_with_the_next_step(home: Home) -> None:
-    refused = logs("api").exception
-
-    assert str(refused) == f"There is no log of api in {home.logs}. `ragq up` starts the stack."
-
-
 def test_an_unknown_part_is_wrong_usage(home: Home) -> None:
     assert logs("worker").exit_code == 2
 
@@ -73,11 +60,3 @@ def test_what_is_added_is_followed_also_over_a_rotation(home: Home) -> None:
     path.rename(path.with_suffix(".log.1"))
     path.write_text("after the rotation\n")
     assert following() == ("llm", "after the rotation")
-
-
-def test_the_log_of_a_part_is_that_of_all_its_processes(home: Home) -> None:
-    home.log("worker-llm").write_text("first\n")
-    home.log("worker-llm-2").write_text("second\n")
-
-    lines = [line.split() for line in logs("worker-llm").stdout.splitlines()]
-    assert lines == [["worker-llm", "first"], ["worker-llm-2", "second"]]

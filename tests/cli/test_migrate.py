@@ -8,9 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cli.main import cli
-from schemas.errors import StackError
 from schemas.settings.process import KNOWN_NAMES
-from stack.ports import LOOPBACK, free_port
 from store import migrate
 from store.database import Database
 from store.revision import is_newest
@@ -29,19 +27,6 @@ def test_a_database_is_migrated_without_a_broker(
     newest = json.loads(second.stdout)["after"]
     assert (first.exit_code, json.loads(first.stdout)) == (0, {"before": None, "after": newest})
     assert asyncio.run(is_migrated(database_url))
-
-
-def test_an_unreachable_database_is_reported_with_the_next_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    url = f"postgresql://ragq:secret@{LOOPBACK}:{free_port()}/ragq"
-    named = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": url, "RAGQ_HOME": str(tmp_path)}
-
-    result = CliRunner(env=named).invoke(cli, ["migrate"])
-
-    assert isinstance(result.exception, StackError)
-    assert str(result.exception).startswith("The database cannot be reached (ConnectionRefusedError). `ragq ps` shows")
 
 
 def test_tables_of_another_version_are_named_and_left_as_they_are(

@@ -1,6 +1,5 @@
 """What restricts the results of a run is printed with them, by every command that shows them."""
 
-import json
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Ragq
-from tests.store.noticed import NOTICES, REQUEST, VARIANTS, noticed_run
+from tests.store.noticed import NOTICES, noticed_run
 
 FEW = ("--bootstrap-resamples", "2")
 
@@ -40,18 +39,3 @@ def test_every_notice_stands_with_the_results(ragq: Ragq, stored: Callable[..., 
     # LaTeX escapes underscores.
     shown = " ".join(unescape(page.read_text() if page.exists() else done.stdout).replace("\\_", "_").split())
     assert (done.exit_code, [notice for notice in NOTICES if notice not in shown]) == (0, [])
-
-
-def test_the_list_of_runs_marks_an_overlap(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    stored(noticed_run)
-
-    assert "paper-test with overlap" in ragq("runs").stdout
-
-
-def test_the_transcript_variants_of_a_run_are_shown_and_reported(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    stored(noticed_run)
-
-    report = json.loads(ragq("report", "r1", "--json", *FEW).stdout)
-
-    assert VARIANTS in ragq("show", "r1").stdout
-    assert report["experiments"][0]["provenance"]["transcript_variants"] == REQUEST["variants"]["transcripts"]

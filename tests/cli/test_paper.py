@@ -19,7 +19,6 @@ from cli.paper.markdown import as_markdown
 from cli.paper.table import PaperTable
 from store.database import Connection
 from tests.cli.conftest import Ragq
-from tests.cli.test_retrieval_report import two_runs as two_query_runs
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
 
@@ -61,30 +60,6 @@ def number(cell: str) -> float | None:
     return found
 
 
-def test_latex_has_a_table_of_modes_items_and_risks_each_with_its_notes(ragq: Ragq, pair: tuple[str, str]) -> None:
-    tables = ragq("report", pair[0], "--latex", *FEW).stdout.split(r"\begin{table}")[1:]
-
-    assert len(tables) == 3
-    # zero-shot: errors 0 1 and 0; few-shot: one participant
-    assert re.search(r"MAE \(weighted\) & 0\.333 too few & 0\.000 too few \\\\", tables[0])
-    assert r"Evaluated participants & 2 & 1 \\" in tables[0]
-    assert r"Depressed & 1.000 too few & 1 & 0.000 too few & 1 \\" in tables[1]
-    assert r"0.1 & 0.111" in tables[2]
-    for table in tables:
-        inside = table[: table.index(r"\end{tabular}")]
-        assert r"Notice: Profile demo" in inside
-        assert r"zero\_shot: 1 failed (in no mean error)" in inside
-        assert "2 evaluated participants: too few for an interval" in inside
-
-
-def test_markdown_has_the_same_cells(ragq: Ragq, pair: tuple[str, str]) -> None:
-    html = MarkdownIt().enable("table").render(ragq("report", pair[0], "--markdown", *FEW).stdout)
-
-    assert html.count("<table>") == 3
-    assert '<td style="text-align:right">0.333 too few</td>' in html
-    assert html.count("Demo model: results are not meaningful.") == 3
-
-
 def test_csv_has_one_number_a_row_with_the_notices_of_its_run(ragq: Ragq, pair: tuple[str, str]) -> None:
     report = json.loads(ragq("report", pair[0], "--json", *FEW).stdout)
     rows = rows_of(ragq("report", pair[0], "--csv", *FEW).stdout)
@@ -111,21 +86,6 @@ def test_tables_are_written_to_a_file(ragq: Ragq, pair: tuple[str, str]) -> None
     assert Path("numbers.csv").read_bytes() == printed
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (("--latex", "--csv"), "--latex and --csv exclude each other"),
-        (("--markdown", "--json"), "--markdown and --json exclude each other"),
-        (("--output", "table.tex"), "--output goes with --latex, --markdown or --csv"),
-    ],
-)
-def test_one_format_is_chosen(ragq: Ragq, pair: tuple[str, str], options: tuple[str, ...], words: str) -> None:
-    for command in (("report", pair[0]), ("diff", *pair)):
-        refused = ragq(*command, *options)
-        assert refused.exit_code == 2
-        assert words in refused.output
-
-
 def test_a_comparison_has_both_values_and_the_difference(ragq: Ragq, pair: tuple[str, str]) -> None:
     shown = ragq("diff", *pair, "--latex", *FEW).stdout
     (row,) = (row for row in rows_of(ragq("diff", *pair, "--csv", *FEW).stdout) if row["metric"] == "item_mae_weighted")
@@ -135,21 +95,6 @@ def test_a_comparison_has_both_values_and_the_difference(ragq: Ragq, pair: tuple
     assert f"Notice: {pair[0]} zero\\_shot: Profile demo" in shown
     assert (row["run"], row["mode"]) == (f"{pair[1]} - {pair[0]}", "zero_shot - zero_shot")
     assert tuple(map(number, (row["value"], row["low"], row["high"], row["n"]))) == (0.0, None, None, 2)
-
-
-def test_runs_of_queries_have_tables_too(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    first, second = stored(two_query_runs)
-    few = FEW[:2]
-
-    shown = ragq("report", f"r{first}", "--markdown", *few).stdout
-    rows = rows_of(ragq("report", f"r{first}", "--csv", *few).stdout)
-    change = ragq("diff", f"r{first}", f"r{second}", "--latex", *few).stdout
-
-    assert "| Ranking | Queries | ndcg@10 | recall@10 | mrr@10 | p@10 | recall |" in shown
-    assert "2 of 3 queries are judged" in shown
-    assert {row["mode"] for row in rows} >= {"dense", "fused", "reranked"}
-    assert all(number(row["value"]) is not None for row in rows)
-    assert r"Measure & r1 & r2 & Difference & Queries \\" in change
 
 
 def test_hostile_text_stays_text() -> None:

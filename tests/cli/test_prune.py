@@ -159,22 +159,6 @@ def test_a_file_that_can_no_longer_be_read_keeps_its_work(ragq: Ragq, books: Pat
     assert paths_of(ragq) == ["cup.md", "tea.md"]
 
 
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        (["tea.md", "--prune"], "--prune is for folders"),
-        ([".", "--yes"], "--yes and --removes go with --prune"),
-        ([".", "--removes", "1"], "--yes and --removes go with --prune"),
-    ],
-)
-def test_options_that_mean_nothing_are_refused(ragq: Ragq, books: Path, options: list[str], problem: str) -> None:
-    path, *rest = options
-
-    done = ragq("import", "works", str(books / path), *rest, *PLAIN)
-
-    assert (done.exit_code, problem in done.stderr) == (2, True)
-
-
 DOCUMENT = """
 INSERT INTO works (corpus_id, title, markdown, content_hash, source_path, original_hash)
 SELECT c.id, $1::text, $1::text, $1::text, $2::text, encode(sha256($3), 'hex') FROM corpus AS c
@@ -207,60 +191,3 @@ def test_documents_of_other_formats_are_compared_by_their_bytes(
     # A document that fails to convert keeps the work that it had: its file is there.
     assert (documents["jobs"], documents["unchanged"]) == (1, 2)
     assert {"changed.txt", "renamed.txt", "same.txt"} < set(paths_of(ragq))
-
-
-def test_a_dry_run_estimates_what_a_model_would_be_asked(ragq: Ragq, books: Path, stored: Callable[..., Any]) -> None:
-    (books / "page.html").write_text("<!doctype html><h1>Tea</h1><p>Leaves.</p>")
-    by_model = ("--set", "RAGQ_REPAIR_BY=model", "--set", "RAGQ_REPLY_RETRIES=1")
-
-    plain = planned(ragq, str(books / "tea.md"))
-    by_rules = planned(ragq, str(books))["estimate"]
-    markdown = planned(ragq, str(books / "tea.md"), str(books / "pot.md"), *by_model)["estimate"]
-    every = ragq("import", "works", str(books), "--dry-run", "--profile", "demo", *by_model)
-
-    assert plain["estimate"] is None
-    assert (by_rules["jobs"], by_rules["calls_at_most"]) == (1, 0)
-    assert (markdown["jobs"], markdown["calls_at_most"], markdown["stages"]["select"]["calls_at_most"]) == (2, 4, 0)
-    assert "model calls: at most N/A, 0 of them in the ledger" in every.stdout
-    assert "1 document is not converted yet" in every.stdout and "4 jobs (4 document)" in every.stdout
-    ragq("import", "works", str(books / "tea.md"), *PLAIN)
-    other = ragq("import", "works", str(books / "tea.md"), "--stages", "--dry-run", "--set", "EMBEDDING_DIMENSION=9")
-    assert other.exit_code == 1
-    assert "missing: Corpus 'default' does not fit the settings of this run" in other.stdout
-    assert "--prices goes with --dry-run" in ragq("import", "works", str(books), "--prices", __file__).stderr
-
-
-async def repaired(connection: Connection) -> None:
-    await connection.execute("UPDATE works SET original_hash = $1", "0" * 64)
-
-
-def test_markdown_that_went_through_the_stages_is_compared_by_its_file(
-    ragq: Ragq, books: Path, stored: Callable[..., Any]
-) -> None:
-    ragq("import", "works", str(books / "tea.md"), *PLAIN)
-    assert planned(ragq, str(books / "tea.md"), "--stages")["estimate"]["jobs"] == 1
-    stored(repaired)
-
-    plan = planned(ragq, str(books / "tea.md"))
-
-    assert (len(plan["replaced"]), plan["unchanged"], plan["estimate"]["jobs"]) == (1, [], 1)
-
-
-def test_a_dry_run_estimates_the_embedding_of_what_an_import_would_embed(ragq: Ragq, books: Path) -> None:
-    batches = ("--set", "RAGQ_CORPUS_BATCH_CHUNKS=1", "--chunk-tokens", "0")
-    first = planned(ragq, str(books), *batches)["embedding"]
-    words = ragq("import", "works", str(books), "--dry-run", "--profile", "demo", *batches).stdout
-    ragq("import", "works", str(books), *PLAIN, "--chunk-tokens", "0")
-    waiting = planned(ragq, str(books), *batches)["embedding"]
-    (books / "tea.md").write_text("# The tea\n\nAnother text.\n")
-    again = planned(ragq, str(books), *batches)["embedding"]
-
-    imported = json.loads(ragq("import", "works", str(books), "--json", "--profile", "demo", *batches).stdout)
-
-    # Three works of one chunk each, one in a batch.
-    assert (first["kind"], first["modes"], list(first["stages"])) == ("index", {"corpus": 3}, ["embed", "publish"])
-    assert (first["calls_at_most"], first["missing"]) == (0, [])
-    assert "3 jobs (3 corpus), profile demo; nothing was stored or sent" in words
-    assert waiting["jobs"] == again["jobs"] == imported["jobs"] == 3
-    assert planned(ragq, str(books), *batches)["embedding"] is None
-    assert planned(ragq, str(books), *batches, "--no-embed")["embedding"] is None

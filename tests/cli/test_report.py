@@ -10,10 +10,8 @@ import pytest
 from schemas.errors import Refused
 from schemas.values.chat import ReaskReason
 from store.database import Connection
-from store.runs import runs
 from tests.cli.conftest import Ragq
 from tests.stages.reports.builders import labels, scores
-from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
 
 FEW = ("--bootstrap-resamples", "20")
@@ -43,26 +41,6 @@ async def three_participants(connection: Connection) -> int:
 def run_id(stored: Callable[..., Any]) -> int:
     found: int = stored(three_participants)
     return found
-
-
-def test_the_terminal_shows_a_line_per_mode_and_who_was_left_out(ragq: Ragq, run_id: int) -> None:
-    shown = ragq("report", f"r{run_id}", *FEW).output
-
-    lines = [line.split() for line in shown.splitlines()]
-    # zero-shot: errors 0 1 and 0; few-shot: 0 0, 2 and 0
-    assert ["zero_shot", "2", "of", "4", "18.8", "0.333", "0.500", "0.250", "18.8"] in [line[:9] for line in lines]
-    assert ["few_shot", "3", "of", "3", "16.7", "0.500", "0.333", "0.667", "16.7"] in [line[:9] for line in lines]
-    assert "zero_shot: 1 failed, 1 without ground truth (in no mean error)" in shown
-    assert "Demo model: results are not meaningful." in shown
-    assert ["scoring_llm_timeout", "1"] in lines
-    assert ["ground_truth_missing", "1"] in lines
-
-
-def test_the_terminal_shows_how_often_replies_were_repaired_and_asked_for_again(ragq: Ragq, run_id: int) -> None:
-    lines = [line.split() for line in ragq("report", f"r{run_id}", *FEW).output.splitlines()]
-
-    assert ["score", "zero_shot", "3", "none", "none"] in lines
-    assert ["score", "few_shot", "3", "1", "json_repair_fallback", "2", "cut_off"] in lines
 
 
 def test_json_is_strict_and_has_the_shape_of_a_run(ragq: Ragq, run_id: int) -> None:
@@ -111,50 +89,11 @@ def test_the_settings_of_the_run_define_totals_and_depression(
     )
 
 
-def test_an_option_of_the_report_wins_over_the_run(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    number = f"r{stored(a_run_that_sets_its_measures)}"
-
-    table = ragq("report", number, "--binary-threshold", "10", "--prediction-mode", "total", *FEW).output
-
-    assert "prediction mode total (option)" in table
-    assert "depressed from a total of 10 (option)" in table
-    # totals 14 and 1 of 24 and 0: MAE (10 + 1) / 2
-    assert ["total", "predicted", "MAE"] in [line.split()[:3] for line in table.splitlines()]
-    assert ["zero_shot", "2", "of", "2", "5.500"] in [line.split()[:5] for line in table.splitlines()]
-
-
 def test_a_page_is_written_where_it_is_asked_for(ragq: Ragq, run_id: int) -> None:
     done = ragq("report", str(run_id), "--html", "report.html", *FEW)
 
     assert (done.stdout, done.stderr) == ("", "Wrote report.html.\n")
     assert Path("report.html").read_text().startswith("<!doctype html>")
-
-
-def test_another_confidence_can_be_chosen(ragq: Ragq, run_id: int) -> None:
-    found = json.loads(ragq("report", str(run_id), "--confidence", "verbalized", "--json", *FEW).stdout)
-
-    assert found["experiments"][0]["selective_prediction"]["chosen"]["confidence"] == "verbalized"
-
-
-def test_the_risk_is_shown_at_the_coverages_of_the_grid(ragq: Ragq, run_id: int) -> None:
-    shown = ragq("report", str(run_id), "--coverage-grid", "0.5,0.1", *FEW).output
-    found = json.loads(ragq("report", str(run_id), "--coverage-grid", "0.5,0.1", "--json", *FEW).stdout)
-
-    chosen = found["experiments"][0]["selective_prediction"]["chosen"]
-    assert list(chosen["risk_at_coverage"]) == ["0.1", "0.5"]
-    # 316 has two quotes for one item and one for another, 319 one: three of 16 items, with an error of 1 in all.
-    assert chosen["risk_at_coverage"]["0.1"]["reached"] == 3 / 16
-    assert chosen["risk_at_coverage"]["0.1"]["risk"]["value"] == pytest.approx(1 / 3 / 3)
-    assert chosen["risk_at_coverage"]["0.5"]["risk"]["value"] is None
-    lines = [line.split() for line in shown.splitlines()]
-    assert ["0.1", "0.111"] in [line[:2] for line in lines]
-    assert ["0.5", "N/A", "N/A"] in lines
-
-
-def test_the_grid_is_that_of_the_run_unless_another_is_given(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    run_id = stored(store_scored_run, {("zero_shot", 316): scores("1")}, settings={"RAGQ_COVERAGE_GRID": "0.05"})
-
-    assert json.loads(ragq("report", str(run_id), "--json", *FEW).stdout)["measures"]["coverage_grid"] == [0.05]
 
 
 async def two_splits(connection: Connection) -> tuple[int, int]:
@@ -185,21 +124,6 @@ def test_a_run_is_not_calibrated_on_itself(ragq: Ragq, run_id: int) -> None:
     assert "share 4 participants" in str(refused)
 
 
-def test_another_confidence_is_not_calibrated_in_silence(ragq: Ragq, run_id: int) -> None:
-    refused = ragq("report", "r1", "--calibrate-on", "r1", "--confidence", "hybrid_verbalized", *FEW)
-
-    assert refused.exit_code == 2
-    assert "--confidence calibrated:isotonic:hybrid_verbalized" in refused.output
-
-
-@pytest.mark.parametrize("grid", ["0", "1.1", "0.1,half", ""])
-def test_a_grid_has_coverages_above_0_and_up_to_1(ragq: Ragq, grid: str) -> None:
-    refused = ragq("report", "r1", "--coverage-grid", grid)
-
-    assert refused.exit_code == 2
-    assert "allowed are coverages above 0 and up to 1, separated by commas" in refused.output
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -213,11 +137,3 @@ def test_what_cannot_be_reported_is_refused(ragq: Ragq, run_id: int, arguments: 
 
     assert isinstance(refused, Refused)
     assert words in str(refused)
-
-
-def test_a_run_without_scores_is_refused(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    unscored = stored(runs.store, new_run())
-
-    refused = ragq("report", str(unscored.run_id)).exception
-
-    assert isinstance(refused, Refused)

@@ -3,9 +3,6 @@
 import re
 from html.parser import HTMLParser
 
-import pytest
-
-from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
 from services.report_pages.pages import report_page
 from stages.reports.report import build_report
@@ -68,18 +65,6 @@ def test_the_page_is_well_formed_and_draws_every_plot() -> None:
         assert words in page.words
 
 
-def test_what_filters_dropped_and_what_was_repaired_is_on_the_page() -> None:
-    one = job(3, 316, scores("10"), "10", mode=FEW_SHOT)
-    assert one.ranked is not None
-    ranked = one.ranked.model_copy(update={"dropped": {PHQ8Item.SLEEP: {"tags": 812, "budget": 7}}})
-    page = Page(report_page(build_report(run(one.model_copy(update={"ranked": ranked})), measures=FEW)))
-
-    assert "References per item and filter, few_shot" in page.words
-    # Of the item and of all items.
-    assert page.words.count("812") == 2
-    assert page.words.count("none") == 2
-
-
 def test_the_page_loads_nothing() -> None:
     text = report_page(report())
 
@@ -99,22 +84,6 @@ def test_no_text_of_a_subject_is_on_the_page() -> None:
 
     assert "words of a participant" not in text
     assert "why that is" not in text
-
-
-def test_the_same_report_gives_the_same_page() -> None:
-    assert report_page(report()) == report_page(report())
-
-
-@pytest.mark.parametrize(("profile", "warned"), [("demo", True), ("paper", False)])
-def test_only_the_demo_profile_is_marked(profile: str, warned: bool) -> None:
-    assert ("results are not meaningful" in report_page(report(profile))) is warned
-
-
-def test_colours_are_those_of_the_page() -> None:
-    drawn = re.findall(r"<svg.*?</svg>", report_page(report()), re.DOTALL)
-
-    assert all("var(--ink)" in plot and not re.search(r"#0[1-5]0[1-5]", plot) for plot in drawn)
-    assert all("#000000" not in plot for plot in drawn)
 
 
 def test_a_run_that_scored_nobody_has_a_page_too() -> None:

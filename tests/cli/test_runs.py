@@ -95,32 +95,3 @@ def test_the_figures_are_those_of_the_report(ragq: Ragq, run_ids: list[int]) -> 
         results = experiment["results"]
         assert line["mae_weighted"] == results["item_mae_weighted"]
         assert line["coverage_pct"] == 100 * results["prediction_coverage"]
-
-
-def test_the_table_stays_as_it_was_and_json_excludes_csv(ragq: Ragq, run_ids: list[int]) -> None:
-    assert [line.split()[0] for line in ragq("runs").stdout.splitlines()] == [
-        "run",
-        *(f"r{run_id}" for run_id in reversed(run_ids)),
-    ]
-    assert ragq("runs", "--json", "--csv").exit_code == 2
-
-
-def test_without_runs_json_is_an_empty_array_and_csv_a_header(ragq: Ragq) -> None:
-    assert json.loads(ragq("runs", "--json").stdout) == []
-    assert ragq("runs", "--csv").stdout.startswith("run_id,timestamp,")
-
-
-def test_tables_for_papers_and_comparisons_have_where_a_run_was_submitted(ragq: Ragq, run_ids: list[int]) -> None:
-    plain, made = (f"r{run_id}" for run_id in run_ids[:2])
-    options = ("--bootstrap-resamples", "20")
-    submitted = "Submitted with ragq 0.1.0 (commit c0ffee, modified), Python 3.11.9, Linux, fast, 2 cores."
-
-    for form in ("--latex", "--markdown"):
-        assert submitted in ragq("report", made, *options, form).stdout
-        assert f"{made}: {submitted}" in ragq("diff", plain, made, *options, form).stdout
-    rows = list(csv.DictReader(io.StringIO(ragq("report", made, *options, "--csv").stdout)))
-    assert {row["origin"] for row in rows} == {submitted}
-    assert f"{made}: {submitted}" in " ".join(ragq("diff", plain, made, *options).stdout.split())
-    for difference in json.loads(ragq("diff", plain, made, *options, "--json").stdout):
-        assert difference["left"]["origin"]["submitter"] is None
-        assert difference["right"]["origin"]["submitter"]["git_commit"] == "c0ffee"

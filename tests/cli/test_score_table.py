@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 from cli.drawing import Trimmed
@@ -26,17 +25,6 @@ def printed(*jobs: ScoredJob, baseline: Mapping[str, Any] | None = None) -> list
     screen.print(Trimmed(score_table(table_of(12, item_scores(jobs), baseline))))
     assert isinstance(screen.file, io.StringIO)
     return [line.rstrip() for line in screen.file.getvalue().splitlines()]
-
-
-def test_the_training_median_and_mode_stand_beside_each_mode() -> None:
-    lines = printed(
-        job(1, 316, scores("11111111"), "21110003", mode=FEW_SHOT),
-        baseline={"median": labels("00000000"), "mode": labels("33333333")},
-    )
-
-    assert lines[0].split()[:6] == ["mode", "MAE", "median's", "MAE", "mode's", "MAE"]
-    assert lines[1].split()[:4] == ["few_shot", "0.750", "1.000", "2.000"]
-    assert any("training split" in line for line in lines)
 
 
 def test_items_are_lines_and_participants_stand_side_by_side() -> None:
@@ -74,17 +62,6 @@ def test_items_are_lines_and_participants_stand_side_by_side() -> None:
     ]
 
 
-@pytest.mark.parametrize("modes", [(FEW_SHOT, ZERO_SHOT), (ZERO_SHOT,)])
-def test_eighty_columns_are_enough(modes: Any) -> None:
-    jobs = [job(10 * n + m, 300 + n, scores("1-"), "1", mode=mode) for n in range(7) for m, mode in enumerate(modes)]
-
-    lines = printed(*jobs)
-
-    assert max(map(len, lines)) <= 80
-    assert not [line for line in lines if "…" in line]
-    assert all(any(str(300 + n) in line.split() for line in lines) for n in range(7))
-
-
 async def scored(connection: Connection) -> int:
     await import_labels(connection, {316: labels("10"), 319: None})
     outcomes: dict[tuple[str, int], Outcome] = {
@@ -93,20 +70,6 @@ async def scored(connection: Connection) -> int:
         ("few_shot", 319): None,
     }
     return await store_scored_run(connection, outcomes)
-
-
-def test_show_and_watch_end_with_the_scores(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    run_id = stored(scored)
-
-    shown = ragq("show", f"r{run_id}").stdout
-    data = json.loads(ragq("show", f"r{run_id}", "--json").stdout)
-
-    assert "Not scored: 316 zero_shot (failed), 319 few_shot (waiting)." in shown
-    (few, zero), (first, second) = data["scores"]["modes"], data["scores"]["participants"]
-    assert (few["mae"], few["compared_items"], zero["mae"]) == (0.5, 2, None)
-    assert first["modes"]["few_shot"]["items"]["Sleep"] is None
-    assert (first["modes"]["few_shot"]["total"], first["modes"]["zero_shot"]["items"]) == (None, None)
-    assert (second["truth"], second["modes"]["few_shot"]["status"]) == (None, "waiting")
 
 
 def test_a_finished_run_is_watched_to_its_scores(ragq: Ragq, stored: Callable[..., Any]) -> None:
@@ -127,12 +90,3 @@ def test_a_run_that_scores_nobody_has_no_scores(ragq: Ragq, stored: Callable[...
     run = stored(runs.store, new_run(stages=("extract",)))
 
     assert json.loads(ragq("show", f"r{run.run_id}", "--json").stdout)["scores"] is None
-
-
-def test_of_many_participants_the_first_eight_are_shown_and_the_others_counted() -> None:
-    lines = printed(*[job(number, 300 + number, scores("11111111"), "11111111") for number in range(1, 11)])
-
-    assert [word for line in lines for word in line.split() if word.startswith("30")] == [
-        str(number) for number in range(301, 309)
-    ]
-    assert any("2 more participants" in line for line in lines)

@@ -1,7 +1,5 @@
 """`ragq set`: names, notes and priorities; and `ragq purge --run`."""
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from typing import Any
@@ -17,28 +15,6 @@ from tests.store.conftest import new_run
 def run_ids(stored: Callable[..., Any]) -> list[int]:
     """Two runs."""
     return [stored(runs.store, new_run(), always_new=True).run_id for _ in range(2)]
-
-
-def test_a_name_and_a_note_are_shown_wherever_the_run_is_listed(ragq: Ragq, run_ids: list[int]) -> None:
-    run_id = run_ids[0]
-
-    named = ragq("set", str(run_id), "--name", "few-shot [bold], top 4")
-    noted = ragq("set", f"r{run_id}", "--note", "the paper's threshold", "--json")
-
-    assert named.stdout == f"r{run_id} 'few-shot [bold], top 4': name stored.\n"
-    found = json.loads(noted.stdout)
-    assert (found["name"], found["note"]) == ("few-shot [bold], top 4", "the paper's threshold")
-    assert "few-shot [bold], top 4" in ragq("runs").stdout
-    shown = ragq("show", f"r{run_id}").stdout
-    assert f"r{run_id} 'few-shot [bold], top 4'" in shown
-    assert "the paper's threshold" in shown
-    (line,) = [one for one in csv.DictReader(io.StringIO(ragq("runs", "--csv").stdout)) if one["name"]]
-    assert (line["run_id"], line["note"]) == (f"r{run_id}", "the paper's threshold")
-    (listed,) = [one for one in json.loads(ragq("runs", "--json").stdout) if one["name"]]
-    assert listed["note"] == "the paper's threshold"
-
-    assert ragq("set", str(run_id), "--name", "", "--note", "").stdout == f"r{run_id}: name, note stored.\n"
-    assert "top 4" not in ragq("runs").stdout
 
 
 def test_a_name_stands_for_the_run_in_every_command(ragq: Ragq, run_ids: list[int]) -> None:
@@ -70,10 +46,6 @@ def test_what_is_no_name_is_refused(ragq: Ragq, run_ids: list[int], name: str) -
 
     assert refused.exit_code == 1
     assert "one line of 1 to 100 characters" in str(refused.exception)
-
-
-def test_something_is_to_change(ragq: Ragq, run_ids: list[int]) -> None:
-    assert ragq("set", str(run_ids[0])).exit_code == 2
 
 
 def test_the_priority_of_a_run_changes_its_share(ragq: Ragq, run_ids: list[int]) -> None:

@@ -3,17 +3,14 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from demo.data_set import data_set_files
 from schemas.errors import Refused
 from stages.participants.published_splits import PUBLISHED_SPLITS
-from tests.acceptance.small_data_set import small_files, write_files
+from tests.acceptance.small_data_set import write_files
 from tests.cli.conftest import Ragq
-
-SIZES = {"paper-train": 58, "paper-val": 43, "paper-test": 41}
 
 
 def plain_files() -> Mapping[str, bytes]:
@@ -28,37 +25,6 @@ def plain(tmp_path: Path) -> str:
 
 def members(ragq: Ragq, name: str) -> list[int]:
     return [int(line) for line in ragq("splits", "show", name).stdout.split()]
-
-
-def test_an_import_without_files_of_them_makes_the_papers_splits(ragq: Ragq, plain: str) -> None:
-    done = ragq("import", "participants", plain)
-
-    assert done.exit_code == 0, done.output
-    assert "  split paper-test: 41 (published ids)\n" in done.stdout
-    assert {part: tuple(members(ragq, f"paper-{part}")) for part in PUBLISHED_SPLITS} == PUBLISHED_SPLITS
-    checked = ragq("splits", "verify")
-    assert checked.exit_code == 0, checked.output
-    assert "paper-test: 41 participants, published ids: correct\n" in checked.stdout
-
-
-def test_an_import_leaves_them_out_on_request(ragq: Ragq, plain: str) -> None:
-    done = ragq("import", "participants", plain, "--no-paper-splits", "--json")
-
-    assert json.loads(done.stdout)["splits"] == {"train": 107, "dev": 35, "train+dev": 142}
-    assert json.loads(ragq("splits", "make", "--paper", "--json").stdout)["splits"].keys() == SIZES.keys()
-
-
-def test_an_incomplete_import_names_the_command_that_names_the_missing(ragq: Ragq, tmp_path: Path) -> None:
-    some = {name: data for name, data in small_files().items() if not name.startswith("paper_splits/")}
-
-    done = ragq("import", "participants", str(write_files(tmp_path / "data", some)))
-
-    assert "136 of their 142 participants are not stored with item labels. `ragq splits make --paper`" in " ".join(
-        done.stderr.split()
-    )
-    refused = ragq("splits", "make", "--paper").exception
-    assert isinstance(refused, Refused)
-    assert str(refused).startswith("136 of 142 participants are not stored: 302, 303, 305, 307,")
 
 
 def test_missing_participants_are_left_out_on_request_and_recorded(ragq: Ragq, plain: str) -> None:
@@ -106,50 +72,6 @@ def test_a_seed_draws_the_papers_splits_anew_and_replaces_nothing_unasked(ragq: 
     assert [split["name"] for split in (*listed, shown) if not split["imported_at"].endswith("Z")] == []
 
 
-def test_an_import_leaves_a_draw_as_it_is(ragq: Ragq, plain: str) -> None:
-    ragq("import", "participants", plain, "--no-paper-splits")
-    ragq("splits", "make", "--paper", "--seed", "7")
-    drawn = members(ragq, "paper-test")
-
-    done = ragq("import", "participants", plain)
-
-    assert "left as they are: paper-train, paper-val, paper-test" in " ".join(done.stderr.split())
-    assert members(ragq, "paper-test") == drawn
-
-
-def test_an_import_names_the_splits_that_it_replaces(ragq: Ragq, plain: str, tmp_path: Path) -> None:
-    ragq("import", "participants", plain)
-
-    small = str(write_files(tmp_path / "small", small_files()))
-    done = ragq("import", "participants", small, "--name", Path(plain).name, "--replace")
-
-    printed = " ".join(done.stderr.split())
-    assert "split paper-train (58 other participants, published ids)" in printed
-    assert "split train (107 other participants, its file)" in printed
-    assert "is to be built again (`ragq index references`)" in printed
-    again = ragq("import", "participants", small, "--name", Path(plain).name, "--json")
-    assert json.loads(again.stdout)["conflicting_splits"] == {}
-
-
-def test_a_split_that_was_stored_before_origins_were_is_listed(ragq: Ragq, plain: str, stored: Any) -> None:
-    ragq("import", "participants", plain)
-    stored(lambda connection: connection.execute("UPDATE split SET origin = NULL"))
-
-    assert ragq("splits", "verify").exit_code == 0
-    assert {split["origin"] for split in json.loads(ragq("splits", "list", "--json").stdout)} == {None}
-    assert "not recorded" in ragq("splits", "list").stdout
-
-
-def test_splits_are_made_from_a_file_of_ids(ragq: Ragq, plain: str) -> None:
-    ragq("import", "participants", plain)
-    Path("mine.csv").write_text("Participant_ID,split\n319,pilot\n303,pilot\n")
-
-    done = ragq("splits", "make", "--from", "mine.csv")
-
-    assert done.stdout == "split pilot: 2 participants, listed in mine.csv\n"
-    assert members(ragq, "pilot") == [319, 303]
-
-
 def test_splits_that_would_overlap_are_refused(ragq: Ragq, plain: str) -> None:
     ragq("import", "participants", plain)
     Path("mine.csv").write_text("Participant_ID,split\n303,paper-test\n")
@@ -173,19 +95,3 @@ def test_the_avec_splits_are_read_from_the_label_files(ragq: Ragq, plain: str) -
         "split train+dev: 142 participants",
     ]
     assert {name: members(ragq, name) for name in before} == before
-
-
-def test_verify_lists_what_is_wrong_and_exits_with_1(ragq: Ragq, tmp_path: Path) -> None:
-    ragq("import", "participants", str(write_files(tmp_path / "small", small_files())))
-
-    checked = ragq("splits", "verify")
-
-    assert checked.exit_code == 1
-    assert "paper-test: 3 participants, its file: wrong\n  lacks published participant 339, 345," in checked.stdout
-    problems = json.loads(ragq("splits", "verify", "--json").stdout)["problems"]
-    assert [problem["split"] for problem in problems] == ["paper-test", "paper-train"]
-
-
-def test_one_source_is_named(ragq: Ragq) -> None:
-    for wrong in ([], ["--paper", "--avec"], ["--avec", "--seed", "1"], ["--paper", "--directory", "."]):
-        assert ragq("splits", "make", *wrong).exit_code == 2

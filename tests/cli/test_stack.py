@@ -3,7 +3,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -17,15 +16,11 @@ from click.testing import CliRunner
 
 from cli import stack
 from cli.main import cli, main
-from schemas.chains import QUEUES
-from schemas.errors import StackError
 from stack.home import Home
-from stack.ports import LOOPBACK, free_port
-from stack.processes import WORKER_QUEUES
+from stack.ports import free_port
 from tests import run_folder
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
 
-ALONE = ("--processes", "1")
 SERVERS = {
     "DATABASE_URL": "postgresql://me:pw@db:5432/ragq",
     "REDIS_URL": "redis://broker:6379/0",
@@ -75,36 +70,11 @@ def test_a_worker_becomes_celery_on_the_chosen_stages(served: Path) -> None:
     assert {"--queues=embed,rerank", "--concurrency=3", f"--hostname=worker-{os.getpid()}@%h"} <= {*command}
 
 
-def test_a_worker_takes_all_stages_by_default(served: Path) -> None:
-    assert f"--queues={','.join(QUEUES)}" in executed("worker").command
-
-
-def test_a_worker_takes_a_group_and_of_a_named_stage_both_queues(served: Path) -> None:
-    assert f"--queues={','.join(WORKER_QUEUES['llm'])}" in executed("worker", "--stages", "llm", *ALONE).command
-    assert "--queues=expand,expand.local" in executed("worker", "--stages", "expand", *ALONE).command
-
-
 def test_a_worker_gets_its_servers_by_environment(served: Path) -> None:
     found = executed("worker")
     passed = {name: found.environment[name] for name in (*SERVERS, "OLLAMA_PORT")}
     assert passed == {**SERVERS, "OLLAMA_PORT": "11434"}
     assert "pw" not in " ".join(found.command)
-
-
-def test_an_unknown_stage_is_wrong_usage_and_the_known_ones_are_named(served: Path) -> None:
-    result = CliRunner().invoke(cli, ["worker", "--stages", "embed,fly"])
-    assert result.exit_code == 2
-    assert "There is no stage 'fly'. Stages: extract, embed, retrieve" in " ".join(result.stderr.split())
-
-
-@pytest.mark.parametrize("command", [("worker", "--stages", "fly"), ("api", "--port", "1")])
-def test_names_without_effect_are_warned_about_at_the_start(
-    served: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
-) -> None:
-    monkeypatch.setenv("API_PORT", "8000")
-    monkeypatch.setattr("cli.stack.is_free", lambda port: False)
-    result = CliRunner().invoke(cli, command)
-    assert result.stderr.startswith("Warning: API_PORT (environment) has no effect: set RAGQ_API_PORT.\n")
 
 
 def test_flower_takes_its_password_by_environment(served: Path) -> None:
@@ -142,55 +112,6 @@ def test_the_api_gets_its_address_and_no_model(nowhere: Path, served: Path) -> N
     }
 
 
-def test_the_api_listens_at_the_address_of_its_settings(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAGQ_API_PORT", str(free_port()))
-    assert executed("api").environment["RAGQ_API_PORT"] == os.environ["RAGQ_API_PORT"]
-    monkeypatch.setenv("RAGQ_API_PORT", "many")
-    assert "RAGQ_API_PORT is 'many'" in str(CliRunner().invoke(cli, ["api"]).exception)
-
-
-def test_the_api_on_a_held_port_names_the_holder(served: Path) -> None:
-    with socket.create_server((LOOPBACK, 0)) as held:
-        port = held.getsockname()[1]
-        refused = CliRunner().invoke(cli, ["api", "--port", str(port)]).exception
-    assert f"The API cannot listen on port {port}: " in str(refused)
-
-
-def test_flower_on_a_held_port_names_the_holder(served: Path) -> None:
-    with socket.create_server((LOOPBACK, 0)) as held:
-        port = held.getsockname()[1]
-        refused = CliRunner().invoke(cli, ["flower", "--port", str(port)]).exception
-    assert f"Flower cannot listen on port {port}: " in str(refused)
-    assert f"pid {os.getpid()} holds it" in str(refused)
-
-
-def test_flower_listens_at_the_port_of_its_setting(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAGQ_FLOWER_PORT", str(free_port()))
-    assert f"--port={os.environ['RAGQ_FLOWER_PORT']}" in executed("flower").command
-
-
-@pytest.mark.parametrize("command", ["worker", "api", "flower"])
-def test_without_servers_a_command_names_the_next_step(nowhere: Path, command: str) -> None:
-    refused = CliRunner().invoke(cli, [command]).exception
-    assert "Run `ragq up`, or set DATABASE_URL" in str(refused)
-
-
-def test_ps_of_nothing_exits_with_1(nowhere: Path) -> None:
-    result = CliRunner().invoke(cli, ["ps", "--json"])
-    assert (result.exit_code, json.loads(result.stdout)) == (1, [])
-    assert result.stderr == f"Nothing runs in {nowhere}. `ragq up` starts the stack.\n"
-
-
-def test_down_without_a_stack_reports_it(nowhere: Path) -> None:
-    result = CliRunner().invoke(cli, ["down"])
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == f"Nothing runs in {nowhere}.\n"
-
-
-def test_no_worker_answers_without_a_broker() -> None:
-    assert stack.ping_workers(f"redis://{LOOPBACK}:{free_port()}/0", ["model"]) == set()
-
-
 class Installed:
     """The real command, in a home of its own."""
 
@@ -216,25 +137,6 @@ class Installed:
     def parts(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = json.loads(self.ragq("ps", "--json").stdout)
         return found
-
-
-@pytest.mark.parametrize("command", [["ps"], ["runs"], ["doctor"], ["up", "--no-flower"], ["down"], ["logs"]])
-def test_a_home_that_cannot_be_is_refused_in_a_sentence(
-    nowhere: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
-) -> None:
-    (nowhere / "file").write_text("")
-    monkeypatch.setenv("RAGQ_HOME", str(nowhere / "file/home"))
-
-    done = CliRunner().invoke(cli, command)
-
-    assert isinstance(done.exception, (StackError, SystemExit))
-    assert str(nowhere / "file") in f"{done.output} {done.exception}"
-
-
-def test_servers_of_ones_own_need_no_home(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stack.home.Home.is_supervised", lambda home: True)
-    (served / "state.json").mkdir()
-    assert executed("worker").environment["DATABASE_URL"] == SERVERS["DATABASE_URL"]
 
 
 def test_a_full_disk_is_one_sentence_with_sizes(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import Refused, SettingsError
+from schemas.errors import Refused
 from stages.tags.models import SentenceModel
 from store.database import Connection
 from store.references import interviews
@@ -122,15 +122,6 @@ def test_the_command_line_wins_over_the_file_and_the_file_over_the_environment(f
     }
 
 
-def test_another_subject_on_the_command_line_takes_the_place_of_that_in_the_file(filled: Ragq) -> None:
-    Path("run.toml").write_text('split = "paper-test"\nlimit = 1\nzero-shot-only = true\n')
-
-    done = filled("submit", "--config", "run.toml", "--participants", "303,304", "--json")
-    assert json.loads(done.stdout)["jobs"] == 2
-    other = filled("submit", "--config", "run.toml", "--query", "Why?")
-    assert (other.exit_code, "--zero-shot-only does not go with --query." in other.stderr) == (2, True)
-
-
 def test_files_are_found_beside_the_file_that_names_them(filled: Ragq) -> None:
     folder = Path("elsewhere")
     folder.mkdir()
@@ -164,29 +155,3 @@ def test_what_a_file_cannot_say_is_refused_with_its_place(filled: Ragq, text: st
 
     assert isinstance(refused.exception, Refused)
     assert problem in str(refused.exception)
-
-
-def test_an_unknown_setting_and_a_wrong_value_are_named_with_the_file(filled: Ragq) -> None:
-    Path("run.toml").write_text('participants = [303]\n[settings]\nMODEL_TEMPERATRE = 1\nEMBEDDING_DIMENSION = "x"\n')
-
-    refused = filled("submit", "--config", "run.toml")
-
-    assert isinstance(refused.exception, SettingsError)
-    assert refused.exception.problems == (
-        "MODEL_TEMPERATRE (file run.toml) is not a setting; did you mean MODEL_TEMPERATURE?",
-        "EMBEDDING_DIMENSION is 'x' (file run.toml); allowed is a whole number from 1 up.",
-    )
-
-
-def test_a_run_that_no_submission_made_has_no_file(filled: Ragq, stored: Callable[..., Any]) -> None:
-    run = filled("submit", "--participants", "303", "--zero-shot-only").stdout.strip()
-    stored(make_index)
-
-    refused = filled("show", run, "--config")
-
-    assert "was not made by `ragq submit`" in str(refused.exception)
-    assert filled("show", run, "--with-text").exit_code == 2
-
-
-async def make_index(connection: Connection) -> None:
-    await connection.execute("UPDATE run SET kind = 'index'")

@@ -1,6 +1,5 @@
 """`ragq sweep`, and `ragq diff` of several runs."""
 
-import csv
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -41,21 +40,6 @@ def swept(ragq: Ragq, stored: Stored) -> Iterator[None]:
     yield
 
 
-def test_a_sweep_prints_one_table_and_the_best_point_with_a_warning(ragq: Ragq, swept: None, tmp_path: Path) -> None:
-    found = ragq("sweep", "r1", *GRID, "--plot", "sweep.svg")
-
-    assert found.exit_code == 0, found.stderr
-    assert "r2, r3 compared with r1 zero_shot" in found.stdout
-    assert "RAGQ_SCORE_TEXT_CHARS  80  10  20" in found.stdout
-    best = "Best zero_shot by item_mae_weighted: r2 (RAGQ_SCORE_TEXT_CHARS=10), 0.000; r1 has 1.000."
-    assert best in found.stdout
-    assert "chosen on the same subjects" in found.stderr
-    assert "r2 of 2 points: RAGQ_SCORE_TEXT_CHARS=10 (stored before)" in found.stderr
-    assert (tmp_path / "sweep.svg").read_text().startswith("<svg")
-    by_coverage = ragq("sweep", "r1", *GRID, "--metric", "prediction_coverage").stdout
-    assert "by prediction_coverage: r1 itself, 1.000, as r2, r3; no point is better." in by_coverage
-
-
 def test_a_sweep_is_read_from_a_file_and_printed_as_json(ragq: Ragq, swept: None, tmp_path: Path) -> None:
     (tmp_path / "sweep.toml").write_text('from = "score"\n[grid]\nRAGQ_SCORE_TEXT_CHARS = [10, 20]\n')
 
@@ -88,19 +72,6 @@ def test_what_cannot_be_swept_is_refused(
 
     assert refused.exit_code != 0
     assert words in refused.stderr + str(refused.exception)
-
-
-def test_three_runs_are_compared_in_one_table(ragq: Ragq, swept: None) -> None:
-    found = ragq("diff", "r1", "r2", "r3", "--metric", "item_mae_weighted")
-    as_json = json.loads(ragq("diff", "r1", "r2", "r3", "--json").stdout)
-    rows = list(csv.DictReader(ragq("diff", "r1", "r2", "r3", "--csv").stdout.splitlines()))
-
-    assert found.exit_code == 0, found.exception
-    assert "corrected" in found.stdout and "316" in found.stdout
-    assert as_json[0]["comparisons"] == 2
-    assert as_json[0]["movements"][0]["job_ids"] == [1, 3, 5]
-    assert {row["run"] for row in rows} == {"r2", "r3"}
-    assert "There is no measure 'mae'" in str(ragq("diff", "r1", "r2", "r3", "--metric", "mae").exception)
 
 
 def test_a_dry_run_of_a_sweep_and_of_a_fork_stores_nothing(ragq: Ragq, swept: None) -> None:

@@ -40,24 +40,6 @@ def test_without_a_terminal_there_is_a_line_every_five_seconds(clock: list[float
     ]
 
 
-def test_what_is_written_at_once_needs_no_progress(clock: list[float]) -> None:
-    report, printed = progress(is_terminal=True)
-
-    report(0, 2)
-    clock.append(0.2)
-    report(2, 2)
-
-    assert "jobs" not in printed.getvalue()
-
-
-def test_a_terminal_shows_that_many_are_prepared(clock: list[float]) -> None:
-    report, printed = progress(is_terminal=True)
-
-    report(0, 1_000_000)
-
-    assert "Preparing 1,000,000 jobs." in printed.getvalue()
-
-
 def test_json_has_no_progress(capsys: pytest.CaptureFixture[str], clock: list[float]) -> None:
     with writing_progress.writing_progress("jobs", shows=False) as report:
         report(0, 1_000_000)

@@ -25,9 +25,6 @@ NOTICES: Final = (
 )
 
 
-VARIANTS: Final = "transcripts raw (1) unknown (1), index of participant_qa transcripts"
-
-
 async def noticed_run(connection: Connection) -> int:
     """A finished run of two participants, with REQUEST as part of its request. Its number."""
     await import_labels(connection, {316: labels("10"), 319: labels("2")})

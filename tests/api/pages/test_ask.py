@@ -1,20 +1,14 @@
 """A new question."""
 
-import re
-
 import httpx
 import numpy as np
 import pytest
 
 from api.context import ApiContext
-from schemas.values.queries import Origin
 from store.questions import query_lines
-from store.runs import jobs
-from tests.api.pages.html import form, see, send, words
+from tests.api.pages.html import see, send, words
 from tests.services.questions.questions import chain, store_small_corpus
 from tests.store.small_corpora import SearchableChunk, store_corpus
-
-REPLY = '{"queries": ["leaf oxidation"], "intent": "mechanism"}'
 
 
 @pytest.fixture(autouse=True)
@@ -26,12 +20,6 @@ async def corpus(ctx: ApiContext) -> None:
 async def asked(ctx: ApiContext) -> list[query_lines.QueryLine]:
     async with ctx.database.connection() as connection:
         return await query_lines.lines(connection)
-
-
-async def test_the_address_can_contain_the_question(client: httpx.AsyncClient) -> None:
-    shown = await see(client, "/rag/new", q='Why "<i>"?')
-
-    assert "\nWhy &#34;&lt;i&gt;&#34;?</textarea>" in shown.text
 
 
 @pytest.mark.parametrize(("until", "stages"), [("answer", 8), ("expansion", 1)])
@@ -49,51 +37,6 @@ async def test_a_question_is_asked_and_its_page_opens(
         assert len(await chain(connection, line.job_id)) == stages
 
 
-async def test_the_only_corpus_is_chosen_or_the_one_last_asked_and_otherwise_one_is_asked_for(
-    client: httpx.AsyncClient, ctx: ApiContext
-) -> None:
-    def chosen(page: httpx.Response) -> list[str]:
-        return re.findall(r'<option value="(small|other)" selected>', page.text)
-
-    assert chosen(await see(client, "/rag/new")) == ["small"]
-    async with ctx.database.connection() as connection:
-        await store_corpus(connection, [SearchableChunk(2, "tea", np.ones(2, dtype=np.float32))], name="other")
-    shown = await see(client, "/rag/new")
-    assert chosen(shown) == [] and "multiple required" in shown.text
-
-    await send(client, shown, "/rag/new", question="Why?", corpus="other")
-
-    assert chosen(await see(client, "/rag/new")) == ["other"]
-    assert chosen(await see(client, "/rag/new", corpus="small")) == ["small"]
-
-
-async def test_an_expansion_by_a_model_is_offered_where_one_expands(
-    client: httpx.AsyncClient, ctx: ApiContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for expander, chosen in (("model", "model"), ("none", "none")):
-        monkeypatch.setitem(ctx.environment, "RAGQ_EXPANDER", expander)
-        shown = await see(client, "/rag/new")
-        assert form(shown, "/rag/new")["expansion"] == chosen
-        assert ("Written by the model" in shown.text) is (expander == "model")
-
-
-@pytest.mark.parametrize(("model", "light"), [("full", None), ("light", True)])
-async def test_where_two_models_are_set_a_question_chooses_one(
-    client: httpx.AsyncClient, ctx: ApiContext, monkeypatch: pytest.MonkeyPatch, model: str, light: bool | None
-) -> None:
-    assert "light model" not in (await see(client, "/rag/new")).text
-    monkeypatch.setitem(ctx.environment, "RAGQ_QUERY_LIGHT_MODEL", "quick")
-    shown = await see(client, "/rag/new")
-    assert "quick (light model)" in words(shown)
-
-    await send(client, shown, "/rag/new", question="Why?", model=model)
-
-    (line,) = await asked(ctx)
-    async with ctx.database.connection() as connection:
-        job = await jobs.job(connection, line.job_id)
-    assert job is not None and job.inputs.get("light_model") is light
-
-
 async def test_the_same_form_sent_twice_asks_once_and_a_changed_one_again(
     client: httpx.AsyncClient, ctx: ApiContext
 ) -> None:
@@ -105,29 +48,6 @@ async def test_the_same_form_sent_twice_asks_once_and_a_changed_one_again(
 
     assert first.headers["location"] == again.headers["location"] != other.headers["location"]
     assert len(await asked(ctx)) == 2
-
-
-async def test_the_prompt_is_shown_for_an_external_model(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    shown = await see(client, "/rag/new")
-
-    shown = await send(client, shown, "/rag/new", question="Why is tea dark?", expansion="paste", click="prompt")
-
-    assert shown.status_code == 200
-    assert "exactly 3 search phrases" in shown.text
-    assert shown.text.count("Why is tea dark?") == 2
-    assert await asked(ctx) == []
-
-
-async def test_a_pasted_reply_becomes_the_expansion(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    shown = await see(client, "/rag/new")
-
-    reply = await send(client, shown, "/rag/new", question="Why?", expansion="paste", reply=REPLY)
-
-    assert reply.status_code == 303
-    (line,) = await asked(ctx)
-    async with ctx.database.connection() as connection:
-        inputs = await connection.fetchval("SELECT inputs FROM job WHERE id = $1", line.job_id)
-    assert inputs["expansion"] == {"origin": Origin.PASTED, "reply": REPLY}
 
 
 @pytest.mark.parametrize(

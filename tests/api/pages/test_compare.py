@@ -19,15 +19,6 @@ async def pair(ctx: ApiContext) -> tuple[int, int]:
     return cold, hot
 
 
-async def test_the_form_suggests_runs_and_keeps_what_was_chosen(
-    client: httpx.AsyncClient, pair: tuple[int, int]
-) -> None:
-    page = await see(client, "/runs/compare", a=f"r{pair[0]}")
-    assert page.status_code == 200
-    assert f'<option value="r{pair[1]}">Hot &lt;i&gt; participant' in page.text
-    assert f'name="a" value="r{pair[0]}"' in page.text
-
-
 async def test_metrics_settings_failures_and_items_are_compared(
     client: httpx.AsyncClient, pair: tuple[int, int]
 ) -> None:
@@ -41,12 +32,6 @@ async def test_metrics_settings_failures_and_items_are_compared(
     assert "316 Depressed 1 N/A 0" in text
     assert f"Participants that failed in r{hot} zero-shot alone : 319" in text
     assert "1 lost, 0 gained, 1 changed" in text
-
-
-async def test_two_modes_of_one_run_are_compared(client: httpx.AsyncClient, pair: tuple[int, int]) -> None:
-    cold = f"r{pair[0]}"
-    text = words(await see(client, "/runs/compare", a=cold, b=cold, mode="zero_shot", other_mode="few_shot"))
-    assert f"{cold} few-shot − {cold} zero-shot" in text
 
 
 async def test_what_cannot_be_compared_is_refused_with_the_form(
@@ -63,12 +48,3 @@ async def test_what_cannot_be_compared_is_refused_with_the_form(
         page = await see(client, "/runs/compare", **asked)
         assert (page.status_code, problem in page.text) == (422, True), asked
         assert 'action="/runs/compare"' in page.text
-
-
-async def test_runs_of_queries_are_compared(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        query = await question_run(connection)
-    run = f"r{query.run_id}"
-    text = words(await see(client, "/runs/compare", a=run, b=run))
-    assert f"{run} − {run}" in text
-    assert "1 query of both" in text

@@ -1,7 +1,5 @@
 """The pages of documents: their import, their outline, original and sections."""
 
-from collections.abc import AsyncIterator
-
 import httpx
 import pytest
 from fastapi import FastAPI
@@ -12,17 +10,10 @@ from services.corpora import CorpusOptions
 from services.document_edits import repair_text
 from services.imports import import_files
 from services.work_files import WorkFile
-from store.database import Database
 from tests.api.pages.html import HTML, form, see, words
 from tests.services.documents import BOOK, Library, library
 
 __all__ = ["library"]
-
-
-@pytest.fixture
-async def database(ctx: ApiContext) -> AsyncIterator[Database]:
-    """The database of the application, for the process that runs the stages."""
-    yield ctx.database
 
 
 async def sent(client: httpx.AsyncClient, action: str, fields: dict[str, str], status: int = 303) -> httpx.Response:
@@ -38,15 +29,6 @@ async def job(library: Library, app: FastAPI) -> int:
     job_id = await library.job()
     await library.run(job_id)
     return job_id
-
-
-async def test_an_outline_shows_what_became_of_each_heading(client: httpx.AsyncClient, job: int) -> None:
-    shown = await see(client, f"/documents/{job}")
-
-    assert "H2 Leaves ↔ was H3" in words(shown)
-    assert "References – skipped" in words(shown)
-    assert "Repaired by rules" in words(shown)
-    assert '<a href="/corpora?name=library">' in shown.text
 
 
 async def test_a_changed_heading_is_an_attempt_and_others_are_left(
@@ -70,15 +52,6 @@ async def test_a_changed_heading_is_an_attempt_and_others_are_left(
     same = form(await see(client, f"/documents/{job}"), address)
     assert (await sent(client, address, same)).headers["location"] == f"/documents/{job}"
     assert await library.value("SELECT attempts FROM stage_run WHERE job_id = $1 AND stage = 'repair'", job) == 2
-
-
-async def test_words_that_are_no_title_are_refused_beside_the_outline(client: httpx.AsyncClient, job: int) -> None:
-    address = f"/documents/{job}/headings"
-    fields = form(await see(client, f"/documents/{job}"), address)
-
-    reply = await sent(client, address, fields | {"words-9": "..."}, status=422)
-
-    assert "The words for line 9 are no title" in words(reply)
 
 
 async def test_a_reply_is_pasted_and_one_that_cannot_be_used_stays_in_its_field(
@@ -109,18 +82,6 @@ async def test_sections_are_ticked(client: httpx.AsyncClient, library: Library, 
 
     assert reply.headers["location"] == f"/documents/{job}?show=sections&saved=sections"
     assert (await library.output(job, SelectedSections)).skipped == 0
-
-
-async def test_a_document_is_cut_again_with_other_values_as_a_run_of_its_own(
-    client: httpx.AsyncClient, job: int
-) -> None:
-    address = f"/documents/{job}/cut"
-    page = await see(client, f"/documents/{job}")
-
-    again = await sent(client, address, form(page, address))
-    assert again.headers["location"] == f"/documents/{job}?saved=again"
-    refused = await sent(client, address, form(page, address) | {"chunk_tokens": "many"}, status=422)
-    assert "RAGQ_DOCUMENT_CHUNK_TOKENS" in words(refused)
 
 
 async def test_an_original_is_a_download_unless_it_is_a_pdf(
@@ -159,28 +120,3 @@ async def test_the_text_of_a_document_is_shown_as_text(client: httpx.AsyncClient
 
     assert "&lt;script&gt;alert(1)" in shown.text and "<script>alert" not in shown.text
     assert "never shown by the browser" in words(shown)
-
-
-async def test_the_job_of_a_document_is_readable(client: httpx.AsyncClient, library: Library, job: int) -> None:
-    shown = words(await see(client, f"/jobs/{job}"))
-
-    assert f"Job {job} tea.md" in shown
-    assert "by rules 3 headings 1 changed" in shown
-    assert "a bibliography" in shown
-    assert "chunk_ids" not in shown.partition("Attempt details")[0]
-
-
-async def test_a_job_of_another_kind_is_no_document(client: httpx.AsyncClient, library: Library, app: FastAPI) -> None:
-    await library.imported(by_stages=False)
-    index = await library.value("SELECT max(id) FROM job")
-
-    reply = await client.get(f"/documents/{index}", headers=HTML)
-    assert (reply.status_code, f"Job j{index} is about no document" in words(reply)) == (404, True)
-    assert (await client.get("/documents/999999", headers=HTML)).status_code == 404
-
-
-async def test_a_work_leads_to_its_document(client: httpx.AsyncClient, library: Library, job: int) -> None:
-    work = await library.value("SELECT id FROM works")
-
-    assert f'href="/documents/{job}"' in (await see(client, f"/works/{work}")).text
-    assert (await client.get(f"/works/{work}/original")).content.decode() == BOOK

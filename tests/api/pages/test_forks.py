@@ -42,23 +42,3 @@ async def test_what_is_wrong_is_shown_with_the_form(
     assert refused.status_code == 422
     assert problem in words(refused)
     assert settings in refused.text
-
-
-async def test_jobs_that_are_left_out_are_named(client: httpx.AsyncClient, parent: StoredRun) -> None:
-    job = f"/jobs/{parent.job_ids[1]}"
-    redone = await send(client, await see(client, job), f"{job}/redo", stage="extract")
-    assert redone.headers["Location"] == job
-
-    done = await send(client, await see(client, "/runs/1/forks/new"), "/runs/1/forks/new", stage="score", settings="")
-
-    assert "Forked as run 2 . Left out: 1 job." in words(done)
-    assert "j2 (319, zero-shot): stage" in words(done)
-
-
-async def test_one_job_is_forked_from_its_page(client: httpx.AsyncClient, parent: StoredRun) -> None:
-    page = await see(client, f"/runs/1/forks/new?job={parent.job_ids[0]}")
-
-    await send(client, page, "/runs/1/forks/new", stage="score", settings="")
-
-    child = await see(client, "/runs/2")
-    assert "1 job" in words(child)

@@ -60,19 +60,6 @@ def _in_order(page: httpx.Response) -> list[str]:
     return ids
 
 
-async def test_the_expansion_can_be_edited_and_the_form_lists_what_becomes_stale(
-    client: httpx.AsyncClient, ready: StoredQuery
-) -> None:
-    shown = await see(client, f"/rag/{ready.id}/inspect")
-
-    fields = form(shown, f"/rag/{ready.id}/expansion")
-    assert fields["intent"] == EXPANSION.intent
-    assert fields["queries"].split("\n") == list(EXPANSION.queries)
-    assert fields["hyde_answer"] == EXPANSION.hyde_answer
-    assert fields["entities"].split("\n") == list(EXPANSION.entities)
-    assert "discards 4 vectors, 3 retrieved chunks, 3 passages with any manual order" in words(shown)
-
-
 @pytest.mark.parametrize(
     ("values", "part", "value"),
     [
@@ -104,18 +91,6 @@ async def test_an_edit_of_the_expansion_is_kept_and_what_it_changes_is_needed(
         needs = ("needs_retrieval", "embed") if part in ("intent", "entities") else ("needs_embeddings", "expand")
         assert (line.status, list(await chain(connection, ready.job_id))[-1]) == needs
     assert "The expansion is saved." in words(await see(client, reply.headers["location"]))
-
-
-async def test_saving_an_expansion_as_it_is_makes_nothing_stale(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
-) -> None:
-    shown = await see(client, f"/rag/{ready.id}/inspect")
-
-    reply = await send(client, shown, f"/rag/{ready.id}/expansion")
-
-    assert reply.headers["location"].endswith("notice=same")
-    assert (await expansion(ctx, ready)).origin is EXPANSION.origin
-    assert await places(ctx, ready) == [1, 2, 3]
 
 
 async def test_an_invalid_value_is_reported_at_its_field(
@@ -181,23 +156,6 @@ async def test_without_a_script_a_button_moves_a_passage_in_the_form_alone(
     assert form(reply, f"/rag/{ready.id}/context#context")
 
 
-async def test_passages_can_be_removed_down_to_three(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        query = await a_question(connection, *WHOLE[:5], until="consolidate")
-        claim = await stages.claim(connection, query.job_id, "consolidate", "worker", 60)
-        assert claim is not None
-        more = CONTEXT.model_copy(update={"groups": (*CONTEXT.groups, CONTEXT.groups[0])})
-        await stages.commit(connection, claim, inputs={}, output=more.model_dump(mode="json"))
-    shown = await see(client, f"/rag/{query.id}/inspect")
-
-    refused = await put(client, shown, query, at=(1, 2, 3, 4), drop=(3, 4))
-    kept = await put(client, shown, query, at=(1, 2, 3, 4), drop=(1,))
-
-    assert (refused.status_code, kept.status_code) == (422, 303)
-    assert "keep at least 3 passages" in words(refused)
-    assert await places(ctx, query) == [2, 3, 1]
-
-
 async def test_a_form_of_another_context_changes_nothing(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
@@ -222,23 +180,3 @@ async def test_a_forged_form_is_refused(
 
     assert reply.status_code == 422
     assert await places(ctx, ready) == [1, 2, 3]
-
-
-async def test_every_score_of_every_chunk_is_in_the_table(client: httpx.AsyncClient, ready: StoredQuery) -> None:
-    text = words(await see(client, f"/rag/{ready.id}/inspect"))
-
-    assert "Dense rank Text rank Fused Rerank Entity Intent Final Verdict" in text
-    assert "passage 1 with the lines around it 1 – 1.000 1.000 0.050 0.000 1.050 not judged" in text
-    assert "1 dropped by min_chars" in text
-
-
-async def test_before_anything_is_stored_the_page_reports_it(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        query = await a_question(connection)
-
-    text = words(await see(client, f"/rag/{query.id}/inspect"))
-
-    assert "Not stored yet" in text
-    assert "nothing is discarded" in text
-    assert "There is no consolidated context" in text
-    assert "No search results are stored." in text

@@ -12,7 +12,6 @@ from tests.api.pages.example_runs import (
     CHUNK_TEXTS,
     MODEL_REPLY,
     QUOTES,
-    REPLY,
     ShownRun,
     participant_run,
     question_run,
@@ -67,26 +66,6 @@ async def test_the_lineage_of_an_answer_leads_back_to_the_question(client: httpx
     assert text.rindex("Why is tea dark?") > text.index("catechins turn brown")
 
 
-async def test_a_job_is_read_from_its_result_to_its_attempts(
-    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
-) -> None:
-    async with ctx.database.connection() as connection:
-        query = await question_run(connection)
-    for job_id, first in ((shown.succeeded, "score"), (query.job_id, "generate")):
-        text = (await see(client, f"/jobs/{job_id}")).text
-        parts = ("<h2>Result</h2>", f'id="stage-{first}"', "<h2>How it came about</h2>", "<h2>Attempts</h2>")
-        places = [text.index(part) for part in (*parts, "<h2>Attempt details</h2>")]
-        assert places == sorted(places)
-    assert re.search(r'Oxygen <span class="cites">\[<a[^>]* href="#source-S1"', text)
-
-
-async def test_a_failure_comes_first_with_its_remedy(client: httpx.AsyncClient, shown: ShownRun) -> None:
-    text = (await see(client, f"/jobs/{shown.failed}")).text
-    failure = text.index("Stage validate failed, attempt 2")
-    assert failure < text.index("`ragq retry` asks again") < text.index("<h2>Stored so far</h2>")
-    assert "<h2>Result</h2>" not in text
-
-
 async def test_every_attempt_shows_its_error_and_its_private_details(
     client: httpx.AsyncClient, shown: ShownRun
 ) -> None:
@@ -99,42 +78,11 @@ async def test_every_attempt_shows_its_error_and_its_private_details(
     assert "The validator&#39;s reply holds no verdict" in shown_at_once
 
 
-async def test_calls_are_shown_with_prompt_reply_and_whether_they_were_reused(
-    client: httpx.AsyncClient, shown: ShownRun
-) -> None:
-    text = words(await see(client, f"/jobs/{shown.failed}"))
-    assert "Call 1: judge reference, gemma at memory, reused from r2, 120 tokens in, 8 out" in text
-    assert "Does this speak of sleep?" in text
-    assert REPLY.replace('"', "&#34;") in text
-
-
-async def test_attempts_are_drawn_on_one_timeline(client: httpx.AsyncClient, shown: ShownRun) -> None:
-    page = await see(client, f"/jobs/{shown.failed}")
-    drawn = re.search(r'(?s)<svg class="waterfall".*?</svg>', page.text)
-    assert drawn is not None
-    assert drawn[0].count("<rect") == 6
-    assert "style=" not in page.text
-
-
 @pytest.mark.parametrize("name", ["running", "waiting", "zero_shot"])
 async def test_a_job_in_any_state_has_a_page(client: httpx.AsyncClient, shown: ShownRun, name: str) -> None:
     page = await see(client, f"/jobs/{getattr(shown, name)}")
     assert page.status_code == 200
     assert ("No worker has started a stage" in page.text) is (name == "waiting")
-
-
-async def test_outputs_of_another_version_are_shown_as_they_are(
-    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
-) -> None:
-    async with ctx.database.connection() as connection:
-        await connection.execute(
-            """UPDATE stage_attempt SET output = '{"words_of_old": "<b>bold</b>"}' WHERE job_id = $1""", shown.succeeded
-        )
-    page = await see(client, f"/jobs/{shown.succeeded}")
-    assert page.status_code == 200
-    assert "1 field: words_of_old" in words(page)
-    assert "&lt;b&gt;bold&lt;/b&gt;" in page.text
-    assert "<b>bold" not in page.text
 
 
 async def test_an_index_job_shows_stages_and_fields(client: httpx.AsyncClient, ctx: ApiContext) -> None:
@@ -162,15 +110,3 @@ async def test_a_job_is_retried_from_its_page(client: httpx.AsyncClient, ctx: Ap
         job = await jobs.job(connection, shown.failed)
     assert job is not None
     assert job.status is JobStatus.WAITING
-
-
-async def test_a_job_is_cancelled_with_a_note(client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun) -> None:
-    page = await see(client, f"/jobs/{shown.waiting}")
-    await send(client, page, f"/jobs/{shown.waiting}/cancel", note="wrong split")
-    assert "wrong split" in words(await see(client, f"/jobs/{shown.waiting}"))
-
-
-async def test_a_missing_job_is_not_found(client: httpx.AsyncClient) -> None:
-    page = await see(client, "/jobs/77")
-    assert page.status_code == 404
-    assert "Job j77 does not exist" in words(page)

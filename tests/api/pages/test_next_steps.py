@@ -63,12 +63,6 @@ def test_the_next_step_follows_from_the_job_and_from_what_is_stored(
     assert (None if found is None else found.label) == label
 
 
-def test_what_was_never_expanded_is_expanded_first() -> None:
-    found = next_step(line(JobStatus.CANCELLED, QueryStatus.NEEDS_EMBEDDINGS), progress(StageStatus.READY))
-
-    assert found is not None and found.label == "Expand"
-
-
 @pytest.mark.parametrize(
     ("job_status", "status", "can"),
     [

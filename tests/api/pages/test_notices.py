@@ -7,7 +7,7 @@ import pytest
 
 from api.context import ApiContext
 from tests.api.pages.html import see, words
-from tests.store.noticed import NOTICES, VARIANTS, noticed_run
+from tests.store.noticed import NOTICES, noticed_run
 
 
 @pytest.mark.parametrize("address", ["/runs/1", "/runs/1/plots", "/jobs/1"])
@@ -18,10 +18,3 @@ async def test_every_notice_stands_with_the_results(client: httpx.AsyncClient, c
     shown = unescape(words(await see(client, address)))
 
     assert [notice for notice in NOTICES if notice not in shown] == []
-
-
-async def test_the_page_of_a_run_shows_its_transcript_variants(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        run_id = await noticed_run(connection)
-
-    assert VARIANTS in unescape(words(await see(client, f"/runs/{run_id}")))

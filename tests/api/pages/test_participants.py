@@ -10,13 +10,6 @@ from tests.cli.test_diff import two_runs
 from tests.store.reference_indexes import index_run
 
 
-async def test_without_anything_stored_the_next_steps_are_shown(client: httpx.AsyncClient) -> None:
-    text = words(await see(client, "/participants"))
-    assert "No participant is scored yet" in text
-    assert "ragq import participants DIR" in text
-    assert "No index is built yet. `ragq import participants DIR` imports the splits of a data set" in text
-
-
 async def test_runs_are_listed_with_the_error_of_each_mode(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         cold, hot = await two_runs(connection)

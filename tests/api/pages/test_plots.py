@@ -10,8 +10,7 @@ import pytest
 from api.context import ApiContext
 from api.pages import plots
 from schemas.values.scored_runs import ScoredRun
-from tests.api.pages.example_runs import participant_run
-from tests.api.pages.html import see, words
+from tests.api.pages.html import see
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
 
@@ -45,11 +44,6 @@ async def test_every_plot_of_the_page_is_an_image_of_its_own(client: httpx.Async
         assert "prefers-color-scheme: dark" in image.text
 
 
-async def test_an_unknown_plot_is_not_found(client: httpx.AsyncClient, run_id: int) -> None:
-    assert (await client.get(f"/runs/{run_id}/plots/nothing.svg")).status_code == 404
-    assert (await client.get(f"/runs/{run_id + 1}/plots/nothing.svg")).status_code == 404
-
-
 async def test_plots_are_drawn_once_and_again_when_the_run_changed(
     client: httpx.AsyncClient, ctx: ApiContext, run_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,15 +62,3 @@ async def test_plots_are_drawn_once_and_again_when_the_run_changed(
         await connection.execute("""UPDATE participant SET items = items || '{"PHQ8_Sleep": 3}' WHERE id = 300""")
     await see(client, f"/runs/{run_id}/plots")
     assert drawn == [run_id, run_id]
-
-
-async def test_an_unfinished_run_has_no_plots(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        shown = await participant_run(connection)
-    page = await see(client, f"/runs/{shown.run_id}/plots")
-    assert page.status_code == 409
-    assert "has not finished; its plots are available then" in words(page)
-
-
-async def test_the_page_of_a_finished_run_offers_them(client: httpx.AsyncClient, run_id: int) -> None:
-    assert f'href="/runs/{run_id}/plots"' in (await see(client, f"/runs/{run_id}")).text

@@ -4,10 +4,9 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from schemas.settings.preset_groups import PRESET_SETTINGS
 from store.questions import presets
 from store.questions.presets import StoredPreset
-from tests.api.pages.html import HTML, form, see, send, words
+from tests.api.pages.html import form, see, send, words
 
 
 async def stored(ctx: ApiContext, name: str) -> StoredPreset:
@@ -30,27 +29,6 @@ def at(small: StoredPreset) -> str:
     return f"/presets/{small.id}"
 
 
-async def test_the_default_preset_is_shown_with_every_value_and_its_range(
-    client: httpx.AsyncClient, small: StoredPreset
-) -> None:
-    shown = await see(client, "/presets")
-
-    assert {part.partition('"')[0] for part in shown.text.split('name="')[1:]} >= PRESET_SETTINGS.keys()
-    assert 'aria-current="page"><span aria-hidden="true">★</span>' in shown.text
-    assert 'min="0" max="1" step="any"' in shown.text
-    assert "A whole number from 1 to 20" in words(shown)
-
-
-async def test_a_preset_is_found_by_its_name(client: httpx.AsyncClient, at: str) -> None:
-    found = await client.get("/presets", params={"name": "small"}, headers=HTML)
-    default = await client.get("/presets", params={"name": "default"}, headers=HTML)
-
-    assert (found.status_code, found.headers["location"]) == (303, at)
-    assert (default.status_code, default.headers["location"]) == (303, "/presets/1")
-    assert "There is no preset “none” any more" in words(await see(client, "/presets", name="none"))
-    assert (await see(client, "/presets/999")).status_code == 404
-
-
 async def test_values_are_saved_together(client: httpx.AsyncClient, ctx: ApiContext, at: str) -> None:
     values = {"retrieval.dense_limit": "7", "retrieval.lexical": "websearch", "validation.enabled": "true"}
 
@@ -62,15 +40,6 @@ async def test_values_are_saved_together(client: httpx.AsyncClient, ctx: ApiCont
     assert (small.preset.validation.enabled, small.preset.augmentation.top_n_contexts) == (True, 2)
     assert small.description == "Fewer"
     assert "The preset is saved." in words(await see(client, saved.headers["location"]))
-
-
-async def test_a_form_without_changes_changes_nothing(client: httpx.AsyncClient, ctx: ApiContext, at: str) -> None:
-    before = await stored(ctx, "Small")
-
-    saved = await send(client, await see(client, at), at)
-
-    assert saved.headers["location"] == f"{at}?notice=same"
-    assert await stored(ctx, "Small") == before
 
 
 async def test_every_invalid_value_stays_in_its_field_with_the_reason(
@@ -90,14 +59,6 @@ async def test_every_invalid_value_stays_in_its_field_with_the_reason(
     assert (await stored(ctx, "Small")).preset.consolidation.line_gap != 9
 
 
-async def test_values_that_conflict_are_named_beside_the_first(client: httpx.AsyncClient, at: str) -> None:
-    conflict = {"retrieval.top_k_rrf": "5", "retrieval.top_n_final": "17"}
-
-    reply = await send(client, await see(client, at), at, **conflict)
-
-    assert 'id="wrong-retrieval.top_k_rrf">retrieval.top_k_rrf=5 is less than retrieval.top_n_final=17' in reply.text
-
-
 async def test_a_preset_that_was_changed_meanwhile_is_not_overwritten_at_once(
     client: httpx.AsyncClient, ctx: ApiContext, at: str
 ) -> None:
@@ -111,37 +72,6 @@ async def test_a_preset_that_was_changed_meanwhile_is_not_overwritten_at_once(
 
     await send(client, refused, at)
     assert (await stored(ctx, "Small")).preset.retrieval.dense_limit == 8
-
-
-async def test_differences_from_the_default_and_the_original_are_marked(
-    client: httpx.AsyncClient, ctx: ApiContext, at: str
-) -> None:
-    async with ctx.database.connection() as connection:
-        base = (await presets.get(connection, "Small")).preset
-        await connection.execute("DELETE FROM rag_config WHERE lower(preset_name) = 'original'")
-        original = base.changed({"retrieval.rrf_k": 33, "retrieval.fusion": "rrf"}, origin="test")
-        await presets.create(connection, "Original", original)
-        default = await presets.default(connection)
-
-    shown = await see(client, at)
-
-    assert f"1 value differs from {default.name} , the default" in words(shown)
-    assert "2 values differ from Original" in words(shown)
-    assert '<span class="of">Original</span> 33' in shown.text
-    assert f'<span class="of">{default.name}</span> {default.preset.augmentation.top_n_contexts}' in shown.text
-    assert shown.text.count('class="setting differs') == 1
-
-
-async def test_a_preset_becomes_the_default_and_cannot_be_deleted_then(
-    client: httpx.AsyncClient, ctx: ApiContext, at: str
-) -> None:
-    shown = await see(client, at)
-    await send(client, shown, f"{at}/default")
-    kept = await send(client, shown, f"{at}/delete")
-
-    assert (await stored(ctx, "Small")).is_default
-    assert kept.status_code == 422
-    assert f"{at}/delete" not in (await see(client, at)).text
 
 
 async def test_a_preset_is_duplicated_and_deleted(client: httpx.AsyncClient, ctx: ApiContext, at: str) -> None:
@@ -159,12 +89,3 @@ async def test_a_preset_is_duplicated_and_deleted(client: httpx.AsyncClient, ctx
     gone = await send(client, shown, f"{at}/delete")
     assert gone.headers["location"] == "/presets?notice=deleted"
     assert (await see(client, at)).status_code == 404
-
-
-async def test_a_database_without_presets_names_the_command_that_stores_them(
-    client: httpx.AsyncClient, ctx: ApiContext
-) -> None:
-    async with ctx.database.connection() as connection:
-        await connection.execute("DELETE FROM rag_config")
-
-    assert "ragq migrate" in words(await see(client, "/presets"))

@@ -1,25 +1,13 @@
 """The list of questions and its buttons."""
 
-import re
-from importlib.resources import files
-
 import httpx
 import pytest
 
 from api.context import ApiContext
-from schemas.statuses import QueryStatus
 from schemas.values.failures import AttemptError
 from store.runs import stages
 from tests.api.pages.html import form, forms, see, send, words
 from tests.services.questions.questions import WHOLE, a_question, chain, complete_stages, job_status
-
-
-async def test_an_empty_list_shows_the_first_step(client: httpx.AsyncClient) -> None:
-    shown = await see(client, "/rag")
-
-    assert shown.status_code == 200
-    assert "ragq import works" in shown.text
-    assert 'href="/rag/new"' in shown.text
 
 
 @pytest.mark.parametrize(
@@ -80,31 +68,6 @@ async def test_a_failed_embedding_is_shown_and_can_be_retried(client: httpx.Asyn
         assert await job_status(connection, query.job_id) == "waiting"
 
 
-async def test_a_ready_question_can_be_searched_for_again_with_a_warning(
-    client: httpx.AsyncClient, ctx: ApiContext
-) -> None:
-    async with ctx.database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-    shown = await see(client, "/rag", status="ready")
-    assert "manual changes to the passages (kept in history)" in words(shown)
-
-    await send(client, shown, f"/rag/{query.id}/search")
-
-    async with ctx.database.connection() as connection:
-        stood = await chain(connection, query.job_id)
-        assert (list(stood), stood["retrieve"]) == (list(WHOLE[:6]), "ready")
-
-
-async def test_filters_show_counts_and_select(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        ready = await a_question(connection, *WHOLE)
-    shown = await see(client, "/rag", status="pending")
-
-    assert "All 1 Ready 1 Pending 0" in words(shown).replace("  ", " ")
-    assert f"question-{ready.id}" not in shown.text
-    assert f"question-{ready.id}" in (await see(client, "/rag", status="ready")).text
-
-
 async def test_a_form_without_its_csrf_token_is_refused(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         query = await a_question(connection, *WHOLE[:2], until="embed")
@@ -116,11 +79,6 @@ async def test_a_form_without_its_csrf_token_is_refused(client: httpx.AsyncClien
         assert await job_status(connection, query.job_id) == "succeeded"
 
 
-async def test_a_missing_question_is_an_error_page(client: httpx.AsyncClient) -> None:
-    assert (await see(client, "/rag", before=99)).status_code == 200
-    assert (await see(client, "/rag", status="strange")).status_code == 422
-
-
 async def test_what_was_asked_is_shown_as_text(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         query = await a_question(connection, text='<script>alert("1")</script>')
@@ -130,9 +88,3 @@ async def test_what_was_asked_is_shown_as_text(client: httpx.AsyncClient, ctx: A
 
     assert "<script>alert" not in shown.text
     assert "&lt;script&gt;alert" in shown.text
-
-
-def test_every_status_has_a_badge() -> None:
-    shared = (files("api") / "html/parts/queries.html.j2").read_text()
-
-    assert set(re.findall(r'"(\w+)": \("(?:wait|good|bad)"', shared)) == set(QueryStatus)

@@ -4,14 +4,10 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from schemas.values.queries import Answer, Origin
 from services.questions.answers import answer
-from services.questions.steps import Step, take_step
-from store.questions import presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import stages
 from tests.api.pages.html import see, send, words
-from tests.services.questions.questions import WHOLE, a_question, complete_stages
+from tests.services.questions.questions import WHOLE, a_question
 
 ANSWER = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
 
@@ -26,10 +22,6 @@ async def ready(ctx: ApiContext) -> StoredQuery:
 async def answered(ctx: ApiContext, query: StoredQuery, text: str = ANSWER, top_n: int | None = 2) -> int:
     async with ctx.database.connection() as connection:
         return (await answer(connection, query, text, top_n=top_n, key=None)).result_id
-
-
-async def test_an_empty_list_shows_what_to_do(client: httpx.AsyncClient, ready: StoredQuery) -> None:
-    assert "No answer yet" in (await see(client, f"/rag/{ready.id}/results")).text
 
 
 async def test_the_list_shows_the_beginning_of_each_answer_newest_first(
@@ -64,55 +56,11 @@ async def test_a_citation_links_to_the_passage_of_the_prompt(
     assert 'id="source-S1"' in block
 
 
-async def test_an_answer_of_the_light_model_is_marked_as_such_where_it_is_read(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
-) -> None:
-    by_light = Answer(origin=Origin.MODEL, model="quick", prompt_hash="p", text="By air.", cited=(), unknown=())
-    async with ctx.database.connection() as connection:
-        query = await take_step(connection, ready, Step.ANSWER)
-        await complete_stages(connection, query.job_id, "augment")
-        claim = await stages.claim(connection, query.job_id, "generate", "worker", 60)
-        assert claim is not None
-        await stages.commit(connection, claim, inputs={"model": "quick"}, output=by_light.model_dump(mode="json"))
-        light = await queries.add_result(connection, query.id, by_light, (), attempt_id=claim.attempt_id, preset=None)
-    pasted = await answered(ctx, ready)
-
-    here = f"/rag/{ready.id}"
-    texts = [words(await see(client, f"{here}/results/{result_id}")) for result_id in (light, pasted)]
-    assert [("light model quick" in text, "light model" in text) for text in texts] == [(True, True), (False, False)]
-    assert "quick (light model)" in words(await see(client, f"{here}/results"))
-
-
-async def test_a_citation_that_the_prompt_does_not_have_is_marked(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
-) -> None:
-    shown = await see(client, f"/rag/{ready.id}/results/{await answered(ctx, ready)}")
-
-    assert '<span class="cite-unknown">S9' in shown.text
-    assert "The answer cites S9, which its prompt does not have." in shown.text
-
-
 async def test_nothing_in_an_answer_runs(client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery) -> None:
     result_id = await answered(ctx, ready)
 
     for path in (f"/rag/{ready.id}/results/{result_id}", f"/rag/{ready.id}/results"):
         assert "<script>alert" not in (await see(client, path)).text
-
-
-async def test_the_passages_of_an_answer_from_before_a_move_are_found(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
-) -> None:
-    result_id = await answered(ctx, ready)
-    async with ctx.database.connection() as connection:
-        await presets.create(
-            connection,
-            "Broad",
-            (await presets.default(connection)).preset.changed({"retrieval.dense_limit": 30}, origin="test"),
-        )
-        moved = await take_step(connection, ready, Step.RETRIEVE, preset="Broad")
-    assert moved.job_id != ready.job_id
-
-    assert "\npassage 2</pre>" in (await see(client, f"/rag/{ready.id}/results/{result_id}")).text
 
 
 async def test_passages_that_are_no_longer_stored_are_reported(
@@ -141,30 +89,3 @@ async def test_an_answer_is_deleted_and_the_question_is_kept(
     assert (reply.status_code, reply.headers["location"]) == (303, there)
     assert (await see(client, f"{there}/{result_id}")).status_code == 404
     assert (await see(client, there)).status_code == 200
-
-
-async def test_an_answer_of_another_question_is_not_found(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
-) -> None:
-    result_id = await answered(ctx, ready)
-
-    assert (await see(client, f"/rag/{ready.id}/results/{result_id + 1}")).status_code == 404
-
-
-async def test_an_answer_by_a_model_names_the_model(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
-) -> None:
-    async with ctx.database.connection() as connection:
-        await take_step(connection, ready, Step.ANSWER)
-        await complete_stages(connection, ready.job_id, "augment", "generate")
-        await connection.execute(
-            "INSERT INTO results (query_id, response_text, origin, model, prompt_hash, sources, unknown_citations) "
-            "VALUES ($1, 'So.', 'model', 'tiny:1b', 'p', '[]', '[]')",
-            ready.id,
-        )
-        (result,) = await queries.results(connection, ready.id)
-
-    text = words(await see(client, f"/rag/{ready.id}/results/{result.id}"))
-
-    assert "model tiny:1b" in text
-    assert "The prompt had none." in text

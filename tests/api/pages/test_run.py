@@ -8,14 +8,12 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from schemas.statuses import JobStatus, WaitReason
+from schemas.statuses import JobStatus
 from schemas.values.run_limits import RunLimits
-from stack.environment import this_environment
 from store.database import Connection
-from store.runs import environments, job_control, overviews, put_off, run_limits, run_models, stages
-from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run, question_run
-from tests.api.pages.html import form, forms, see, send, words
-from tests.fakes.chat import served
+from store.runs import job_control, overviews, run_limits
+from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run
+from tests.api.pages.html import forms, see, send, words
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import import_labels, store_scored_run
 
@@ -37,31 +35,6 @@ async def test_jobs_are_listed_with_their_stages_failed_ones_first(client: httpx
     assert "failed, 2 attempts" in text
     assert "Sleep&nbsp;1/1" in text
     assert "15/31 stages" in text
-
-
-async def test_the_head_shows_request_and_notices(client: httpx.AsyncClient, shown: ShownRun) -> None:
-    text = words(await see(client, f"/runs/{shown.run_id}"))
-    assert "paper-test" in text
-    assert "Demo model: results are not meaningful." in text
-    assert "Changed setting Value Profile demo From EMBEDDING_TOP_K_REFERENCES 2 3 option" in text
-    assert "All 2 settings of the run" in text
-
-
-async def test_the_page_shows_where_the_run_was_submitted_and_by_which_models(
-    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
-) -> None:
-    async with ctx.database.connection() as connection:
-        environment_id = await environments.keep(connection, this_environment())
-        await connection.execute("UPDATE run SET environment_id = $1", environment_id)
-        await run_models.freeze(connection, shown.run_id, [served("gemma")], is_from_submission=True)
-
-    text = words(await see(client, f"/runs/{shown.run_id}"))
-    reply = (await client.get(f"/runs/{shown.run_id}", headers={"Accept": "application/json"})).json()
-
-    assert f"Submitted with ragq {this_environment().ragq_version}" in text
-    assert "Model gemma: digest d at memory." in text
-    assert reply["origin"]["models"][0]["identity"]["server"] == "memory"
-    assert reply["origin"]["submitter"]["python"] == this_environment().python
 
 
 async def test_failures_show_stage_type_and_category_and_no_private_text(
@@ -91,28 +64,6 @@ async def test_thousands_of_jobs_are_paged(
     assert listed == _by_urgency(shown)[2:4]
 
 
-async def test_times_are_shown_per_stage(client: httpx.AsyncClient, shown: ShownRun) -> None:
-    page = await see(client, f"/runs/{shown.run_id}")
-    assert "Time per stage" in page.text
-    assert 'aria-label="validate: median ' in page.text
-
-
-async def test_what_filters_dropped_is_shown_per_item_when_the_run_has_finished(
-    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
-) -> None:
-    heading = "References per item and filter"
-    assert heading not in words(await see(client, f"/runs/{shown.run_id}"))
-    async with ctx.database.connection() as connection:
-        await connection.execute(
-            "UPDATE job SET status = 'cancelled' WHERE id = ANY($1)", [shown.running, shown.waiting]
-        )
-    text = words(await see(client, f"/runs/{shown.run_id}"))
-    assert heading in text
-    # Untagged, retrieved; threshold, duplicate, top k, budget, rejected, validation limit, unscored; shown.
-    assert "Sleep 0 5 0 0 3 0 1 0 0 1" in text
-    assert "All items 0 5 0 0 3 0 1 0 0 1" in text
-
-
 async def test_a_failed_job_is_retried_from_the_page_of_its_run(
     client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
 ) -> None:
@@ -126,30 +77,6 @@ async def test_a_failed_job_is_retried_from_the_page_of_its_run(
         JobStatus.WAITING: 2,
     }
     assert "1 job retried." in words(await client.get(reply.headers["location"], headers={"Accept": "text/html"}))
-
-
-@pytest.mark.parametrize(
-    ("action", "status", "concerned"), [("pause", JobStatus.PAUSED, 2), ("cancel", JobStatus.CANCELLED, 2)]
-)
-async def test_unfinished_jobs_are_paused_with_a_note(
-    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun, action: str, status: JobStatus, concerned: int
-) -> None:
-    page = await see(client, f"/runs/{shown.run_id}")
-    reply = await send(client, page, f"/runs/{shown.run_id}/{action}", note=" the GPU is <needed> ")
-    assert reply.status_code == 303
-    assert (await _states(ctx, shown))[status] == concerned
-    after = await see(client, f"/runs/{shown.run_id}")
-    assert "the GPU is &lt;needed&gt;" in after.text
-    assert ("Resume 2 paused" in words(after)) is (action == "pause")
-
-
-async def test_paused_jobs_are_resumed(client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun) -> None:
-    async with ctx.database.connection() as connection:
-        await job_control.hold(connection, JobStatus.PAUSED, None, run_id=shown.run_id)
-    page = await see(client, f"/runs/{shown.run_id}")
-    reply = await send(client, page, f"/runs/{shown.run_id}/resume")
-    assert reply.headers["location"].endswith("?action=resume&jobs=2")
-    assert JobStatus.PAUSED not in await _states(ctx, shown)
 
 
 async def test_a_run_over_its_budget_is_resumed_with_another(
@@ -173,23 +100,6 @@ async def test_a_run_over_its_budget_is_resumed_with_another(
     assert JobStatus.PAUSED not in await _states(ctx, shown)
 
 
-async def test_what_a_stage_waits_for_is_shown_with_its_run_and_its_job(
-    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
-) -> None:
-    async with ctx.database.connection() as connection:
-        (stage,) = await connection.fetch(
-            "SELECT job_id, stage FROM stage_run WHERE job_id = $1 AND status = 'ready'", shown.waiting
-        )
-        claim = await stages.claim(connection, stage["job_id"], stage["stage"], "worker", 60)
-        assert claim is not None
-        await put_off.wait(connection, claim, server="http://gpu/v1", reason=WaitReason.REFUSED, wait_s=600, refusals=1)
-    why = "after a refusal of http://gpu/v1, which takes no call until then (429 or 503)"
-    assert why in words(await see(client, f"/runs/{shown.run_id}"))
-    assert why in words(await see(client, f"/jobs/{shown.waiting}"))
-    (waiting,) = [one for one in (await client.get(f"/jobs/{shown.waiting}")).json()["stages"] if one["waits_until"]]
-    assert waiting["waits_for"] in why
-
-
 async def test_only_what_changes_something_is_offered(
     client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
 ) -> None:
@@ -209,27 +119,6 @@ async def test_a_form_without_the_csrf_token_of_this_browser_changes_nothing(
     reply = await client.post(f"/runs/{shown.run_id}/cancel", headers={"Accept": "text/html"}, data={"note": ""})
     assert reply.status_code == 403
     assert await _states(ctx, shown) == before
-
-
-async def test_a_decision_that_changes_nothing_is_refused_on_a_page(client: httpx.AsyncClient, shown: ShownRun) -> None:
-    page = await see(client, f"/runs/{shown.run_id}")
-    mark = form(page, f"/runs/{shown.run_id}/cancel")["csrf_token"]
-    reply = await client.post(
-        f"/runs/{shown.run_id}/resume", headers={"Accept": "text/html"}, data={"csrf_token": mark}
-    )
-    assert reply.status_code == 409
-    assert "can be resumed" in words(reply)
-
-
-async def test_a_missing_run_is_an_error_page(client: httpx.AsyncClient) -> None:
-    page = await see(client, "/runs/77")
-    assert page.status_code == 404
-    assert "Run r77 does not exist" in words(page)
-    assert (await see(client, f"/runs/{2**64}")).status_code == 422
-
-
-async def test_flower_is_linked_where_it_runs(client: httpx.AsyncClient, shown: ShownRun) -> None:
-    assert "Flower" not in (await see(client, f"/runs/{shown.run_id}")).text
 
 
 def _by_urgency(shown: ShownRun) -> list[int]:
@@ -258,26 +147,6 @@ async def keep_baseline(connection: Connection, run_id: int) -> None:
     )
 
 
-async def test_scores_are_shown_beside_the_truth_and_missing_ones_as_missing(
-    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
-) -> None:
-    async with ctx.database.connection() as connection:
-        await import_labels(connection, {316: labels("1023")})
-        await keep_baseline(connection, shown.run_id)
-    page = await see(client, f"/runs/{shown.run_id}")
-    text = words(page)
-    assert "few-shot MAE" in text
-    # 316 has the truth 1 0 2 3 0 at the five items that are scored.
-    assert "median of the training split 1.000, its mode 1.200" in text
-    # Of 316 four items are scored: 0, 2, 3, 1 and 0, of which the truth has 1, 0, 2, 3 and 0.
-    assert f'href="/jobs/{shown.succeeded}"' in page.text
-    assert "truth 6 1 0 2 3 0 0 0 0" in text
-    assert "not scored: ✗ failed" in text
-    assert "no item labels are stored" in text
-    whole = words(await see(client, f"/runs/{shown.run_id}/scores"))
-    assert "truth 6 1 0 2 3 0 0 0 0" in whole
-
-
 async def test_scores_are_downloaded_as_csv_and_json(
     client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
 ) -> None:
@@ -296,15 +165,6 @@ async def test_scores_are_downloaded_as_csv_and_json(
     assert (rows[0]["Sleep"], rows[0]["truth_Sleep"], rows[2]["Sleep"], rows[2]["truth_Sleep"]) == ("2", "2", "", "")
     table = (await client.get(f"/runs/{shown.run_id}/scores.json")).json()
     assert [row["participant_id"] for row in table["participants"]] == [316, 321, 330, 339]
-
-
-async def test_a_run_that_scores_nobody_has_no_scores(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        query = await question_run(connection)
-    page = await see(client, f"/runs/{query.run_id}")
-    assert "Scores" not in words(page)
-    refused = await see(client, f"/runs/{query.run_id}/scores")
-    assert (refused.status_code, "scores no participants" in refused.text) == (409, True)
 
 
 @pytest.mark.parametrize("ending", ["html", "csv", "json"])
@@ -353,16 +213,3 @@ async def test_a_run_is_deleted_from_its_page_once_it_has_finished(
     listed = words(await see(client, reply.headers["location"]))
     assert f"Run {shown.run_id} is deleted: 5 jobs" in listed
     assert (await see(client, address)).status_code == 404
-
-
-async def test_settings_that_differ_come_first_and_a_search_finds_others(
-    client: httpx.AsyncClient, shown: ShownRun
-) -> None:
-    address = f"/runs/{shown.run_id}/settings"
-    text = words(await see(client, address))
-    assert text.index("EMBEDDING_TOP_K_REFERENCES 2 3 option") < text.index("MODEL_TEMPERATURE 0.0 default")
-    found = words(await see(client, address, search="temperature"))
-    assert "MODEL_TEMPERATURE 0.0 default" in found
-    assert "EMBEDDING_TOP_K_REFERENCES" not in found
-    assert "No other setting matches" in words(await see(client, address, search="temperature option"))
-    assert (await see(client, "/runs/99/settings")).status_code == 404

@@ -5,35 +5,8 @@ import pytest
 
 from api.context import ApiContext
 from services.runs import change_run
-from store.runs import runs
 from tests.api.pages.example_runs import participant_run, question_run
 from tests.api.pages.html import see, words
-from tests.store.conftest import new_run
-
-
-async def test_without_runs_the_page_shows_how_to_submit_one(client: httpx.AsyncClient) -> None:
-    page = await see(client, "/runs")
-    assert page.status_code == 200
-    assert "No runs yet" in page.text
-
-
-async def test_runs_are_listed_with_their_states_in_words(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        shown = await participant_run(connection)
-    text = words(await see(client, "/runs"))
-    assert f"Run {shown.run_id} participant paper-test profile demo" in text
-    assert "paper-test" in text
-    assert "1 failed, 1 running, 1 waiting, 2 succeeded" in text
-
-
-async def test_a_kind_filters_the_runs(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        shown = await participant_run(connection)
-        asked = await question_run(connection)
-    page = await see(client, "/runs", kind="query")
-    assert f'href="/runs/{asked.run_id}"' in page.text
-    assert f'href="/runs/{shown.run_id}"' not in page.text
-    assert "No runs match" in (await see(client, "/runs", kind="tags")).text
 
 
 async def test_the_list_contains_no_text_of_a_question(client: httpx.AsyncClient, ctx: ApiContext) -> None:
@@ -70,15 +43,3 @@ async def test_a_search_finds_runs_by_name_note_number_kind_and_state(
     page = await see(client, "/runs", search="baseline", kind="query")
     assert "No runs match" in page.text
     assert 'href="/runs?kind=participant&amp;search=baseline"' in page.text
-
-
-async def test_a_page_of_a_search_leads_to_the_next(
-    client: httpx.AsyncClient, ctx: ApiContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("api.pages.runs.PAGE_ROWS", 1)
-    async with ctx.database.connection() as connection:
-        first, second = [await runs.store(connection, new_run(), always_new=True) for _ in range(2)]
-    page = await see(client, "/runs", search="waiting")
-    assert f'href="/runs?search=waiting&amp;before={second.run_id}">Older' in page.text
-    below = await see(client, "/runs", search="waiting", before=second.run_id)
-    assert f'href="/runs/{first.run_id}"' in below.text

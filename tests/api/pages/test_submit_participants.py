@@ -24,23 +24,6 @@ async def submitted(ctx: ApiContext) -> list[RunOverview]:
         return await overviews.overviews(connection)
 
 
-async def test_the_form_offers_splits_with_their_sizes_and_the_test_split_first(client: httpx.AsyncClient) -> None:
-    shown = await see(client, ADDRESS)
-
-    assert "paper-train (2 participants)" in words(shown)
-    assert '<option value="paper-test" selected>paper-test (3 participants)' in shown.text
-    assert "No index is built yet. `ragq index references --split paper-train` builds one." in words(shown)
-
-
-async def test_without_any_split_the_form_names_the_command_that_stores_them(
-    client: httpx.AsyncClient, ctx: ApiContext
-) -> None:
-    async with ctx.database.connection() as connection:
-        await connection.execute("DELETE FROM split")
-
-    assert "ragq import participants DIR" in words(await see(client, ADDRESS))
-
-
 async def test_a_split_is_submitted_and_its_run_opens(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     shown = await see(client, ADDRESS)
 
@@ -60,17 +43,6 @@ async def test_participants_by_number_are_submitted(client: httpx.AsyncClient, c
 
     (run,) = await submitted(ctx)
     assert run.request["participants"] == [330, 316]
-
-
-async def test_the_same_work_again_opens_its_run_and_says_so(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    first = await send(client, await see(client, ADDRESS), ADDRESS, **ZERO_SHOT)
-    again = await send(client, await see(client, ADDRESS), ADDRESS, **ZERO_SHOT)
-    other = await send(client, await see(client, ADDRESS), ADDRESS, **ZERO_SHOT, always_new="true")
-
-    assert again.headers["location"] == first.headers["location"] + "?existing=true"
-    assert "The same work was submitted before" in words(await see(client, again.headers["location"]))
-    assert other.headers["location"] not in (first.headers["location"], again.headers["location"])
-    assert len(await submitted(ctx)) == 2
 
 
 @pytest.mark.parametrize(
@@ -111,12 +83,3 @@ async def test_limits_are_given_in_the_form_and_shown_with_the_run(client: httpx
 
     (run,) = await submitted(ctx)
     assert "stops at 10% failed jobs; 0 of 5000 language model calls" in words(await see(client, f"/runs/{run.id}"))
-
-
-async def test_a_limit_that_is_none_is_shown_beside_its_field(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    reply = await send(client, await see(client, ADDRESS), ADDRESS, **ZERO_SHOT, max_llm_calls="a few")
-
-    assert reply.status_code == 422
-    assert "Write a number of calls from 1." in words(reply)
-    assert 'value="a few"' in reply.text
-    assert await submitted(ctx) == []

@@ -54,13 +54,3 @@ async def test_what_is_wrong_is_shown_with_the_form(
 
     assert refused.status_code == 422
     assert problem in words(refused) and grid in refused.text
-
-
-async def test_a_fork_is_estimated_before_the_button(client: httpx.AsyncClient, ctx: ApiContext, parent: None) -> None:
-    page = await see(client, "/runs/1/forks/new")
-
-    found = await send(client, page, "/runs/1/forks/new", stage="score", settings="", check="true")
-
-    assert "Nothing was stored or sent" in words(found)
-    async with ctx.database.connection() as connection:
-        assert await connection.fetchval("SELECT count(*) FROM run") == 1

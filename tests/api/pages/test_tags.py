@@ -17,10 +17,6 @@ async def wardrobe(client: httpx.AsyncClient, ctx: ApiContext) -> None:
         await mark_built(connection)
 
 
-async def test_without_a_vocabulary_the_box_leads_to_the_import(client: httpx.AsyncClient) -> None:
-    assert 'href="/vocabularies"' in (await see(client, "/tags")).text
-
-
 @pytest.mark.usefixtures("wardrobe")
 async def test_phrases_are_submitted_and_their_candidates_shown(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     shown = await see(client, "/tags")
@@ -74,16 +70,6 @@ async def test_a_vocabulary_is_uploaded_built_and_deleted(client: httpx.AsyncCli
     async with ctx.database.connection() as connection:
         (run,) = await overviews.overviews(connection)
     assert built.headers["location"] == f"/runs/{run.id}"
-
-
-@pytest.mark.usefixtures("wardrobe")
-async def test_a_vocabulary_is_deleted_after_a_confirmation(client: httpx.AsyncClient) -> None:
-    shown = await see(client, "/vocabularies/wardrobe")
-
-    reply = await send(client, shown, "/vocabularies/wardrobe/delete")
-
-    assert (reply.status_code, reply.headers["location"]) == (303, "/vocabularies")
-    assert "There is no vocabulary yet." in words(await see(client, "/vocabularies"))
 
 
 async def test_files_that_cannot_be_a_vocabulary_are_refused_with_their_lines(client: httpx.AsyncClient) -> None:

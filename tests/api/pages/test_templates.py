@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from stages.queries.templates import RULES, TemplateTag, default_template
+from stages.queries.templates import TemplateTag, default_template
 from store.questions import templates
 from store.questions.templates import StoredTemplate
 from tests.api.pages.html import form, see, send, words
@@ -25,30 +25,6 @@ async def two_versions(ctx: ApiContext) -> None:
     """A second version, which is not active."""
     async with ctx.database.connection() as connection:
         await templates.add(connection, TAG, TEXT, title="Shorter")
-
-
-async def test_every_template_is_listed_with_its_active_version(client: httpx.AsyncClient) -> None:
-    shown = await see(client, "/templates")
-
-    assert all(f'href="/templates/{tag}">{RULES[tag].title}' in shown.text for tag in TemplateTag)
-    assert words(shown).count("version 1 is active") == len(TemplateTag)
-
-
-async def test_versions_are_listed_newest_first_with_their_placeholders(
-    client: httpx.AsyncClient, two_versions: None
-) -> None:
-    shown = await see(client, AT)
-
-    listed = words(shown)
-    assert listed.index("Version 2 Shorter") < listed.index("Version 1 Query expansion ✓ active")
-    assert "{query} The question, fenced as data yes" in listed
-    assert f'href="{AT}/diff?old=1&amp;new=2"' in shown.text
-
-
-async def test_a_placeholder_with_two_names_is_required_once(client: httpx.AsyncClient) -> None:
-    shown = words(await see(client, f"/templates/{TemplateTag.RAG_AUGMENTATION}"))
-
-    assert "one of {query} , {user_question}" in shown
 
 
 async def test_a_version_is_shown_with_its_placeholders_marked(client: httpx.AsyncClient, two_versions: None) -> None:
@@ -74,10 +50,6 @@ async def test_a_new_version_starts_from_another_and_is_used_when_it_is_activate
     active = await send(client, await see(client, f"{AT}/3"), f"{AT}/3/activate")
     assert active.headers["location"] == f"{AT}/3?notice=active"
     assert [one.is_active for one in await stored(ctx)] == [False, False, True]
-
-
-async def test_a_new_version_starts_from_the_active_one(client: httpx.AsyncClient) -> None:
-    assert form(await see(client, NEW), NEW)["text"] == default_template(TAG)
 
 
 @pytest.mark.parametrize(

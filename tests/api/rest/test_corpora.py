@@ -3,17 +3,14 @@
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 
 from api.context import ApiContext
 from api.rest.bodies.corpora import MAX_FILES
-from services.chunk_sizes import DEFAULT_TOKENS
 from store.corpora import corpora
 from store.runs import overviews
 from tests.api.works import POT, TEA, imported
 from tests.services.questions.questions import a_question
-from tests.store.embedded import embed_and_publish
 from tests.store.query_runs import store_corpus
 
 
@@ -89,44 +86,6 @@ async def test_an_import_states_what_became_of_each_file(client: httpx.AsyncClie
     assert [(file["outcome"], file["work_id"]) for file in replaced["files"]] == [("replaced", tea)]
 
 
-async def test_files_of_one_name_in_several_folders_are_works_of_their_own(client: httpx.AsyncClient) -> None:
-    files = [("files", (f"{name}/tea.md", f"# {name}\n\nIt is {name}.\n")) for name in ("green", "black")]
-
-    made = await client.post("/corpora/files", data={"corpus": "library", "embed": "false"}, files=files)
-    again = await client.post("/corpora/files", data={"corpus": "library", "embed": "false"}, files=files)
-    same = await client.post("/corpora/files", data={"corpus": "library"}, files=[files[0], files[0]])
-
-    assert [(one["file_name"], one["outcome"]) for one in made.json()["files"]] == [
-        ("green/tea.md", "new"),
-        ("black/tea.md", "new"),
-    ]
-    assert [one["outcome"] for one in again.json()["files"]] == ["unchanged", "unchanged"]
-    assert (same.status_code, "send both with their folders" in same.text) == (422, True)
-
-
-async def test_the_size_of_chunks_and_what_the_embedder_does_not_read_are_shown(client: httpx.AsyncClient) -> None:
-    works = [{"file_name": "tea.md", "markdown": "# Tea\n\n" + "Leaves of polyphenols oxidise catechins. " * 60}]
-    shown = {}
-    for corpus, sizes in (("library", {}), ("small", {"chunk_tokens": 64}), ("words", {"chunk_tokens": 0})):
-        made = (await client.post("/corpora/works", json={"corpus": corpus, "works": works, **sizes})).json()
-        shown[corpus] = (await client.get(f"/corpora/{made['corpus_id']}")).json()
-
-    assert [one["chunk_tokens"] for one in shown.values()] == [DEFAULT_TOKENS, 64, 0]
-    assert {one["reads_tokens"] for one in shown.values()} == {256}
-    assert (shown["library"]["unseen_share"], shown["small"]["unseen_tokens"]) == (0.0, 0)
-    assert 0 < shown["words"]["unseen_share"] == shown["words"]["unseen_tokens"] / shown["words"]["tokens"]
-    body = {"corpus": "words", "works": works, "chunk_tokens": 64}
-    assert slug(await client.post("/corpora/works", json=body)) == (409, "refused")
-
-
-async def test_fields_of_a_work_override_its_front_matter(client: httpx.AsyncClient) -> None:
-    work = {"file_name": "tea.md", "markdown": TEA, "title": "On Tea", "year": 1999}
-    made = (await client.post("/corpora/works", json={"corpus": "library", "works": [work]})).json()
-
-    shown = (await client.get(f"/works/{made['files'][0]['work_id']}")).json()
-    assert (shown["title"], shown["authors"], shown["year"]) == ("On Tea", "A. Leaf", 1999)
-
-
 async def test_files_are_imported_by_upload(client: httpx.AsyncClient) -> None:
     reply = await send_files(client, ("C:\\works\\tea.md", TEA.encode()), ("pot.markdown", POT.encode()), embed="false")
 
@@ -171,12 +130,6 @@ async def test_files_of_other_formats_become_jobs_of_a_run(client: httpx.AsyncCl
     assert slug(await send_files(client, page, embed="false")) == (409, "refused")
 
 
-@pytest.mark.parametrize("line", [r'title: "a\0b"', r'authors: "\ud800"', "year: 99999999999"])
-async def test_front_matter_that_cannot_be_stored_is_refused(client: httpx.AsyncClient, line: str) -> None:
-    assert slug(await send_files(client, ("tea.md", f"---\n{line}\n---\n# Tea\n".encode()))) == (422, "works-unusable")
-    assert (await client.get("/corpora")).json()["corpora"] == []
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -198,28 +151,6 @@ async def test_an_upload_with_too_many_files_or_unknown_fields_is_refused(client
 
     assert slug(await send_files(client, *many)) == (422, "request-invalid")
     assert slug(await send_files(client, ("tea.md", TEA.encode()), colour="red")) == (422, "request-invalid")
-
-
-@pytest.mark.parametrize("name", ["a/b", ".hidden", "tea?", "-"])
-async def test_a_new_corpus_gets_a_name_that_can_be_written_anywhere(client: httpx.AsyncClient, name: str) -> None:
-    body = {"corpus": name, "works": [{"file_name": "tea.md", "markdown": TEA}]}
-
-    refused = await client.post("/corpora/works", json=body)
-
-    assert slug(refused) == (409, "refused")
-    assert "A corpus cannot have this name" in refused.json()["detail"]
-
-
-async def test_an_import_takes_the_embedder_that_the_corpus_was_made_with(client: httpx.AsyncClient) -> None:
-    work = {"file_name": "tea.md", "markdown": TEA}
-    made = {"corpus": "library", "works": [work], "settings": {"EMBEDDING_DIMENSION": 256}}
-    assert (await client.post("/corpora/works", json=made)).status_code == 201
-
-    assert (await imported(client, pot=POT))["jobs"] == 1
-    other = {"corpus": "library", "works": [work], "settings": {"EMBEDDING_DIMENSION": 384}}
-    refused = await client.post("/corpora/works", json=other)
-    assert slug(refused) == (409, "refused")
-    assert "EMBEDDING_DIMENSION: made with 256, now 384" in refused.json()["detail"]
 
 
 async def test_works_are_listed_in_parts_and_searched(client: httpx.AsyncClient) -> None:
@@ -261,58 +192,6 @@ async def test_a_corpus_is_kept_while_a_stage_of_its_questions_runs(client: http
         assert (await corpora.corpus(connection, corpus_id)).id == corpus_id
 
 
-async def test_a_deleted_corpus_leaves_no_vector_index(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    made = await imported(client)
-    name = f"chunk_vector_hnsw_{made['corpus_id']}"
-    async with ctx.database.connection() as connection:
-        await connection.execute(
-            f"CREATE INDEX {name} ON chunk_vector (corpus_id) WHERE corpus_id = {made['corpus_id']}"
-        )
-
-    await client.delete(f"/corpora/{made['corpus_id']}")
-
-    async with ctx.database.connection() as connection:
-        assert await connection.fetchval("SELECT to_regclass($1)", name) is None
-
-
-async def test_a_chunk_shows_whether_it_has_a_vector(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    made = await imported(client, tea=TEA)
-    address = f"/works/{made['files'][0]['work_id']}"
-    listed = (await client.get(f"{address}/chunks")).json()
-    async with ctx.database.connection() as connection:
-        vectors = np.ones((1, 384), dtype=np.float32)
-        await embed_and_publish(connection, made["corpus_id"], [listed["chunks"][0]["id"]], vectors)
-        await connection.execute("UPDATE job SET status = 'failed' WHERE mode = 'corpus' AND inputs ? 'corpus_id'")
-
-    chunks = (await client.get(f"{address}/chunks")).json()["chunks"]
-
-    assert [(chunk["level"], chunk["start_line"], chunk["words"], chunk["vector_status"]) for chunk in chunks] == [
-        ("H1-chunk", 7, 2, "vec"),
-        ("H2-chunk", 11, 2, "vec_err"),
-        ("H2-chunk", 13, 7, "tbl"),
-        ("H2-chunk", 13, 2, "vec_err"),
-    ]
-
-
-async def test_chunks_that_the_embedder_cut_are_counted_and_marked(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    made = await imported(client, tea=TEA)
-    work_id = made["files"][0]["work_id"]
-    first, *_ = (await client.get(f"/works/{work_id}/chunks")).json()["chunks"]
-    async with ctx.database.connection() as connection:
-        await embed_and_publish(connection, made["corpus_id"], [first["id"]], np.ones((1, 384), dtype=np.float32))
-        of_corpus = f'{{"corpus_id": {made["corpus_id"]}, "chunk_ids": [{first["id"]}]}}'
-        job_id = await connection.fetchval(
-            "UPDATE job SET inputs = $1 WHERE id = (SELECT max(id) FROM job) RETURNING id", of_corpus
-        )
-        cut = f'{{"cut_chunk_ids": [{first["id"]}]}}'
-        await connection.execute("UPDATE stage_attempt SET output = $1 WHERE job_id = $2", cut, job_id)
-
-    chunks = (await client.get(f"/works/{work_id}/chunks")).json()["chunks"]
-
-    assert [chunk["is_cut"] for chunk in chunks] == [True, False, False, False]
-    assert (await client.get(f"/corpora/{made['corpus_id']}")).json()["cut"] == 1
-
-
 async def test_a_work_has_headings_and_their_chunks(client: httpx.AsyncClient) -> None:
     made = await imported(client, tea=TEA)
     address = f"/works/{made['files'][0]['work_id']}"
@@ -350,19 +229,3 @@ async def test_the_original_client_reads_works_and_their_text(client: httpx.Asyn
     assert content == {"work_id": tea, "work_title": "Tea", "filename": "tea.md", "content": TEA}
     assert (await client.get("/corpus/stats", params={"corpus": "other"})).json()["total_works"] == 1
     assert slug(await client.get("/corpus/work/99/content")) == (404, "work-missing")
-
-
-async def test_a_language_is_chosen_or_found_and_then_fixed(client: httpx.AsyncClient) -> None:
-    german = "# Tee\n\nDie Blätter werden im Frühjahr gepflückt und dann getrocknet.\n"
-    body = {"works": [{"file_name": "tee.md", "markdown": german, "tags": "Tee, Ernte"}], "embed": False}
-
-    found = await client.post("/corpora/works", json=body | {"corpus": "found"})
-    chosen = await client.post("/corpora/works", json=body | {"corpus": "chosen", "language": "pl"})
-    refused = await client.post("/corpora/works", json=body | {"corpus": "chosen", "language": "german"})
-    unknown = await client.post("/corpora/works", json=body | {"corpus": "other", "language": "germn"})
-
-    shown = [(await client.get(f"/corpora/{made.json()['corpus_id']}")).json() for made in (found, chosen)]
-    assert [(one["language"], one["full_text"]) for one in shown] == [("german", "german"), ("polish", "simple")]
-    work = (await client.get(f"/works/{found.json()['files'][0]['work_id']}")).json()
-    assert work["tags"] == "Tee, Ernte"
-    assert "has the language polish" in refused.text and "Did you mean 'german'?" in unknown.text

@@ -79,23 +79,6 @@ async def test_headings_are_repaired_by_a_reply_and_one_by_one(
     assert [one["repaired_text"] for one in shown["headings"]] == ["On tea", "Brown leaves", None]
 
 
-async def test_sections_are_selected_by_a_reply_and_one_by_one(
-    client: httpx.AsyncClient, document: tuple[Library, int]
-) -> None:
-    library, job_id = document
-    prompt = (await client.get(f"/documents/{job_id}/selection/prompt")).json()["prompt"]
-    assert "\n9 : H2 : Leaves\n" in prompt
-
-    pasted = await posted(client, f"/documents/{job_id}/selection/reply", {"reply": "9 : SKIP"})
-    assert pasted == {"job_id": job_id, "stage": "select", "changed": 1}
-    await library.run(job_id)
-    await posted(client, f"/documents/{job_id}/selection", {"changes": [{"line": 13, "action": "SKIP"}]})
-    await library.run(job_id)
-
-    shown = (await client.get(f"/documents/{job_id}")).json()
-    assert [one["reason"] for one in shown["headings"]] == [None, "skipped by the pasted reply", "skipped by hand"]
-
-
 async def test_a_document_is_made_again(client: httpx.AsyncClient, document: tuple[Library, int]) -> None:
     library, job_id = document
     assert (await client.post(f"/documents/{job_id}/convert")).json() == {
@@ -132,14 +115,3 @@ async def test_what_cannot_be_done_is_a_problem(
     refused = await client.post(address, json=body)
 
     assert (refused.status_code, refused.json()["type"].rpartition(":")[2]) == (status, kind)
-
-
-async def test_markdown_goes_through_the_stages_when_it_is_asked_for(client: httpx.AsyncClient) -> None:
-    works = [{"file_name": "tea.md", "markdown": BOOK}]
-    reply = await client.post(
-        "/corpora/works",
-        json={"corpus": "library", "works": works, "by_stages": True, "chunk_tokens": 0, "settings": {}},
-    )
-
-    assert reply.status_code == 201, reply.text
-    assert (reply.json()["files"], reply.json()["documents"]["jobs"]) == ([], 1)

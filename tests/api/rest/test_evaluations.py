@@ -8,11 +8,10 @@ from schemas.values.evaluations import AnswerScores, Tally
 from schemas.values.queries import Answer, Origin, Source
 from store.questions import queries
 from store.runs import jobs
-from tests.api.pages.html import see, send, words
+from tests.api.pages.html import see, words
 from tests.store.query_runs import store_corpus, store_query_run
 from tests.store.scored import committing, take
 
-FORM = "/runs/1/evaluations/new"
 SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=2)
 
 
@@ -73,20 +72,6 @@ async def test_answers_are_evaluated_once_and_reported_with_what_is_not_scored(
     assert [one["scores"] is None for one in report["answers"]] == [False, True]
     shown = words(await see(client, "/runs/2/evaluation"))
     assert "1 of 3 questions scored; N/A: 1 without an answer, 1 unfinished." in shown
-
-
-async def test_the_form_estimates_submits_and_lists(client: httpx.AsyncClient, answered: None) -> None:
-    page = await see(client, FORM)
-    assert "None yet." in words(page)
-
-    estimated = await send(client, page, FORM, settings="", check="true")
-    refused = await send(client, page, FORM, settings="EMBEDDING_TOP_K_REFERENCES=3")
-    made = await send(client, page, FORM, settings="MODEL_JUDGE_MODEL=other")
-
-    assert "Nothing was stored or sent" in words(estimated)
-    assert (refused.status_code, "No judge reads EMBEDDING_TOP_K_REFERENCES" in words(refused)) == (422, True)
-    assert made.headers["Location"] == "/runs/2"
-    assert "Run 2" in words(await see(client, FORM))
 
 
 @pytest.mark.parametrize(

@@ -88,14 +88,6 @@ async def test_a_run_that_finishes_sends_idle_and_a_retry_continues_the_stream(
         assert (await until(events, "idle"))["states"] == {"succeeded": 1}
 
 
-async def test_a_finished_run_sends_idle_at_once(watching: Open, database: Database, stored: StoredRun) -> None:
-    await complete_stage(database, stored, "extract")
-    await complete_stage(database, stored, "embed")
-
-    async with watching(f"/runs/{stored.run_id}/events") as events:
-        assert [(await anext(events)).event for _ in range(2)] == ["changed", "idle"]
-
-
 async def test_a_burst_of_changes_becomes_few_events(watching: Open, database: Database) -> None:
     async with database.connection() as connection:
         stored = await runs.store(connection, new_run(tuple(map(str, range(40))), stages=("extract",)))
@@ -114,16 +106,6 @@ async def finish_all(database: Database, stored: StoredRun) -> None:
     async with database.connection() as connection:
         for job_id in stored.job_ids:
             await take(connection, job_id, "extract", committing({"quotes": {}}))
-
-
-async def test_all_runs_are_watched_by_number(watching: Open, database: Database, stored: StoredRun) -> None:
-    async with watching("/events") as events:
-        assert json.loads((await anext(events)).data) == {"runs": [], "may_be_more": False}
-        # The first subscription may precede the connection that listens.
-        while stored.run_id not in (await until(events, "changed"))["runs"]:
-            async with database.connection() as connection:
-                await connection.execute("UPDATE job SET status = 'running' WHERE id = $1", stored.job_ids[0])
-                await connection.execute("UPDATE job SET status = 'waiting' WHERE id = $1", stored.job_ids[0])
 
 
 async def test_a_stream_without_a_reader_ends(watching: Open, ctx: ApiContext, stored: StoredRun) -> None:
@@ -154,20 +136,6 @@ async def test_a_state_is_read_after_it_was_asked_for(ctx: ApiContext, stored: S
 
     assert late is not None and late.stages_done == 1
     assert await early is not None
-
-
-async def test_a_missing_run_has_no_stream(client: httpx.AsyncClient) -> None:
-    reply = await client.get("/runs/9/events")
-
-    assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:run-missing")
-
-
-async def test_too_many_streams_are_refused(client: httpx.AsyncClient, ctx: ApiContext, stored: StoredRun) -> None:
-    ctx.streams.open = 256
-
-    for path in ("/events", f"/runs/{stored.run_id}/events"):
-        reply = await client.get(path)
-        assert (reply.status_code, reply.headers["retry-after"]) == (503, "10")
 
 
 async def test_a_server_that_is_stopped_does_not_wait_for_its_streams(

@@ -46,24 +46,6 @@ async def test_ready_when_every_part_answers(app: FastAPI, worker: None) -> None
     )
 
 
-async def test_a_worker_must_have_been_seen_recently(app: FastAPI, ctx: ApiContext, worker: None) -> None:
-    async with ctx.database.connection() as connection:
-        await connection.execute("UPDATE worker SET seen_at = now() - interval '11 seconds'")
-
-    reply = await ask(app)
-
-    assert (reply.status_code, reply.json()["parts"]["workers"]) == (503, "none")
-
-
-async def test_another_revision_is_not_ready(app: FastAPI, ctx: ApiContext, worker: None) -> None:
-    async with ctx.database.connection() as connection:
-        await connection.execute("UPDATE alembic_version SET version_num = '0000'")
-
-    reply = await ask(app)
-
-    assert (reply.status_code, reply.json()["parts"]["migrations"]) == (503, "other_revision")
-
-
 @pytest.mark.parametrize("broker_url", ["redis://127.0.0.1:1/0", "amqp://127.0.0.1:1//"])
 async def test_an_unavailable_broker_is_not_ready(ctx: ApiContext, worker: None, broker_url: str) -> None:
     reply = await ask(make_app(replace(ctx, broker=make_broker(broker_url))))

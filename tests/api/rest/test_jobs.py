@@ -40,15 +40,6 @@ async def stored(ctx: ApiContext) -> StoredRun:
     return run
 
 
-async def test_a_job_shows_its_progress(client: httpx.AsyncClient, stored: StoredRun) -> None:
-    found = (await client.get(f"/jobs/{stored.job_ids[0]}")).json()
-
-    assert (found["run_id"], found["kind"], found["query_id"]) == (stored.run_id, "participant", None)
-    assert (found["status"], found["is_idle"], found["llm_paid"]) == ("failed", True, 1)
-    assert [stage["status"] for stage in found["stages"]] == ["done", "failed"]
-    assert found["error"]["category"] == "scoring_llm_timeout"
-
-
 async def test_the_history_of_a_job_holds_no_text_unless_it_is_asked_for(
     client: httpx.AsyncClient, stored: StoredRun
 ) -> None:
@@ -62,12 +53,6 @@ async def test_the_history_of_a_job_holds_no_text_unless_it_is_asked_for(
     assert full.json()["attempts"][0]["output"] == SECRET
     assert full.json()["attempts"][1]["error"]["details"] == {"words": "private"}
     assert score["previous_hash"] == extract["hash"]
-
-
-async def test_the_history_of_one_stage(client: httpx.AsyncClient, stored: StoredRun) -> None:
-    found = await client.get(f"/jobs/{stored.job_ids[0]}/attempts", params={"stage": "score"})
-
-    assert [attempt["stage"] for attempt in found.json()["attempts"]] == ["score"]
 
 
 async def test_an_attempt_shows_its_calls_and_their_texts_when_asked(

@@ -93,13 +93,6 @@ async def test_a_message_that_was_sent_again_does_not_make_a_stage_younger(
     assert age is not None and 7200 <= age < 7260
 
 
-async def test_a_stage_that_may_not_start_yet_is_not_due(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
-    async with ctx.database.connection() as connection:
-        await connection.execute("UPDATE stage_run SET not_before = now() + interval '1 hour' WHERE status = 'ready'")
-
-    assert figure(parsed(await metrics.text()), "ragq_queue_depth", stage="extract") == 0
-
-
 async def test_jobs_leases_and_workers(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
     async with ctx.database.connection() as connection:
         await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
@@ -200,17 +193,6 @@ async def test_each_attempt_is_counted_once_however_long_it_takes(
     assert figure(figures, "ragq_stage_seconds_count", stage="extract", outcome="succeeded") == 3
 
 
-async def test_what_happened_before_the_first_reading_is_not_counted(
-    ctx: ApiContext, metrics: Metrics, stored: StoredRun
-) -> None:
-    async with ctx.database.connection() as connection:
-        await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
-
-    assert (
-        figure(parsed(await metrics.text()), "ragq_stage_seconds_count", stage="extract", outcome="succeeded") is None
-    )
-
-
 async def test_requests_are_timed_by_route_and_by_nothing_that_a_client_sent(client: httpx.AsyncClient) -> None:
     await client.get("/runs/7")
     await client.get("/runs/8")
@@ -224,15 +206,6 @@ async def test_requests_are_timed_by_route_and_by_nothing_that_a_client_sent(cli
     assert figure(figures, "ragq_http_request_seconds_count", **counted) == 2
     assert figure(figures, "ragq_http_request_seconds_count", method="GET", route="none", status="404") == 1
     assert "secret" not in reply.text
-
-
-async def test_the_database_is_read_once_in_ten_seconds(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    first = parsed((await client.get("/metrics")).content)
-    async with ctx.database.connection() as connection:
-        await runs.store(connection, new_run(("1",)))
-
-    assert figure(parsed((await client.get("/metrics")).content), "ragq_queue_depth", stage="extract") == 0
-    assert figure(first, "ragq_queue_depth", stage="extract") == 0
 
 
 async def test_a_database_that_takes_long_to_count_is_read_less_often(

@@ -6,7 +6,6 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from stages.reports.run_words import DEMO_MODEL_NOTICE
 from store.runs import jobs
 from tests.api.participants import store_participants
 
@@ -52,46 +51,6 @@ async def test_a_split_is_submitted(client: httpx.AsyncClient, ctx: ApiContext) 
     assert settings["CONSISTENCY_ENABLED"] == {"value": True, "source": "option"}
     async with ctx.database.connection() as connection:
         assert len(await jobs.in_order(connection, made["run_id"], limit=9)) == 2
-
-
-async def test_draws_of_the_same_work_are_runs_of_their_own(client: httpx.AsyncClient) -> None:
-    body = SPLIT | {"profile": "paper"}
-    first, drawn, again, fresh = [
-        (await submit(client, body | more)).json() for more in ({}, {"draw": 1}, {"draw": 1}, {"fresh": True})
-    ]
-
-    assert drawn["run_id"] == again["run_id"]
-    assert len({first["run_id"], drawn["run_id"], fresh["run_id"]}) == 3
-    assert [notice for notice in drawn["notices"] if notice.startswith("Draw 1:")]
-    assert (await submit(client, body | {"draw": 1, "fresh": True})).status_code == 422
-
-
-async def test_participants_are_submitted_by_number_with_notices(client: httpx.AsyncClient) -> None:
-    reply = (await submit(client, {"participants": [330, 316]} | ZERO_SHOT)).json()
-
-    assert reply["jobs"] == 2
-    assert [notice for notice in reply["notices"] if "results are not meaningful" in notice]
-    shown = (await client.get(f"/runs/{reply['run_id']}")).json()
-    assert [job["subject"] for job in shown["jobs"]] == ["330", "316"]
-
-
-async def test_the_demo_model_is_noticed_under_another_profile(client: httpx.AsyncClient) -> None:
-    chosen = {"profile": "paper", "settings": {"MODEL_QUANTITATIVE_MODEL": "smollm2:135m"}}
-
-    small = (await submit(client, SPLIT | chosen)).json()["notices"]
-    large = (await submit(client, SPLIT | {"profile": "paper"})).json()["notices"]
-
-    assert [notice for notice in small if notice not in large] == [DEMO_MODEL_NOTICE]
-
-
-async def test_the_same_work_is_the_same_run_unless_a_new_one_is_asked_for(client: httpx.AsyncClient) -> None:
-    first = await submit(client, SPLIT)
-    again = await submit(client, SPLIT)
-    other = await submit(client, SPLIT | {"always_new": True})
-
-    assert (again.status_code, again.json()["run_id"], again.json()["is_new"]) == (200, first.json()["run_id"], False)
-    assert (other.status_code, other.json()["is_new"]) == (201, True)
-    assert other.json()["run_id"] != first.json()["run_id"]
 
 
 async def test_a_request_with_a_key_is_carried_out_once(client: httpx.AsyncClient) -> None:
@@ -148,18 +107,3 @@ async def test_a_submission_has_limits_that_a_resume_replaces(client: httpx.Asyn
     # No job is paused any more, and the limits change all the same.
     assert (await client.post(f"/runs/{run_id}/resume", json={"max_tokens": 9000})).json()["job_ids"] == []
     assert (await client.post(f"/runs/{run_id}/resume")).status_code == 409
-
-
-@pytest.mark.parametrize(
-    "limits", [{"max_failures": "0"}, {"max_failures": "101%"}, {"max_failures": 5}, {"max_llm_calls": 0}]
-)
-async def test_a_limit_that_is_none_is_refused(client: httpx.AsyncClient, limits: dict[str, Any]) -> None:
-    assert (await submit(client, SPLIT | limits)).status_code == 422
-
-
-async def test_the_same_work_with_other_limits_is_the_same_run_with_these(client: httpx.AsyncClient) -> None:
-    first = (await submit(client, SPLIT)).json()["run_id"]
-    again = (await submit(client, SPLIT | {"max_tokens": 5000})).json()
-
-    assert (again["run_id"], again["is_new"]) == (first, False)
-    assert (await client.get(f"/runs/{first}")).json()["limits"]["max_tokens"] == 5000

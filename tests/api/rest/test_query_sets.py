@@ -34,17 +34,6 @@ async def test_a_set_is_one_run_with_a_job_per_question(client: httpx.AsyncClien
     assert [job["subject"] for job in shown["jobs"]] == ["tea", "arch"]
 
 
-async def test_settings_and_values_of_the_preset_are_told_apart(client: httpx.AsyncClient) -> None:
-    values = {"RAGQ_QUERY_TEMPERATURE": 0.5, "retrieval.dense_limit": 7, "expansion.enabled": False}
-
-    made = (await client.post(SETS, json=SET | {"settings": values})).json()
-
-    settings = (await client.get(f"/runs/{made['run_id']}/settings")).json()
-    assert {name: settings[name] for name in values} == {
-        name: {"value": value, "source": "option"} for name, value in values.items()
-    }
-
-
 async def test_judgements_are_stored_with_the_set(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     judged = [{"query_id": "tea", "document": "A work", "relevance": 2}]
 
@@ -53,14 +42,6 @@ async def test_judgements_are_stored_with_the_set(client: httpx.AsyncClient, ctx
     async with ctx.database.connection() as connection:
         request = await connection.fetchval("SELECT request FROM run WHERE id = $1", made["run_id"])
     assert (request["queries"], request["judgements"]) == (2, 1)
-
-
-async def test_the_same_set_is_the_same_run_unless_a_new_one_is_asked_for(client: httpx.AsyncClient) -> None:
-    first, again = [await client.post(SETS, json=SET) for _ in range(2)]
-    other = await client.post(SETS, json=SET | {"always_new": True})
-
-    assert (again.status_code, again.json()["run_id"], again.json()["is_new"]) == (200, first.json()["run_id"], False)
-    assert (other.status_code, other.json()["is_new"]) == (201, True)
 
 
 async def test_a_set_with_a_key_is_submitted_once(client: httpx.AsyncClient) -> None:

@@ -60,21 +60,6 @@ async def test_scores_in_another_form_are_refused_and_never_counted_as_missing(
     assert (await client.get(f"/runs/{pair[1]}/scores")).status_code == 200
 
 
-async def test_two_runs_are_compared(client: httpx.AsyncClient, pair: tuple[int, int]) -> None:
-    cold, hot = pair
-    found = (await client.get(f"/runs/{cold}/diff/{hot}")).json()
-
-    (difference,) = found["scores"]
-    assert found["retrieval"] is None
-    assert (difference["left"]["run_id"], difference["right"]["run_id"]) == (f"r{cold}", f"r{hot}")
-    assert difference["settings"]["MODEL_TEMPERATURE"] == {"left": 0.0, "right": 0.5}
-    assert difference["deltas"]["item_mae_weighted"]["delta"]["value"] == -1
-
-    modes = {"mode": "zero_shot", "other_mode": "few_shot"}
-    (of_modes,) = (await client.get(f"/runs/{cold}/diff/{cold}", params=modes)).json()["scores"]
-    assert (of_modes["left"]["mode"], of_modes["right"]["mode"]) == ("zero_shot", "few_shot")
-
-
 async def test_runs_that_cannot_be_compared_are_a_problem(
     client: httpx.AsyncClient, ctx: ApiContext, pair: tuple[int, int]
 ) -> None:

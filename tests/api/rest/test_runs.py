@@ -80,17 +80,6 @@ async def test_the_jobs_of_a_run_are_paged_and_filtered_by_state(
     assert second["run"]["jobs"] == 3
 
 
-async def test_the_settings_of_a_run_show_their_sources(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        frozen = {"MODEL_TEMPERATURE": {"value": 0.0, "source": "default"}}
-        run = runs.NewRun(
-            kind="query", profile="demo", settings=frozen, settings_hash="s", request={}, version="0", jobs=[]
-        )
-        run_id = (await runs.store(connection, run)).run_id
-
-    assert (await client.get(f"/runs/{run_id}/settings")).json() == frozen
-
-
 @pytest.mark.parametrize("path", ["/runs/9", "/runs/9/settings"])
 async def test_a_missing_run_is_a_problem(client: httpx.AsyncClient, path: str) -> None:
     reply = await client.get(path)
@@ -131,22 +120,6 @@ async def test_a_run_is_paused_resumed_and_cancelled(
 
     assert (paused["status"], paused["note"]) == (JobStatus.PAUSED, "not now")
     assert (await client.get(address)).json()["run"]["states"] == {"cancelled": 1}
-
-
-async def test_a_note_that_cannot_be_stored_is_refused(client: httpx.AsyncClient, make_run: MakeRun) -> None:
-    stored = await make_run("316")
-
-    refused = [
-        await client.post(f"/runs/{stored.run_id}/pause", json=body)
-        for body in ({"note": "a\x00b"}, {"note": 7}, {"remark": "?"}, {"note": "x" * 1001})
-    ]
-
-    assert [reply.status_code for reply in refused] == [422] * 4
-
-
-async def test_a_decision_without_an_effect_is_a_problem(client: httpx.AsyncClient) -> None:
-    for action in ("retry", "resume", "pause", "cancel"):
-        assert (await client.post(f"/runs/9/{action}")).json()["type"] == "urn:ragq:problem:run-missing"
 
 
 async def test_a_run_is_named_annotated_and_found_by_its_words(client: httpx.AsyncClient, make_run: MakeRun) -> None:

@@ -4,7 +4,6 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from services.questions.chosen_models import with_chosen_models
 
 
 async def test_the_settings_of_new_runs_are_shown_with_their_sources(client: httpx.AsyncClient) -> None:
@@ -75,14 +74,3 @@ async def test_models_of_new_questions_are_chosen_where_no_setting_names_others(
     del ctx.environment["RAGQ_QUERY_MODEL"]
 
     assert (await client.put("/settings/llm", json={"openai_full": "", "openai_light": ""})).json() == before
-
-
-async def test_a_question_takes_the_chosen_models(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    await client.put("/settings/llm", json={"openai_full": "large"})
-
-    async with ctx.database.connection() as connection:
-        settings = await with_chosen_models(connection, ctx.run_settings())
-        named = await with_chosen_models(connection, ctx.run_settings(values={"RAGQ_QUERY_MODEL": "own"}))
-
-    assert settings.run.query_model == "large"
-    assert named.run.query_model == "own"

@@ -49,20 +49,6 @@ async def test_a_sweep_stores_its_forks_once_and_compares_them(
     assert (delta["baseline"], delta["value"], delta["delta"]["value"]) == (1.0, 0.0, -1.0)
 
 
-async def test_dry_runs_count_what_is_computed_and_store_nothing(
-    client: httpx.AsyncClient, ctx: ApiContext, parent: None
-) -> None:
-    of_fork = (await client.post("/runs/1/fork/estimate", json={"stage": "score"})).json()
-    of_sweep = (await client.post("/runs/1/sweeps/estimate", json=BODY)).json()
-
-    assert list(of_fork["stages"]) == ["score"]
-    assert (of_fork["jobs"], of_fork["existing_run"]) == (2, None)
-    assert [one["values"] for one in of_sweep] == [{"RAGQ_SCORE_TEXT_CHARS": "10"}, {"RAGQ_SCORE_TEXT_CHARS": "20"}]
-    assert all(list(one["estimate"]["stages"]) == ["score"] for one in of_sweep)
-    async with ctx.database.connection() as connection:
-        assert await connection.fetchval("SELECT count(*) FROM run") == 1
-
-
 @pytest.mark.parametrize(
     ("method", "address", "body", "status", "kind"),
     [

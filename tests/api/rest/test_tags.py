@@ -28,15 +28,6 @@ async def test_sets_of_phrases_are_submitted_once(client: httpx.AsyncClient, ctx
     assert [one.subject for one in stored] == ["q7", "2"]
 
 
-async def test_without_models_the_reply_names_what_builds_them(client: httpx.AsyncClient) -> None:
-    await upload(client, name="raw")
-
-    reply = await client.post("/tags/runs", json=BODY | {"vocabulary": "raw"})
-
-    assert reply.status_code == 409
-    assert "`ragq index tags raw`" in reply.json()["detail"]
-
-
 @pytest.mark.parametrize(
     "body",
     [
@@ -67,7 +58,3 @@ async def test_candidates_are_shown_in_the_shape_that_is_asked_for(client: httpx
     assert await result(verbose="true") == [candidates, reports]
     assert await result(phrase_ranks="true") == [candidates, RANKS]
     assert await result(verbose="true", phrase_ranks="true") == [candidates, reports, RANKS]
-
-
-async def test_a_run_without_phrases_has_no_candidates(client: httpx.AsyncClient) -> None:
-    assert (await client.get("/tags/runs/99")).status_code == 404

@@ -78,27 +78,3 @@ async def test_a_vocabulary_that_unfinished_jobs_use_is_not_deleted(client: http
     assert (await client.get("/vocabularies/wardrobe")).status_code == 404
     async with ctx.database.connection() as connection:
         assert len(await jobs.in_order(connection, run_id, limit=9)) == 1
-
-
-async def test_a_typo_gets_a_suggestion(client: httpx.AsyncClient) -> None:
-    await upload(client)
-
-    reply = await client.get("/vocabularies/wardrobee/tags")
-
-    assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:vocabulary-missing")
-    assert "'wardrobe'" in reply.json()["detail"]
-
-
-async def test_building_models_is_estimated_and_nothing_is_stored(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    missing = await client.post("/vocabularies/wardrobe/models/estimate")
-    await upload(client)
-
-    found = (await client.post("/vocabularies/wardrobe/models/estimate")).json()
-
-    assert (found["jobs"], list(found["stages"]), found["calls_at_most"], found["missing"]) == (1, ["embed"], 0, [])
-    assert (found["seconds"], found["existing_run"]) == (None, None)
-    assert "There is no vocabulary 'wardrobe'" in missing.json()["missing"][0]
-    async with ctx.database.connection() as connection:
-        assert await overviews.overviews(connection) == []
-    await client.post("/vocabularies/wardrobe/models")
-    assert (await client.post("/vocabularies/wardrobe/models/estimate")).json()["existing_run"] == "r1"

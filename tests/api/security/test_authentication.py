@@ -68,12 +68,6 @@ async def test_remote_clients_need_a_token(visit: Client) -> None:
             assert problem(await client.get("/guarded")) == (401, "unauthorized")
 
 
-async def test_every_loopback_address_is_local(visit: Client) -> None:
-    for address in ("::1", "127.3.2.1", "::ffff:127.0.0.1"):
-        async with visit(address=address, name="localhost") as client:
-            assert (await client.get("/guarded")).status_code == 200
-
-
 async def test_a_proxy_that_hides_its_clients_gives_no_open_access(visit: Client) -> None:
     async with visit(name="203.0.113.7") as client:
         assert problem(await client.get("/guarded")) == (401, "unauthorized")
@@ -93,15 +87,6 @@ async def test_an_invalid_token_is_refused_even_under_open_access(visit: Client)
             reply = await client.get("/guarded", headers={b"Authorization": header})
 
             assert problem(reply) == (401, "unauthorized")
-
-
-async def test_expired_and_revoked_tokens_are_refused(visit: Client, make_token: MakeToken, revoke: Revoke) -> None:
-    ended = [await make_token("revoked"), await make_token("expired", lifetime=timedelta(seconds=-1))]
-    await revoke("revoked")
-
-    for token in ended:
-        async with visit(token) as client:
-            assert problem(await client.get("/guarded")) == (401, "unauthorized")
 
 
 async def test_a_read_only_token_changes_nothing(visit: Client, make_token: MakeToken, principal_route: None) -> None:

@@ -52,26 +52,9 @@ async def test_every_reply_has_the_security_headers(several: None, visit: Client
             assert reply.headers["cache-control"] == ("no-cache" if path.startswith("/static") else "no-store")
 
 
-async def test_refused_requests_have_them_too(visit: Client, make_token: MakeToken) -> None:
-    await make_token()
-    async with visit() as client, visit(name="evil.example") as misled:
-        for reply in (await client.get("/guarded"), await misled.get("/guarded")):
-            assert reply.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
-
-
-def test_no_site_may_frame_a_page() -> None:
-    assert HEADERS["X-Frame-Options"] == "DENY"
-    assert "frame-ancestors 'none'" in CONTENT_SECURITY_POLICY
-
-
 def test_no_inline_script_or_style_is_allowed() -> None:
     assert "unsafe" not in CONTENT_SECURITY_POLICY
     assert CONTENT_SECURITY_POLICY.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
-
-
-async def test_a_reply_may_set_a_policy_of_its_own(several: None, visit: Client) -> None:
-    async with visit() as client:
-        assert (await client.get("/plot/x")).headers["content-security-policy"] == "sandbox"
 
 
 async def test_no_page_of_documentation_is_loaded_from_another_host(visit: Client) -> None:

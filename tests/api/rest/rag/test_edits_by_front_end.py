@@ -98,17 +98,6 @@ async def test_an_edit_stores_the_same_rows(
 
 
 @pytest.mark.usefixtures("corpus")
-async def test_each_front_end_has_its_default(client: httpx.AsyncClient, ctx: ApiContext, command: Command) -> None:
-    by_command, over_rest = await asked(ctx), await asked(ctx)
-
-    printed = await command("query", "edit", str(by_command.query_id), "--intent", "CRITIQUE")
-    reply = await client.patch(f"/rag/queries/{over_rest.query_id}", json={"intent": "CRITIQUE"})
-
-    assert printed.output == f"j{by_command.job_id} waiting\n"
-    assert (reply.json()["job_status"], reply.json()["status"]) == ("succeeded", "needs_retrieval")
-
-
-@pytest.mark.usefixtures("corpus")
 async def test_a_query_that_was_edited_without_running_continues_on_request(ctx: ApiContext, command: Command) -> None:
     query = await asked(ctx)
     number = str(query.query_id)

@@ -1,7 +1,5 @@
 """New questions over REST."""
 
-import asyncio
-import itertools
 from typing import Any
 
 import httpx
@@ -9,10 +7,7 @@ import numpy as np
 import pytest
 
 from api.context import ApiContext
-from schemas.settings.preset import Preset
 from schemas.values.failures import AttemptError
-from store.corpora import corpora
-from store.questions import presets
 from store.runs import jobs, stored_runs
 from tests.api.rest.rag.conftest import Working, waits_long
 from tests.services.questions.questions import chain
@@ -54,15 +49,6 @@ async def test_the_prompt_is_shown_for_both_names_of_the_question(
     assert (shown["query"], shown["original_query"], shown["n"]) == (QUESTION, QUESTION, n)
     assert QUESTION in shown["prompt"] and str(n) in shown["prompt"]
     assert (await client.get("/rag/queries")).json()["total"] == 0
-
-
-async def test_the_prompt_asks_for_as_many_phrases_as_the_preset(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        await presets.create(connection, "Seven", Preset().changed({"expansion.n": 7}, origin="test"))
-    shown = await client.post(PROMPT, json={"query": QUESTION, "config_preset": "seven"})
-    missing = await client.post(PROMPT, json={"query": QUESTION, "config_preset": "none"})
-    assert shown.json()["n"] == 7
-    assert (missing.status_code, slug(missing)) == (404, "preset-missing")
 
 
 @waits_long
@@ -133,18 +119,6 @@ async def test_an_unusable_expansion_is_a_400_and_nothing_is_stored(
     assert (await client.get("/runs")).json()["runs"] == []
 
 
-async def test_a_failed_expansion_that_was_not_waited_for_is_kept(client: httpx.AsyncClient, working: Working) -> None:
-    started = await client.post(RUN, json=SMALL | {"query": QUESTION}, headers=AT_ONCE)
-    unusable = AttemptError("schemas.errors.LLMResponseParseError", "No object.", "parse", {})
-    async with working(fails={"expand": unusable}), asyncio.timeout(30):
-        for _ in itertools.count():
-            if (await client.get(started.headers["location"])).json()["is_idle"]:
-                break
-
-    found = (await client.get(f"/rag/queries/{started.json()['query_id']}")).json()
-    assert (found["job_status"], found["error"]["type"]) == ("failed", "schemas.errors.LLMResponseParseError")
-
-
 @waits_long
 async def test_another_failure_of_the_expansion_is_a_500(client: httpx.AsyncClient, working: Working) -> None:
     late = AttemptError("schemas.errors.LLMTimeoutError", "LLM request timed out after 600s", "llm_timeout", {})
@@ -152,18 +126,6 @@ async def test_another_failure_of_the_expansion_is_a_500(client: httpx.AsyncClie
         reply = await client.post(RUN, json=SMALL | {"query": QUESTION})
     assert (reply.status_code, slug(reply), reply.json()["error_type"]) == (500, "expansion-failed", "LLMTimeoutError")
     assert (await client.get("/rag/queries")).json()["total"] == 0
-
-
-@waits_long
-async def test_the_key_of_a_failed_expansion_is_free_again(client: httpx.AsyncClient, working: Working) -> None:
-    unusable = AttemptError("schemas.errors.ExpansionReplyError", "No object.", "parse", {})
-    key = {"Idempotency-Key": "once"}
-    async with working(fails={"expand": unusable}):
-        assert (await client.post(RUN, json=SMALL | {"query": QUESTION}, headers=key)).status_code == 400
-    async with working():
-        reply = await client.post(RUN, json=SMALL | {"query": QUESTION}, headers=key)
-
-    assert (reply.status_code, reply.headers.get("idempotency-replayed")) == (200, None)
 
 
 @pytest.mark.parametrize(
@@ -227,12 +189,6 @@ async def test_a_question_that_cannot_be_asked_is_refused(client: httpx.AsyncCli
     assert (await client.get("/rag/queries")).json()["total"] == 0
 
 
-async def test_a_reply_is_pasted_under_one_name(client: httpx.AsyncClient) -> None:
-    both: dict[str, str] = {"llm_response": REPLY, "response_text": REPLY}
-    for given in ({}, {"llm_response": ""}, both):
-        assert (await client.post(MANUAL, json=SMALL | {"query": QUESTION} | given)).status_code == 422
-
-
 @pytest.mark.parametrize("path", [RUN, MANUAL])
 async def test_a_missing_corpus_or_preset_is_a_404(client: httpx.AsyncClient, path: str) -> None:
     nowhere: dict[str, str] = {"corpus": "nowhere"}
@@ -244,34 +200,6 @@ async def test_a_missing_corpus_or_preset_is_a_404(client: httpx.AsyncClient, pa
         reply = await client.post(path, json=body)
         assert (reply.status_code, slug(reply)) == (404, kind)
     assert (await client.get("/rag/queries")).json()["total"] == 0
-
-
-async def test_a_question_without_a_corpus_is_asked_of_the_only_one(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    asked: dict[str, str] = {"query": QUESTION, "response_text": REPLY}
-    only = await client.post(MANUAL, json=asked)
-    async with ctx.database.connection() as connection:
-        await corpora.make(
-            connection,
-            "other",
-            backend="huggingface",
-            model="m",
-            dimension=2,
-            embeds_headings=True,
-        )
-    among_several = await client.post(MANUAL, json=asked)
-
-    assert only.status_code == 200
-    found = (await client.get(f"/rag/queries/{only.json()['query_id']}")).json()
-    assert found["corpus"] == "small"
-    assert (among_several.status_code, slug(among_several)) == (404, "corpus-missing")
-
-
-async def test_what_is_no_json_object_is_refused(client: httpx.AsyncClient) -> None:
-    twice = b'{"query": "Why?", "query": "How?"}'
-    for sent in (b"", b"{", b'{"query": NaN}', b"[]", b"\xff", b"null", b"[" * 100_000, twice):
-        reply = await client.post(PROMPT, content=sent, headers={"Content-Type": "application/json"})
-        assert (reply.status_code, slug(reply)) == (422, "request-invalid"), sent[:40]
-        assert reply.headers["content-type"] == "application/problem+json"
 
 
 async def test_a_question_may_name_several_corpora_and_the_works_to_search(
@@ -295,28 +223,3 @@ async def test_a_question_may_name_several_corpora_and_the_works_to_search(
     assert unknown.status_code == 422 and "autor" in unknown.text
     assert years.status_code in (409, 422) and "no year is from 2 to 1" in years.text
     assert nothing.status_code in (409, 422) and "nothing was submitted" in nothing.text
-
-
-@pytest.mark.parametrize(
-    "value",
-    [r'"a\ud83db"', r'"a\u0000b"', r'"a", "query": "b"', "1e400", "NaN", '"' + "a" * 2001 + '"', "[" * 50_000],
-    ids=["half a pair", "NUL", "name twice", "1e400", "NaN", "too long", "deep"],
-)
-@pytest.mark.parametrize(("path", "more"), [(RUN, '"n": 3'), (MANUAL, '"llm_response": "{}"')])
-async def test_a_question_that_is_no_text_is_refused_and_nothing_is_stored(
-    client: httpx.AsyncClient, path: str, more: str, value: str
-) -> None:
-    sent = f'{{"corpus": "small", {more}, "query": {value}}}'
-    reply = await client.post(path, content=sent, headers={"Content-Type": "application/json"} | AT_ONCE)
-
-    assert (reply.status_code, slug(reply)) == (422, "request-invalid")
-    assert (await client.get("/rag/queries")).json()["total"] == 0
-
-
-@pytest.mark.parametrize("intent", [r'"\ud83d"', r'"\u0000"', '"a", "intent": "b"', "1e400"])
-async def test_a_pasted_expansion_that_cannot_be_stored_is_refused(client: httpx.AsyncClient, intent: str) -> None:
-    pasted = f'{{"queries": ["a b c"], "hyde_answer": "x", "entities": [], "intent": {intent}}}'
-    reply = await client.post(MANUAL, json=SMALL | {"query": QUESTION, "llm_response": pasted})
-
-    assert (reply.status_code, slug(reply)) == (400, "reply-unusable")
-    assert (await client.get("/rag/queries")).json()["total"] == 0

@@ -35,20 +35,6 @@ async def test_a_pasted_question_is_made_once(client: httpx.AsyncClient) -> None
 
 
 @waits_long
-@pytest.mark.usefixtures("corpus")
-async def test_a_question_is_expanded_once(client: httpx.AsyncClient, working: Working) -> None:
-    async with working():
-        await sent_twice(client, "/rag/expansion/run", QUESTION)
-    assert (await client.get("/rag/queries")).json()["total"] == 1
-
-
-async def test_a_pasted_answer_is_saved_once(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask(*TO_CONSOLIDATE)
-    await sent_twice(client, f"/rag/queries/{query.id}/augment/manual", {"response_text": "By oxygen [S1]."})
-    assert (await client.get(f"/rag/queries/{query.id}/results")).json()["total"] == 1
-
-
-@waits_long
 @pytest.mark.parametrize("step", ["augment/run", "run"])
 async def test_an_answer_is_asked_for_once(client: httpx.AsyncClient, ask: Ask, working: Working, step: str) -> None:
     query = await ask(*TO_CONSOLIDATE)
@@ -59,21 +45,6 @@ async def test_an_answer_is_asked_for_once(client: httpx.AsyncClient, ask: Ask, 
             assert another.json()["result_id"] != replayed.json()["result_id"]
             await_old = await client.post(f"/rag/queries/{query.id}/{step}", json={}, headers=KEY)
             assert await_old.json() == replayed.json()
-
-
-@waits_long
-@pytest.mark.usefixtures("corpus")
-async def test_a_repeated_request_waits_for_the_first_one(client: httpx.AsyncClient, working: Working) -> None:
-    started = await client.post("/rag/expansion/run", json=QUESTION, headers=KEY | {"Prefer": "respond-async"})
-    waiting = await client.post("/rag/expansion/run", json=QUESTION, headers=KEY | {"Prefer": "respond-async"})
-    assert (started.status_code, waiting.status_code, waiting.headers[REPLAYED]) == (202, 202, "true")
-    assert waiting.json() == started.json()
-
-    async with working():
-        done = await client.post("/rag/expansion/run", json=QUESTION, headers=KEY)
-
-    assert (done.status_code, done.headers[REPLAYED]) == (200, "true")
-    assert done.json()["query_id"] == started.json()["query_id"]
 
 
 @waits_long
@@ -109,19 +80,3 @@ async def test_a_request_that_was_refused_leaves_its_key_free(client: httpx.Asyn
     refused = await client.post("/rag/expansion/manual", json=body, headers=KEY)
     made = await client.post("/rag/expansion/manual", json=PASTED, headers=KEY)
     assert (refused.status_code, made.status_code, REPLAYED in made.headers) == (404, 200, False)
-
-
-@pytest.mark.usefixtures("corpus")
-async def test_what_was_deleted_since_is_not_made_again(client: httpx.AsyncClient) -> None:
-    made = await client.post("/rag/expansion/manual", json=PASTED, headers=KEY)
-    await client.delete(f"/rag/queries/{made.json()['query_id']}")
-    again = await client.post("/rag/expansion/manual", json=PASTED, headers=KEY)
-    assert again.status_code == 404
-
-
-@pytest.mark.usefixtures("corpus")
-async def test_a_key_is_1_to_255_visible_characters(client: httpx.AsyncClient) -> None:
-    for key in (b"", b" ", b"two words", b"x" * 256, b"tea\x7f", b"caf\xe9"):
-        reply = await client.post("/rag/expansion/manual", json=PASTED, headers=[(b"Idempotency-Key", key)])
-        assert (reply.status_code, reply.json()["errors"][0]["where"]) == (422, "header.idempotency-key"), key
-    assert (await client.get("/rag/queries")).json()["total"] == 0

@@ -10,7 +10,6 @@ from store.runs import attempts
 from tests.api.rest.rag.conftest import Ask
 from tests.services.questions.questions import WHOLE
 
-TO_VALIDATE = WHOLE[:5]
 TO_CONSOLIDATE = WHOLE[:6]
 
 RESULT_FIELDS = {
@@ -48,18 +47,6 @@ async def test_the_prompt_shows_as_many_sources_as_are_asked_for(
     assert found["context_source"] == "consolidated"
     assert [source["label"] for source in found["sources"]] == [f"S{number}" for number in range(1, shown + 1)]
     assert all(f"passage {place}" in found["prompt"] for place in range(1, shown + 1))
-
-
-async def test_the_prompt_of_retrieved_chunks_is_marked_as_one(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask(*TO_VALIDATE)
-    found = (await client.get(f"/rag/queries/{query.id}/augment/prompt")).json()
-    assert (found["context_source"], found["context_count"]) == ("retrieved", 3)
-
-
-async def test_there_is_no_prompt_before_a_search(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask("expand", "embed")
-    reply = await client.get(f"/rag/queries/{query.id}/augment/prompt")
-    assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
 
 
 @pytest.mark.parametrize("top_n", ["0", "21", "x"])
@@ -117,36 +104,6 @@ async def test_an_answer_that_cannot_be_saved_is_refused(
     reply = await client.post(f"/rag/queries/{query.id}/augment/manual", json=body)
     assert reply.status_code == status
     assert (await client.get(f"/rag/queries/{query.id}/results")).json()["total"] == 0
-
-
-async def test_there_is_nothing_to_answer_before_a_search(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask("expand", "embed")
-    reply = await client.post(f"/rag/queries/{query.id}/augment/manual", json={"response_text": "By oxygen."})
-    assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
-
-
-async def test_an_answer_before_consolidation_is_from_the_retrieved_chunks_and_states_it(
-    client: httpx.AsyncClient, ask: Ask
-) -> None:
-    query = await ask(*TO_VALIDATE)
-    result_id = await paste(client, query.id, "By oxygen [S1].")
-
-    result = (await client.get(f"/rag/queries/{query.id}/results/{result_id}")).json()
-
-    assert result["basis"]["context_source"] == "retrieved"
-    assert "The sources are the retrieved chunks: consolidation has not run." in result["notes"]
-
-
-async def test_an_answer_pasted_without_a_number_belongs_to_the_prompt_that_was_shown(
-    client: httpx.AsyncClient, ask: Ask
-) -> None:
-    query = await ask(*TO_CONSOLIDATE)
-    await client.get(f"/rag/queries/{query.id}/augment/prompt", params={"top_n": 2})
-
-    result_id = await paste(client, query.id, "By oxygen [S1].")
-
-    result = (await client.get(f"/rag/queries/{query.id}/results/{result_id}")).json()
-    assert [source["label"] for source in result["sources"]] == ["S1", "S2"]
 
 
 async def test_the_answers_are_listed_newest_first(client: httpx.AsyncClient, ask: Ask) -> None:

@@ -7,15 +7,12 @@ import pytest
 
 from api.context import ApiContext
 from schemas.values.failures import AttemptError
-from schemas.values.query_sets import QuerySet, SubmittedQuery
-from services.new_runs import store_run
 from services.questions import ask as query_asked
 from services.questions.lookup import get_query
-from services.questions.submission import QueryRequest, plan_queries
 from store.questions.queries import StoredQuery
 from store.runs import stages
 from tests.api.rest.rag.conftest import Ask
-from tests.services.questions.questions import CONTEXT, WHOLE, chain, complete_stages, request, settings
+from tests.services.questions.questions import WHOLE, chain, complete_stages, request, settings
 
 TO_CONSOLIDATE = WHOLE[:6]
 QUERIES = "/rag/queries"
@@ -110,17 +107,6 @@ async def test_the_list_is_newest_first_and_filtered_by_page_and_status(
     assert ([item["id"] for item in waiting["queries"]], waiting["total"]) == ([second.id], 1)
 
 
-@pytest.mark.usefixtures("corpus")
-async def test_without_a_limit_every_question_is_listed(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    many = QuerySet(queries=tuple(SubmittedQuery(external_id=str(number), text="Why?") for number in range(1001)))
-    async with ctx.database.connection() as connection:
-        planned = await plan_queries(connection, QueryRequest(queries=many, corpora=("small",)), settings())
-        await store_run(connection, planned)
-
-    assert len((await client.get(QUERIES)).json()["queries"]) == 1001
-    assert len((await client.get(QUERIES, params={"status": "needs_embeddings"})).json()["queries"]) == 1001
-
-
 async def test_a_list_that_cannot_be_given_is_refused(client: httpx.AsyncClient) -> None:
     for unusable in ("limit=0", "limit=1001", "before=0", f"before={2**63}", "status=x"):
         assert (await client.get(f"{QUERIES}?{unusable}")).status_code == 422, unusable
@@ -143,21 +129,6 @@ async def test_a_question_has_the_fields_of_the_seed_and_of_the_code(client: htt
     assert set(passage) == CLEAN_FIELDS
     assert (passage["place"], passage["chunk_ids"], passage["content"]) == (2, [2], "passage 2")
     assert passage["pages"] == [12, 13]
-
-
-async def test_values_that_are_not_stored_yet_are_null(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask()
-
-    found = await read(client, query.id)
-
-    assert (found["status"], found["vector_status"], found["job_status"]) == ("needs_embeddings", "no_vec", "waiting")
-    assert (found["has_retrieved_context"], found["has_clean_context"], found["available_context_count"]) == (
-        False,
-        False,
-        0,
-    )
-    nothing = ("expanded_queries", "hyde_answer", "intent", "entities", "retrieved_context", "clean_retrieval_context")
-    assert {found[name] for name in nothing} == {None}
 
 
 async def test_a_failed_embedding_needs_embeddings_and_shows_the_reason(
@@ -212,34 +183,6 @@ async def test_the_seeds_edit_changes_the_question_and_its_intent(
         assert await chain(connection, query.job_id) == {"expand": "done"}
 
 
-async def test_an_expansion_is_edited_in_parts(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask(*TO_CONSOLIDATE)
-
-    edit = {"expanded_queries": [" why leaves darken "], "hyde_answer": "Air does it.", "entities": ["leaf", "air"]}
-    changed = (await client.patch(f"{QUERIES}/{query.id}", json=edit)).json()
-
-    assert (changed["expanded_queries"], changed["hyde_answer"]) == (["why leaves darken"], "Air does it.")
-    assert (changed["entities"], changed["intent"]) == (["leaf", "air"], "MECHANISM")
-    assert (changed["status"], changed["retrieved_context"]) == ("needs_embeddings", None)
-
-
-@pytest.mark.parametrize("intent", [None, ""])
-async def test_an_intent_is_removed(client: httpx.AsyncClient, ask: Ask, intent: str | None) -> None:
-    query = await ask("expand")
-    changed = (await client.patch(f"{QUERIES}/{query.id}", json={"intent": intent})).json()
-    assert (changed["intent"], changed["hyde_answer"]) == (None, "Oxygen darkens it.")
-
-
-async def test_sending_back_what_was_read_changes_nothing(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask(*TO_CONSOLIDATE)
-    before = await read(client, query.id)
-    names = ("original_query", "expanded_queries", "hyde_answer", "intent", "entities", "clean_retrieval_context")
-
-    reply = await client.patch(f"{QUERIES}/{query.id}", json={name: before[name] for name in names})
-
-    assert (reply.status_code, reply.json()) == (200, before)
-
-
 async def test_passages_are_reordered_and_left_out_and_the_prompt_follows(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask(*TO_CONSOLIDATE)
     stored = (await read(client, query.id))["clean_retrieval_context"]
@@ -280,58 +223,6 @@ async def test_a_passage_is_identified_by_any_of_its_fields(
     assert [passage["content"] for passage in reply.json()["clean_retrieval_context"]] == ["passage 2"]
 
 
-async def test_a_page_that_saves_twice_sends_the_places_of_before(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask(*TO_CONSOLIDATE)
-    stored = (await read(client, query.id))["clean_retrieval_context"]
-    order = [stored[2], stored[0], stored[1]]
-
-    for kept in (order, order[:2]):
-        reply = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": kept})
-        assert reply.status_code == 200
-
-    assert [passage["content"] for passage in reply.json()["clean_retrieval_context"]] == ["passage 3", "passage 1"]
-
-
-async def test_blank_rows_of_lists_are_left_out_and_an_intent_may_be_any_text(
-    client: httpx.AsyncClient, ask: Ask
-) -> None:
-    query = await ask("expand")
-
-    edit = {"expanded_queries": ["", "tannin "], "entities": ["  ", "leaf"], "intent": "Buy a teapot"}
-    changed = (await client.patch(f"{QUERIES}/{query.id}", json=edit)).json()
-
-    assert (changed["expanded_queries"], changed["entities"], changed["intent"]) == (
-        ["tannin"],
-        ["leaf"],
-        "Buy a teapot",
-    )
-
-
-UNFIT: tuple[tuple[list[dict[str, Any]], str], ...] = (
-    ([{"place": 4}], "matches 0 of 3 passages"),
-    ([{"place": 1, "chunk_ids": [9]}], "matches 0 of 3 passages"),
-    ([{"work_id": 1}], "matches 3 of 3 passages"),
-    ([{"content": "passage 1"}], "identifies no passage"),
-    ([{}], "identifies no passage"),
-    ([{"place": 1, "content": "Something else."}], "changes content"),
-    ([{"place": 1, "heading_chain": ["Other"]}], "changes heading_chain"),
-    ([{"place": 2, "pages": [1, 13]}], "changes pages"),
-    ([{"place": 1}, {"place": 1}], "name each passage to keep once"),
-)
-
-
-async def test_missing_or_different_passages_are_refused(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask(*TO_CONSOLIDATE)
-
-    for choices, problem in UNFIT:
-        reply = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": choices})
-        assert (reply.status_code, slug(reply)) == (422, "query-value-unusable"), choices
-        assert problem in reply.json()["detail"]
-        assert "Something else" not in reply.text
-
-    assert len((await read(client, query.id))["clean_retrieval_context"]) == len(CONTEXT.groups)
-
-
 UNUSABLE: tuple[Any, ...] = (
     {"original_query": ""},
     {"original_query": "  "},
@@ -356,27 +247,6 @@ async def test_values_that_cannot_be_taken_are_refused(client: httpx.AsyncClient
     for edit in UNUSABLE:
         assert (await client.patch(f"{QUERIES}/{query.id}", json=edit)).status_code == 422, edit
     assert await read(client, query.id) == before
-
-
-async def test_half_of_a_surrogate_pair_is_refused(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask("expand")
-    sent = b'{"original_query": "\\ud83d"}'
-    headers = {"Content-Type": "application/json"}
-    assert (await client.patch(f"{QUERIES}/{query.id}", content=sent, headers=headers)).status_code == 422
-
-
-async def test_passages_and_the_question_are_not_changed_at_once(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask(*TO_CONSOLIDATE)
-    edit = {"original_query": "Something new?", "clean_retrieval_context": [{"place": 1}]}
-    reply = await client.patch(f"{QUERIES}/{query.id}", json=edit)
-    assert reply.status_code == 422
-    assert (await read(client, query.id))["original_query"] == "Why is tea dark?"
-
-
-async def test_passages_that_are_not_stored_yet_cannot_be_chosen(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask(*WHOLE[:5])
-    reply = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": [{"place": 1}]})
-    assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
 
 
 async def test_nothing_changes_while_a_stage_runs(client: httpx.AsyncClient, ctx: ApiContext, ask: Ask) -> None:
@@ -426,8 +296,3 @@ async def test_a_missing_question_is_a_404_everywhere(client: httpx.AsyncClient)
         reply = await client.request(method, f"{QUERIES}/99{path}", json=body)
         assert (reply.status_code, slug(reply)) == (404, "query-missing"), path
         assert "ragq query list" in reply.json()["detail"]
-
-
-async def test_what_is_no_number_of_a_question_is_refused(client: httpx.AsyncClient) -> None:
-    for query_id in ("0", "-1", "tea", str(2**63)):
-        assert (await client.get(f"{QUERIES}/{query_id}")).status_code == 422

@@ -12,13 +12,10 @@ from starlette.types import Message
 
 from api.context import ApiContext
 from schemas.errors import NothingRelevantError
-from schemas.settings.preset import Preset
 from schemas.values.failures import AttemptError
-from store.questions import presets
 from store.questions.queries import StoredQuery
-from store.runs import jobs
 from tests.api.rest.rag.conftest import ANSWER, Ask, Working, waits_long
-from tests.services.questions.questions import WHOLE, chain, flaws
+from tests.services.questions.questions import WHOLE, chain
 from workers.app import make_app as make_broker
 
 TO_VALIDATE = WHOLE[:5]
@@ -140,61 +137,6 @@ async def test_an_answer_replies_as_the_seed_and_the_code_do(
     assert read["response_text"] == ANSWER.text
 
 
-@waits_long
-@pytest.mark.parametrize(
-    ("params", "body", "asked_for"),
-    [({}, None, None), ({"top_n": 2}, None, 2), ({}, {"top_n": 3}, 3), ({"top_n": 4}, {"top_n": 4}, 4)],
-)
-async def test_the_number_of_sources_reaches_the_job(
-    client: httpx.AsyncClient,
-    ctx: ApiContext,
-    ask: Ask,
-    working: Working,
-    params: dict[str, int],
-    body: dict[str, int] | None,
-    asked_for: int | None,
-) -> None:
-    query = await ask(*TO_CONSOLIDATE)
-
-    async with working():
-        assert (await client.post(path(query.id, "augment/run"), params=params, json=body)).status_code == 200
-
-    async with ctx.database.connection() as connection:
-        job = await jobs.job(connection, query.job_id)
-    assert job is not None
-    assert job.inputs.get("top_n") == asked_for
-
-
-@waits_long
-@pytest.mark.parametrize(
-    ("body", "light"),
-    [
-        ({"use_full_model": False}, True),
-        ({"use_full_model": True}, None),
-        ({"use_full_model": None}, None),
-        ({}, None),
-        (None, None),
-    ],
-)
-async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
-    client: httpx.AsyncClient,
-    ctx: ApiContext,
-    ask: Ask,
-    working: Working,
-    body: dict[str, bool | None] | None,
-    light: bool | None,
-) -> None:
-    query = await ask(*TO_CONSOLIDATE)
-
-    async with working():
-        assert (await client.post(path(query.id, "augment/run"), json=body)).status_code == 200
-
-    async with ctx.database.connection() as connection:
-        job = await jobs.job(connection, query.job_id)
-    assert job is not None
-    assert job.inputs.get("light_model") is light
-
-
 @pytest.mark.parametrize(
     ("params", "body"),
     [
@@ -255,34 +197,6 @@ async def test_a_client_may_prefer_to_wait_for_less(client: httpx.AsyncClient, a
     assert (reply.status_code, reply.headers["preference-applied"]) == (202, prefer)
 
 
-@pytest.mark.parametrize(
-    ("step", "done", "needed"),
-    [
-        ("retrieve", ("expand",), "embed"),
-        ("consolidate", ("expand", "embed"), "retrieve"),
-        ("augment/run", ("expand", "embed"), "retrieve"),
-    ],
-)
-async def test_a_step_without_its_predecessor_is_a_404_that_names_it(
-    client: httpx.AsyncClient, ask: Ask, step: str, done: tuple[str, ...], needed: str
-) -> None:
-    query = await ask(*done)
-
-    reply = await client.post(path(query.id, step))
-
-    assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
-    assert f"step '{needed}' comes first" in reply.json()["detail"]
-
-
-async def test_embedding_without_an_expansion_says_how_to_get_one(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask()
-
-    reply = await client.post(path(query.id, "embed"))
-
-    assert (reply.status_code, slug(reply)) == (404, "step-not-ready")
-    assert f"`ragq query run {query.id} --until expand` asks the model again" in reply.json()["detail"]
-
-
 @waits_long
 @pytest.mark.parametrize(
     ("step", "done", "stage", "error", "status", "kind"),
@@ -338,22 +252,6 @@ async def test_a_failed_step_is_taken_again(client: httpx.AsyncClient, ask: Ask,
 
 
 @waits_long
-async def test_a_step_ends_the_chain_and_makes_what_came_after_stale(
-    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask, working: Working
-) -> None:
-    query = await ask(*WHOLE)
-
-    async with working():
-        assert (await client.post(path(query.id, "retrieve"))).status_code == 200
-
-    found = (await client.get(f"/rag/queries/{query.id}")).json()
-    assert (found["status"], found["clean_retrieval_context"]) == ("needs_consolidation", None)
-    async with ctx.database.connection() as connection:
-        assert await chain(connection, query.job_id) == dict.fromkeys(TO_VALIDATE, "done")
-        assert await flaws(connection) == []
-
-
-@waits_long
 async def test_the_rest_of_the_chain_runs_up_to_the_answer(
     client: httpx.AsyncClient, ask: Ask, working: Working
 ) -> None:
@@ -366,73 +264,6 @@ async def test_the_rest_of_the_chain_runs_up_to_the_answer(
     assert (reply.status_code, reply.json()["response_text"]) == (200, ANSWER.text)
     assert (await client.get(f"/rag/queries/{query.id}")).json()["status"] == "ready"
     assert (again.status_code, slug(again)) == (409, "nothing-to-do")
-
-
-@waits_long
-async def test_waiting_for_the_rest_of_the_chain_is_optional(
-    client: httpx.AsyncClient, ask: Ask, working: Working
-) -> None:
-    query = await ask("expand")
-    started = await client.post(path(query.id, "run"), headers=AT_ONCE)
-    assert started.status_code == 202
-
-    waiting = asyncio.create_task(client.post(path(query.id, "run")))
-    # It waits before there is a worker, which could be done before it asks otherwise.
-    await asyncio.sleep(1)
-
-    async with working():
-        again = await waiting
-
-    assert (again.status_code, again.json()["job_id"]) == (200, started.json()["job_id"])
-    assert (await client.get(path(query.id, "results"))).json()["total"] == 1
-
-
-@waits_long
-@pytest.mark.parametrize(
-    ("step", "done"), [("retrieve", ("expand", "embed")), ("consolidate", TO_VALIDATE), ("augment/run", TO_CONSOLIDATE)]
-)
-async def test_another_preset_moves_the_question_to_a_run_of_its_own(
-    client: httpx.AsyncClient,
-    ctx: ApiContext,
-    ask: Ask,
-    working: Working,
-    step: str,
-    done: tuple[str, ...],
-) -> None:
-    query = await ask(*done)
-    async with ctx.database.connection() as connection:
-        few = Preset().changed({"augmentation.top_n_contexts": 1}, origin="test")
-        await presets.create(connection, "Few", few)
-
-    async with working():
-        reply = await client.post(path(query.id, step), params={"config_preset": "few"})
-
-    assert reply.status_code == 200
-    assert reply.json()["run_id"] != query.run_id
-    found = (await client.get(f"/rag/queries/{query.id}")).json()
-    assert (found["preset"], found["run_id"], found["job_id"]) == (
-        "Few",
-        reply.json()["run_id"],
-        reply.json()["job_id"],
-    )
-
-
-@pytest.mark.parametrize(
-    ("method", "step", "done"),
-    [
-        ("POST", "retrieve", ("expand", "embed")),
-        ("POST", "consolidate", TO_VALIDATE),
-        ("POST", "augment/run", TO_CONSOLIDATE),
-        ("POST", "run", TO_CONSOLIDATE),
-        ("GET", "augment/prompt", TO_CONSOLIDATE),
-    ],
-)
-async def test_a_missing_preset_is_a_404(
-    client: httpx.AsyncClient, ask: Ask, method: str, step: str, done: tuple[str, ...]
-) -> None:
-    query = await ask(*done)
-    reply = await client.request(method, path(query.id, step), params={"config_preset": "none"})
-    assert (reply.status_code, slug(reply)) == (404, "preset-missing")
 
 
 @waits_long
@@ -452,18 +283,6 @@ async def test_a_concurrent_change_to_the_question_ends_the_wait(
 
     reply = await waiting
     assert (reply.status_code, slug(reply)) == (status, kind)
-
-
-@waits_long
-async def test_a_paused_step_reports_how_to_continue_it(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask("expand")
-    waiting = await on_its_way(client, query, Prefer="wait=30")
-    await client.post(f"/jobs/{query.job_id}/pause")
-
-    reply = await waiting
-
-    assert (reply.status_code, reply.json()["status"]) == (202, "paused")
-    assert f"POST /jobs/{query.job_id}/resume" in reply.json()["message"]
 
 
 async def test_a_paused_step_is_no_success_for_a_client_without_a_preference(
@@ -507,20 +326,6 @@ async def test_a_step_continues_when_its_client_leaves(
     async with working():
         embedded = await client.post(path(query.id, "run"))
     assert embedded.status_code == 200
-
-
-async def test_a_client_without_a_preference_waits_until_the_step_is_done(
-    client: httpx.AsyncClient, ask: Ask, working: Working, wait_seconds: float
-) -> None:
-    query = await ask("expand")
-    waiting = await on_its_way(client, query)
-    await asyncio.sleep(2 * wait_seconds)
-    assert not waiting.done()
-
-    async with working():
-        reply = await waiting
-
-    assert (reply.status_code, reply.json()["vector_status"]) == (200, "vec")
 
 
 async def test_without_a_broker_a_step_is_stored_and_waits(
@@ -568,15 +373,6 @@ async def test_a_step_takes_other_values_in_the_body_and_in_the_query(
     settings = (await client.get(f"/runs/{reply.json()['run_id']}/settings")).json()
     assert settings["retrieval.min_word_count"] == {"value": 0, "source": "option"}
     assert settings["retrieval.fusion"] == {"value": "rrf", "source": "preset Original"}
-
-
-@pytest.mark.parametrize("step", ["embed", "retrieve", "consolidate", "augment/run", "run"])
-async def test_an_unknown_field_of_a_step_is_refused(client: httpx.AsyncClient, ask: Ask, step: str) -> None:
-    query = await ask(*TO_CONSOLIDATE)
-
-    reply = await client.post(path(query.id, step), json={"preset": "Original"})
-
-    assert (reply.status_code, slug(reply)) == (422, "request-invalid")
 
 
 @pytest.mark.parametrize(

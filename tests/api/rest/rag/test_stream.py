@@ -15,7 +15,7 @@ from store.questions.queries import StoredQuery
 from store.runs import answer_pieces, job_control, stages
 from store.runs.stages import Claim
 from tests.api.rest.conftest import Open
-from tests.api.rest.rag.conftest import ANSWER, Ask
+from tests.api.rest.rag.conftest import ANSWER
 from tests.services.questions.questions import PROMPT, WHOLE, a_question
 
 CUT_OFF = AttemptError("schemas.errors.LLMResponseParseError", "It was cut off.", "answer_unusable", None)
@@ -207,14 +207,6 @@ async def test_a_held_question_is_idle(watching: Open, writer: Writer, there: st
     assert (found.name, found.data["status"]) == ("idle", status)
 
 
-async def test_a_question_without_an_answer_in_its_chain_is_idle(watching: Open, ask: Ask) -> None:
-    query = await ask(*WHOLE[:6])
-    async with watching(f"/rag/queries/{query.id}/augment/stream") as events:
-        found = await following(events)
-
-    assert (found.name, found.data["status"]) == ("idle", "succeeded")
-
-
 @pytest.mark.parametrize("strange", ["", "x", "1", "-1.2", "9" * 19 + ".1", "1." + "9" * 10, "1.2.3", "1" * 5000])
 async def test_an_id_of_another_stream_begins_at_the_beginning(
     watching: Open, writer: Writer, there: str, strange: str
@@ -230,12 +222,6 @@ async def test_a_missing_question_has_no_stream(client: httpx.AsyncClient) -> No
     reply = await client.get("/rag/queries/9/augment/stream")
 
     assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:query-missing")
-
-
-async def test_too_many_streams_are_refused(client: httpx.AsyncClient, ctx: ApiContext, there: str) -> None:
-    ctx.streams.open = 256
-
-    assert (await client.get(there)).status_code == 503
 
 
 async def test_the_page_shows_what_is_written_so_far(
