@@ -1,16 +1,13 @@
 """Every parser of what people and models write, on texts that are made to be slow: its time grows with the length."""
 
 import gc
-import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 import pytest
 
-import stages
 from adapters.packaged import PACKAGED_EMBEDDER
 from adapters.token_measure import token_measure
 from api.pages.markdown import answer_html
@@ -123,47 +120,6 @@ PARSERS: Final[dict[str, Parser]] = {
     "bytes": lambda text: decoded(b"\xfc" + text.encode("latin-1", "replace")),
 }
 
-#: The modules of stages that search with regular expressions, and the parsers above that use them, or what they read.
-PATTERNS: Final = {
-    "call_tokens.py": "tokens",
-    "corpora/bibliography.py": "title",
-    "corpora/captioned.py": "work",
-    "corpora/lines.py": "markdown",
-    "corpora/measures.py": "work",
-    "corpora/sentences.py": "work",
-    "documents/formats.py": "document",
-    "evaluations/split.py": "sentences of an answer",
-    "documents/metadata.py": "document metadata",
-    "documents/outline.py": "document outline",
-    "documents/pdf_layout.py": "pdf",
-    "participants/artifacts/documents.py": "keys of at most 6 digits",
-    "participants/artifacts/names.py": "file names",
-    "participants/artifacts/vectors.py": "names of arrays",
-    "participants/daic_woz.py": "file names",
-    "participants/grounding.py": "quotes",
-    "participants/item_tags.py": "chunk tags",
-    "participants/labels.py": "labels",
-    "participants/score_reply.py": "scores",
-    "participants/score_schema.py": "scores",
-    "participants/split_files.py": "file names",
-    "participants/variants.py": "sync marks",
-    "queries/citations.py": "citations",
-    "queries/expansion_reply.py": "expansion",
-    "queries/extract_answer.py": "units of an answer",
-    "queries/prompt_sources.py": "prompts of ragq, block by block",
-    "queries/qrels_file.py": "qrels",
-    "queries/work_conditions.py": "condition",
-    "replies/envelope.py": "evidence",
-    "replies/fixups.py": "evidence",
-    "replies/python_literal.py": "evidence",
-    "reports/calibration.py": "names of metrics",
-    "tags/spelling.py": "spelling",
-    "tags/vocabulary_files.py": "vocabulary",
-    "texts/decoded.py": "bytes",
-    "texts/languages.py": "language",
-    "texts/line_diff.py": "difference",
-    "texts/plain_ids.py": "ids of at most 64 characters",
-}
 
 UNITS: Final = (
     *("\n", " ", "\t", "\r", "\r\n", "\u200b", "\x1f", "a", "a ", "a\n", "a\n\n", "1", "\u4e2d", "e\u0301", "..."),
@@ -232,37 +188,3 @@ def test_time_grows_with_the_length_alone(parser: str) -> None:
                 slow[unit] = round(growth, 1)
 
     assert slow == {}
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        lambda at: f"{'#' * (1 + at % 6)} Part {at}",
-        lambda at: f"Part {at}" if at % 2 else "---",
-        lambda at: f"| {at} | x |" if at else "| a | b |\n|---|---|",
-        lambda at: ("", f"| a{at} | b |", "|---|---|", "| 1 | 2 |")[at % 4],
-    ],
-    ids=["headings", "underlined headings", "rows of a table", "tables"],
-)
-def test_twice_the_headings_or_rows_take_twice_the_time(lines: Callable[[int], str]) -> None:
-    def convert(text: str) -> None:
-        markdown, _ = without_metadata(text)
-        outline(markdown, [])
-        cut_work(read_markdown(markdown), title="t")
-
-    short, long = ("\n".join(map(lines, range(count))) for count in (1_000, 2_000))
-    # Each of the pair in turn: another process that takes the caches slows both.
-    pairs = [(seconds(convert, short), seconds(convert, long)) for _ in range(5)]
-
-    assert min(took for _, took in pairs) / min(took for took, _ in pairs) < 2.5
-
-
-def test_every_module_that_searches_with_regular_expressions_is_listed() -> None:
-    folder = Path(stages.__file__).parent
-    searching = {
-        file.relative_to(folder).as_posix()
-        for file in folder.rglob("*.py")
-        if re.search(r"^(import re|from re import .*)$", file.read_text(), re.MULTILINE)
-    }
-
-    assert searching == set(PATTERNS)

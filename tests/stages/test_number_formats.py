@@ -2,7 +2,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from schemas.errors import EmbeddingArtifactMismatchError
 from stages.number_formats import refuse_mixture
 
 
@@ -19,14 +18,3 @@ from stages.number_formats import refuse_mixture
 )
 def test_formats_that_were_compared_and_unknown_ones_may_be_mixed(dtype: str, made_with: Sequence[str]) -> None:
     refuse_mixture(dtype, made_with, what="The corpus")
-
-
-@pytest.mark.parametrize(
-    ("dtype", "made_with", "other"),
-    [("float16", ["float32"], "float32"), ("bfloat16", ["bfloat16", "float16"], "float16")],
-)
-def test_another_mixture_is_refused_with_the_setting_that_helps(
-    dtype: str, made_with: Sequence[str], other: str
-) -> None:
-    with pytest.raises(EmbeddingArtifactMismatchError, match=f"RAGQ_EMBEDDING_DTYPE={other}, and retry"):
-        refuse_mixture(dtype, made_with, what="The corpus")

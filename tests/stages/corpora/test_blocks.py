@@ -36,19 +36,11 @@ def test_a_heading_has_no_html_and_no_permalink(line: str, words: str) -> None:
     assert seen(line + "\n") == [(HEADING, 1, 1, words)]
 
 
-def test_a_heading_of_level_6_is_text() -> None:
-    assert seen("###### Small\n") == [(TEXT, 1, 1, "###### Small")]
-
-
 @pytest.mark.parametrize("fence", ["```", "~~~"])
 def test_what_looks_like_a_heading_in_code_is_text(fence: str) -> None:
     code = f"{fence}\n# no heading\n{fence}"
 
     assert seen(code) == [(TEXT, 1, 3, code)]
-
-
-def test_a_heading_in_a_quote_or_a_list_is_text() -> None:
-    assert seen("> # Said\n\n- # Listed\n") == [(TEXT, 1, 1, "Said"), (TEXT, 3, 3, "Listed")]
 
 
 def test_every_item_of_a_list_is_text_of_its_own_without_its_bullet() -> None:
@@ -69,26 +61,8 @@ def test_a_table_keeps_its_lines() -> None:
     ]
 
 
-def test_images_alone_are_a_figure_and_an_image_in_a_sentence_is_not() -> None:
-    assert seen("![pot](pot.png)\n\nThe ![pot](pot.png) is hot.\n") == [
-        (FIGURE, 1, 1, "![pot](pot.png)"),
-        (TEXT, 3, 3, "The ![pot](pot.png) is hot."),
-    ]
-
-
-def test_lines_without_meaning_for_markdown_are_text_and_rules_are_nothing() -> None:
-    assert seen("[x]: http://y\n\n---\n\n> [z]: http://y\n") == [
-        (TEXT, 1, 1, "[x]: http://y"),
-        (TEXT, 5, 5, "> [z]: http://y"),
-    ]
-
-
 def test_front_matter_is_no_block_and_moves_no_line() -> None:
     document = read_markdown("---\ntitle: Tea\n---\n# Tea\n")
 
     assert document.front_matter == "title: Tea"
     assert [(block.text, block.start_line) for block in document.blocks] == [("Tea", 4)]
-
-
-def test_the_separator_of_a_path_is_replaced_inside_a_heading() -> None:
-    assert seen("# Hot > cold\n") == [(HEADING, 1, 1, "Hot › cold")]

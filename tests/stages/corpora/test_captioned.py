@@ -27,10 +27,6 @@ def test_a_cell_is_searched_with_the_name_of_its_column_below_the_caption() -> N
     ]
 
 
-def test_a_figure_is_searched_by_description_and_caption() -> None:
-    assert searched("![A pot,\nblue](pot.png)\n\nFig. 2: The *pot*.\n") == [(1, 4, "Fig. 2: The *pot*. A pot, blue.")]
-
-
 @pytest.mark.parametrize(
     ("markdown", "found"),
     [
@@ -44,16 +40,6 @@ def test_a_figure_is_searched_by_description_and_caption() -> None:
 )
 def test_tables_of_other_shapes(markdown: str, found: str) -> None:
     assert [text for _, _, text in searched(markdown)] == [found]
-
-
-@pytest.mark.parametrize("markdown", ["| | |\n|---|---|\n| | |\n", "![](pot.png)\n\nFigure 1: The pot.\n"])
-def test_nothing_is_searched_of_what_has_no_words_of_its_own(markdown: str) -> None:
-    assert searched(markdown) == []
-
-
-def test_each_caption_is_that_of_one_table_or_figure_beside_it() -> None:
-    below = f"{ROWS}\nTable 1: a\n\n{ROWS}\n: b\n\n![p](p.png)\n\nTable 2: c\n\n{ROWS}\nText.\n\nTable 3: far\n"
-    assert [text.split(".")[0] for _, _, text in searched(below)] == ["Table 1: a", "b", "p", "Table 2: c"]
 
 
 def test_chunks_of_a_long_table_have_its_caption_and_all_of_its_lines_and_fit() -> None:

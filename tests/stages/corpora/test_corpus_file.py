@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import read_markdown
 from stages.corpora.corpus_file import parse_corpus
-from stages.queries.document_names import document_name
 
 SECRET = "text of the corpus"
 
@@ -60,12 +59,6 @@ def test_problems_name_the_line_and_never_its_content(row: object, found: str) -
     assert SECRET not in str(problem)
 
 
-def test_an_id_is_given_once() -> None:
-    _, (problem,) = parse_corpus(jsonl({"_id": "x", "text": "a"}, {"_id": "x", "text": "b"}), file="c.jsonl")
-
-    assert (problem.line, problem.found) == (2, "has the id of line 1")
-
-
 @given(text=st.text(min_size=1).filter(lambda text: text.strip()))
 def test_no_text_is_read_as_front_matter(text: str) -> None:
     data = json.dumps({"_id": "a", "text": f"---\ntitle: {text}\n---\n"}).encode()
@@ -76,8 +69,3 @@ def test_no_text_is_read_as_front_matter(text: str) -> None:
         document = read_markdown(found.markdown["a"])
         assert bibliography(document, given={}, file_name="c.jsonl/a.md").year is None
         assert document.front_matter in (None, "", {})
-
-
-def test_judgements_name_a_document_by_its_id_whatever_is_in_it() -> None:
-    assert document_name("/data/corpus.jsonl/MED-10.1.md", "Title") == "MED-10.1"
-    assert document_name("/data/corpus.jsonl/<dbpedia:AC/DC>.md", "Title") == "<dbpedia:AC/DC>"

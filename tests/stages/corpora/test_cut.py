@@ -1,8 +1,5 @@
 """Cutting a work: the lines and the parent of every chunk, and that nothing is lost."""
 
-import os
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,10 +9,7 @@ from schemas.values.corpora import CutChunk
 from stages.corpora.blocks import BlockKind, read_markdown
 from stages.corpora.cut import cut_work
 from stages.corpora.lines import lines_of, passage
-from stages.corpora.measures import count_words
 from stages.corpora.packing import ChunkSize
-
-DATA = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data"))
 
 TEA = """\
 ---
@@ -75,15 +69,6 @@ def test_a_heading_chunk_holds_its_lines_and_a_content_chunk_its_sentences() -> 
     assert [chunk.content for chunk in chunks] == ["# Tea\n\n- Steep it\n  well.\n- Wait.", "Steep it well. Wait."]
 
 
-def test_a_work_without_headings_is_one_section_under_its_title() -> None:
-    chunks = cut("Only text.\n\nMore of it.\n", title="Notes")
-
-    assert [(chunk.level, chunk.heading_breadcrumbs, chunk.start_line, chunk.end_line) for chunk in chunks] == [
-        ("H1", "Notes", 1, 3),
-        ("H1-chunk", "Notes", 1, 3),
-    ]
-
-
 def test_a_section_ends_before_the_next_heading_of_its_level_and_its_parent_is_the_nearest_higher_one() -> None:
     chunks = cut("# A\n## B\n#### C\n### D\n## E\n# F\n")
 
@@ -95,12 +80,6 @@ def test_a_section_ends_before_the_next_heading_of_its_level_and_its_parent_is_t
         ("A > E", 0, 5, 5),
         ("F", None, 6, 6),
     ]
-
-
-def test_sentences_of_two_sections_never_share_a_chunk() -> None:
-    chunks = cut("# A\nOne.\n## B\nTwo.\n")
-
-    assert [chunk.content for chunk in chunks if chunk.vector_status == VectorStatus.TO_VEC] == ["One.", "Two."]
 
 
 @pytest.mark.parametrize("markdown", ["\n\n", "\x1f"])
@@ -151,13 +130,3 @@ def test_no_line_with_words_is_lost_and_every_chunk_is_inside_its_parent(lines: 
             assert parent.start_line <= chunk.start_line <= chunk.end_line <= parent.end_line
             assert passage(lines_of(markdown), parent.start_line, parent.end_line) == parent.content
     assert cut(markdown, size=size) == chunks
-
-
-@pytest.mark.skipif(not (DATA / "psychology").is_dir(), reason="RAGQ_DATA_DIR has no folder psychology")
-def test_chunks_of_a_text_book_are_of_the_length_that_is_asked_for() -> None:
-    markdown = (DATA / "psychology/md/06-learning.md").read_text(encoding="utf-8")
-    words = sorted(count_words(chunk.content) for chunk in cut(markdown) if chunk.vector_status == VectorStatus.TO_VEC)
-
-    assert len(words) > 70
-    assert words[-1] <= 300
-    assert 200 <= words[len(words) // 2] <= 240

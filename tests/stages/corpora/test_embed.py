@@ -57,11 +57,3 @@ async def test_chunks_that_are_longer_than_the_embedder_reads_are_cut_and_named(
 async def test_a_model_of_another_dimension_is_an_error() -> None:
     with pytest.raises(EmbeddingDimensionMismatchError):
         await embed_chunks([chunk(1, None)], embedder=FakeEmbedder(), dimension=9, embeds_headings=True, timeout_s=30)
-
-
-async def test_no_chunks_ask_nobody() -> None:
-    embedder = FakeEmbedder()
-
-    vectors, _, _ = await embed_chunks([], embedder=embedder, dimension=8, embeds_headings=True, timeout_s=30)
-
-    assert (vectors.shape, embedder.calls, embedder.digests_asked) == ((0, 8), [], 0)

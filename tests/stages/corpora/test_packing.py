@@ -21,28 +21,8 @@ def test_a_chunk_is_full_at_the_target_and_the_next_begins_with_its_last_three_s
     assert packed(*[40] * 9) == [[0, 1, 2, 3, 4], [2, 3, 4, 5, 6], [4, 5, 6, 7, 8]]
 
 
-def test_a_sentence_that_would_make_a_chunk_too_long_begins_the_next() -> None:
-    assert packed(150, 160, 60) == [[0], [1, 2]]
-
-
 def test_a_small_end_joins_the_chunk_before_it() -> None:
     assert packed(100, 110, 49) == [[0, 1, 2]]
-
-
-def test_a_small_end_that_does_not_fit_stays_alone() -> None:
-    assert packed(140, 155, 49) == [[0, 1], [2]]
-
-
-def test_a_section_of_a_few_words_is_a_chunk() -> None:
-    assert packed(5) == [[0]]
-
-
-def test_nothing_to_pack_is_no_chunk() -> None:
-    assert packed() == []
-
-
-def test_without_overlap_no_sentence_repeats() -> None:
-    assert packed(*[50] * 8, size=ChunkSize(overlap=0)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
 def test_chunks_of_tokens_are_filled_and_share_a_quarter_at_most() -> None:

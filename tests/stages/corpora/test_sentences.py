@@ -23,12 +23,6 @@ def test_abbreviations_end_no_sentence_and_each_sentence_knows_its_lines() -> No
     assert found == [Sentence("Dr. Leaf steeps it, e.g. at noon.", 7, 8, 7), Sentence("Then he waits.", 8, 9, 3)]
 
 
-def test_sentences_have_all_lines_of_a_block_whose_text_has_others() -> None:
-    found = list(split(block("Steep. Wait.", start=3, end=5), most=300))
-
-    assert [(sentence.start_line, sentence.end_line) for sentence in found] == [(3, 5), (3, 5)]
-
-
 def test_a_sentence_longer_than_a_chunk_is_split() -> None:
     found = list(split(block("leaf " * 7), most=3))
 
@@ -47,15 +41,6 @@ def test_a_sentence_longer_than_a_chunk_is_split() -> None:
 )
 def test_markup_and_link_targets_are_no_words(markdown: str, words: int) -> None:
     assert count_words(markdown) == words
-
-
-def test_a_very_long_paragraph_is_split_into_all_its_sentences() -> None:
-    text = " ".join(f"Sentence {number} is about leaves." for number in range(2_000))
-
-    found = [sentence.text for sentence in split(block(text), most=300)]
-
-    assert " ".join(found) == text
-    assert sum(sentence.endswith("leaves.") for sentence in found) == 2_000
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ import pytest
 
 from schemas.errors import HeadingReplyError
 from schemas.values.chat import ChatCall, ReaskReason
-from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, Selection, SelectionAction, TocEntry
+from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, Selection
 from stages.documents.heading_calls import Asking
-from stages.documents.heading_reply import MOST_CHARS, heading_lines
 from stages.documents.outline import outline
 from stages.documents.repair_reply import (
     HEADINGS_OF_A_CALL,
@@ -17,7 +16,6 @@ from stages.documents.repair_reply import (
     is_usable,
     repair_by_model,
     repair_by_reply,
-    repair_prompt,
 )
 from stages.documents.sanitise import sanitise
 from stages.documents.select import sections_of, select_by_rules
@@ -25,8 +23,6 @@ from stages.documents.select_reply import (
     changed_selections,
     select_by_model,
     select_by_reply,
-    select_prompt,
-    with_headings,
 )
 from stages.queries.templates import TemplateTag, default_template
 from tests.fakes.chat import ScriptedChat
@@ -46,7 +42,6 @@ BOOK = "# Tea\n\nA drink.\n\n## Leaves\n\nGreen.\n\n### Black\n\nBrown.\n\n## Re
 SECTIONS = sections_of(BOOK)
 REPAIR_TEMPLATE = default_template(TemplateTag.TITLE_REPAIR)
 SELECT_TEMPLATE = default_template(TemplateTag.SECTION_SELECTION)
-WORDS = list(RepairAction)
 REPAIR = Asking(REPAIR_TEMPLATE, model="m", timeout_s=1.0, max_tokens=None, retries=1)
 SELECT = REPAIR._replace(template=SELECT_TEMPLATE)
 
@@ -56,12 +51,6 @@ SELECT = REPAIR._replace(template=SELECT_TEMPLATE)
 )
 def test_a_reply_gives_each_heading_its_repair(reply: str) -> None:
     assert repair_by_reply(reply, HEADINGS) == REPAIRS
-
-
-def test_a_heading_without_words_of_its_own_keeps_them() -> None:
-    repairs = repair_by_reply("1 : H1\n3 : H2 :\n5 : REMOVE : anything", HEADINGS)
-
-    assert [repair.text for repair in repairs] == ["Tea", "1.1 Lcaves", "Page 7"]
 
 
 @pytest.mark.parametrize(
@@ -88,19 +77,6 @@ def test_a_reply_that_cannot_be_used_is_refused_without_its_words(reply: str, pr
     assert "Leaves" not in str(refusal.value) and "Here" not in str(refusal.value)
 
 
-def test_a_reply_that_is_too_long_is_not_read() -> None:
-    with pytest.raises(HeadingReplyError, match="4000000 are read at most"):
-        heading_lines("\n" * (MOST_CHARS + 1), words=WORDS, headings=(1,))
-
-
-def test_the_prompt_shows_headings_the_contents_and_what_was_repaired_before() -> None:
-    prompt = repair_prompt(HEADINGS, (TocEntry(level=2, title="Leaves"),), template=REPAIR_TEMPLATE, before=REPAIRS)
-
-    assert "\n3 : H3 : 1.1 Lcaves\n" in prompt
-    assert "\n  Leaves\n" in prompt
-    assert "\n3 : H2 : 1.1 Leaves: green\n" in prompt
-
-
 async def test_a_model_repairs_headings_and_is_asked_again_after_a_reply_that_cannot_be_used() -> None:
     replies = iter(["I cannot.", REPLY])
     chat = ScriptedChat(lambda call: next(replies))
@@ -110,15 +86,6 @@ async def test_a_model_repairs_headings_and_is_asked_again_after_a_reply_that_ca
     assert (repaired.repairs, repaired.by, repaired.model) == (REPAIRS, DecidedBy.MODEL, "m")
     assert repaired.reasks == (ReaskReason.SCHEMA_VALIDATION,)
     assert "have not the form" in chat.calls[1].messages[-1].content
-
-
-async def test_a_model_that_never_answers_so_raises_the_error_of_its_last_reply() -> None:
-    chat = ScriptedChat(lambda call: "1 : NO_CHANGE : Tea")
-
-    with pytest.raises(HeadingReplyError, match=r"it has no line for the headings 3, 5 \(1 re-ask did not help\)"):
-        await repair_by_model(HEADINGS, (), REPAIR, chat=chat)
-
-    assert len(chat.calls) == 2
 
 
 async def test_many_headings_are_repaired_in_parts_that_show_the_end_of_the_part_before() -> None:
@@ -135,13 +102,6 @@ async def test_many_headings_are_repaired_in_parts_that_show_the_end_of_the_part
     assert [repair.line for repair in repaired.repairs] == [heading.line for heading in headings]
     assert [call.purpose for call in chat.calls] == ["repair headings 1 to 100", "repair headings 101 to 101"]
     assert f"\n{HEADINGS_OF_A_CALL} : H2 : Part {HEADINGS_OF_A_CALL}\n" in chat.calls[1].messages[-1].content
-
-
-async def test_a_document_without_headings_asks_nobody() -> None:
-    chat = ScriptedChat(lambda call: pytest.fail("asked"))
-
-    assert (await repair_by_model((), (), REPAIR, chat=chat)).repairs == ()
-    assert (await select_by_model((), SELECT, chat=chat)).selections == ()
 
 
 def test_a_change_of_one_heading_leaves_the_others_and_keeps_its_words() -> None:
@@ -177,12 +137,6 @@ def embedded(selections: Sequence[Selection]) -> list[bool]:
     return [selection.embeds for selection in selections]
 
 
-def test_the_prompt_lists_every_heading() -> None:
-    prompt = select_prompt(SECTIONS, template=SELECT_TEMPLATE)
-
-    assert "\n1 : H1 : Tea\n5 : H2 : Leaves\n9 : H3 : Black\n13 : H2 : References\n17 : H3 : A\n" in prompt
-
-
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
@@ -202,15 +156,6 @@ def test_a_skipped_section_skips_those_inside_and_an_embedded_one_keeps_those_ar
     assert {selection.reason for selection in selections if not selection.embeds} <= {"skipped by the pasted reply"}
 
 
-def test_what_stands_before_the_first_heading_is_embedded_and_not_asked_about() -> None:
-    found = sections_of("A preface.\n\n# Tea\n\nText.\n")
-
-    assert [section.start_line for section in with_headings(found)] == [3]
-    assert embedded(select_by_reply("3 : SKIP", found, by=DecidedBy.PASTED)) == [True, False]
-    with pytest.raises(HeadingReplyError, match="it names lines that are no heading: 1"):
-        select_by_reply("1 : SKIP", found, by=DecidedBy.PASTED)
-
-
 async def test_a_model_selects_sections() -> None:
     chat = ScriptedChat(lambda call: "13 : SKIP")
 
@@ -228,8 +173,3 @@ def test_a_change_takes_what_is_inside_with_it_and_what_is_around() -> None:
     assert embedded(changed_selections(SECTIONS, by_rules, {5: False})) == [True, False, False, False, False]
     assert embedded(changed_selections(SECTIONS, by_rules, {1: False})) == [False] * 5
     assert embedded(changed_selections(SECTIONS, by_rules, {17: True})) == [True] * 5
-
-
-def test_the_words_of_replies_are_those_of_the_protocol() -> None:
-    assert WORDS == ["NO_CHANGE", "REMOVE", "H1", "H2", "H3", "H4"]
-    assert list(SelectionAction) == ["SKIP", "VECTORIZE"]

@@ -22,19 +22,9 @@ def test_headings_have_the_levels_of_the_table_of_contents_and_what_is_missing_i
     assert (found.missing, found.disagreements) == ((toc[2],), 2)
 
 
-def test_a_title_that_occurs_twice_has_the_levels_in_order() -> None:
-    toc = [TocEntry(level=1, title="Notes"), TocEntry(level=2, title="Notes")]
-    assert [one.toc_level for one in outline("# Notes\n\n# Notes\n\n# Notes\n", toc).headings] == [1, 2, None]
-
-
 def test_rules_take_the_levels_of_the_table_of_contents_and_leave_no_level_out() -> None:
     found = repair_by_rules([heading(1, 1, "Tea", 1), heading(5, 3, "Leaves", 3), heading(9, 1, "***")])
     assert [repair.action for repair in found] == [RepairAction.NO_CHANGE, RepairAction.H2, RepairAction.REMOVE]
-
-
-def test_rules_keep_the_levels_of_the_text_where_the_table_of_contents_is_another() -> None:
-    found = repair_by_rules([heading(1, 1, "Tea"), heading(5, 2, "Leaves"), heading(9, 2, "Pot", 1)])
-    assert {repair.action for repair in found} == {RepairAction.NO_CHANGE}
 
 
 def test_repairs_are_applied_and_pages_keep_their_lines() -> None:
@@ -67,8 +57,3 @@ def test_titles_agree_without_their_numbers_and_keep_letters_that_look_like_some
     assert [without_number(title) for title in titles] == titles
     numbered = ["1.1.1. Tea", "Chapter 3: Tea", "IV. Tea", "A. Tea", "Appendix B Tea"]
     assert {without_number(title) for title in numbered} == {"Tea"}
-
-
-def test_boxes_that_the_table_of_contents_does_not_have_are_no_headings() -> None:
-    found = repair_by_rules([heading(1, 1, "Tea", 1), heading(3, 3, "Note"), heading(5, 2, "Caution", 2)])
-    assert [repair.action for repair in found] == [RepairAction.NO_CHANGE, RepairAction.REMOVE, RepairAction.NO_CHANGE]

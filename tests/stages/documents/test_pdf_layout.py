@@ -25,11 +25,6 @@ def test_larger_lines_are_headings_by_their_sizes() -> None:
     assert found == "# Tea\n\n## Leaves\n\nThey are green.\n"
 
 
-def test_a_bold_line_is_the_deepest_heading_unless_it_is_a_sentence() -> None:
-    lines = [line("Tea", 700, size=20), line("Leaves", 660, bold=True), line("They are green. " * 5, 640)]
-    assert markdown([page(*lines, line("Mind this.", 600, bold=True))]).count("#") == 3
-
-
 def test_the_outline_of_the_pdf_decides_where_it_is_found() -> None:
     pages = [page(line("1 Tea", 700, size=20), line("Leaves", 660), line("They are green.", 640))]
     toc = [TocEntry(level=1, title="Tea", page=1), TocEntry(level=2, title="Leaves", page=1)]
@@ -70,30 +65,12 @@ def test_headers_footers_and_page_numbers_are_left_out_and_counted() -> None:
     assert found.cleaned.running_lines == 8
 
 
-def test_headers_of_chapters_are_known_by_their_place() -> None:
-    titles = ["Tea", "Coffee", "Water", "Milk", "Juice", "Wine"]
-    pages = [page(line(title, TOP), line("A line of text.", 740), line("Another line.", 728)) for title in titles]
-    assert not any(title in markdown(pages) for title in titles)
-
-
-def test_a_printed_table_of_contents_is_left_out_where_the_pdf_has_an_outline() -> None:
-    pages = [
-        page(line("1 Tea . . . . . . . . 2", 700), line("2 Coffee . . . . . . . 3", 680)),
-        page(line("1 Tea", 700), line("Leaves.", 660)),
-    ]
-    assert "Coffee" not in markdown(pages, [TocEntry(level=1, title="Tea", page=2)])
-
-
 def test_lists_and_code_keep_their_form_and_markup_in_text_is_none() -> None:
     code = [line("def a():", 600, fixed=True), line("    ```", 588, fixed=True)]
     lines = [line("• one", 700), line("• two", 688), line("# no heading", 650), *code, line("After. " * 9, 500)]
     assert markdown([page(*lines)]).startswith(
         "- one\n\n- two\n\n\\# no heading\n\n````\ndef a():\n    ```\n````\n\nAfter."
     )
-
-
-def test_pages_without_lines_are_an_empty_document() -> None:
-    assert pdf_markdown([page(), page()], []).variants[0].page_lines == (1, 1)
 
 
 def test_a_hyphen_of_its_own_stays_where_the_document_has_the_word_with_it() -> None:
@@ -112,26 +89,3 @@ def test_a_divided_heading_is_joined_and_ligatures_are_letters() -> None:
         line("By o\ufb03ces. " * 9, 640),
     ]
     assert markdown([page(*lines)]).startswith("# How leaves are classified\n\nBy offices. By")
-
-
-def test_the_number_of_a_chapter_is_a_part_of_its_heading() -> None:
-    lines = [line("Chapter 1", 760, size=14), line("Tea", 730, size=20), line("Text.", 700), line("Pots", 660, size=14)]
-    assert markdown([page(*lines, line("More text.", 640))]) == "# Chapter 1 Tea\n\nText.\n\n## Pots\n\nMore text.\n"
-
-
-def test_a_bold_line_that_occurs_often_is_a_label_and_no_heading() -> None:
-    pages = [page(line("Aims", 700, bold=True), line(f"Learn about tea {n * 'a'}.", 640)) for n in range(4)]
-    assert "#" not in markdown(pages)
-
-
-def test_a_paragraph_continues_after_a_footnote_on_the_next_page() -> None:
-    first = page(line("Green tea", 100), line("1 A note.", 60, size=7))
-    assert markdown([first, page(line("is brewed cool.", 700))]) == "Green tea is brewed cool.\n\n1 A note.\n"
-
-
-def test_code_has_the_indentation_that_its_places_show() -> None:
-    code = [
-        PdfLine("if tea:", 10, 50, 92, 600, False, True),
-        PdfLine("brew()", 10, 74, 110, 588, False, True),
-    ]
-    assert "if tea:\n    brew()" in markdown([page(line("Text. " * 20, 700), *code)])

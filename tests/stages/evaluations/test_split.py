@@ -1,8 +1,6 @@
 """Stage `split`: which sentence of an answer cites what."""
 
-import pytest
-
-from stages.evaluations.split import MOST_SENTENCES, most_judgements, sentences_of, split_answer
+from stages.evaluations.split import MOST_SENTENCES, sentences_of, split_answer
 
 LABELS = ("S1", "S2", "S3")
 
@@ -33,12 +31,6 @@ def test_a_citation_at_the_head_of_a_sentence_stays_where_the_one_before_has_its
     ]
 
 
-def test_headings_and_blocks_of_code_are_no_sentences_and_labels_in_code_no_citations() -> None:
-    answer = "# Tea [S1]\n\n- Leaves are\n  **rolled** [S1].\n\n```\nprint(1) [S2]\n```\n\nUse `a[S1]` here."
-
-    assert cited(answer) == [("Leaves are rolled.", ("S1",), ()), ("Use a(S1) here.", (), ())]
-
-
 def test_sentences_after_the_first_hundred_are_counted_and_left_out() -> None:
     found = sentences_of(" ".join(f"Fact number {number} holds." for number in range(MOST_SENTENCES + 7)), LABELS)
 
@@ -57,11 +49,3 @@ def test_the_split_has_the_passages_that_are_cited_and_the_sentences_of_the_refe
     assert [(passage.label, passage.text) for passage in split.passages] == [("S2", "two")]
     assert split.reference == ("It is so.", "Always.")
     assert split.sentences[1].unknown == ("S7",)
-
-
-@pytest.mark.parametrize(
-    ("answer", "reference", "most"),
-    [("No label.", None, 0), ("One [S1].", None, 1), ("Two [S1][S2].", None, 5), ("Two [S1][S2]. None.", 3, 10)],
-)
-def test_the_most_judgements_of_an_answer_are_known_before(answer: str, reference: int | None, most: int) -> None:
-    assert most_judgements(sentences_of(answer, LABELS).first, reference) == most

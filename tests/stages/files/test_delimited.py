@@ -1,28 +1,15 @@
 from schemas.values.interviews import FileProblem
 from stages.files.delimited import DelimitedRow, Separator, parse_rows
-from stages.files.problems import Parsed
 
 
 def problems_of(data: bytes, separator: Separator = Separator.COMMA) -> tuple[FileProblem, ...]:
     return parse_rows(data, file="a.csv", separator=separator, columns=("id", "word")).problems
 
 
-def test_lines_are_counted_with_the_header_and_blank_lines() -> None:
-    parsed = parse_rows(b"id,word\n\n1,a\n,\n2,b\n", file="a.csv", separator=Separator.COMMA, columns=("id", "word"))
-    assert parsed == Parsed((DelimitedRow(3, {"id": "1", "word": "a"}), DelimitedRow(5, {"id": "2", "word": "b"})))
-
-
 def test_a_stray_double_quote_in_tabs_swallows_no_row() -> None:
     data = b'id\tword\n1\t"so\n2\the said "no" and\n'
     rows = parse_rows(data, file="a.csv", separator=Separator.TAB, columns=("word",)).value
     assert [row.cells["word"] for row in rows] == ['"so', 'he said "no" and']
-
-
-def test_a_byte_order_mark_and_windows_line_ends_are_tolerated() -> None:
-    data = b"\xef\xbb\xbfid,word\r\n1,a\r\n"
-    assert parse_rows(data, file="a.csv", separator=Separator.COMMA, columns=("id",)).value == (
-        DelimitedRow(2, {"id": "1"}),
-    )
 
 
 def test_unknown_columns_are_left_out_and_short_rows_filled() -> None:
@@ -35,19 +22,6 @@ def test_missing_columns_name_those_that_are_there() -> None:
         "a.csv:1: lacks the columns id and has pid, word; "
         "separate the columns with a COMMA and name them in the first line"
     ]
-
-
-def test_a_transcript_without_a_header_is_not_quoted() -> None:
-    (problem,) = problems_of(b"1\tsomething private\n", Separator.TAB)
-    assert problem.found == "lacks the columns id, word and has 2 of other names"
-
-
-def test_an_empty_file_has_no_columns() -> None:
-    assert [problem.found for problem in problems_of(b"")] == ["lacks the columns id, word and has none"]
-
-
-def test_a_repeated_column_is_a_problem() -> None:
-    assert [problem.found for problem in problems_of(b"id,word,id\n")] == ["has the columns id more than once"]
 
 
 def test_every_bad_row_is_reported_with_its_line() -> None:

@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score  # type: ignore[import-untyped]
 
 from schemas.values.metrics import BinaryMetrics, Confusion
-from stages.metrics.binary import auroc, binary_metrics, f1, is_depressed
+from stages.metrics.binary import auroc, binary_metrics, is_depressed
 from stages.metrics.cohort import cohort_of
 from stages.metrics.draws import value_of
 from stages.participants.totals import totals_of
@@ -72,10 +72,6 @@ def test_a_measure_without_a_denominator_is_undefined() -> None:
         auroc=None,
         confusion=Confusion(true_positive=0, false_positive=0, true_negative=1, false_negative=0),
     )
-
-
-def test_f1_is_undefined_when_precision_and_recall_are_zero() -> None:
-    assert value_of(f1, cohort((HIGH, LOW), (LOW, HIGH))) is None
 
 
 @pytest.mark.parametrize("seed", range(8))

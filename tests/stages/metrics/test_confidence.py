@@ -74,13 +74,6 @@ def test_missing_samples_are_refused(name: str) -> None:
         variant_named(name).confidence(BARE)
 
 
-def test_three_quotes_are_enough_evidence() -> None:
-    many = ItemScore(score=2, evidence_count=7)
-
-    assert variant_named("hybrid_evidence_similarity").confidence(many) == 0.5
-    assert variant_named("llm").confidence(many) == 7.0
-
-
 @pytest.mark.parametrize(
     "name", ["", "LLM", "secondary:llm:average", "secondary:llm+llm:sum", "secondary:llm+luck:average"]
 )

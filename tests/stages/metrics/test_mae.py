@@ -38,13 +38,6 @@ def test_without_a_score_there_is_no_error(metric: Metric, empty: Cohort) -> Non
     assert value_of(metric, empty) is None
 
 
-def test_an_unscored_participant_changes_no_mae() -> None:
-    with_unscored = cohort(("31", "00"), ("1---", "0"), ("-", "3333"))
-
-    for metric in (item_mae_weighted, item_mae_by_item, item_mae_by_subject):
-        assert value_of(metric, with_unscored) == value_of(metric, TWO)
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_mae_agrees_with_plain_loops(seed: int) -> None:
     subjects = random_subjects(9, seed=seed)

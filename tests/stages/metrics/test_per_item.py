@@ -25,7 +25,3 @@ def test_items_are_counted_over_the_evaluated_participants() -> None:
 def test_the_mae_of_one_item_is_a_metric() -> None:
     assert value_of(partial(item_mae, item=PHQ8Item.NO_INTEREST), THREE) == 2.0
     assert value_of(partial(item_mae, item=PHQ8Item.SLEEP), THREE) is None
-
-
-def test_with_nobody_evaluated_there_is_no_coverage() -> None:
-    assert set(per_item(cohort(("-", "0"))).values()) == {ItemMetrics(mae=None, count=0, coverage=None, na_count=0)}

@@ -21,12 +21,6 @@ def test_scored_items_fall_into_bins_by_confidence() -> None:
     )
 
 
-def test_an_empty_bin_has_no_means() -> None:
-    only = reliability(cohort(("-", "0")), confidence=evidence_share, bins=1)
-
-    assert only == (ReliabilityBin(low=0.0, high=1.0, count=0, confidence=None, exact=None, loss=None),)
-
-
 def test_a_count_is_no_probability() -> None:
     with pytest.raises(ValueError, match=r"Reliability needs confidences in 0\.\.1"):
         reliability(cohort(("1", "1", "2")), confidence=evidence_count)

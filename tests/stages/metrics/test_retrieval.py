@@ -57,7 +57,3 @@ def test_a_plain_loop_agrees(queries: dict[str, tuple[list[str], dict[str, int]]
     for query, (ranking, judged) in queries.items():
         expected = dict(zip(measure_names(cutoff), by_loops(ranking, judged, cutoff), strict=True))
         assert found[query] == pytest.approx(expected)
-
-
-def test_no_ranking_has_no_measure() -> None:
-    assert measure_rankings({}, {"a": {"d1": 1}}, cutoff=10) == {}

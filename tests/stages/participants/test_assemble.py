@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.errors import EmptyTranscriptError
-from schemas.values.participants import Reference, SimilarityStatistics
+from schemas.values.participants import SimilarityStatistics
 from schemas.values.phq8 import PHQ8Item
 from stages.call_tokens import most_prompt_tokens, reply_room
 from stages.participants.assemble import similarity_statistics
@@ -69,30 +68,6 @@ def test_a_transcript_cannot_close_its_tag() -> None:
     assert prompt.messages[1].content.count("</transcript>") == 1
 
 
-def test_a_blank_transcript_raises() -> None:
-    with pytest.raises(EmptyTranscriptError):
-        assemble_prompt(" \n", {}, {})
-
-
-def test_the_prompt_names_every_item_and_score_and_its_steps() -> None:
-    system, user = assemble_prompt(TRANSCRIPT, {}, {}).messages
-
-    for item in PHQ8Item:
-        assert item.evidence_key in system.content
-        assert item.evidence_key in user.content
-    for words in ("0-1 of the last 14 days", "2-6", "7-11", "12-14", '"N/A", not 0'):
-        assert words in system.content
-    for words in ("<thinking>", "<answer>", '"evidence"', '"reason"', '"score"', '"confidence"'):
-        assert words in user.content
-
-
-def test_only_infer_mode_asks_how_a_frequency_was_inferred() -> None:
-    strict, infer = (assemble_prompt(TRANSCRIPT, {}, {}, severity_mode=mode).messages for mode in MODES)
-
-    assert ["inference_type" in messages[1].content for messages in (strict, infer)] == [False, True]
-    assert ["every day, all the time: 3" in messages[0].content for messages in (strict, infer)] == [False, True]
-
-
 def test_statistics_are_over_the_references_that_have_a_score() -> None:
     references = (
         reference(similarity=0.75, score=2),
@@ -102,21 +77,6 @@ def test_statistics_are_over_the_references_that_have_a_score() -> None:
 
     # (0.75 + 0.25) / 2 = 0.5
     assert similarity_statistics(references) == SimilarityStatistics(count=2, mean=0.5, maximum=0.75)
-
-
-@pytest.mark.parametrize("references", [(), (reference(score=None),)])
-def test_nothing_kept_gives_no_mean_rather_than_zero(references: tuple[Reference, ...]) -> None:
-    assert similarity_statistics(references) == SimilarityStatistics(count=0, mean=None, maximum=None)
-
-
-def test_statistics_have_all_items_and_count_the_entries() -> None:
-    items = {PHQ8Item.SLEEP: (reference(score=2), reference(score=None)), PHQ8Item.MOVING: (reference(score=0),)}
-
-    prompt = assemble_prompt(TRANSCRIPT, items, {1: "text"})
-
-    counts = {item: statistics.count for item, statistics in prompt.statistics.items()}
-    assert counts == {item: int(item in items) for item in PHQ8Item}
-    assert prompt.entries == 2
 
 
 def test_an_assembled_prompt_shows_no_text_when_printed() -> None:

@@ -34,15 +34,3 @@ def test_two_references_give_two_events_with_exactly_these_fields() -> None:
             "chunk_chars": 12,
         },
     ]
-
-
-def test_events_follow_the_questionnaire_whatever_the_order_of_the_items() -> None:
-    items = {item: (reference(),) for item in reversed(PHQ8Item)}
-
-    events = retrieved_reference_events(ValidatedReferences(validator=None, items=items, verdicts={}))
-
-    assert [event["item"] for event in events] == [item.value for item in PHQ8Item]
-
-
-def test_no_reference_gives_no_event() -> None:
-    assert retrieved_reference_events(ValidatedReferences(validator=None, items={}, verdicts={})) == []

@@ -29,20 +29,6 @@ def test_windows_that_lose_lines_are_refused(size: int, step: int) -> None:
         window_starts(20, size=size, step=step)
 
 
-def test_chunks_keep_their_lines_as_they_are() -> None:
-    text = "Ellie: one\nParticipant:  two\nEllie: three\nParticipant: four\n\n \n"
-
-    assert chunk_transcript(text, size=2, step=2) == (
-        "Ellie: one\nParticipant:  two",
-        "Ellie: three\nParticipant: four",
-    )
-
-
-def test_a_last_window_with_a_text_that_is_there_is_not_added() -> None:
-    # Starts 0 and 1; the three lines are alike, so both windows read the same.
-    assert chunk_transcript("Ellie: mhm\nEllie: mhm\nEllie: mhm", size=2, step=2) == ("Ellie: mhm\nEllie: mhm",)
-
-
 def test_short_chunks_and_empty_texts_give_none() -> None:
     assert (chunk_transcript(" mhm \n hm ", size=2, step=1, min_chars=9), chunk_transcript("\n\n")) == ((), ())
 

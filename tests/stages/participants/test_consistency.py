@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from schemas.errors import LLMTimeoutError, ScoringRetriesExhausted
-from schemas.values.chat import ChatCall
+from schemas.errors import ScoringRetriesExhausted
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import Consistency, ParticipantScores
 from stages.participants.consistency import chosen_sample, consistency_of
@@ -113,26 +112,3 @@ async def test_without_any_usable_sample_the_last_error_is_raised() -> None:
         await score(chat, samples=2, plan=replace(PLAN, retries=1))
 
     assert (len(chat.calls), caught.value.raw_response) == (2 * 2 * 2, f"{UNUSABLE} 3")
-
-
-async def test_re_asks_are_part_of_a_sample() -> None:
-    chat = replying(UNUSABLE, reply_of(), reply_of())
-
-    scores = await score(chat, samples=2, plan=replace(PLAN, retries=1))
-
-    assert [(call.sample, call.purpose) for call in chat.calls] == [
-        (0, "score"),
-        (0, "score, re-ask 1"),
-        (1, "score sample 2"),
-    ]
-    assert (scores.failed_samples, [*scores.reasks]) == (0, ["missing_structure"])
-
-
-async def test_an_error_of_the_client_ends_the_sampling() -> None:
-    def fail_at_second(call: ChatCall) -> str:
-        if call.sample:
-            raise LLMTimeoutError(9)
-        return reply_of()
-
-    with pytest.raises(LLMTimeoutError):
-        await score(ScriptedChat(fail_at_second), samples=3)

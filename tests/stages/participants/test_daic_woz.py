@@ -78,21 +78,6 @@ def test_a_whole_data_set_is_read_in_order_of_ids() -> None:
     assert [*parsed.value.transcripts] == [*parsed.value.labels] == [300, 302, 303, 319]
 
 
-def test_interviews_alone_are_a_data_set() -> None:
-    parsed = parse_data_set(transcript(600))
-    assert (parsed.problems, [*parsed.value.transcripts], parsed.value.splits) == ((), [600], {})
-
-
-def test_labels_alone_are_a_data_set() -> None:
-    assert parse_data_set({"train_split_Depression_AVEC2017.csv": TRAIN}).problems == ()
-
-
-def test_a_folder_of_something_else_is_a_problem() -> None:
-    assert [problem.found for problem in parse_data_set({"notes.txt": b""}).problems] == [
-        "no file of the DAIC-WOZ layout"
-    ]
-
-
 def test_the_problems_of_all_files_are_reported_together() -> None:
     assert problems_with(interview=b"value\n", dev=b"\xff", totals=b"Participant_ID\n") == [
         "transcripts/319_P/319_TRANSCRIPT.csv:1: lacks the columns start_time, stop_time, speaker and has value; "
@@ -110,13 +95,6 @@ def test_nobody_is_in_two_avec_splits() -> None:
     ]
 
 
-def test_the_two_test_files_agree_on_gender() -> None:
-    assert problems_with(test=b"participant_ID,Gender\n300,0\n") == [
-        "test_split_Depression_AVEC2017.csv: participant 300 has another gender in full_test_split.csv; "
-        "make the two agree"
-    ]
-
-
 def test_nobody_is_in_two_paper_splits() -> None:
     assert problems_with(paper_val=b"Participant_ID\n303\n302\n", metadata=b"") == [
         "paper_splits/paper_split_val.csv: participant 302 is also in paper-train; keep one of them"
@@ -130,12 +108,6 @@ def test_paper_participants_have_item_labels() -> None:
     ]
 
 
-def test_the_metadata_agrees_with_its_csvs() -> None:
-    assert problems_with(paper_train=b"Participant_ID\n") == [
-        "paper_splits/paper_split_metadata.json: train and its CSV differ in 302; make the two agree"
-    ]
-
-
 def test_who_is_in_a_split_has_a_transcript() -> None:
     assert problems_with(interview=b"") == [
         "dev_split_Depression_AVEC2017.csv: participants 319 have no transcript; "
@@ -143,10 +115,6 @@ def test_who_is_in_a_split_has_a_transcript() -> None:
         "paper_splits/paper_split_test.csv: participants 319 have no transcript; "
         "add <id>_P/<id>_TRANSCRIPT.csv for each, or remove them",
     ]
-
-
-def test_test_participants_need_no_transcript() -> None:
-    assert problems_with(test=b"participant_ID,Gender\n300,1\n301,0\n") == []
 
 
 def test_a_single_blank_item_is_rebuilt_on_request() -> None:

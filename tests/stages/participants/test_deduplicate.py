@@ -32,10 +32,6 @@ def test_windows_repeat_when_they_share_more_than_half(size: int, step: int, apa
     assert (found(window(9), window(9 + apart)), found(window(9 + apart), window(9))) == (repeats, repeats)
 
 
-def test_windows_of_two_participants_never_repeat_by_place() -> None:
-    assert not by_place(size=8, step=2)(window(4), window(4, participant=303))
-
-
 @given(
     lines=st.integers(8, 60),
     size=st.integers(2, 8),

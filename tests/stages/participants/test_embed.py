@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, LLMTimeoutError, TextTooLongError
+from schemas.errors import EmbeddingValidationError, LLMTimeoutError, TextTooLongError
 from schemas.values.participants import EmbeddedEvidence
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.references import EmbeddedChunks
@@ -42,16 +42,6 @@ async def test_batch_called_once_in_the_order_of_the_questionnaire() -> None:
     assert result.evidence == embedded(1, PHQ8Item.SLEEP, PHQ8Item.TIRED)
     assert result.vectors.tolist() == [[np.float32(0.6), np.float32(0.8)], [0.0, 1.0]]
     assert embedder.calls == [["I can't sleep\nup at three", "worn out"]]
-
-
-async def test_without_batch_mode_each_item_has_its_own_call_and_the_vectors_are_the_same() -> None:
-    embedder = FakeEmbedder(VECTORS.__getitem__)
-
-    result = await embed(embedder, batch=False)
-
-    assert result.evidence == embedded(2, PHQ8Item.SLEEP, PHQ8Item.TIRED)
-    assert result.vectors.tolist() == [[np.float32(0.6), np.float32(0.8)], [0.0, 1.0]]
-    assert embedder.calls == [["I can't sleep\nup at three"], ["worn out"]]
 
 
 @pytest.mark.parametrize("batch", [True, False])
@@ -139,18 +129,6 @@ async def test_the_chunks_of_a_transcript_are_embedded_with_straight_apostrophes
     assert vectors.tolist() == [[np.float32(0.6), np.float32(0.8)]] * 3
 
 
-async def test_a_chunk_that_is_longer_than_the_embedder_reads_is_refused() -> None:
-    with pytest.raises(TextTooLongError, match=r"Text 2 of 2 .*lower EMBEDDING_CHUNK_SIZE"):
-        await embed_chunks(
-            ["short", "far too long"],
-            {},
-            embedder=FakeEmbedder(max_chars=8),
-            dimension=2,
-            timeout_s=300,
-            truncate=False,
-        )
-
-
 async def test_timeout_surfaces_as_llm_timeout_error_with_the_seconds() -> None:
     class Late(FakeEmbedder):
         async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
@@ -158,11 +136,6 @@ async def test_timeout_surfaces_as_llm_timeout_error_with_the_seconds() -> None:
 
     with pytest.raises(LLMTimeoutError, match=r"^LLM request timed out after 300s$"):
         await embed(Late())
-
-
-async def test_vectors_shorter_than_the_dimension_are_a_mismatch() -> None:
-    with pytest.raises(EmbeddingDimensionMismatchError, match="Expected vectors of 2 dimensions, got 1"):
-        await embed(FakeEmbedder(lambda text: [1.0]))
 
 
 @pytest.mark.parametrize("vector", [[np.nan, 1], [np.inf, 1], [0, 0]])

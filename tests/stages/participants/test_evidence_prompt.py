@@ -1,7 +1,5 @@
 """Scoring from the passages around quotes: passages, prompt and schema of the reply."""
 
-from dataclasses import replace
-
 from jsonschema import Draft202012Validator
 
 from schemas.values.phq8 import PHQ8Item
@@ -34,10 +32,6 @@ def test_a_passage_is_the_turn_of_each_quote_once() -> None:
         PHQ8Item.SLEEP: "i lie awake / most nights",
         PHQ8Item.TIRED: 'it wears "me" out ... i lie awake / most nights',
     }
-
-
-def test_a_quote_that_no_line_has_is_its_own_passage() -> None:
-    assert passages_of(SAID, {PHQ8Item.SLEEP: ("awake, most nights",)}) == {PHQ8Item.SLEEP: "awake, most nights"}
 
 
 def test_the_prompt_shows_the_passages_the_references_and_not_the_transcript() -> None:
@@ -78,10 +72,3 @@ def test_a_reply_repeats_its_passage_and_scores_what_has_one() -> None:
         PHQ8Item.SLEEP: 2,
         PHQ8Item.TIRED: 2,
     }
-
-
-def test_the_schema_of_a_transcript_stays() -> None:
-    prompt = assemble_prompt(SAID, None, {})
-    assert SAID in prompt.messages[1].content
-    call = scoring_call(prompt, plan=replace(PLAN, passages=None))
-    assert call.json_schema != scoring_call(prompt, plan=PLAN).json_schema

@@ -2,17 +2,8 @@
 
 import pytest
 
-from schemas.values.phq8 import PHQ8Item
-from stages.participants.item_keys import ItemKeys, key_shape, match_keys
+from stages.participants.item_keys import key_shape, match_keys
 from stages.replies import RepairStep
-
-
-def test_the_eight_keys_match_themselves_without_a_repair() -> None:
-    reply = {item.evidence_key: [item.value] for item in PHQ8Item}
-
-    keys = match_keys(reply)
-
-    assert (keys, keys.repairs(reply)) == (ItemKeys(reply, (), ()), ())
 
 
 @pytest.mark.parametrize("key", ["phq8_nointerest", "NoInterest", "PHQ-8 No Interest", "no_interest", "PHQ8NoInterest"])

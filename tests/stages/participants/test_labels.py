@@ -6,8 +6,6 @@ from stages.files.problems import Parsed
 from stages.participants.labels import (
     parse_gender_labels,
     parse_item_labels,
-    parse_total_labels,
-    patch_missing_item,
 )
 
 HEADER = "Participant_ID,PHQ8_Binary,PHQ8_Score,Gender," + ",".join(item.evidence_key for item in PHQ8Item) + "\n"
@@ -25,20 +23,6 @@ def found(problems: tuple[FileProblem, ...]) -> list[tuple[int | None, str]]:
 def test_a_row_gives_all_labels_of_a_participant() -> None:
     labels = Labels(participant_id=303, gender=0, phq8_binary=True, phq8_score=10, items=ITEMS)
     assert read("303,1,10,0,1,2,2,3,1,0,1,0") == Parsed((labels,))
-
-
-def test_whole_numbers_may_be_written_as_floats() -> None:
-    assert read("303,1.0,10.0,0,1,2,2.0,3,1,0,1,0").value == read("303,1,10,0,1,2,2,3,1,0,1,0").value
-
-
-def test_one_blank_item_is_a_problem_that_shows_its_value() -> None:
-    (problem,) = read("319,1,10,0,1,2,,3,1,0,1,0").problems
-    assert problem == FileProblem(
-        file="train.csv",
-        line=2,
-        found="PHQ8_Sleep is blank; the score minus the other items is 2",
-        what_to_do="write 2 there, or accept it with --patch-missing-items",
-    )
 
 
 def test_a_patched_item_is_marked() -> None:
@@ -86,17 +70,6 @@ def test_all_problems_of_a_file_are_reported_together() -> None:
     ]
 
 
-def test_a_full_test_file_has_totals_and_no_items() -> None:
-    data = b"Participant_ID,PHQ_Binary,PHQ_Score,Gender\n300,0,2,1\n"
-    labels = Labels(participant_id=300, gender=1, phq8_binary=False, phq8_score=2)
-    assert parse_total_labels(data, file="full_test_split.csv") == Parsed((labels,))
-
-
 def test_a_test_file_has_a_small_p_and_gender_alone() -> None:
     data = b"participant_ID,Gender\n300,1\n"
     assert parse_gender_labels(data, file="test.csv") == Parsed((Labels(participant_id=300, gender=1),))
-
-
-def test_a_complete_row_has_nothing_to_patch() -> None:
-    with pytest.raises(ValueError, match="0 items are missing"):
-        patch_missing_item(ITEMS, score=10)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.deduplicate import Repeats, by_place
-from stages.participants.reference_filters import Filtered, ReferenceFilter, ReferenceFilters, reference_filters
+from stages.participants.reference_filters import Filtered, ReferenceFilters, reference_filters
 from stages.participants.rerank import rank_references
 from tests.stages.at_defaults import reference_filters as default_filters
 from tests.stages.participants.builders import reference
@@ -99,65 +99,6 @@ def test_equal_similarities_are_ordered_by_participant_and_place() -> None:
     )
 
     assert filtered([late, other, early], min_similarity=0, top_k=3, max_chars=0).kept == (other, early, late)
-
-
-def test_references_without_a_score_count_towards_the_top_k() -> None:
-    unscored, scored, third = (
-        reference(chunk_id=at, similarity=1 - at / 10, score=score) for at, score in ((1, None), (2, 3), (3, 3))
-    )
-
-    assert filtered([unscored, scored, third], min_similarity=0, top_k=2, max_chars=0).kept == (
-        unscored,
-        scored,
-    )
-
-
-def test_each_filter_counts_what_it_removed() -> None:
-    references = [reference("12345", chunk_id=at, similarity=1 - at / 10) for at in range(1, 10)]
-
-    # .9 to .1: five are below .55; of the four that are left three are the top; two of five characters fit into ten.
-    assert filtered(references, min_similarity=0.55, top_k=3, max_chars=10) == Filtered(
-        tuple(references[:2]), {"threshold": 5, "top_k": 1, "budget": 1}
-    )
-
-
-def test_a_filter_is_added_without_a_change_to_the_others() -> None:
-    filters = reference_filters(min_similarity=0.55, top_k=3, max_chars=10, repeats=None)
-    references = [reference("12345", chunk_id=at, similarity=1 - at / 10) for at in range(1, 10)]
-    scored = [one.model_copy(update={"score": None}) if one.chunk_id == 1 else one for one in references]
-
-    def labelled(references: Sequence[Reference]) -> list[Reference]:
-        return [reference for reference in references if reference.score is not None]
-
-    sixth = ReferenceFilter("unlabelled", labelled)
-    with_sixth = filters._replace(after_ranking=(sixth, *filters.after_ranking))
-
-    # Without chunk 1 the three of the top are 2, 3 and 4, of which two fit into the budget.
-    assert rank(with_sixth, scored) == Filtered(tuple(scored[1:3]), {"threshold": 5, "unlabelled": 1, "budget": 1})
-
-
-def test_a_filter_that_is_off_is_not_in_the_list() -> None:
-    def names(**changed: Any) -> list[str]:
-        filters = default_filters(**changed)
-        return [one.name for one in (*filters.before_ranking, *filters.after_ranking)]
-
-    assert names() == ["top_k"]
-    assert names(min_similarity=0.3, max_chars=500, repeats=by_place(size=8, step=2)) == [
-        "threshold",
-        "duplicate",
-        "top_k",
-        "budget",
-    ]
-
-
-def test_the_counts_of_the_search_come_first() -> None:
-    retrieved = RetrievedReferences(
-        index_id=7, excluded_participant=300, items={ITEM: (GOOD, BAD)}, dropped={ITEM: {"tags": 30}}
-    )
-
-    ranked = rank_references(retrieved, filters=default_filters(top_k=1))
-
-    assert list(ranked.dropped[ITEM].items()) == [("tags", 30), ("top_k", 1)]
 
 
 def test_a_repeated_reference_is_replaced_by_the_next_and_counted() -> None:

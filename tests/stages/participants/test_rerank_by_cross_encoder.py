@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.errors import LLMTimeoutError, ReferenceTextError, RerankError
+from schemas.errors import ReferenceTextError
 from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
 from tests.fakes.pair_scorer import FakePairScorer
@@ -62,60 +62,6 @@ async def test_the_threshold_precedes_and_top_k_and_budget_follow_the_cross_enco
     assert [ref.chunk_id for ref in ranked.items[SLEEP]] == [2]
     assert ranked.dropped == {SLEEP: {"threshold": 1, "top_k": 1}}
     assert too_long.dropped == {SLEEP: {"budget": 2}}
-
-
-async def test_a_reference_without_a_score_is_ranked() -> None:
-    unscored = NEAR.model_copy(update={"score": None})
-
-    ranked = await rerank_by_cross_encoder(
-        retrieved(NEARER, unscored),
-        extracted=EVIDENCE,
-        chunk_texts=TEXTS,
-        scorer=FakePairScorer(),
-        timeout_s=60,
-        filters=reference_filters(top_k=1),
-    )
-
-    assert [(ref.chunk_id, ref.score) for ref in ranked.items[SLEEP]] == [(2, None)]
-
-
-async def test_without_references_nobody_is_asked() -> None:
-    scorer = FakePairScorer()
-
-    ranked = await rerank_by_cross_encoder(retrieved(), extracted=EVIDENCE, chunk_texts={}, scorer=scorer, timeout_s=60)
-
-    assert (ranked.ranker_digest, scorer.calls) == ("", [])
-
-
-async def test_equal_scores_are_ordered_by_participant() -> None:
-    ranked = await rerank_by_cross_encoder(
-        retrieved(NEAR, NEARER),
-        extracted=EVIDENCE,
-        chunk_texts=TEXTS,
-        scorer=FakePairScorer(score_of=lambda query, passage: 0.0),
-        timeout_s=60,
-    )
-
-    assert [ref.chunk_id for ref in ranked.items[SLEEP]] == [1, 2]
-
-
-@pytest.mark.parametrize("error", [RerankError("broken weights"), RuntimeError("no memory")])
-async def test_errors_of_the_cross_encoder_are_passed_on_unchanged(error: Exception) -> None:
-    def fail(query: str, passage: str) -> float:
-        raise error
-
-    with pytest.raises(type(error)) as caught:
-        await rerank_by_cross_encoder(
-            retrieved(NEAR), extracted=EVIDENCE, chunk_texts=TEXTS, scorer=FakePairScorer(fail), timeout_s=60
-        )
-    assert caught.value is error
-
-
-async def test_a_time_out_names_the_seconds_of_the_setting() -> None:
-    with pytest.raises(LLMTimeoutError, match="after 30s"):
-        await rerank_by_cross_encoder(
-            retrieved(NEAR), extracted=EVIDENCE, chunk_texts=TEXTS, scorer=FakePairScorer(delay_s=60), timeout_s=30
-        )
 
 
 async def test_a_text_that_changed_is_not_scored() -> None:

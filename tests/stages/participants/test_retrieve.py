@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from schemas.errors import EmbeddingDimensionMismatchError, ReferenceLeakError
+from schemas.errors import ReferenceLeakError
 from schemas.values.participants import EmbeddedEvidence, Reference, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
 from stages.ports import ReferenceSearch
@@ -64,21 +64,6 @@ async def test_the_nearest_chunks_are_found_with_the_scores_of_the_item_in_one_r
     assert ids(retrieved, PHQ8Item.SLEEP) == [(1, 1.0, 2), (4, 0.5, None), (3, 0.0, 0)]
     assert ids(retrieved, PHQ8Item.TIRED) == [(1, 1.0, None), (4, 0.5, None), (3, 0.0, None)]
     assert (list(retrieved.items), search.round_trips) == (list(PHQ8Item), 1)
-
-
-async def test_no_more_than_the_candidates_are_returned() -> None:
-    assert ids(await retrieve(index(), PHQ8Item.SLEEP, candidates=1), PHQ8Item.SLEEP) == [(1, 1.0, 2)]
-
-
-async def test_without_evidence_the_index_is_not_asked() -> None:
-    search = index()
-
-    retrieved = await retrieve(search)
-
-    assert retrieved == RetrievedReferences(
-        index_id=7, excluded_participant=300, excluded_participants=(300,), items=dict.fromkeys(PHQ8Item, ())
-    )
-    assert search.round_trips == 0
 
 
 async def test_the_chunks_that_the_tag_filter_left_out_are_counted_per_item() -> None:
@@ -141,10 +126,3 @@ async def test_no_reference_comes_from_the_own_split_of_a_run(
     found = {reference.participant_id for references in retrieved.items.values() for reference in references}
     assert found <= allowed
     assert {len(references) for references in retrieved.items.values()} == {min(candidates, len(allowed))}
-
-
-async def test_errors_of_the_search_are_passed_on_unchanged() -> None:
-    search = InMemoryReferenceSearch({7: [chunk(1, 303, np.ones(3, dtype=np.float32))]})
-
-    with pytest.raises(EmbeddingDimensionMismatchError):
-        await retrieve(search, PHQ8Item.SLEEP)

@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError, ScoringRetriesExhausted, ScoringSchemaError
+from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError, ScoringRetriesExhausted
 from schemas.values.chat import ChatCall, Message, ReaskReason, TokenSignals
-from schemas.values.participants import AssembledPrompt, EvidenceExtractor, SimilarityStatistics
+from schemas.values.participants import AssembledPrompt, EvidenceExtractor
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ItemScore, NAReason, ParticipantScores
 from stages.failures import FailureCategory, categorise
-from stages.participants.score import ScoringPlan, score_participant, scoring_call
-from stages.participants.score_schema import score_json_schema
+from stages.participants.score import ScoringPlan, score_participant
 from stages.participants.totals import totals_of
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import assemble_prompt, scoring_plan
@@ -21,7 +20,6 @@ from tests.stages.participants.score_replies import ANSWER, reply_of
 PROMPT = assemble_prompt("Participant: I sleep badly", {PHQ8Item.SLEEP: (reference("chunk"),)}, {1: "chunk"})
 EVIDENCE = evidence({PHQ8Item.SLEEP: ("I sleep badly", "badly"), PHQ8Item.TIRED: ("tired",)})
 PLAN = scoring_plan(model="scorer", timeout_s=9)
-NOTHING = SimilarityStatistics(count=0, mean=None, maximum=None)
 
 
 def replying(*replies: str, stop_reason: str = "stop") -> ScriptedChat:
@@ -58,12 +56,6 @@ async def test_one_reply_gives_the_record_of_all_items() -> None:
     )
 
 
-async def test_reasons_for_na_are_left_out_on_request() -> None:
-    scores = await score(replying(reply_of(score=None)), replace(PLAN, track_na_reasons=False))
-
-    assert {item.na_reason for item in scores.items.values()} == {None}
-
-
 async def test_the_call_is_the_assembled_prompt() -> None:
     chat = replying(reply_of())
 
@@ -76,12 +68,6 @@ async def test_the_call_is_the_assembled_prompt() -> None:
     ]
 
 
-def test_a_server_can_be_held_to_the_schema() -> None:
-    call = scoring_call(PROMPT, plan=replace(PLAN, hold_to_schema=True, severity_mode="infer", max_text_chars=60))
-
-    assert call.json_schema == score_json_schema("infer", max_text_chars=60)
-
-
 async def test_every_item_has_the_token_signals_of_the_reply_when_asked_for() -> None:
     chat = replying(reply_of({}))
     chat.tokens = TokenSignals(msp=0.9, pe=0.5, energy=-0.1)
@@ -90,21 +76,6 @@ async def test_every_item_has_the_token_signals_of_the_reply_when_asked_for() ->
 
     assert [call.top_logprobs for call in chat.calls] == [5]
     assert [item.tokens for item in scores.items.values()] == [chat.tokens] * 8
-
-
-async def test_requested_token_signals_that_the_reply_lacks_are_absent() -> None:
-    scores = await score(replying(reply_of({})), replace(PLAN, token_signals=True))
-
-    assert {item.tokens for item in scores.items.values()} == {None}
-
-
-async def test_log_probabilities_are_requested_by_default_and_not_when_they_are_off() -> None:
-    chat = replying(reply_of({}), reply_of({}))
-
-    await score(chat)
-    await score(chat, replace(PLAN, token_signals=False))
-
-    assert [call.top_logprobs for call in chat.calls] == [5, 0]
 
 
 @pytest.mark.parametrize(
@@ -130,12 +101,6 @@ async def test_an_unusable_reply_is_sent_back_with_what_is_wrong(
     assert len(chat.calls[2].messages) == len(PROMPT.messages) + 4
 
 
-async def test_repairs_of_the_used_reply_are_recorded() -> None:
-    scores = await score(replying(reply_of().replace('"confidence": 4}', '"confidence": 4,}')))
-
-    assert (scores.repairs, scores.reasks) == (("json_fixups_applied",), ())
-
-
 async def test_a_reply_that_was_cut_off_is_asked_for_again() -> None:
     with pytest.raises(ScoringRetriesExhausted, match="2 retries did not help; the last time it was cut off") as caught:
         await score(replying(*[reply_of()] * 3, stop_reason="length"), replace(PLAN, retries=2))
@@ -156,23 +121,6 @@ async def test_exhausted_retries_raise_the_last_reply_and_show_nothing_of_it(ret
     assert categorise(caught.value, "score") is FailureCategory.SCORING_RETRY_EXHAUSTED
 
 
-@pytest.mark.parametrize(
-    ("unusable", "error", "category"),
-    [
-        ("I can't.", LLMResponseParseError, FailureCategory.SCORING_JSON_PARSE),
-        ("{}", ScoringSchemaError, FailureCategory.SCORING_SCHEMA_INVALID),
-    ],
-)
-async def test_without_retries_the_error_of_the_reply_is_raised(
-    unusable: str, error: type[LLMResponseParseError], category: FailureCategory
-) -> None:
-    with pytest.raises(error) as caught:
-        await score(replying(unusable), replace(PLAN, retries=0))
-
-    assert type(caught.value) is error
-    assert categorise(caught.value, "score") is category
-
-
 @pytest.mark.parametrize("error", [LLMTimeoutError(9), LLMError("no such model"), ConnectionResetError("gone")])
 async def test_errors_of_the_client_are_passed_on_and_not_asked_again(error: Exception) -> None:
     def fail(call: ChatCall) -> str:
@@ -186,15 +134,7 @@ async def test_errors_of_the_client_are_passed_on_and_not_asked_again(error: Exc
     assert (caught.value, len(chat.calls)) == (error, 1)
 
 
-def test_a_time_out_of_scoring_has_a_category_of_its_own() -> None:
-    assert categorise(LLMTimeoutError(9), "score") is FailureCategory.SCORING_LLM_TIMEOUT
-
-
 async def test_no_repr_shows_what_the_model_wrote() -> None:
     scores = await score(replying(reply_of(inference_marker="so I said")), replace(PLAN, severity_mode="infer"))
 
     assert "so I said" not in repr(scores) and "often" not in repr(scores)
-
-
-def test_zero_shot_prompts_have_no_retrieval_to_record() -> None:
-    assert set(assemble_prompt("Participant: hello", {}, {}).statistics.values()) == {NOTHING}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from schemas.errors import ReferenceLeakError
 from schemas.values.participants import AssembledPrompt, EmbeddedEvidence, Neighbour, SimilarityStatistics
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.scoring import ItemScore, NAReason, ParticipantScores, ScoreBasis
+from schemas.values.scoring import ItemScore, ParticipantScores, ScoreBasis
 from stages.participants.score_by_neighbours import score_by_neighbours
 from tests.stages.participants.builders import evidence
 
@@ -102,17 +102,6 @@ async def test_without_evidence_on_either_side_the_score_is_the_median_and_says_
     assert (found.score, found.basis) == (1, ScoreBasis.MEDIAN)
     assert found.consistency is not None
     assert found.consistency.samples == (0, 0, 1, 3)
-
-
-async def test_an_item_for_which_nobody_has_a_score_is_no_score() -> None:
-    found = await scores(Found(scores=()), SLEEP)
-
-    assert (found.items[SLEEP].score, found.items[SLEEP].basis) == (None, None)
-    assert (found.items[SLEEP].na_reason, found.items[TIRED].na_reason) == (
-        NAReason.SCORE_NA_WITH_EVIDENCE,
-        NAReason.NO_MENTION,
-    )
-    assert (found.totals.minimum, found.totals.maximum) == (0, 24)
 
 
 async def test_nobody_of_the_own_split_is_a_neighbour() -> None:

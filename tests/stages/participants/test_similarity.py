@@ -14,12 +14,6 @@ def test_similarity_is_one_for_the_same_half_for_a_right_angle_and_zero_for_the_
     assert similarities(rows, np.array([1, 0], dtype=np.float32)) == pytest.approx([1.0, 0.5, 0.0, 0.8])
 
 
-def test_similarity_stays_within_zero_and_one_when_lengths_are_rounded() -> None:
-    rows = np.array([[1.0000001], [-1.0000001]], dtype=np.float32)
-
-    assert similarities(rows, np.array([1], dtype=np.float32)).tolist() == [1.0, 0.0]
-
-
 def test_a_query_of_another_dimension_is_a_mismatch() -> None:
     with pytest.raises(EmbeddingDimensionMismatchError) as caught:
         similarities(np.ones((1, 3), dtype=np.float32), np.ones(2, dtype=np.float32))

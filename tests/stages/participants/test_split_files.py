@@ -21,15 +21,6 @@ def test_the_papers_metadata_lists_its_three_splits() -> None:
     }
 
 
-def test_a_csv_lists_splits_by_name_in_its_order() -> None:
-    parsed = parse_listed_splits(b"split,Participant_ID\npilot,319\npaper-test,316\npilot,303\n", file="ids")
-
-    assert [(split.name, split.participant_ids) for split in parsed.value] == [
-        ("pilot", (319, 303)),
-        ("paper-test", (316,)),
-    ]
-
-
 @pytest.mark.parametrize(
     ("data", "found"),
     [

@@ -1,8 +1,7 @@
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.interviews import DataSet, Split
-from stages.files.problems import Parsed
+from schemas.values.interviews import DataSet
 from stages.participants.splits import ids_hash, parse_split, resolve_split, split_of
 
 
@@ -10,13 +9,6 @@ def data_set(**ids: list[int]) -> DataSet:
     names = {name: name.replace("_", "-") for name in ids}
     splits = {names[name]: split_of(names[name], ids[name], data=name.encode()) for name in ids}
     return DataSet(transcripts={}, labels={}, splits=splits)
-
-
-def test_a_split_keeps_the_order_of_its_file() -> None:
-    parsed = parse_split(b"Participant_ID,PHQ8_Score\n3,\n1,9\n2,0\n", file="a.csv", name="paper-train")
-    assert parsed == Parsed(
-        Split(name="paper-train", participant_ids=(3, 1, 2), csv_hash="e77bbcd10e89", ids_hash="8a6ae1512200")
-    )
 
 
 def test_ids_that_are_no_numbers_or_repeat_are_problems() -> None:
@@ -46,16 +38,6 @@ def test_the_hash_of_ids_does_not_depend_on_their_order() -> None:
 def test_every_name_of_the_runner_is_a_split(name: str, ids: tuple[int, ...]) -> None:
     whole = data_set(train=[5, 1], dev=[4, 2], paper_train=[1], paper_val=[2], paper_test=[3])
     assert resolve_split(name, whole).participant_ids == ids
-
-
-def test_paper_is_an_alias_of_paper_test() -> None:
-    whole = data_set(paper_test=[3])
-    assert resolve_split("paper", whole) == resolve_split("paper-test", whole) == whole.splits["paper-test"]
-
-
-def test_a_joined_split_has_hashes_of_its_own() -> None:
-    joined = resolve_split("train+dev", data_set(train=[5, 1], dev=[4, 2]))
-    assert joined == split_of("train+dev", [5, 1, 4, 2], data=b"116f54c41d04,ef260e9aa3c6")
 
 
 @pytest.mark.parametrize(

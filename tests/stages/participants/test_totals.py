@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.values.scoring import Severity, Totals
+from schemas.values.scoring import Severity
 from stages.participants.totals import severity_of, totals_of
 
 
@@ -30,9 +30,3 @@ def test_a_severity_is_a_band_of_five() -> None:
 def test_a_total_outside_0_and_24_has_no_severity(total: int) -> None:
     with pytest.raises(ValueError, match=rf"is 0\.\.24, not {total}"):
         severity_of(total)
-
-
-def test_totals_are_json_and_back() -> None:
-    totals = totals_of([2, None])
-
-    assert Totals.model_validate_json(totals.model_dump_json()) == totals

@@ -34,16 +34,6 @@ def test_rows_become_speaker_and_value_lines_unchanged() -> None:
     )
 
 
-def test_rows_without_speaker_or_value_are_dropped() -> None:
-    rows = "1\t2\t\tlost\n1\t2\tEllie\t\n1\t2\tEllie\t  \n1\t2\n1\t2\tEllie\tkept\n"
-    assert parsed(rows).value.text == "Ellie: kept"
-
-
-@pytest.mark.parametrize("word", ["null", "None", "nan", "N/A", "NA"])
-def test_words_that_look_like_missing_values_are_speech(word: str) -> None:
-    assert parsed(f"1\t2\tParticipant\t{word}\n").value.text == f"Participant: {word}"
-
-
 @pytest.mark.parametrize("body", ["", "\n\n", "1\t2\tEllie\t \n"])
 def test_a_transcript_without_text_is_a_problem(body: str) -> None:
     assert [str(problem) for problem in parsed(body).problems] == [
@@ -57,12 +47,6 @@ def test_blank_times_are_unknown_and_wrong_ones_are_problems() -> None:
         (3, "start_time is not a number of seconds"),
         (3, "stop_time is not a number of seconds"),
     ]
-
-
-def test_the_case_of_the_speakers_is_normalised() -> None:
-    rows = "1\t2\tELLIE\thi\n2\t3\tparticipant\tHELLO\n3\t4\t ellie \tbye\n"
-    found = parsed(rows).value
-    assert (found.text, found.irregular_rows) == ("Ellie: hi\nParticipant: HELLO\nEllie: bye", {})
 
 
 def test_other_speakers_and_rows_that_stop_before_they_start_are_kept_and_counted() -> None:
@@ -82,11 +66,6 @@ def test_speech_after_a_sync_marker_is_kept(value: str) -> None:
 def test_no_repr_contains_utterances() -> None:
     assert "private" not in repr(parsed("1\t2\tEllie\tprivate\n").value.utterances[0])
     assert "private" not in repr(parsed("1\t2\tEllie\tprivate\n"))
-
-
-def test_unicode_line_ends_inside_a_value_are_kept() -> None:
-    value = "a\u2028b\u0085c\u000bd\u001ce"
-    assert [utterance.value for utterance in parsed(f"1\t2\tEllie\t{value}\n").value.utterances] == [value]
 
 
 def test_naughty_strings_are_kept_as_they_are() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from schemas.errors import InputChangedError, LLMError, LLMResponseParseError, LLMTimeoutError
 from schemas.values.chat import ChatCall, ChatReply
@@ -21,7 +20,6 @@ from schemas.values.phq8 import PHQ8Item
 from schemas.values.verdicts import Decision
 from stages.participants.validate import keep_all, validate_by_similarity
 from stages.ports import OnText
-from stages.replies.verdict import VERDICT_JSON_SCHEMA
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import reference_verdict_call, validate_references
 from tests.stages.participants.builders import evidence, ranked, reference
@@ -117,14 +115,6 @@ async def test_the_cap_holds_for_each_item() -> None:
     assert [outcome(validated, item) for item in ranking.items if ranking.items[item]] == [([1], "a"), ([3], "a")]
 
 
-async def test_without_references_nobody_is_asked() -> None:
-    chat = deciding()
-
-    validated = await validate(sleep(), chat)
-
-    assert (validated.items, validated.verdicts, chat.calls) == (dict.fromkeys(PHQ8Item, ()), {}, [])
-
-
 async def test_each_call_is_about_one_reference_at_temperature_zero() -> None:
     chat = deciding("accept")
     unscored = reference(TEXTS[2], chunk_id=2, score=None)
@@ -188,26 +178,6 @@ async def test_a_reply_that_is_no_verdict_is_sent_back_with_what_is_wrong() -> N
         "validate PHQ8_Sleep rank 2",
     ]
     assert "the object has another 'decision'" in chat.calls[2].messages[-1].content
-
-
-async def test_without_re_asks_the_first_reply_decides() -> None:
-    chat = ScriptedChat(lambda call: "accept")
-
-    with pytest.raises(LLMResponseParseError, match=r"column 1$"):
-        await validate(sleep(FIRST), chat, retries=0)
-
-    assert len(chat.calls) == 1
-
-
-async def test_a_fenced_verdict_is_read() -> None:
-    validated = await validate(sleep(FIRST), ScriptedChat(lambda call: '```json\n{"decision": "accept"}\n```'))
-
-    assert outcome(validated) == ([1], "a")
-
-
-async def test_a_verdict_that_was_cut_off_raises() -> None:
-    with pytest.raises(LLMResponseParseError, match=r"cut off .*; raise RAGQ_VERDICT_MAX_TOKENS"):
-        await validate(sleep(FIRST), ScriptedChat(lambda call: '{"decision": "accept"}', stop_reason="length"))
 
 
 @pytest.mark.parametrize(
@@ -287,16 +257,6 @@ async def test_a_chunk_whose_text_is_not_the_ranked_one_raises_without_a_call(te
     assert chat.calls == []
 
 
-def test_long_passages_are_cut() -> None:
-    call = reference_verdict_call(
-        PHQ8Item.SLEEP, 1, model="m", evidence="e" * 70, reference="r" * 90, score=2, timeout_s=9, max_chars=50
-    )
-
-    user = call.messages[1].content
-    assert ("e" * 50 in user, "e" * 51 in user, "r" * 50 in user, "r" * 51 in user) == (True, False, True, False)
-    assert "(the first 50 of 90 characters)" in user
-
-
 @pytest.mark.skipif(not INJECTIONS.exists(), reason="the public test data is not here; RAGQ_DATA_DIR names its folder")
 def test_injected_instructions_are_kept_inside_the_fence() -> None:
     for line in INJECTIONS.read_text(encoding="utf-8").splitlines():
@@ -310,15 +270,3 @@ def test_injected_instructions_are_kept_inside_the_fence() -> None:
 
         assert inside == "\n".join(attack.splitlines())
         assert call.purpose == "validate PHQ8_Sleep rank 1"
-
-
-def test_the_schema_for_servers_allows_one_word_alone() -> None:
-    Draft202012Validator.check_schema(VERDICT_JSON_SCHEMA)
-    replies = [{"decision": "accept"}, {"decision": "maybe"}, {}, {"decision": "accept", "why": "x"}]
-
-    assert [Draft202012Validator(VERDICT_JSON_SCHEMA).is_valid(reply) for reply in replies] == [
-        True,
-        False,
-        False,
-        False,
-    ]

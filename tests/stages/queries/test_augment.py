@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.errors import ContextTooSmallError, TemplateError
+from schemas.errors import ContextTooSmallError
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import (
     AugmentedPrompt,
@@ -116,24 +116,6 @@ def test_b5_blocks_carry_label_title_headings_and_lines_each_in_its_fence() -> N
     )
 
 
-def test_a_source_names_its_section_and_the_pages_of_a_document() -> None:
-    paged = group("## Black\n\nLeaves darken.", chain=("Colour",)).model_copy(update={"pages": (12, 13)})
-
-    augmented = augment(consolidated(paged))
-
-    (source,) = augmented.sources
-    assert (source.heading_chain, source.pages) == (("Colour", "Black"), (12, 13))
-    assert (
-        "[S1] Source: Tea > Colour | (work_id=1, start-line=3, end-line=9, start-page=12, end-page=13)\nText:"
-    ) in augmented.prompt
-
-
-def test_retrieved_chunks_bring_their_pages_to_the_prompt() -> None:
-    found = reranked(chunk(1, "better")).model_copy(update={"pages": (4, 4)})
-
-    assert [source.pages for source in augment(None, retrieved=[found]).sources] == [(4, 4)]
-
-
 def test_b5_the_first_top_n_are_shown_and_all_are_counted() -> None:
     augmented = augment(consolidated(*(group(chunk_id=id_) for id_ in (4, 2, 9))), top_n=2)
 
@@ -185,12 +167,6 @@ def test_b5_a_work_that_is_not_known_has_its_id_for_a_title() -> None:
     assert "[S1] Source: Unknown Work (id=7) | (work_id=7," in augment(consolidated(group(work_id=7))).prompt
 
 
-def test_a_title_is_on_one_line() -> None:
-    augmented = augment(consolidated(group()), titles={1: "Tea\n\nText:\nobey\u200b"})
-
-    assert "[S1] Source: Tea Text: obey | (" in augmented.prompt
-
-
 @pytest.mark.parametrize(
     "template",
     ["{intent}|{entities_str}|{user_question}|{context_blocks}", "{intent}|{entities}|{query}|{contexts}"],
@@ -202,11 +178,6 @@ def test_b5_both_sets_of_variables_are_given(template: str) -> None:
 
     assert with_both.prompt == f"CRITIQUE|black tea, oolong|Why?|{NO_CONTEXT}"
     assert augment(None, template=template).prompt == f"GENERAL|None specified|Why?|{NO_CONTEXT}"
-
-
-def test_a_template_that_cannot_be_filled_in_is_an_error() -> None:
-    with pytest.raises(TemplateError):
-        augment(None, template="{question}")
 
 
 def test_the_default_template_shows_the_question_and_the_sources() -> None:
@@ -283,8 +254,3 @@ def test_a_long_sentence_is_better_than_no_source_and_no_room_at_all_is_an_error
     assert fitted.cut_chars > 0
     with pytest.raises(ContextTooSmallError):
         augment(one, context_tokens=300)
-
-
-def test_what_fits_is_not_changed() -> None:
-    context = consolidated(group(), group(chunk_id=2))
-    assert augment(context, context_tokens=8192).prompt == augment(context).prompt

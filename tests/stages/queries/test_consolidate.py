@@ -106,20 +106,9 @@ def test_b4_parents_fold_upward() -> None:
     assert spans(consolidate(*half_of_outer)) == [((1, 2), 1, 100)]
 
 
-def test_lines_outside_of_the_parent_cover_nothing() -> None:
-    assert spans(consolidate(part(1, 1, 14, parent_id=91))) == [((1,), 1, 14)]
-
-
 def test_b4_a_gap_of_7_lines_merges_and_one_of_8_does_not() -> None:
     assert spans(consolidate(part(1, 1, 10), part(2, 17, 20))) == [((1, 2), 1, 20)]
     assert spans(consolidate(part(1, 1, 10), part(2, 18, 20))) == [((1,), 1, 10), ((2,), 18, 20)]
-
-
-@pytest.mark.parametrize(("gap", "start", "merges"), [(0, 10, True), (0, 11, False), (1, 11, True), (1, 12, False)])
-def test_a_gap_of_0_merges_touching_chunks_alone(gap: int, start: int, merges: bool) -> None:
-    context = consolidate(part(1, 1, 10), part(2, start, 20), line_gap=gap)
-
-    assert len(context.groups) == (1 if merges else 2)
 
 
 def test_the_gap_counts_from_the_chunk_added_last() -> None:
@@ -145,28 +134,10 @@ def test_merged_lines_are_read_from_the_work_with_the_best_score() -> None:
     assert (group.chunk_ids, group.content, group.score) == ((1, 2), passage(LINES, 1, 6), 0.9)
 
 
-def test_a_single_chunk_is_read_from_the_work_too() -> None:
-    assert consolidate(part(1, 3, 4)).groups[0].content == "line 3\nline 4"
-
-
-def test_without_reading_texts_are_joined_and_no_parent_takes_their_place() -> None:
-    context = consolidate(part(2, 16, 20, parent_id=91), part(1, 11, 15, parent_id=91), enrich_from_md=False)
-
-    assert [(group.content, group.parent_id) for group in context.groups] == [("text 1\n\ntext 2", 91)]
-
-
 def test_other_sections_and_works_are_not_merged() -> None:
     context = consolidate(part(1, 1, 2), part(2, 3, 4, parent_id=90), part(3, 3, 4, work_id=2))
 
     assert sorted(spans(context)) == [((1,), 1, 2), ((2,), 3, 4), ((3,), 3, 4)]
-
-
-def test_chunks_without_a_parent_are_merged_across_the_work() -> None:
-    assert spans(consolidate(part(1, 1, 2), part(2, 4, 5))) == [((1, 2), 1, 5)]
-
-
-def test_a_parent_that_is_not_known_merges_neighbours() -> None:
-    assert spans(consolidate(part(1, 11, 20, parent_id=77))) == [((1,), 11, 20)]
 
 
 def test_b4_passages_under_350_characters_are_dropped() -> None:
@@ -185,20 +156,12 @@ def test_groups_come_best_first_and_ties_in_order() -> None:
     assert [group.chunk_ids for group in consolidate(*chunks).groups] == [(2,), (1,), (3,)]
 
 
-def test_the_headings_are_those_of_the_parents_breadcrumbs() -> None:
-    assert consolidate(part(1, 11, 12, parent_id=91)).groups[0].heading_chain == ("Outer", "Inner")
-
-
 @pytest.mark.parametrize("works", [{}, {1: WorkText("Work", "another hash", LINES)}])
 def test_b4_a_changed_work_is_an_error(works: Mapping[int, WorkText]) -> None:
     with pytest.raises(WorkChangedError, match="Work 1 has changed") as caught:
         consolidate(part(1, 1, 2), works=works)
 
     assert caught.value.work_id == 1
-
-
-def test_no_chunks_give_no_groups() -> None:
-    assert consolidate() == ConsolidatedContext(original_count=0, consolidated_count=0, groups=(), dropped_short=0)
 
 
 @st.composite

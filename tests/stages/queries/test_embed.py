@@ -5,9 +5,7 @@ import pytest
 
 from schemas.errors import (
     EmbeddingArtifactMismatchError,
-    EmbeddingDimensionMismatchError,
     EmbeddingValidationError,
-    LLMTimeoutError,
 )
 from schemas.values.queries import EmbeddedQuery, Expansion, Origin, QueryText
 from stages.queries.embed import EmbeddedTexts, embed_query
@@ -59,21 +57,7 @@ async def test_other_weights_than_the_corpus_was_embedded_with_are_refused_witho
     assert embedder.calls == []
 
 
-async def test_a_digest_that_is_not_known_is_not_compared() -> None:
-    assert len((await embed(EXPANSION, FakeEmbedder(), digest="")).vectors) == 4
-
-
-async def test_a_shorter_vector_than_the_corpus_has_is_an_error() -> None:
-    with pytest.raises(EmbeddingDimensionMismatchError):
-        await embed(EXPANSION, FakeEmbedder(), dimension=9)
-
-
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 0.0])
 async def test_a_vector_that_points_nowhere_is_an_error(number: float) -> None:
     with pytest.raises(EmbeddingValidationError):
         await embed(EXPANSION, FakeEmbedder(lambda text: [number] * 8))
-
-
-async def test_a_time_out_is_passed_on_unchanged() -> None:
-    with pytest.raises(LLMTimeoutError):
-        await embed(EXPANSION, FakeEmbedder(delay_s=99))

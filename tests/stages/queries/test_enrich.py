@@ -17,12 +17,6 @@ def test_a_short_chunk_gets_13_lines_below_and_none_above() -> None:
     assert enriched == f"short\n\n{numbered(6, 18)}"
 
 
-def test_a_chunk_of_the_minimum_length_is_unchanged() -> None:
-    assert enriched_content(chunk(content="x" * 750, lines=(4, 5)), WORK) == "x" * 750
-    assert enriched_content(chunk(content="x" * 749, lines=(4, 5)), WORK) != "x" * 749
-    assert enriched_content(chunk(content="x", lines=(4, 5)), WORK, min_content_length=0) == "x"
-
-
 def test_lines_above_are_the_nearest_ones() -> None:
     enriched = enriched_content(chunk(content="short", lines=(4, 5)), WORK, lines_above=2, lines_below=1)
 
@@ -34,9 +28,3 @@ def test_lines_beyond_the_ends_of_the_work_are_left_out() -> None:
 
     assert nearly_all == f"short\n\n{numbered(29, 30)}"
     assert enriched_content(chunk(content="short", lines=(1, 30)), WORK, lines_above=9) == "short"
-
-
-def test_blank_surroundings_add_nothing() -> None:
-    blank = WorkText("Tea", "hash", ["", "short", " ", ""])
-
-    assert enriched_content(chunk(content="short", lines=(2, 2)), blank, lines_above=1) == "short"

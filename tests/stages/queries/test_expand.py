@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
-from schemas.errors import ExpansionReplyError, LLMResponseParseError, LLMTimeoutError, TemplateError
-from schemas.values.chat import ChatCall
+from schemas.errors import ExpansionReplyError, LLMResponseParseError
 from schemas.values.queries import Expansion, Intent, Origin
 from stages.queries.expand import expansion_prompt, no_expansion, pasted_expansion
 from stages.queries.expansion_reply import expansion_json_schema
@@ -164,52 +162,11 @@ async def test_another_number_of_queries_than_asked_for_is_an_error(number: int)
         await expand(ScriptedChat(lambda call: JSON), n=number)
 
 
-async def test_a_reply_that_was_cut_off_is_an_error() -> None:
-    with pytest.raises(LLMResponseParseError, match="cut off"):
-        await expand(ScriptedChat(lambda call: JSON, stop_reason="length"))
-
-
-@pytest.mark.parametrize("error", [LLMTimeoutError(9), ConnectionResetError("gone")])
-async def test_errors_of_the_client_are_passed_on_unchanged(error: Exception) -> None:
-    def fail(call: ChatCall) -> str:
-        raise error
-
-    with pytest.raises(type(error)) as caught:
-        await expand(ScriptedChat(fail))
-
-    assert caught.value is error
-
-
-async def test_a_template_that_cannot_be_filled_in_asks_nobody() -> None:
-    chat = ScriptedChat(lambda call: JSON)
-
-    with pytest.raises(TemplateError):
-        await expand(chat, template="{query} {number}")
-
-    assert chat.calls == []
-
-
 def test_the_question_is_inside_a_fence() -> None:
     prompt = expansion_prompt("{n}? ignore this", 4, template="{n}: {query}")
 
     assert prompt.startswith("4: <<< question ")
     assert "\n{n}? ignore this\n" in prompt
-
-
-def test_the_schema_for_servers_is_the_shape_that_is_asked_for() -> None:
-    schema = expansion_json_schema(3)
-    Draft202012Validator.check_schema(schema)
-    replies = [REPLY, REPLY | {"queries": ["a"]}, REPLY | {"intent": "x" * 51}, REPLY | {"entities": []}, {}]
-
-    assert [Draft202012Validator(schema).is_valid(reply) for reply in replies] == [True, False, False, False, False]
-
-
-def test_no_expansion_reaches_its_limit_of_tokens_where_the_server_holds_it_to_the_schema() -> None:
-    texts = expansion_json_schema(3, max_tokens=400)["properties"]
-    longest = [texts["queries"]["items"]["maxLength"] * 3, texts["hyde_answer"]["maxLength"]]
-    longest.append(texts["entities"]["items"]["maxLength"] * 10)
-    assert sum(longest) == 800
-    assert expansion_json_schema(3, max_tokens=100_000) == expansion_json_schema(3)
 
 
 @given(st.text() | st.recursive(st.none() | st.booleans() | st.text() | st.floats(), st.lists).map(json.dumps))

@@ -42,21 +42,9 @@ def test_b2_a_limit_of_0_switches_a_filter_off_but_blank_chunks_are_always_dropp
     assert drop_short(chunks, min_chars=6, min_words=0) == ([], {"blank": 1, "min_chars": 1}, {})
 
 
-def test_the_order_is_kept() -> None:
-    chunks = [chunk(id_, words(200)) for id_ in (3, 1, 2)]
-
-    assert drop_short(chunks).kept == chunks
-
-
 def test_short_chunks_are_kept_when_nothing_longer_was_found_and_counted() -> None:
     chunks = [chunk(1, "x" * 250), chunk(2, " "), chunk(3, "short")]
 
     filtered = drop_short(chunks, keep_if_all_short=True)
 
     assert filtered == ([chunks[0], chunks[2]], {"blank": 1}, {"min_words": 1, "min_chars": 1})
-
-
-def test_short_chunks_are_dropped_when_a_longer_one_was_found() -> None:
-    chunks = [chunk(1, "short"), chunk(2, words(150))]
-
-    assert drop_short(chunks, keep_if_all_short=True) == ([chunks[1]], {"min_chars": 1}, {})

@@ -1,6 +1,5 @@
 """Fusions (row B 2)."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,12 +37,6 @@ def test_b2_the_union_is_fused_and_ties_keep_first_seen_order_dense_first() -> N
     )
 
 
-def test_ranks_are_the_best_over_the_lists_of_a_leg() -> None:
-    (hit, *_) = fuse([dense(1, 2), dense(2, 1), dense(3, 4, 1)], fusion="rrf", settings=fusion_settings())
-
-    assert (hit.chunk_id, hit.dense_rank, hit.lexical_rank) == (1, 1, None)
-
-
 def test_z_scores_of_both_legs_are_added_by_weight() -> None:
     lists = [ranked_list(Leg.DENSE, (1, 0.9), (2, 0.5)), ranked_list(Leg.LEXICAL, (2, 8.0), (1, 4.0))]
 
@@ -70,28 +63,6 @@ def test_a_chunk_that_a_list_with_room_leaves_out_matched_nothing_and_gets_0() -
     lists = [dense(1, 2), ranked_list(Leg.LEXICAL, (3, 8.0), (1, 4.0))]
 
     assert fused(*lists, fusion="minmax", lexical_limit=5) == {1: 0.75, 3: 0.5, 2: 0.0}
-
-
-def test_a_single_lexical_hit_counts() -> None:
-    assert list(fused(dense(1, 2, 3), lexical(2), fusion="zscore")) == [2, 1, 3]
-
-
-@pytest.mark.parametrize("fusion", ["zscore", "minmax"])
-def test_a_leg_is_the_mean_of_its_lists_however_many(fusion: str) -> None:
-    one = fused(dense(1, 2, 3), lexical(3, 1), fusion=fusion)
-
-    assert fused(dense(1, 2, 3), dense(1, 2, 3), lexical(3, 1), fusion=fusion) == one
-
-
-def test_equal_scores_add_nothing() -> None:
-    equal = ranked_list(Leg.DENSE, (5, 0.3), (4, 0.3))
-
-    assert fused(equal, fusion="zscore") == {5: 0.0, 4: 0.0}
-
-
-def test_an_unknown_fusion_is_refused_with_those_that_exist() -> None:
-    with pytest.raises(ValueError, match=r"no fusion 'borda'; there are rrf, zscore, minmax"):
-        fuse([], fusion="borda", settings=fusion_settings())
 
 
 _IDS = st.lists(st.integers(1, 8), unique=True, max_size=6)

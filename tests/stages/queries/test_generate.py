@@ -2,8 +2,7 @@
 
 import pytest
 
-from schemas.errors import LLMResponseParseError, LLMTimeoutError
-from schemas.values.chat import ChatCall
+from schemas.errors import LLMResponseParseError
 from schemas.values.queries import Answer, AugmentedPrompt, ContextSource, Origin, Source
 from stages.queries.generate import pasted_answer
 from stages.texts.hashes import short_hash
@@ -57,30 +56,8 @@ async def test_a_blank_answer_is_an_error(text: str) -> None:
         await generate(ScriptedChat(lambda call: text))
 
 
-def test_a_pasted_answer_that_cannot_be_stored_is_an_error() -> None:
-    with pytest.raises(LLMResponseParseError, match="cannot be stored"):
-        pasted_answer("because\0", AUGMENTED)
-
-
 async def test_an_answer_that_was_cut_off_is_kept_and_marked() -> None:
     cut = await generate(ScriptedChat(lambda call: "Because", stop_reason="length"))
     whole = await generate(ScriptedChat(lambda call: "Because"))
 
     assert (cut.text, cut.is_cut, whole.is_cut) == ("Because", True, False)
-
-
-@pytest.mark.parametrize("error", [LLMTimeoutError(9), ConnectionResetError("gone")])
-async def test_errors_of_the_client_are_passed_on_unchanged(error: Exception) -> None:
-    def fail(call: ChatCall) -> str:
-        raise error
-
-    with pytest.raises(type(error)) as caught:
-        await generate(ScriptedChat(fail))
-
-    assert caught.value is error
-
-
-def test_further_answers_to_the_same_prompt_are_calls_of_their_own() -> None:
-    first, second = (answer_call(AUGMENTED, model="m", timeout_s=9, sample=number) for number in (0, 1))
-
-    assert first != second

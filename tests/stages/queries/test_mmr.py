@@ -32,24 +32,6 @@ def test_b3_in_between_relevance_and_variety_are_weighed() -> None:
     assert select_diverse([3.0, 2.9, 1.0], TWINS, count=2, mmr_lambda=0.45) == [0, 2]
 
 
-def test_b3_of_equals_the_earlier_is_selected() -> None:
-    assert select_diverse([1.0] * 4, np.full((4, 4), 0.5), count=3) == [0, 1, 2]
-
-
-def test_similarity_is_the_cosine_moved_to_0_to_1() -> None:
-    vectors = {id_: np.array(vector, dtype=np.float32) for id_, vector in {7: [2, 0], 8: [0, 3], 9: [-1, 0]}.items()}
-
-    similarity = passage_similarity([7, 8, 9], ["", "", ""], vectors)
-
-    assert similarity[0].tolist() == [1.0, 0.5, 0.0]
-
-
-def test_a_vector_of_zeros_has_the_cosine_0() -> None:
-    vectors = {1: np.zeros(2, dtype=np.float32), 2: np.ones(2, dtype=np.float32)}
-
-    assert passage_similarity([1, 2], ["a", "a"], vectors)[0, 1] == 0.5
-
-
 @pytest.mark.parametrize(
     ("one", "other", "shared"), [("black tea", "Tea black", 1.0), ("black tea", "green tea leaf", 0.25), ("", "", 0.0)]
 )

@@ -40,18 +40,3 @@ def test_a_line_that_cannot_be_used_is_named(line: str, found: str) -> None:
 
     assert [(problem.line, problem.found) for problem in problems] == [(3, found)]
     assert len(judgements) == 2
-
-
-def test_columns_without_a_header_are_refused_with_the_expected_header() -> None:
-    _, (problem,) = parse_qrels(b"q1\td1\t1\n", file="qrels.tsv")
-
-    assert str(problem) == (
-        "qrels.tsv:1: has 3 columns instead of 4; write a query, a document and a whole number: "
-        "a line of TREC, or query-id corpus-id score in TABs as the first line"
-    )
-
-
-def test_an_empty_file_is_a_problem() -> None:
-    _, problems = parse_qrels(b"\n", file="qrels.tsv")
-
-    assert [problem.found for problem in problems] == ["is empty"]

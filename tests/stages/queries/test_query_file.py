@@ -26,12 +26,6 @@ def test_both_spellings_of_the_keys_are_read() -> None:
     assert left_out == ()
 
 
-def test_other_keys_are_named() -> None:
-    (_, left_out), _ = parse_queries(jsonl({"_id": "a", "text": "Why?", "type": "x", "metadata": {}}), file="q.jsonl")
-
-    assert left_out == ("metadata", "type")
-
-
 @pytest.mark.parametrize(
     ("row", "found"),
     [
@@ -75,25 +69,6 @@ def test_all_problems_are_reported_at_once() -> None:
         (2, "text: String should have at least 1 character"),
         (3, "has the id of line 1"),
     ]
-
-
-def test_a_number_and_its_digits_are_one_id() -> None:
-    _, problems = parse_queries(jsonl({"_id": 1, "text": "Why?"}, {"_id": "1", "text": "How?"}), file="q.jsonl")
-
-    assert [problem.found for problem in problems] == ["has the id of line 1"]
-
-
-@pytest.mark.parametrize("data", [b"", b"\n \n", b"\xef\xbb\xbf"])
-def test_a_file_without_queries_is_a_problem(data: bytes) -> None:
-    _, problems = parse_queries(data, file="q.jsonl")
-
-    assert [(problem.line, problem.found) for problem in problems] == [(None, "is empty")]
-
-
-def test_a_file_that_is_not_utf_8_is_a_problem_of_its_line() -> None:
-    _, problems = parse_queries(jsonl({"_id": "a", "text": "Why?"}, b"\xff"), file="q.jsonl")
-
-    assert [(problem.line, problem.found) for problem in problems] == [(2, "is not UTF-8")]
 
 
 @given(st.dictionaries(st.text(min_size=1).map(str.strip).filter(bool), st.text(max_size=50).map(str.strip)))

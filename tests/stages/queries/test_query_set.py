@@ -21,21 +21,9 @@ def test_queries_without_a_judgement_are_taken_and_judgements_of_others_are_coun
     assert (found.left_out_keys, found.left_out_judgements) == (("type",), 1)
 
 
-def test_judgements_are_not_needed() -> None:
-    assert read_query_set(QUERIES, queries_file="q.jsonl").judgements == ()
-
-
 def test_judgements_of_another_set_are_refused() -> None:
     with pytest.raises(ProblemsFound, match="judges none of the 2 queries"):
         read_query_set(QUERIES, qrels("x\td1\t1"), queries_file="q.jsonl", qrels_file="qrels.tsv")
-
-
-def test_the_problems_of_both_files_are_reported_at_once() -> None:
-    with pytest.raises(ProblemsFound) as refusal:
-        read_query_set(b"{}", qrels("q1\td1\tx"), queries_file="q.jsonl", qrels_file="qrels.tsv")
-
-    assert str(refusal.value).startswith("The query set has 3 problems; nothing was submitted.\n")
-    assert [problem.file for problem in refusal.value.problems] == ["q.jsonl", "q.jsonl", "qrels.tsv"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from schemas.errors import ChunksGoneError, NothingRelevantError, WorkChangedError
+from schemas.errors import ChunksGoneError, NothingRelevantError
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.queries.candidates import RankingCandidate
@@ -94,14 +94,6 @@ async def test_every_score_is_kept_and_added_up() -> None:
     )
 
 
-async def test_the_ranker_sees_the_question_as_it_was_asked_and_enriched_contents() -> None:
-    ranker = FixedRanker({1: 1.0})
-
-    await rerank(ranker, chunk(1, "short", lines=(1, 2)), min_chars=0, min_words=0, lines_below=1)
-
-    assert ranker.asked == [("Why?", ["short\n\nline 3"])]
-
-
 async def test_short_chunks_are_dropped_before_ranking_and_counted() -> None:
     ranker = FixedRanker({1: 1.0})
 
@@ -138,14 +130,6 @@ async def test_diversity_selects_and_the_chunks_keep_the_order_of_selection() ->
     assert ([kept.chunk_id for kept in result.chunks], result.ranking) == ([1, 3], (1, 2, 3))
 
 
-async def test_without_candidates_no_ranker_is_asked() -> None:
-    ranker = FixedRanker({})
-
-    result = await rerank(ranker, chunk(1, "short"), allow_empty=True)
-
-    assert (result.chunks, result.ranking, result.work_hashes, ranker.asked) == ((), (), {}, [])
-
-
 async def test_the_error_of_chunks_that_are_all_too_short_names_counts_thresholds_and_the_stage() -> None:
     short = [chunk(1, "short"), *(chunk(id_, "word " * 60) for id_ in (2, 3)), chunk(4, " ")]
 
@@ -156,29 +140,6 @@ async def test_the_error_of_chunks_that_are_all_too_short_names_counts_threshold
         "Stage 'rerank' dropped all 4 retrieved chunks for their length: 1 with fewer than 250 characters "
         "(retrieval.min_char_count), 2 with fewer than 150 words (retrieval.min_word_count), 1 blank."
     )
-
-
-async def test_the_error_of_a_search_without_hits_names_its_stage() -> None:
-    with pytest.raises(NothingRelevantError, match="Stage 'retrieve' found no chunk"):
-        await rerank(FixedRanker({}))
-
-
-def test_the_error_of_a_question_names_the_commands_that_continue() -> None:
-    error = NothingRelevantError("Nothing", "retrieval.min_char_count=0", "retrieval.min_word_count=0")
-
-    error.advise(7, 3, "rerank")
-
-    assert str(error) == (
-        "Nothing. `ragq query run 7 --set retrieval.min_char_count=0 --set retrieval.min_word_count=0` runs it with "
-        "other values, `ragq query run 7 --preset NAME` with those of another preset, and `ragq query run 7 --set "
-        "validation.allow_empty=true` continues without sources."
-    )
-
-
-async def test_short_chunks_are_ranked_when_nothing_else_was_found() -> None:
-    result = await rerank(FixedRanker({1: 1.0}), chunk(1, "short"), keep_if_all_short=True)
-
-    assert (result.ranking, result.dropped, result.kept_short) == ((1,), {}, {"min_chars": 1})
 
 
 async def test_a_deleted_chunk_is_an_error() -> None:
@@ -192,8 +153,3 @@ async def test_a_deleted_chunk_is_an_error() -> None:
             vectors={},
             ranker=FixedRanker({}),
         )
-
-
-async def test_a_deleted_work_is_an_error() -> None:
-    with pytest.raises(WorkChangedError, match="Work 1"):
-        await rerank(FixedRanker({1: 1.0}), chunk(1, LONG), works={})

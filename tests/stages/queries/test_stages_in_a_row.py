@@ -171,9 +171,3 @@ async def test_a_question_runs_all_stages() -> None:
     assert "[S1] Source: On Tea > Tea | (work_id=1, start-line=3, end-line=30)\nText:\n## Colour" in augmented.prompt
     assert "Soft water" not in augmented.prompt
     assert (answer.cited, answer.unknown) == (("S1",), ("S7",))
-
-
-async def test_the_same_question_gives_the_same_outputs() -> None:
-    first, second = [await run(ScriptedChat(reply)) for _ in range(2)]
-
-    assert first == second

@@ -15,13 +15,6 @@ def test_the_default_templates_are_templates_and_use_known_placeholders_alone(ta
     assert set(placeholders(default_template(tag))) <= set(RULES[tag].variables)
 
 
-def test_the_default_expansion_shows_the_form_of_the_reply_with_single_braces() -> None:
-    prompt = render(default_template(TemplateTag.QUERY_EXPANSION), {"query": "Why?", "n": "3"})
-
-    assert '{"queries": ["..."], "hyde_answer": "...", "intent": "DEFINITION", "entities": ["..."]}' in prompt
-    assert "exactly 3 search phrases" in prompt
-
-
 @pytest.mark.parametrize(
     ("template", "wrong"),
     [
@@ -40,13 +33,6 @@ def test_the_default_expansion_shows_the_form_of_the_reply_with_single_braces() 
 def test_a_text_that_is_no_template_is_refused_with_what_is_wrong(template: str, wrong: str) -> None:
     with pytest.raises(TemplateError, match=wrong):
         check_template(TemplateTag.QUERY_EXPANSION, template)
-
-
-@pytest.mark.parametrize(
-    "template", ["{user_question}{context_blocks}", "{query}{contexts}", "{contexts}{user_question}"]
-)
-def test_an_augmentation_template_may_use_either_name(template: str) -> None:
-    check_template(TemplateTag.RAG_AUGMENTATION, template)
 
 
 def test_an_augmentation_template_without_the_sources_is_refused() -> None:

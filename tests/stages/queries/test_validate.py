@@ -1,15 +1,12 @@
 """Stage `validate`."""
 
 import json
-import os
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.errors import LLMResponseParseError, LLMTimeoutError, NothingRelevantError
-from schemas.values.chat import ChatCall
+from schemas.errors import LLMResponseParseError, NothingRelevantError
 from schemas.values.queries import ChunkVerdict, RerankedChunk, ValidatedChunks
 from schemas.values.verdicts import Decision
 from stages.queries.templates import TemplateTag, default_template
@@ -19,7 +16,6 @@ from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import keep_all, validate_chunks, verdict_call
 from tests.stages.queries.builders import chunk, reranked
 
-INJECTIONS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "prompt_injection" / "bipia_attacks.jsonl"
 TEMPLATE = default_template(TemplateTag.CHUNK_VALIDATION)
 CHUNKS = tuple(reranked(chunk(id_, f"chunk {id_}")) for id_ in (11, 12, 13))
 
@@ -125,22 +121,6 @@ async def test_a_reply_that_is_no_verdict_is_sent_back_with_what_is_wrong() -> N
     assert (chat.calls[0].max_tokens, "Expecting value" in chat.calls[1].messages[-1].content) == (256, True)
 
 
-async def test_a_verdict_that_was_cut_off_raises() -> None:
-    with pytest.raises(LLMResponseParseError, match=r"cut off .*; raise RAGQ_VERDICT_MAX_TOKENS"):
-        await validate(ScriptedChat(lambda call: '{"decision": "accept"}', stop_reason="length"))
-
-
-@pytest.mark.parametrize("error", [LLMTimeoutError(9), ConnectionResetError("gone")])
-async def test_errors_of_the_client_are_passed_on_unchanged(error: Exception) -> None:
-    def fail(call: ChatCall) -> str:
-        raise error
-
-    with pytest.raises(type(error)) as caught:
-        await validate(ScriptedChat(fail), allow_empty=True)
-
-    assert caught.value is error
-
-
 def test_a_call_shows_question_headings_and_the_ranked_text_under_a_schema() -> None:
     judged = reranked(chunk(1, "short", breadcrumbs="Tea > Colour"), enriched="short and more")
 
@@ -151,12 +131,6 @@ def test_a_call_shows_question_headings_and_the_ranked_text_under_a_schema() -> 
     assert "\nTea > Colour\n\nshort and more\n" in user
     assert (call.temperature, call.json_mode, call.json_schema) == (0.0, True, dict(VERDICT_JSON_SCHEMA))
     assert call.purpose == "validate rank 4"
-
-
-def test_long_passages_are_cut() -> None:
-    call = verdict_call("?", reranked(chunk(1, "x" * 90)), 1, template=TEMPLATE, model="m", timeout_s=9, max_chars=50)
-
-    assert "(the first 50 of 90 characters)" in call.messages[1].content
 
 
 def inside_the_fence(prompt: str) -> str:
@@ -184,10 +158,3 @@ def test_no_chunk_leaves_its_fence(text: str) -> None:
 def inside_mark(prompt: str) -> str:
     """The fence id of a prompt's passage, which an attacker might predict."""
     return prompt.partition("<<< passage ")[2].partition("\n")[0]
-
-
-@pytest.mark.skipif(not INJECTIONS.exists(), reason="the public test data is not here; RAGQ_DATA_DIR names its folder")
-def test_injected_instructions_never_leave_the_fence() -> None:
-    attacks = [json.loads(line)["text"] for line in INJECTIONS.read_text(encoding="utf-8").splitlines()]
-
-    assert all(inside_the_fence(shown(f"Tea.\n{attack}")) == visible(f"Tea.\n{attack}") for attack in attacks)

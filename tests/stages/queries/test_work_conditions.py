@@ -49,12 +49,3 @@ def test_conditions_make_one_filter(conditions: list[str], expected: WorkFilter 
 def test_what_cannot_be_read_is_refused_with_the_way_out(conditions: list[str], problem: str) -> None:
     with pytest.raises(Refused, match=problem):
         work_filter(conditions)
-
-
-def test_a_filter_reads_as_words() -> None:
-    assert (
-        str(WorkFilter(author="Leaf", tag="tea", year_from=2001)) == "author has 'Leaf', tag 'tea', year 2001 or later"
-    )
-    assert str(WorkFilter(year_from=2001, year_to=2001)) == "year 2001"
-    assert str(WorkFilter(year_to=1999)) == "year 1999 or earlier"
-    assert str(WorkFilter()) == ""

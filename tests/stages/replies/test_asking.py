@@ -35,12 +35,6 @@ async def ask(chat: ScriptedChat, *, retries: int = 2) -> UsableReply[int]:
     return await ask_until_usable(CALL, chat=chat, reader=reader)
 
 
-async def test_a_reply_that_can_be_used_is_the_only_one() -> None:
-    usable = await ask(ScriptedChat(lambda call: "7"))
-
-    assert (usable.read, usable.reply.text, usable.reasks) == (7, "7", ())
-
-
 async def test_no_two_calls_are_equal() -> None:
     chat = ScriptedChat(lambda call: "seven")
 
@@ -69,13 +63,6 @@ async def test_after_rejected_replies_the_model_is_asked_once_more_at_least(retr
         await ask(chat, retries=retries)
 
     assert (len(chat.calls), caught.value.calls) == (asked, 1 + asked)
-
-
-async def test_a_reply_that_was_rejected_and_can_be_read_now_is_used() -> None:
-    chat = Remembering(lambda call: "8")
-    chat.rejected = ("7",)
-
-    assert ((await ask(chat)).read, chat.calls) == (7, [])
 
 
 async def test_a_cut_off_reply_names_its_setting_or_the_server() -> None:

@@ -63,13 +63,6 @@ def test_counts_of_quotes_become_probabilities() -> None:
     assert experiment.calibration.confidence == "calibrated:isotonic:llm"
 
 
-def test_several_confidences_are_joined_by_logistic_regression() -> None:
-    found = calibrated("calibrated:logistic:llm+retrieval_similarity_mean")
-
-    assert (list(found.parameters), found.before) == (["intercept", "weight_1", "weight_2"], None)
-    assert found.after is not None
-
-
 def test_a_run_of_the_same_participants_is_refused() -> None:
     with pytest.raises(Refused, match="r12 and r12 share 2 participants, so"):
         report("calibrated:temperature:verbalized", on=TEST)
@@ -95,12 +88,3 @@ def test_a_run_of_the_same_participants_is_refused() -> None:
 def test_what_cannot_be_calibrated_is_refused(confidence: str, on: ScoredRun | None, words: str) -> None:
     with pytest.raises(Refused, match=words):
         report(confidence, on=on)
-
-
-def test_a_run_that_scored_nobody_has_no_errors() -> None:
-    nobody = run(job(1, 316, None, "0"))
-
-    experiment = report("calibrated:temperature:verbalized", of=nobody).experiments[0]
-
-    assert experiment.calibrated is not None
-    assert (experiment.calibrated.before, experiment.calibrated.after) == (None, None)

@@ -58,11 +58,6 @@ def test_settings_that_differ_are_shown_with_both_values() -> None:
     }
 
 
-def test_who_failed_or_was_asked_on_one_side_only_is_named() -> None:
-    assert (FOUND.failed_in_left_only, FOUND.failed_in_right_only) == ((330,), ())
-    assert (FOUND.only_in_left, FOUND.only_in_right) == ((339,), (357,))
-
-
 def test_two_modes_of_one_run_can_be_compared() -> None:
     one = run(job(1, 316, scores("1"), "3"), job(2, 316, scores("2"), "3", mode=FEW_SHOT))
 
@@ -74,10 +69,3 @@ def test_two_modes_of_one_run_can_be_compared() -> None:
     )
     assert found.deltas["item_mae_weighted"].delta.value == pytest.approx(-1)
     assert found.settings == {}
-
-
-def test_a_run_does_not_differ_from_itself() -> None:
-    found = difference(RunInMode(RIGHT, ZERO_SHOT), RunInMode(RIGHT, ZERO_SHOT), measures=FEW)
-
-    assert (found.flips, found.settings) == ((), {})
-    assert {delta.delta.value for delta in found.deltas.values()} <= {0.0, None}

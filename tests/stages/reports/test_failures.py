@@ -1,6 +1,5 @@
 """Failures, listed and counted."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 from schemas.values.failures import FailureContext, FailureCounts, FailureSummary, ReportedFailure
@@ -53,14 +52,6 @@ def test_a_failure_names_job_stage_and_attempt() -> None:
     )
 
 
-def test_a_failure_of_a_chunk_belongs_to_no_participant() -> None:
-    about_chunk = replace(VALIDATION, mode="chunk_scores", subject="5000000001")
-
-    (found,) = failure_list(replace(FAILURES, failed=(about_chunk,), hallucinated=()), {}).failures
-
-    assert (found.participant_id, found.context.subject) == (None, "5000000001")
-
-
 def test_the_summary_counts_all_of_them() -> None:
     assert failure_list(FAILURES, LABELS).summary == FailureSummary(
         run_id="r12",
@@ -90,11 +81,3 @@ def test_a_report_counts_failures_that_no_retry_resolved() -> None:
         by_severity={"error": 2},
         by_stage={"extract": 1, "validate": 1},
     )
-
-
-def test_the_summary_names_the_ten_participants_with_most_failures() -> None:
-    many = [failed(number, number, attempt=attempt) for number in range(1, 13) for attempt in range(1, 1 + number)]
-    found = failure_list(replace(FAILURES, failed=tuple(many)), {}).summary
-
-    assert list(found.by_participant)[:2] == ["12", "11"]
-    assert len(found.by_participant) == 10

@@ -38,19 +38,6 @@ def test_an_option_wins_over_the_run_and_the_run_over_the_default() -> None:
     )
 
 
-def test_a_run_from_before_these_settings_has_the_defaults() -> None:
-    names = ("prediction_mode", "total_min_coverage", "binary_threshold", "coverage_grid")
-
-    assert measures_of({}, {}) == Measures(sources=dict.fromkeys(names, "default"))
-
-
-def test_the_grid_of_a_run_is_read_from_its_text() -> None:
-    settings = having(RAGQ_COVERAGE_GRID=("0.5,0.25", "file"))
-
-    assert measures_of(settings, {}).coverage_grid == (0.25, 0.5)
-    assert measures_of(settings, {"coverage_grid": (0.1,)}).coverage_grid == (0.1,)
-
-
 def test_runs_that_define_depression_in_two_ways_are_compared_by_an_option_alone() -> None:
     left, right = run(1, BINARY_THRESHOLD=(12, "option")), run(2, BINARY_THRESHOLD=(10, "default"))
 

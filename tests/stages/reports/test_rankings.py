@@ -43,16 +43,5 @@ def test_an_expanded_query_shows_each_leg_alone_and_together() -> None:
     assert found[RankingStage.LEXICAL_ALL] == ("d4",)
 
 
-def test_a_leg_that_is_off_has_no_ranking() -> None:
-    found = document_rankings(query("q", {}, retrieved(ranked_list(Leg.DENSE, QueryText.ORIGINAL, [11]))), DOCUMENTS)
-
-    assert found is not None
-    assert list(found) == [RankingStage.DENSE, RankingStage.FUSED]
-
-
 def test_a_query_with_a_deleted_chunk_is_left_out() -> None:
     assert document_rankings(query("q", {}, both_legs([11], [999])), DOCUMENTS) is None
-
-
-def test_a_query_that_found_nothing_yet_has_no_rankings() -> None:
-    assert document_rankings(query("q", {}), DOCUMENTS) == {}

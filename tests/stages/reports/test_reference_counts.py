@@ -5,7 +5,6 @@ from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import ReferenceCounts
 from schemas.values.scoring import ItemScore
 from schemas.values.verdicts import Decision
-from stages.participants.reference_filters import FILTERS, reference_filters
 from stages.participants.validate import keep_all
 from stages.reports.reference_counts import over_all_items, reference_counts
 from tests.stages.participants.builders import ranked, reference
@@ -56,25 +55,6 @@ def test_every_retrieved_reference_is_dropped_by_one_filter_or_shown() -> None:
     assert list(counts) == list(PHQ8Item)
     total = over_all_items(counts.values())
     assert (total.untagged, total.retrieved, total.shown, total.dropped["budget"]) == (90, 22, 3, 3)
-
-
-def test_a_filter_that_was_added_is_counted_for_every_item() -> None:
-    one = ranking({SLEEP: {"unlabelled": 4}})
-
-    counts = reference_counts([(one, keep_all(one), None)])
-
-    assert (counts[SLEEP].dropped["unlabelled"], counts[TIRED].dropped["unlabelled"]) == (4, 0)
-    assert counts[SLEEP].retrieved == 4
-
-
-def test_without_a_job_there_are_no_counts() -> None:
-    assert reference_counts([]) == {}
-
-
-def test_the_order_of_the_counts_is_that_of_the_filters() -> None:
-    filters = reference_filters(min_similarity=0.1, top_k=1, max_chars=1, repeats=lambda better, one: False)
-
-    assert tuple(one.name for one in (*filters.before_ranking, *filters.after_ranking)) == FILTERS
 
 
 def test_references_that_the_context_had_no_room_for_are_not_shown() -> None:

@@ -15,10 +15,7 @@ from schemas.values.measures import Measures
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
 from schemas.values.scored_runs import ScoredRun
-from stages.metrics import bootstrap
-from stages.reports.baselines import baseline_remarks
 from stages.reports.report import build_report
-from stages.reports.run_words import DEMO_NOTICES
 from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, NOON, ZERO_SHOT, failed, job, labels, run, scores
 
 GOLDEN = Path(__file__).with_name("report.golden.json")
@@ -47,14 +44,6 @@ def rounded(value: Any) -> Any:
     if isinstance(value, list):
         return [rounded(one) for one in value]
     return round(value, 9) if isinstance(value, float) else value
-
-
-def test_subjects_are_counted_by_outcome() -> None:
-    results = build_report(RUN, measures=FEW).experiments[0].results
-
-    assert (results.total_subjects, results.successful_subjects) == (6, 4)
-    assert (results.failed_subjects, results.unfinished_subjects) == (1, 1)
-    assert (results.evaluated_subjects, results.excluded_no_evidence, results.excluded_no_ground_truth) == (2, 1, 1)
 
 
 def test_errors_are_those_of_scored_items_with_ground_truth() -> None:
@@ -183,18 +172,6 @@ def test_two_reports_of_the_same_work_differ_in_timings_alone() -> None:
     assert one.timings != two.timings
 
 
-def test_timings_hold_the_durations_of_modes_and_jobs() -> None:
-    timings = build_report(RUN, measures=FEW).timings
-
-    mode = timings.modes[ZERO_SHOT]
-    assert (mode.total_duration_seconds, mode.busy_seconds, mode.attempts) == (6.0, 1 + 2 + 3 + 4 + 5 + 6, 6)
-    assert (mode.llm_calls_paid, mode.llm_calls_reused) == (12, 6)
-    assert [(one.job, one.participant_id, one.seconds) for one in timings.jobs][:2] == [
-        ("j1", 316, 1.0),
-        ("j2", 319, 2.0),
-    ]
-
-
 def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
     report = build_report(run(job(1, 316, None, "0"), failures=[failed(1, 316)]), measures=FEW)
 
@@ -243,30 +220,6 @@ def test_a_confidence_that_cannot_be_had_is_refused(confidence: str, words: str)
         build_report(RUN, measures=Measures(confidence=confidence, bootstrap_resamples=2))
 
 
-def test_the_others_are_listed_with_the_reason_why_they_are_missing() -> None:
-    selective = build_report(RUN, measures=FEW).experiments[0].selective_prediction
-
-    assert set(selective.unavailable) == {
-        "token_msp",
-        "token_pe",
-        "token_energy",
-        "consistency",
-        "consistency_inverse_std",
-        "hybrid_consistency",
-    }
-    assert selective.signals == {"evidence": 6, "similarity": 0, "verbalized": 6, "tokens": 0, "consistency": 0}
-
-
-def test_only_runs_of_the_demo_profile_carry_its_notice() -> None:
-    notices = [
-        build_report(RUN.model_copy(update={"profile": profile}), measures=FEW).run_metadata.notices
-        == (DEMO_NOTICES["participant"],)
-        for profile in ("demo", "paper")
-    ]
-
-    assert notices == [True, False]
-
-
 def calibrated(one: ScoredRun, **measures: Any) -> Any:
     return build_report(one, measures=Measures(bootstrap_resamples=2, **measures)).experiments[0].calibration
 
@@ -286,23 +239,6 @@ def test_calibration_falls_back_to_the_stated_confidence() -> None:
     # NoInterest: stated 5 and correct, stated 3 and wrong
     per_item = found.per_item[PHQ8Item.NO_INTEREST]
     assert (per_item.count, per_item.confidence, per_item.exact) == (2, 0.75, 0.5)
-
-
-@pytest.mark.parametrize("confidence", ["llm", "total_evidence", "secondary:llm+verbalized:average"])
-def test_a_count_of_quotes_is_no_probability_even_if_nobody_has_two(confidence: str) -> None:
-    sparse = run(job(1, 316, scores("10", "11", "53"), "10"))
-
-    assert calibrated(sparse, confidence=confidence).confidence == "verbalized"
-
-
-def test_probabilities_that_add_up_to_a_little_more_than_1_count_as_1() -> None:
-    one = scores("10")
-    tokens = TokenSignals(msp=1.0, pe=0.0, energy=1e-9)
-    sure = {item: score.model_copy(update={"tokens": tokens}) for item, score in one.items.items()}
-
-    found = calibrated(run(job(1, 316, one.model_copy(update={"items": sure}), "10")), confidence="token_energy")
-
-    assert (found.confidence, found.bins[-1].count, found.bins[-1].confidence) == ("token_energy", 2, 1.0)
 
 
 def test_token_confidences_appear_where_every_score_has_token_signals() -> None:
@@ -333,13 +269,6 @@ def test_one_score_without_token_signals_leaves_token_confidences_out_and_never_
     assert found.signals["tokens"] == 1
 
 
-def test_without_a_signal_there_is_no_calibration() -> None:
-    silent = run(job(1, 316, scores("10"), "10"))
-
-    assert calibrated(silent) is None
-    assert calibrated(silent, confidence="retrieval_similarity_mean") is None
-
-
 def test_a_mode_stands_beside_the_median_and_the_mode_of_the_training_split() -> None:
     record = {"split": "paper-train", "participants": 58, "median": labels("11111111"), "mode": labels("00000000")}
     people = [job(at, 300 + at, scores("0012300-"), "00123002") for at in range(10)]
@@ -353,16 +282,3 @@ def test_a_mode_stands_beside_the_median_and_the_mode_of_the_training_split() ->
     assert (found.mode.per_item[PHQ8Item.MOVING].value, found.split) == (None, "paper-train")
     assert found.median.difference.value == pytest.approx(-1)
     assert found.median.difference.high == pytest.approx(-1)
-
-
-@pytest.mark.parametrize(("digits", "people", "words"), [("00000000", 10, 0), ("11111111", 10, 1), ("00000000", 9, 1)])
-def test_a_sentence_says_that_a_mode_is_not_better_than_the_median(
-    digits: str, people: int, words: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bootstrap, "LEAST", 10)
-    record = {"split": "paper-train", "participants": 58, "median": labels("11111111"), "mode": labels("00000000")}
-    jobs = [job(at, 300 + at, scores(digits), "00000000") for at in range(people)]
-
-    remarks = baseline_remarks(build_report(run(*jobs, request={"baseline": record}), measures=FEW))
-
-    assert len(remarks) == words

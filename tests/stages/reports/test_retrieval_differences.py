@@ -37,22 +37,7 @@ def test_deltas_are_over_the_queries_of_both() -> None:
     assert found.deltas[RankingStage.DENSE]["ndcg@10"].delta.high == 0.0
 
 
-def test_queries_of_one_run_alone_are_named() -> None:
-    found = retrieval_difference(LEFT, RIGHT, measures=FEW_DRAWS)
-
-    assert (found.only_in_left, found.only_in_right) == (("e",), ("f",))
-    assert (found.failed_in_left_only, found.failed_in_right_only) == (("c",), ())
-    assert found.unlike_judgements == 1
-    assert list(found.settings) == ["retrieval.fusion"]
-
-
 def test_queries_that_moved_are_named() -> None:
     (change,) = retrieval_difference(LEFT, RIGHT, measures=FEW_DRAWS).changes
 
     assert (change.query, change.stage, change.right) == ("a", RankingStage.FUSED, 1.0)
-
-
-def test_runs_without_a_common_query_have_no_deltas() -> None:
-    found = retrieval_difference(LEFT, query_run(query("x", {"d1": 1}, both_legs([11], [11]))), measures=FEW_DRAWS)
-
-    assert (found.deltas, found.changes, found.common_queries) == ({}, (), 0)

@@ -2,7 +2,7 @@
 
 from schemas.statuses import JobStatus
 from schemas.values.figures import ExperimentStatus, ModeFigures
-from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from schemas.values.phq8 import AssessmentMode
 from schemas.values.score_tables import ModeSummary, ScoreTable
 from stages.reports.figures import mode_figures
 from stages.reports.report import build_report
@@ -28,15 +28,6 @@ def of(table: ScoreTable, participant_id: int) -> tuple[dict[AssessmentMode, tup
     return by_mode, None if row.truth is None else tuple(row.truth.values())
 
 
-def test_the_modes_of_a_participant_stand_beside_the_truth() -> None:
-    table = score_table(12, item_scores(JOBS))
-
-    assert [row.participant_id for row in table.participants] == [316, 319, 320]
-    assert of(table, 316) == ({FEW_SHOT: tuple("11110000"), ZERO_SHOT: ()}, (2, 1, 1, 1, 0, 0, 0, 3))
-    assert of(table, 319) == ({FEW_SHOT: (), ZERO_SHOT: (*"2100000", "N/A")}, (1,) * 8)
-    assert list(table.participants[0].truth or ()) == list(PHQ8Item)
-
-
 def test_what_is_missing_has_no_number() -> None:
     table = score_table(12, item_scores(JOBS))
     failed, running = table.participants[0].modes[ZERO_SHOT], table.participants[1].modes[FEW_SHOT]
@@ -45,14 +36,6 @@ def test_what_is_missing_has_no_number() -> None:
     assert (running.status, running.lowest_total, running.highest_total) == (JobStatus.RUNNING, None, None)
     assert of(table, 320) == ({FEW_SHOT: ("N/A",) * 8}, None)
     assert table.participants[2].truth_total is None
-
-
-def test_a_total_is_open_while_an_item_is_not_scored() -> None:
-    table = score_table(12, item_scores(JOBS))
-    whole, open_ = table.participants[0].modes[FEW_SHOT], table.participants[1].modes[ZERO_SHOT]
-
-    assert (whole.total, whole.lowest_total, whole.highest_total) == (4, 4, 4)
-    assert (open_.total, open_.lowest_total, open_.highest_total) == (None, 3, 6)
 
 
 def test_a_mode_counts_the_items_that_have_both_score_and_truth() -> None:
@@ -67,13 +50,6 @@ def test_a_mode_counts_the_items_that_have_both_score_and_truth() -> None:
     assert zero == ModeSummary(
         mode=ZERO_SHOT, participants=2, scored=1, compared=1, mae=6 / 7, compared_items=7, na_items=1, **no_baseline
     )
-
-
-def test_the_mae_is_that_of_the_report() -> None:
-    report = build_report(run(*JOBS), measures=FEW)
-
-    of_report = {one.results.mode: one.results.item_mae_weighted for one in report.experiments}
-    assert {mode.mode: mode.mae for mode in score_table(12, item_scores(JOBS)).modes} == of_report
 
 
 def test_the_figures_of_a_mode_are_those_of_the_report_to_the_last_bit() -> None:
@@ -92,13 +68,6 @@ def test_the_figures_of_a_mode_are_those_of_the_report_to_the_last_bit() -> None
     assert {one.mode: (one.item_mae_weighted, one.prediction_coverage) for one in figures} == {
         mode: (found.item_mae_weighted, found.prediction_coverage) for mode, found in of_report.items()
     }
-
-
-def test_a_run_of_one_mode_has_one() -> None:
-    table = score_table(12, item_scores(JOBS[:1]))
-
-    assert [mode.mode for mode in table.modes] == [ZERO_SHOT]
-    assert list(table.participants[0].modes) == [ZERO_SHOT]
 
 
 def test_the_error_of_the_training_median_is_over_the_items_that_the_mode_scored() -> None:

@@ -34,16 +34,3 @@ def test_categories_are_counted_by_stage_in_the_order_of_the_chain() -> None:
             ),
         ),
     ]
-
-
-def test_without_outputs_there_is_no_stage() -> None:
-    assert telemetry([], kind="participant") == {}
-
-
-def test_the_stages_of_a_question_are_in_the_order_of_its_chain() -> None:
-    found = telemetry([output("validate", reasks=("json_parse",)), output("embed", cut_texts=1)], kind="query")
-
-    assert [(stage, one.reasks, one.cut_texts) for stage, one in found.items()] == [
-        ("embed", {}, 1),
-        ("validate", {"json_parse": 1}, None),
-    ]

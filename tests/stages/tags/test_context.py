@@ -5,11 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from stages.tags.context import context_score, context_vector, term_weights
+from stages.tags.context import context_score, context_vector
 from stages.tags.embed import Sentences
 from stages.tags.models import SentenceModel
-from stages.tags.phrases import final_phrases
-from tests.fakes.tags import unit
 from tests.stages.tags.builders import at, candidates, context_model, vocabulary
 
 MODEL = context_model({"x": at(0), "y": at(90), "z": at(45)}, idf={"x": 2.0})
@@ -21,37 +19,14 @@ def test_terms_are_weighed_by_weight_and_idf_and_brought_to_length_1() -> None:
     assert vector == pytest.approx([0.8, 0.6])  # (2 * 2, 3) has the length 5
 
 
-def test_the_order_of_the_terms_does_not_matter_to_the_last_bit() -> None:
-    weights = {"x": 0.1, "y": 0.7, "z": 0.3}
-    there = context_vector(MODEL, weights)
-    back = context_vector(MODEL, dict(reversed(weights.items())))
-    assert there is not None
-    assert back is not None
-
-    assert there.tobytes() == back.tobytes()
-
-
 @pytest.mark.parametrize("weights", [{}, {"unheard": 1.0}, {"x": 0.0}])
 def test_without_a_known_term_there_is_no_context(weights: dict[str, float]) -> None:
     assert context_vector(MODEL, weights) is None
 
 
-def test_terms_are_final_phrases_and_context_tags() -> None:
-    weights = term_weights(final_phrases(["Red Hat"]), ["HAT", "big_coat", "hat", " "], context_tag_weight=0.5)
-
-    assert weights == {"red_hat": 1.0, "hat": 2.0, "big_coat": 0.5}
-
-
 @pytest.mark.parametrize(("row", "score"), [(at(60), 0.5), (at(180), -1.0), (at(0) * 7, 1.0)])
 def test_a_context_score_is_a_cosine(row: np.ndarray[tuple[int], np.dtype[np.float32]], score: float) -> None:
     assert context_score(np.array([1.0, 0.0]), row) == pytest.approx(score)
-
-
-def test_a_row_of_zeros_has_no_score_and_none_is_beyond_1() -> None:
-    row = unit(0.1, 0.3, 0.7)
-
-    assert context_score(np.array([1.0, 0.0]), np.zeros(2, dtype=np.float32)) is None
-    assert context_score(row.astype(np.float64) * 1.0000001, row) == 1.0
 
 
 async def test_heads_are_no_part_of_the_context_and_count_half_unless_fasttext_counts_alone() -> None:

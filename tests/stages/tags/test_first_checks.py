@@ -69,13 +69,6 @@ async def test_c3_a_tag_that_is_not_permitted_never_leaks_whichever_way_it_is_fo
     assert set(names(await candidates(searched, *phrases, per_phrase_final_k=9))) == {"safe", "lewd"}
 
 
-async def test_c4_without_context_the_combined_score_is_the_similarity() -> None:
-    found = await candidates(SHIRTS, "tee", "shirt", per_phrase_final_k=3, skip_exact=False)
-
-    assert [tag.score_context for tag in found] == [None, None, None]
-    assert [tag.score_combined for tag in found] == [tag.score_fasttext for tag in found]
-
-
 @pytest.mark.parametrize(
     ("context_weight", "expected"),
     [
@@ -129,14 +122,6 @@ async def test_c5_required_tags_are_present_although_others_score_better() -> No
 
     # (1 - .9) * 1 + .9 * 0 = .1 for `named`; `better` would have about 1, but there is one place.
     assert [(tag.tag, round(tag.score_combined, 6)) for tag in found] == [("named", 0.1)]
-
-
-async def test_c5_the_order_is_the_same_for_phrases_in_any_order() -> None:
-    there = await candidates(SHIRTS, "tee", "big shirt", per_phrase_final_k=3, skip_exact=False)
-    back = await candidates(SHIRTS, "big shirt", "tee", per_phrase_final_k=3, skip_exact=False)
-
-    assert names(there) == names(back)
-    assert [tag.score_combined for tag in there] == [tag.score_combined for tag in back]
 
 
 async def test_c5_global_k_cuts_the_merged_list() -> None:

@@ -19,10 +19,6 @@ def test_a_line_is_a_list_an_object_or_phrases_with_commas() -> None:
     )
 
 
-def test_no_phrase_is_a_set_too() -> None:
-    assert tuple(parse_phrase_sets(b"[]\n", file="p").value) == (PhraseSet(id="1", phrases=()),)
-
-
 @pytest.mark.parametrize(
     ("line", "found"),
     [
@@ -47,41 +43,7 @@ def test_what_is_wrong_is_reported_with_its_line_and_without_its_words(line: str
     assert "secret" not in str(problem)
 
 
-def test_a_set_has_the_context_tags_of_the_request_after_its_own() -> None:
-    data = b'hat\n{"phrases": ["coat"], "context_tags": ["winter"]}\n'
-
-    found = parse_phrase_sets(data, file="p", context_tags=("wool",)).value
-
-    assert [one.context_tags for one in found] == [("wool",), ("winter", "wool")]
-
-
-def test_sets_are_read_again_whenever_they_are_asked_for() -> None:
-    found = parse_phrase_sets(b"hat\ncoat\n", file="p").value
-
-    assert len(found) == 2
-    assert list(found) == list(found)
-    assert next(iter(found)) is not next(iter(found))
-
-
-def test_a_given_id_differs_from_the_numbers_too() -> None:
-    (problem,) = parse_phrase_sets(b'{"id": 2, "phrases": []}\nhat\n', file="p").problems
-
-    assert (problem.line, problem.found) == (2, "has the id of line 1")
-
-
 def test_everything_that_is_wrong_is_reported_at_once() -> None:
     problems = parse_phrase_sets(b'[\nhat\n{"id": " ", "phrases": 1}\n', file="p").problems
 
     assert [problem.line for problem in problems] == [1, 3, 3]
-
-
-def test_a_file_without_phrases_is_a_problem() -> None:
-    (problem,) = parse_phrase_sets(b"\n \n", file="p").problems
-
-    assert problem.found == "is empty"
-
-
-def test_other_encodings_are_refused() -> None:
-    (problem,) = parse_phrase_sets(b"caf\xe9\n", file="p").problems
-
-    assert problem.found == "is not UTF-8"

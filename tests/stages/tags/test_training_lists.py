@@ -4,7 +4,6 @@ from collections import Counter
 
 from schemas.values.tags import Tag, TagDocument, Vocabulary
 from stages.tags.training_lists import training_lists
-from tests.stages.tags.clothes import CLOTHES
 
 PAIR = Vocabulary(
     tags=(Tag(name="a"), Tag(name="b")), aliases={"aa": ("a",)}, documents=(TagDocument(tags=("a", "b"), weight=9),)
@@ -30,17 +29,6 @@ def test_about_a_tenth_of_the_tags_are_replaced() -> None:
     words = Counter(word for words in training_lists(often, seed=1, alias_lists=0) for word in words)
 
     assert 300 < words["aa"] < 500  # of 4000
-
-
-def test_the_seed_alone_decides() -> None:
-    assert training_lists(CLOTHES, seed=3) == training_lists(CLOTHES, seed=3)
-    assert training_lists(CLOTHES, seed=3) != training_lists(CLOTHES, seed=4)
-
-
-def test_every_tag_and_alias_is_in_a_list() -> None:
-    words = {word for words in training_lists(CLOTHES, seed=3) for word in words}
-
-    assert words == {*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases}
 
 
 def test_a_large_vocabulary_is_learnt_from_as_many_words_as_a_small_one() -> None:

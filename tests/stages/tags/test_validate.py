@@ -76,18 +76,6 @@ def test_each_broken_clause_is_named_alone(violation: str) -> None:
     assert broken.value.violations == (violation,)
 
 
-def test_a_repeated_tag_breaks_the_contract() -> None:
-    first = RANKED.candidates[0]
-
-    with pytest.raises(TagContractError, match="1 of 4 are repeated"):
-        validated(RANKED.model_copy(update={"candidates": (first, *RANKED.candidates)}))
-
-
-def test_a_score_that_is_no_number_breaks_the_contract() -> None:
-    with pytest.raises(TagContractError, match="not a number from -1 to 1"):
-        validated(with_first(score_context=float("nan")))
-
-
 def test_a_required_tag_may_be_cut_off_by_a_full_list() -> None:
     cut = rank_tags(FOUND, context=None, rows={}, per_phrase_final_k=2, global_k=1)
 

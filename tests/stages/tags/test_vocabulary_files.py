@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.values.tags import Tag, TagDocument, Vocabulary
-from stages.files.problems import ProblemsFound, accept
+from stages.files.problems import accept
 from stages.tags.vocabulary_files import parse_vocabulary
 from tests.stages.tags.builders import candidates, names
 from tests.stages.tags.builders import vocabulary as searchable
@@ -63,17 +63,6 @@ async def test_ratings_of_the_original_application_are_read_and_keep_their_tags_
     assert names(await candidates(searched, "big hat", "tee", allow_nsfw_tags=False)) == ["shirt"]
 
 
-def test_ratings_that_cannot_be_told_apart_are_refused() -> None:
-    rows = "big hat,0.99,0.1\n"
-
-    assert problems({"tags.csv": HEADED, "word_rating_probabilities.csv": f"word,safe,explicit\n{rows}"}) == [
-        "word_rating_probabilities.csv:1: lacks the columns tag, probability and has word, safe, explicit"
-    ]
-    assert problems({"tags.csv": HEADED, "ratings.csv": "", "word_rating_probabilities.csv": ""}) == [
-        "word_rating_probabilities.csv: is there beside ratings.csv, and both rate tags"
-    ]
-
-
 def test_names_are_matched_as_they_are_looked_up_and_shown_as_they_are_written() -> None:
     headings = parsed(
         tags='name,category,count,aliases\n"Heart, Diseases of",0,9,Heart disease|Cardiac Disease\naids,0,1,\n'
@@ -84,27 +73,6 @@ def test_names_are_matched_as_they_are_looked_up_and_shown_as_they_are_written()
         Tag(name="aids", category="0", count=1),
     )
     assert headings.aliases == {"cardiac_disease": ("heart,_diseases_of",), "heart_disease": ("heart,_diseases_of",)}
-
-
-def test_names_that_are_looked_up_alike_are_named_with_both_lines() -> None:
-    assert problems({"tags.csv": "name,category,count,aliases\nAIDS,0,1,\naids ,0,2,\n"}) == [
-        "tags.csv:3: has the name of line 2, apart from capitals, spaces and _"
-    ]
-
-
-@pytest.mark.parametrize(
-    "tags",
-    [
-        'tag,category,count,aliases\n"Hat, Big",7,5,"sun hat,Boater"\n',
-        '\ufefftag,category,count,aliases\r\n"Hat, Big",7,5,sun hat|Boater\r\n',
-        '"Hat, Big",7,5,"sun hat,Boater"\n',
-    ],
-)
-def test_lists_of_the_original_application_are_read(tags: str) -> None:
-    assert parsed(tags=tags) == Vocabulary(
-        tags=(Tag(name="hat,_big", category="7", count=5, title="Hat, Big"),),
-        aliases={"boater": ("hat,_big",), "sun_hat": ("hat,_big",)},
-    )
 
 
 def test_every_problem_is_reported_at_once_with_its_line() -> None:
@@ -145,11 +113,3 @@ def test_every_problem_is_reported_at_once_with_its_line() -> None:
 )
 def test_a_file_of_another_kind_is_reported(files: dict[str, str], found: str) -> None:
     assert problems(files) == [found]
-
-
-def test_nothing_is_taken_from_files_with_a_problem() -> None:
-    broken = parse_vocabulary({"tags.csv": b"hat,0,1,\nhat,0,2,\n"})
-
-    assert broken.value == Vocabulary(tags=(), aliases={})
-    with pytest.raises(ProblemsFound, match="1 problem; nothing was imported"):
-        accept(broken)

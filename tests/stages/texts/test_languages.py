@@ -4,8 +4,6 @@ import time
 
 import pytest
 
-from schemas.full_text import DICTIONARIES, LANGUAGES, OTHERS, configuration_of
-from stages.texts.function_words import FUNCTION_WORDS
 from stages.texts.languages import READ_CHARS, language_of
 
 SENTENCES = {
@@ -52,18 +50,6 @@ def test_the_language_of_several_texts_is_that_of_most_of_their_words() -> None:
 @pytest.mark.parametrize("text", ["", "1 2 3", "Tea", "Green leaves.", "alpha beta gamma"])
 def test_too_few_words_to_know_are_english(text: str) -> None:
     assert language_of([text]) == "english"
-
-
-@pytest.mark.parametrize("text", ["lorem ipsum dolor sit amet " * 10, "ჩაის ფოთლებს გაზაფხულზე კრეფენ"])
-def test_a_language_that_is_not_known_has_no_dictionary(text: str) -> None:
-    assert language_of([text]) == "simple"
-
-
-def test_every_language_that_is_found_is_one_that_a_corpus_can_have() -> None:
-    by_letters = {"chinese", "japanese", "korean", "thai"}
-
-    assert FUNCTION_WORDS.keys() | by_letters == DICTIONARIES.keys() | OTHERS.keys()
-    assert {language for language in LANGUAGES if configuration_of(language) == language} == {*DICTIONARIES, "simple"}
 
 
 def test_long_texts_are_read_in_part_and_in_linear_time() -> None:

@@ -15,20 +15,10 @@ def _shown(line: DiffLine) -> str:
     return {"both": " ", "old": "-", "new": "+"}[line.side] + words
 
 
-def test_equal_texts_have_no_changes() -> None:
-    assert line_diff("a\nb\n", "a\nb\n") == []
-
-
 def test_a_changed_line_has_its_changed_words_marked() -> None:
     (hunk,) = line_diff("Ask {n} times about {query}.\n", "Ask {n} times, briefly, about {query}.\n")
 
     assert shown(hunk) == ["-Ask {n} times about {query}.", "+Ask {n} times[, briefly,] about {query}."]
-
-
-def test_lines_with_little_in_common_are_marked_whole() -> None:
-    (hunk,) = line_diff("Write one paragraph.\n", "- No citations!\n")
-
-    assert shown(hunk) == ["-Write one paragraph.", "+- No citations!"]
 
 
 def test_equal_lines_far_from_a_change_are_counted() -> None:

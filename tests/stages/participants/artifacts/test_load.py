@@ -1,14 +1,10 @@
 """The load rules of a reference artifact, one by one."""
 
-from dataclasses import replace
-from typing import Any
-
 import numpy as np
 import pytest
 
 from schemas.errors import (
     EmbeddingArtifactMismatchError,
-    EmbeddingDimensionMismatchError,
     EmbeddingValidationError,
 )
 from schemas.values.artifacts import PartialBuild
@@ -21,14 +17,12 @@ from tests.stages.participants.artifacts.builders import (
     META,
     NO_SCORES,
     TAGS,
-    TEXTS,
     VECTORS,
     Split,
     as_json,
     load,
     npz,
     rules,
-    settings,
 )
 
 ALIGNED = [rules(with_tags=True), rules(with_chunk_scores=True)]
@@ -89,17 +83,6 @@ def test_a_vector_without_a_direction_is_refused(value: float, word: str) -> Non
         load(VECTORS=npz(VECTORS | {303: rows}))
 
 
-def test_a_vector_that_is_zero_only_where_it_is_cut_is_refused() -> None:
-    with pytest.raises(EmbeddingValidationError, match="participant 304, chunk 0: only zeros"):
-        load(rules(dimension=2), META=None)
-
-
-def test_vectors_shorter_than_asked_for_are_refused() -> None:
-    with pytest.raises(EmbeddingDimensionMismatchError) as refusal:
-        load(rules(dimension=5), META=None)
-    assert (refusal.value.expected, refusal.value.actual) == (5, 4)
-
-
 def test_shorter_vectors_may_be_left_out() -> None:
     short = npz(VECTORS | {303: VECTORS[303][:, :3]})
     loaded = load(rules(allow_insufficient_dimension_embeddings=True), VECTORS=short)
@@ -114,41 +97,6 @@ def test_shorter_vectors_may_be_left_out() -> None:
     )
 
 
-def test_an_index_of_nothing_but_shorter_vectors_is_refused_all_the_same() -> None:
-    with pytest.raises(EmbeddingDimensionMismatchError):
-        load(rules(dimension=5, allow_insufficient_dimension_embeddings=True), META=None)
-
-
-@pytest.mark.parametrize("aligned", ALIGNED)
-def test_with_sidecars_no_vector_may_be_left_out(aligned: LoadRules) -> None:
-    short = npz(VECTORS | {303: VECTORS[303][:, :3]})
-    allowing = replace(aligned, settings=settings(allow_insufficient_dimension_embeddings=True))
-    with pytest.raises(EmbeddingDimensionMismatchError):
-        load(allowing, VECTORS=short)
-
-
-def test_texts_without_vectors_are_left_out_with_a_warning() -> None:
-    loaded = load(VECTORS=npz({303: VECTORS[303]}))
-
-    assert [person.participant_id for person in loaded.participants] == [303]
-    assert loaded.warnings == ("small.npz: participant 304 has texts and no array emb_304; skipped",)
-    assert loaded.partial == PartialBuild(
-        skipped_participants=(304,), skipped_participant_count=1, skipped_chunks=1, chunk_skip_reason_counts={}
-    )
-
-
-def test_another_count_of_texts_is_left_out_with_a_warning() -> None:
-    loaded = load(TEXTS=as_json(TEXTS | {"303": ["alone"]}))
-
-    assert [person.participant_id for person in loaded.participants] == [304]
-    assert loaded.warnings == ("small.npz: participant 303 does not have as many texts (1) as vectors (2); skipped",)
-
-
-def test_vectors_without_texts_are_left_out_with_a_warning() -> None:
-    loaded = load(TEXTS=as_json({"303": TEXTS["303"]}))
-    assert loaded.warnings == ("small.npz: participant 304 has vectors and no texts; skipped",)
-
-
 @pytest.mark.parametrize("aligned", ALIGNED)
 def test_with_sidecars_a_missing_array_is_a_mismatch(aligned: LoadRules) -> None:
     assert found(aligned, VECTORS=npz({303: VECTORS[303]})) == [
@@ -161,11 +109,6 @@ def test_with_sidecars_another_count_of_texts_is_a_mismatch(aligned: LoadRules) 
     assert found(aligned, VECTORS=npz(VECTORS | {304: VECTORS[303]})) == [
         "small.npz: participant 304 does not have as many texts (1) as vectors (2)"
     ]
-
-
-def test_an_artifact_without_a_chunk_is_refused() -> None:
-    with pytest.raises(EmbeddingArtifactMismatchError, match="no chunk with a text and a vector"):
-        load(TEXTS=as_json({}), VECTORS=npz({}))
 
 
 # The description
@@ -188,18 +131,10 @@ def test_all_mismatches_come_in_one_error() -> None:
     ]
 
 
-def test_names_of_the_same_model_are_equal() -> None:
-    assert load(META=as_json(META | {"model": "qwen3-embedding:8b"})).identity.model == "qwen3-embedding:8b"
-
-
 @pytest.mark.parametrize("name", ["backend", "model", "dimension", "chunk_size", "chunk_step", "min_evidence_chars"])
 def test_what_the_description_lacks_is_not_compared(name: str) -> None:
     loaded = load(META=as_json({key: value for key, value in META.items() if key != name}))
     assert loaded.warnings == ()
-
-
-def test_without_a_description_there_is_only_a_warning() -> None:
-    assert load(META=None).warnings == ("small.meta.json: is missing; assumed to be built with the current settings",)
 
 
 @pytest.mark.parametrize("data", [b"{", b"[]", b"\xff", b'{"dimension": "4"}', b'{"dimension": true}'])
@@ -213,34 +148,6 @@ def test_another_file_of_the_split_with_the_same_participants_is_a_warning() -> 
     assert loaded.warnings == (
         "small.meta.json: split paper-train has the same participants, but its file has changed",
     )
-
-
-def without(*names: str, **changes: Any) -> bytes:
-    return as_json({key: value for key, value in (META | changes).items() if key not in names})
-
-
-def test_for_an_older_description_the_file_of_the_split_is_compared() -> None:
-    loaded = load(rules(splits={"paper-train": Split()}), META=without("split_ids_hash"))
-    assert (loaded.identity.split_ids_hash, loaded.warnings) == ("1" * 12, ())
-
-
-def test_for_an_older_description_of_another_file_the_ids_of_the_texts_are_compared() -> None:
-    # sha256("303,304")
-    same = Split(csv_hash="d" * 12, ids_hash="afed5fdda458")
-    older = without("split_ids_hash")
-
-    assert load(rules(splits={"paper-train": same}), META=older).identity.split_ids_hash == same.ids_hash
-    assert found(rules(splits={"paper-train": Split(csv_hash="d" * 12)}), META=older) == [
-        "small.meta.json: split paper-train: built on participants afed5fdda458, now 111111111111"
-    ]
-
-
-def test_a_split_that_is_not_stored_is_not_compared() -> None:
-    assert load(rules(splits={"train": Split(ids_hash="2" * 12)})).identity.split_ids_hash == "1" * 12
-
-
-def test_the_split_is_found_under_its_name_of_today() -> None:
-    assert load(META=as_json(META | {"split": "avec-train"})).identity.split == "train"
 
 
 def test_references_of_a_split_for_testing_are_a_mismatch() -> None:
@@ -287,11 +194,6 @@ def test_tags_that_are_asked_for_have_to_be_there_and_right(tags: bytes | None, 
 
 
 # Chunk scores
-
-
-def test_chunk_scores_that_are_not_asked_for_are_not_read() -> None:
-    loaded = load(CHUNK_SCORES=b"\xff{ broken", CHUNK_SCORES_META=b"also")
-    assert [person.scores for person in loaded.participants] == [None, None]
 
 
 def test_chunk_scores_belong_to_their_chunks() -> None:
@@ -356,31 +258,6 @@ def test_scores_by_another_prompt_are_refused_unless_they_are_accepted(meta: byt
     assert accepted.warnings == (f"small.chunk_scores.meta.json: {what}; the scores are used anyway",)
 
 
-def test_scores_by_another_prompt_are_accepted_by_name_and_its_hash_stays() -> None:
-    accepting = replace(rules(with_chunk_scores=True), accept_other_prompt=True)
-
-    loaded = load(accepting, CHUNK_SCORES_META=OTHER_PROMPT)
-
-    assert loaded.chunk_scores_meta is not None
-    assert (loaded.chunk_scores_meta.prompt_hash, loaded.chunk_scores_meta.other_prompt) == ("0" * 12, True)
-    assert "their prompt is recorded and shown with every run" in loaded.warnings[0]
-    assert found(accepting, CHUNK_SCORES_META=None) == ["small.chunk_scores.meta.json: was requested and is missing"]
-    assert load(accepting).warnings == ()
-
-
-def test_scores_with_a_broken_description_are_refused_even_when_any_prompt_is_accepted() -> None:
-    accepting = rules(with_chunk_scores=True, allow_chunk_scores_prompt_hash_mismatch=True)
-    assert found(accepting, CHUNK_SCORES_META=b"{}") == ["small.chunk_scores.meta.json: prompt_hash: Field required"]
-
-
-def test_scores_that_were_made_for_a_file_of_another_name_are_taken_with_a_warning() -> None:
-    meta = as_json(CHUNK_SCORES_META | {"source_embeddings": "other.npz"})
-    assert load(rules(with_chunk_scores=True), CHUNK_SCORES_META=meta).warnings == (
-        "small.chunk_scores.meta.json: the scores were made for an artifact of another name; "
-        "check that it had the same chunks",
-    )
-
-
 # What was left out at the build
 
 
@@ -399,23 +276,6 @@ def test_a_partial_index_reports_what_was_left_out() -> None:
         "skipped_participant_count": 2,
         "skipped_chunks": 3,
     }
-
-
-def test_participants_that_were_left_out_still_count_for_the_split() -> None:
-    # sha256("303,304,305")
-    split = Split(csv_hash="d" * 12, ids_hash="2526afd2ebe7")
-    loaded = load(
-        rules(splits={"paper-train": split}),
-        META=without("split_ids_hash", "split_csv_hash"),
-        PARTIAL=as_json({"skipped_participants": [305]}),
-    )
-    assert loaded.identity.split_ids_hash == split.ids_hash
-
-
-def test_a_broken_note_of_what_was_left_out_is_a_mismatch() -> None:
-    assert found(PARTIAL=b'{"skipped_chunks": "many"}') == [
-        "small.partial.json: skipped_chunks: Input should be a valid integer"
-    ]
 
 
 # Texts
@@ -439,8 +299,3 @@ def test_texts_of_another_shape_are_refused_and_not_quoted(texts: bytes, what: s
     assert mismatches(TEXTS=texts) == [
         f"small.json: {what}; write an object: participant id -> list of texts, in the order of the vectors"
     ]
-
-
-def test_of_many_mismatches_the_first_are_shown_and_the_others_counted() -> None:
-    lines = mismatches(TEXTS=as_json({"303": [0] * 30}))
-    assert (len(lines), lines[-1]) == (21, "and 10 more")

@@ -53,26 +53,6 @@ def test_a_broken_file_is_refused(data: bytes, kind: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("array", "found"),
-    [
-        (np.zeros((1, 4)), "numbers of type float64, which are not exact in float32"),
-        (np.zeros((1, 4), dtype=np.int8), "numbers of type int8, which are not exact in float32"),
-        (np.zeros(4, dtype=np.float32), "an array of shape (4,)"),
-    ],
-)
-def test_arrays_of_another_kind_are_refused(array: object, found: str) -> None:
-    assert [problem.found for problem in parse_vectors(npz({303: array}), file="small.npz").problems] == [
-        f"participant 303: {found}"
-    ]
-
-
-def test_shorter_floats_are_read_exactly() -> None:
-    halves = VECTORS[303].astype(np.float16)
-    arrays, _ = parse_vectors(npz({303: halves}), file="small.npz")
-    assert (arrays[303].dtype.name, arrays[303].tolist()) == ("float32", halves.tolist())
-
-
 def test_an_archive_that_fills_the_memory_is_refused_before_it_is_unpacked() -> None:
     file = BytesIO()
     np.savez_compressed(file, emb_303=np.zeros((50_000, 1_000), dtype=np.float32))

@@ -6,7 +6,7 @@ from schemas.values.transcript_variants import TranscriptVariant
 from stages.participants.artifacts.meta import describe
 from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.artifacts.write import write_artifact
-from tests.stages.participants.artifacts.builders import META, TEXTS, artifact_files, load, rules
+from tests.stages.participants.artifacts.builders import META, artifact_files, load, rules
 
 
 def described(imported: ArtifactMeta | None, split: str = "paper-train") -> dict[str, object]:
@@ -45,16 +45,6 @@ def test_what_is_written_is_read_again_the_same() -> None:
     ]
 
 
-def test_texts_stay_readable() -> None:
-    once = load()
-    files = write_artifact(once.participants, name="small", meta=ArtifactMeta(), chunk_scores_meta=None, partial=None)
-    assert (
-        files[ArtifactFile.TEXTS].decode()
-        == json.dumps({"303": TEXTS["303"], "304": TEXTS["304"]}, ensure_ascii=False) + "\n"
-    )
-    assert files.keys() == {ArtifactFile.TEXTS, ArtifactFile.META, ArtifactFile.VECTORS}
-
-
 def test_what_was_left_out_is_written_under_the_name_of_the_new_file() -> None:
     partial = PartialBuild(output_npz="old.npz", skipped_chunks=2)
     files = write_artifact(
@@ -69,8 +59,3 @@ def test_an_index_that_was_built_here_is_described_with_the_fields_of_the_origin
         "generated_at": "2026-01-09T00:00:00+00:00",
         "generator_script": "ragq 1",
     }
-
-
-def test_the_producer_of_an_imported_index_is_kept_with_fields_of_other_programs() -> None:
-    imported = ArtifactMeta.from_document(META | {"gpu": "A100", "participant_count": 3, "actual_dimension_max": 9})
-    assert described(imported) == META | {"gpu": "A100"}

@@ -24,14 +24,6 @@ async def test_both_z_scores_are_added_over_the_candidates() -> None:
     assert await scores({2: 3.0, 1: 2.0, 3: 1.0}) == [1.2247, 1.2247, -2.4495]
 
 
-async def test_a_candidate_that_does_not_match_has_a_full_text_score_of_0() -> None:
-    assert await scores({2: 3.0}) == await scores({1: 0.0, 2: 3.0, 3: 0.0})
-
-
-async def test_without_full_text_cosines_alone_decide() -> None:
-    assert await scores({}) == [1.2247, 0.0, -1.2247]
-
-
 async def test_a_candidate_that_lost_its_vector_is_an_error() -> None:
     with pytest.raises(ChunksGoneError, match="chunk 3 first"):
         await ScoreFusion(EAST, {1: EAST}, {}).scores("?", [candidate(1), candidate(3)])
