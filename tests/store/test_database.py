@@ -15,7 +15,6 @@ from store.database import (
     Database,
     DatabaseUnavailableError,
     StatementTimeoutError,
-    bulk_seconds,
     condition,
 )
 
@@ -168,16 +167,3 @@ async def test_a_statement_that_takes_too_long_is_not_a_database_that_is_away(
     with pytest.raises(DatabaseUnavailableError, match=r"did not answer a statement in time .*Try again"):
         await impatient.with_retry(lambda connection: connection.fetchval("SELECT pg_sleep(30)"), retry_for_s=0.1)
     await impatient.close()
-
-
-async def test_a_statement_that_the_server_cancels_is_not_a_database_that_is_away(database: Database) -> None:
-    with pytest.raises(asyncpg.QueryCanceledError) as cancelled:
-        async with database.connection() as connection, connection.transaction():
-            await connection.execute("SET LOCAL statement_timeout = '50ms'")
-            await connection.fetchval("SELECT pg_sleep(30)")
-
-    assert condition(cancelled.value).words == "cancelled a statement"
-
-
-def test_a_statement_that_writes_much_may_take_longer() -> None:
-    assert bulk_seconds(0) < bulk_seconds(10_000) < bulk_seconds(1_000_000)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from store.database_time import DatabaseTime, counted_call, measured
+from store.database_time import DatabaseTime
 
 
 def test_calls_at_the_same_time_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,17 +20,3 @@ def test_calls_at_the_same_time_count_once(monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError
 
     assert found.seconds == 4 + 2
-
-
-def test_a_call_counts_for_the_work_that_is_measured_alone() -> None:
-    with counted_call():
-        pass
-
-    with measured() as outer:
-        with counted_call():
-            pass
-        before = outer.seconds
-    with counted_call():
-        pass
-
-    assert outer.seconds == before > 0

@@ -24,18 +24,6 @@ async def store_batch(connection: Connection, corpus_id: int, chunk_ids: list[in
     await connection.execute("UPDATE job SET status = $2 WHERE run_id = $1", stored.run_id, status)
 
 
-async def test_a_corpus_is_made_once_and_found_by_its_name(database: Database) -> None:
-    async with database.connection() as connection:
-        made = await small_corpus(connection)
-        again = await corpora.make(
-            connection, "small", backend="ollama", model="other", dimension=3, embeds_headings=False
-        )
-
-        assert again == made
-        assert await corpora.find(connection, "none") is None
-        assert await corpora.all_corpora(connection) == [made]
-
-
 async def test_what_is_in_a_corpus_is_counted(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
@@ -93,17 +81,6 @@ async def test_chunks_that_a_job_covers_are_not_due(database: Database, status: 
         due = await corpora.waiting(connection, corpus.id)
 
     assert due == ([first, second] if is_due else [second])
-
-
-async def test_all_batches_come_from_the_weights_of_the_first(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        await corpora.pin_model(connection, corpus.id, "a" * 64, "float32")
-        await corpora.pin_model(connection, corpus.id, "a" * 64, "float32")
-        with pytest.raises(EmbeddingArtifactMismatchError, match="aaaaaaaaaaaa, and this batch by bbbbbbbbbbbb"):
-            await corpora.pin_model(connection, corpus.id, "b" * 64, "float32")
-
-        assert (await corpora.corpus(connection, corpus.id)).model_digest == "a" * 64
 
 
 async def test_a_corpus_names_every_number_format_and_refuses_one_that_was_not_compared(database: Database) -> None:

@@ -52,28 +52,6 @@ async def test_every_scorer_reads_texts_and_questions_by_the_dictionary_of_the_c
             assert len(hits) == 1, (scorer, asked)
 
 
-@pytest.mark.parametrize(("language", "asked"), [("polish", "góra"), ("simple", "leaf"), ("german", "leaf")])
-async def test_without_the_dictionary_other_forms_of_a_word_are_not_found(
-    database: Database, language: str, asked: str
-) -> None:
-    async with database.connection() as connection:
-        corpus_id = await corpus_of(connection, language, f"{TEXTS['polish'][0]} {TEXTS['english'][0]}")
-        corpus = await corpora.corpus(connection, corpus_id)
-    search = PostgresChunkSearch(database, k1=0.9, b=0.4)
-
-    assert (corpus.language, corpus.full_text) == (language, "german" if language == "german" else "simple")
-    assert await search.lexical([corpus_id], [asked], limit=5, scorer="bm25") == [[]]
-
-
-async def test_the_first_language_stays(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await made(connection, "new", None)
-        taken = [await corpora.take_language(connection, corpus.id, name) for name in ("polish", "german")]
-
-    assert (corpus.language, corpus.full_text) == (None, None)
-    assert [(one.language, one.full_text) for one in taken] == [("polish", "simple")] * 2
-
-
 async def test_chunks_are_not_stored_without_a_language(database: Database) -> None:
     async with database.connection() as connection:
         with pytest.raises(asyncpg.RaiseError, match="has no language yet"):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from store.corpora import searchable
-from store.corpora.searchable import vectors, withdraw
+from store.corpora.searchable import withdraw
 from store.database import Connection, Database
 from tests.store.embedded import embed_and_publish, embedded
 from tests.store.postings import postings
@@ -53,25 +53,6 @@ async def test_the_same_batch_again_changes_nothing(database: Database) -> None:
         assert vector.to_list() == [1.0, 0.0]
 
 
-async def test_deleted_chunks_and_those_of_another_corpus_are_skipped(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus_id = await store_waiting(connection, CHUNKS[:1])
-        await store_waiting(connection, CHUNKS[1:2], name="other")
-
-        new = await embed_and_publish(connection, corpus_id, [1, 2, 99], np.stack([EAST, EAST, EAST]))
-
-        assert new == 1
-        assert await counts(connection, corpus_id) == (1, 4)
-
-
-async def test_a_vector_too_few_is_an_error(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus_id = await store_waiting(connection, CHUNKS)
-
-        with pytest.raises(ValueError, match="3 chunks came with 2 vectors"):
-            await embed_and_publish(connection, corpus_id, [1, 2, 3], np.stack([EAST, NORTH]))
-
-
 async def test_a_batch_that_fails_at_its_last_statement_leaves_nothing(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,23 +81,3 @@ async def test_a_withdrawn_work_cannot_be_found_and_does_not_count(database: Dat
         assert await counts(connection, corpus_id) == (0, 0)
         assert await postings(connection) == []
         assert await connection.fetchval("SELECT array_agg(DISTINCT vector_status) FROM chunks") == ["to_vec"]
-
-
-async def test_a_withdrawn_work_can_be_made_searchable_again(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus_id = await store_corpus(connection, CHUNKS)
-        async with connection.transaction():
-            await withdraw(connection, await connection.fetchval("SELECT id FROM works"))
-
-        await embed_and_publish(connection, corpus_id, [1, 2, 3], np.stack([EAST, NORTH, NORTH]))
-
-        assert await counts(connection, corpus_id) == (3, 6)
-
-
-async def test_vectors_come_by_chunk_and_chunks_without_one_are_absent(database: Database) -> None:
-    async with database.connection() as connection:
-        await store_corpus(connection, CHUNKS)
-
-        found = await vectors(connection, [2, 1, 999])
-
-        assert {chunk_id: vector.tolist() for chunk_id, vector in found.items()} == {1: [1, 0], 2: [0, 1]}

@@ -1,14 +1,12 @@
 """Works: stored once, replaced whole, and read by line only while unchanged."""
 
 from dataclasses import replace
-from hashlib import sha256
 
 import numpy as np
 import pytest
 
 from schemas.errors import DuplicateWorkError, WorkChangedError
 from schemas.statuses import VectorStatus
-from stages.corpora.lines import passage
 from store.corpora import corpora, works
 from store.corpora.keeping import ImportOutcome, keep
 from store.database import Connection, Database
@@ -81,16 +79,6 @@ async def test_another_text_of_the_same_source_replaces_the_work_and_every_chunk
         assert set(await corpora.waiting(connection, corpus.id)) < new
 
 
-async def test_a_work_with_changed_metadata_is_replaced(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        await keep(connection, corpus.id, new_work())
-        again = await keep(connection, corpus.id, new_work(authors="A. Leaf"))
-        (listed,) = await works.listed(connection, corpus.id)
-
-    assert (again.outcome, listed.authors) == (ImportOutcome.REPLACED, "A. Leaf")
-
-
 async def test_the_same_text_from_elsewhere_is_refused_and_the_work_that_has_it_named(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await small_corpus(connection)
@@ -116,15 +104,6 @@ async def test_a_work_that_cannot_be_stored_whole_is_not_stored(database: Databa
         assert await works.listed(connection, corpus.id) == []
 
 
-async def test_lines_are_read_while_the_work_is_what_it_was(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        kept = await keep(connection, corpus.id, new_work())
-        found = await works.unchanged_texts(connection, {kept.work_id: sha256(TEA.encode()).hexdigest()})
-
-    assert passage(found[kept.work_id].lines, 5, 7) == "## Leaves\n\nGreen leaves."
-
-
 async def test_a_changed_work_gives_no_lines(database: Database) -> None:
     """Row B 4 of what users check first: another text, an edited row, and a deleted work."""
     async with database.connection() as connection:
@@ -143,12 +122,3 @@ async def test_a_changed_work_gives_no_lines(database: Database) -> None:
             await works.unchanged_texts(connection, expected)
 
     assert str(kept.work_id) in str(changed.value)
-
-
-async def test_a_book_of_many_megabytes_is_stored(database: Database) -> None:
-    words = " ".join(f"word{number:x}" for number in range(250_000))
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        kept = await keep(connection, corpus.id, new_work(f"# Long\n\n{words}\n"))
-
-        assert len(await chunks_of_work(connection, kept.work_id)) > 800

@@ -4,15 +4,12 @@ import json
 
 import pytest
 
-from schemas.settings.profiles import DEMO_MODEL
-from schemas.statuses import QueryStatus
 from schemas.values.failures import AttemptError
 from schemas.values.queries import Answer, Origin, Source
 from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
-from stages.reports.run_words import DEMO_ANSWER_NOTICE
 from store.database import Connection, Database
 from store.questions import queries, query_lines
-from store.runs import attempts, edits, job_control, runs, stages
+from store.runs import job_control, runs, stages
 from store.runs.runs import NewJob, NewRun, StoredRun
 from tests.refusals import refused
 
@@ -103,26 +100,6 @@ async def test_the_status_of_its_vectors_is_shown_too(database: Database, done: 
         assert line.vector_status == status
 
 
-async def test_lines_are_read_by_page_and_by_status(database: Database) -> None:
-    async with database.connection() as connection:
-        stored, _ = await kept(connection, "first", "second", "third", "fourth")
-        for stage in ("expand", "embed"):
-            await complete_stage(connection, stored.job_ids[1], stage)
-
-        page = await query_lines.lines(connection, limit=2)
-        rest = await query_lines.lines(connection, limit=2, before=page[-1].id)
-        assert [line.original_query for line in (*page, *rest)] == ["fourth", "third", "second", "first"]
-        assert await query_lines.lines(connection, before=rest[-1].id) == []
-
-        waiting = await query_lines.lines(connection, statuses=[QueryStatus.NEEDS_EMBEDDINGS], limit=2)
-        assert [line.original_query for line in waiting] == ["fourth", "third"]
-        (found,) = await query_lines.lines(connection, statuses=[QueryStatus.NEEDS_RETRIEVAL, QueryStatus.READY])
-        assert found.original_query == "second"
-
-        await connection.execute("DELETE FROM queries WHERE original_query = 'third'")
-        assert await query_lines.lines(connection, limit=2, before=page[-1].id) == rest
-
-
 async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(database: Database) -> None:
     async with database.connection() as connection:
         stored, _ = await kept(connection, "How is tea made?")
@@ -136,21 +113,6 @@ async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(database: Datab
         await job_control.retry(connection, run_id=stored.run_id)
 
         assert [line.status for line in await query_lines.lines(connection)] == ["needs_embeddings"]
-
-
-async def test_a_line_counts_entities_and_answers_and_forgets_stale_ones(database: Database) -> None:
-    async with database.connection() as connection:
-        stored, _ = await kept(connection, "How is tea made?")
-        job_id = stored.job_ids[0]
-        await complete_stage(connection, job_id, "expand", intent="MECHANISM", entities=["tea", "leaf"])
-        (line,) = await query_lines.lines(connection)
-        assert (line.intent, line.entities, line.results) == ("MECHANISM", 2, 0)
-
-        await edits.redo(connection, job_id, "expand")
-
-        (line,) = await query_lines.lines(connection, query_id=line.id)
-        assert (line.intent, line.entities) == (None, 0)
-        assert await attempts.output(connection, job_id, "expand") is None
 
 
 async def test_a_question_has_several_answers_newest_first(database: Database) -> None:
@@ -189,17 +151,3 @@ async def test_an_answer_is_found_by_its_number_and_by_the_job_that_made_it(data
         assert await queries.total(connection) == 2
         with refused("result-missing"):
             await queries.result(connection, other.id, made)
-
-
-async def test_an_answer_of_the_demo_model_says_what_it_is_worth(database: Database) -> None:
-    async with database.connection() as connection:
-        stored, _ = await kept(connection, "How is tea made?")
-        query = await queries.of_job(connection, stored.job_ids[0])
-        assert query is not None
-        for model in (DEMO_MODEL, "extractive"):
-            answer = ANSWER.model_copy(update={"model": model})
-            await queries.add_result(connection, query.id, answer, [], attempt_id=None, preset=None)
-
-        notes = {result.model: result.notes for result in await queries.results(connection, query.id)}
-
-    assert notes == {DEMO_MODEL: [DEMO_ANSWER_NOTICE], "extractive": []}

@@ -9,18 +9,6 @@ from tests.services.questions.questions import CONTEXT, EMBEDDED, EXPANSION, FOU
 BROKEN = AttemptError("schemas.errors.WorkChangedError", "Work 7 changed.", "work_changed", {"words": "private"})
 
 
-async def test_a_new_question_has_nothing_yet(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection)
-
-        view = await query_view(connection, query.id)
-
-    assert view is not None
-    assert (view.line.corpus, view.line.preset, view.line.status) == ("small", "Balanced", "needs_embeddings")
-    assert (view.expansion, view.embedded, view.found, view.retrieved, view.consolidated) == (None,) * 5
-    assert (view.available, view.error) == (0, None)
-
-
 async def test_stored_values_are_shown_and_stale_ones_are_not(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *WHOLE)
@@ -58,8 +46,3 @@ async def test_the_error_of_a_failed_job_is_shown_without_its_private_details(da
     assert view is not None and view.error is not None
     assert (view.error.stage, view.error.type, view.error.message) == ("embed", BROKEN.type, BROKEN.message)
     assert "private" not in repr(view.error)
-
-
-async def test_a_missing_question_is_none(database: Database) -> None:
-    async with database.connection() as connection:
-        assert await query_view(connection, 99) is None

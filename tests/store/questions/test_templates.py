@@ -45,15 +45,6 @@ async def test_activating_a_version_retires_the_one_before(database: Database) -
         assert (await templates.get(connection, TemplateTag.QUERY_EXPANSION)).version == 1
 
 
-async def test_an_older_version_can_be_made_active_again(database: Database) -> None:
-    async with database.connection() as connection:
-        await templates.add(connection, TAG, TEXT, title="Short")
-        for version in (2, 1, 1):
-            await templates.activate(connection, TAG, version)
-
-        assert await versions(connection) == [(1, True), (2, False)]
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -67,15 +58,6 @@ async def test_placeholders_are_checked_when_a_version_is_saved(database: Databa
     async with database.connection() as connection:
         with pytest.raises(TemplateError, match=problem):
             await templates.add(connection, TAG, text, title="Broken")
-
-        assert await versions(connection) == [(1, True)]
-
-
-async def test_a_missing_version_is_named_and_the_active_one_is_kept(database: Database) -> None:
-    async with database.connection() as connection:
-        for asked in (templates.get(connection, TAG, 9), templates.activate(connection, TAG, 9)):
-            with pytest.raises(TemplateMissingError, match="Template chunk_validation has no version 9"):
-                await asked
 
         assert await versions(connection) == [(1, True)]
 

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from schemas.errors import EmbeddingArtifactMismatchError, ReferenceIndexMissingError, ReferenceIndexReplacedError
+from schemas.errors import EmbeddingArtifactMismatchError, ReferenceIndexReplacedError
 from schemas.values.artifacts import ChunkScoresMeta
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ChunkScores
-from stages.texts.hashes import short_hash
 from store.database import Connection, Database
 from store.references import chunk_scores, references
-from store.references.chunk_scores import ChunkIdentity
 from store.runs import runs, stages
 from store.runs.runs import NewJob, NewRun
 from store.runs.stages import Claim
@@ -90,23 +88,6 @@ async def test_scores_are_visible_once_the_last_chunk_has_its_own(database: Data
         assert stored == dict.fromkeys((item.evidence_key for item in PHQ8Item), None) | {"PHQ8_Sleep": 3}
 
 
-async def test_the_scorer_is_stored_with_time_count_and_file(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id, jobs = await submitted(connection, 1, 2)
-        before = await chunk_scores.scored_by(connection, INDEX)
-        for claim in [await scored(connection, job_id, 1) for job_id in jobs]:
-            await publish(connection, run_id, claim)
-
-        (index,) = await references.current(connection)
-        assert index.chunk_scores_meta is not None
-        meta = ChunkScoresMeta.from_document(index.chunk_scores_meta)
-        assert meta == META.model_copy(
-            update={"source_embeddings": "small.npz", "total_chunks": 2, "generated_at": meta.generated_at}
-        )
-        assert (meta.generated_at or "").endswith("+00:00")
-        assert await chunk_scores.scored_by(connection, INDEX) != before
-
-
 async def test_jobs_that_end_at_the_same_moment_store_the_scores_once(database: Database) -> None:
     async with database.connection() as connection:
         run_id, jobs = await submitted(connection, 1, 2)
@@ -155,17 +136,3 @@ async def test_an_index_that_was_replaced_meanwhile_gets_no_scores(database: Dat
             await publish(connection, run_id, claims[1])
 
         assert await sleep_scores(connection) == [None, None]
-
-
-async def test_the_text_of_a_chunk_is_given_while_its_index_is_the_current_one(database: Database) -> None:
-    async with database.connection() as connection:
-        await submitted(connection)
-        first, _ = await chunk_scores.chunks(connection, INDEX)
-
-        assert first == ChunkIdentity(1, short_hash("first"))
-        assert await chunk_scores.text_to_score(connection, INDEX, first) == "first"
-        with pytest.raises(ReferenceIndexMissingError):
-            await chunk_scores.text_to_score(connection, INDEX, ChunkIdentity(1, "another"))
-        await connection.execute("UPDATE reference_index SET replaced_at = now()")
-        with pytest.raises(ReferenceIndexReplacedError):
-            await chunk_scores.text_to_score(connection, INDEX, first)

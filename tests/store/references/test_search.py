@@ -40,11 +40,6 @@ async def test_all_items_are_searched_in_one_statement(database: Database, state
     assert sum("reference_vector" in statement for statement in sent) == 1
 
 
-async def test_no_query_sends_no_statement(database: Database, statements: Sequence[str]) -> None:
-    assert await PostgresReferenceSearch(database).nearest(7, [], limit=5, exclude_participants=[]) == []
-    assert statements == []
-
-
 async def test_an_index_that_is_not_stored_is_named(database: Database) -> None:
     with pytest.raises(EmbeddingArtifactMismatchError, match="Reference index 999 is not stored"):
         await PostgresReferenceSearch(database).nearest(

@@ -57,18 +57,6 @@ async def test_a_claim_a_commit_and_a_pause_are_notified(
         assert await subscription.next(SOON_S) == Change(frozenset({stored.run_id + 1}), False)
 
 
-async def test_a_renewed_lease_is_not_notified(database: Database, changes: Changes, store_run: StoreRun) -> None:
-    stored = await store_run()
-    async with changes.subscribe() as subscription, database.connection() as connection:
-        held = await claim(connection, stored.job_ids[0])
-        await listening(subscription)
-        await stages.renew(connection, "worker", [held], 60)
-        await stages.commit(connection, held, inputs={}, output={})
-
-        assert await subscription.next(SOON_S) == Change(frozenset({stored.run_id}), False)
-        assert await subscription.next(0) is None
-
-
 async def test_a_run_and_a_job_can_be_waited_for_alone(
     database: Database, changes: Changes, store_run: StoreRun
 ) -> None:
@@ -128,13 +116,6 @@ async def test_a_lost_connection_is_replaced_and_every_subscriber_is_notified(
         assert await subscription.next(SOON_S) == Change(frozenset({stored.run_id}), False)
 
 
-async def test_an_unavailable_database_is_tried_again(database_url: str) -> None:
-    nowhere = Changes(database_url.rsplit("/", 1)[0] + "/nowhere")
-    async with nowhere.subscribe() as subscription:
-        assert await subscription.next(0.2) is None
-    await nowhere.close()
-
-
 async def test_a_notification_holds_ids_alone(
     database_url: str, database: Database, changes: Changes, store_run: StoreRun
 ) -> None:
@@ -167,15 +148,3 @@ async def test_without_subscribers_nothing_is_notified(database_url: str, store_
 
     assert await heard.get() == END
     await connection.close()
-
-
-async def test_one_connection_serves_all_subscriptions(database: Database, changes: Changes) -> None:
-    async with changes.subscribe() as first, changes.subscribe() as second:
-        await listening(first)
-        await listening(second)
-        async with database.connection() as connection:
-            counted = await connection.fetchval(
-                "SELECT count(*) FROM pg_stat_activity "
-                "WHERE application_name = 'ragq changes' AND datname = current_database()"
-            )
-    assert counted == 1

@@ -13,7 +13,7 @@ from store.questions import deletions as question_deletions
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
 from store.references import references
-from store.runs import job_control, overviews, runs, stages
+from store.runs import job_control, runs, stages
 from store.runs.deletions import DeletedRun
 from tests.api.pages.example_runs import ShownRun, participant_run
 from tests.fakes.references import IndexedChunk
@@ -116,16 +116,6 @@ async def test_a_question_that_continued_elsewhere_keeps_its_answers_and_its_his
         assert await marked(connection) == []
 
 
-async def test_the_history_before_a_deleted_run_is_deleted_with_its_question(database: Database) -> None:
-    async with database.connection() as connection:
-        run_ids, query = await moved_twice(connection)
-
-        await delete_run(connection, run_ids[1])
-        await question_deletions.delete_query(connection, await get_query(connection, query.id))
-
-        assert (await marked(connection), await counted(connection, "run", "job")) == ([], [0, 0])
-
-
 async def test_an_active_run_is_refused_with_the_way_out(database: Database) -> None:
     async with database.connection() as connection:
         stored = await runs.store(connection, new_run(("316", "317")))
@@ -139,16 +129,6 @@ async def test_an_active_run_is_refused_with_the_way_out(database: Database) -> 
             await delete_run(connection, run_id)
 
         assert await counted(connection, "run", "job") == [1, 2]
-
-
-async def test_a_paused_run_can_be_deleted(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id = (await runs.store(connection, new_run())).run_id
-        await job_control.hold(connection, JobStatus.PAUSED, None, run_id=run_id)
-
-        await delete_run(connection, run_id)
-
-        assert await overviews.overview(connection, run_id) is None
 
 
 async def test_an_index_that_was_published_outlives_its_run(database: Database) -> None:

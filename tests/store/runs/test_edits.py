@@ -10,7 +10,7 @@ import pytest
 from schemas.errors import Refused, StageRunningError
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
-from store.runs import attempts, audit, edits, job_control, jobs, pending_chains, stage_vectors, stages
+from store.runs import attempts, audit, edits, jobs, pending_chains, stage_vectors, stages
 from store.runs.runs import StoredRun
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
@@ -53,29 +53,6 @@ async def test_a_set_output_replaces_the_computed_one_and_later_stages_run_again
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
         assert len(await attempts.history(connection, job_id, "extract")) == 2
         assert (await audit.audit(connection, stored.run_id)).flaws == []
-
-
-async def test_an_edit_continues_a_paused_job(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run(stages=("extract", "embed"))
-    job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        await complete_stages(connection, job_id, "extract")
-        await job_control.hold(connection, JobStatus.PAUSED, "not now", job_id=job_id)
-
-        await edits.set_output(connection, job_id, "extract", {"by": "me"})
-
-        job = await jobs.job(connection, job_id)
-        assert job is not None
-        assert (job.status, job.note) == (JobStatus.WAITING, None)
-        await complete_stages(connection, job_id, "embed")
-
-
-async def test_setting_the_last_output_ends_the_job(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run(stages=("extract",))
-    async with database.connection() as connection:
-        await edits.set_output(connection, stored.job_ids[0], "extract", {"by": "me"})
-
-        assert await status(connection, stored.job_ids[0]) == JobStatus.SUCCEEDED
 
 
 async def test_a_stage_can_run_again(database: Database, store_run: StoreRun) -> None:
@@ -159,19 +136,6 @@ async def test_a_chain_can_end_after_any_of_its_stages_and_later_ones_are_kept_a
         assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
         with pytest.raises(Refused, match="has no stage 'embed'"):
             await edits.truncate_after(connection, job_id, "embed")
-
-
-async def test_a_truncated_chain_still_runs_to_its_new_end(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run(stages=("extract", "embed", "score"))
-    job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        await complete_stages(connection, job_id, "extract")
-
-        await edits.truncate_after(connection, job_id, "embed")
-
-        assert await status(connection, job_id) == JobStatus.RUNNING
-        await complete_stages(connection, job_id, "embed")
-        assert await status(connection, job_id) == JobStatus.SUCCEEDED
 
 
 async def test_a_removed_stage_that_is_added_again_continues_its_numbers_and_fences(

@@ -82,8 +82,3 @@ async def test_an_extraction_of_only_hallucinated_quotes_is_found_although_its_j
     assert found is not None and nothing is not None
     assert [(one.subject, one.rejected) for one in found.hallucinated] == [("316", 3)]
     assert nothing.hallucinated == ()
-
-
-async def test_a_missing_run_has_no_failures(database: Database) -> None:
-    async with database.connection() as connection:
-        assert await run_failures(connection, 99) is None

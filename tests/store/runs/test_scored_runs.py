@@ -1,11 +1,7 @@
 """A scored run is read whole."""
 
-from dataclasses import replace
 from typing import Any
 
-import pytest
-
-from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.measures import Measures
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
@@ -127,20 +123,6 @@ async def test_a_retried_run_reports_the_same_but_for_timings(database: Database
             reports.append(found.model_dump_json(exclude={"timings": True, "run_metadata": {"run_id"}}))
 
     assert reports[0] == reports[1]
-
-
-async def test_a_missing_run_has_no_report(database: Database) -> None:
-    async with database.connection() as connection:
-        assert await scored_runs.scored_run(connection, 99) is None
-
-
-@pytest.mark.parametrize(("kind", "command"), [("participant", "ragq show"), ("tags", "ragq tags show")])
-async def test_a_run_without_scores_is_refused(database: Database, kind: str, command: str) -> None:
-    async with database.connection() as connection:
-        stored = await runs.store(connection, replace(new_run(), kind=kind))
-
-        with pytest.raises(Refused, match=f"No job of run r1 scores a participant.* `{command} r1` shows"):
-            await scored_runs.scored_run(connection, stored.run_id)
 
 
 async def test_labels_are_read_of_scored_participants_alone(database: Database) -> None:

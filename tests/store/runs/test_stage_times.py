@@ -67,20 +67,6 @@ async def test_stages_that_run_at_the_same_time_share_what_is_left(database: Dat
     assert one_began.seconds_left == pytest.approx((10 + 30) / 2, abs=1)
 
 
-async def test_a_stage_that_takes_longer_than_the_others_is_not_about_to_end(
-    database: Database, store_run: StoreRun
-) -> None:
-    stored = await store_run("1", "2", stages=("score",))
-    async with database.connection() as connection:
-        await _took(connection, stored.job_ids[0], "score", {}, seconds=40, ended=90)
-        await stages.claim(connection, stored.job_ids[1], "score", "worker", 60)
-        await connection.execute(
-            "UPDATE stage_run SET started_at = now() - interval '80 seconds' WHERE job_id = $1", stored.job_ids[1]
-        )
-
-        assert (await progress(connection, stored.run_id)).seconds_left == pytest.approx(10, abs=1)
-
-
 async def test_of_a_large_run_jobs_are_counted_and_their_pace_is_that_of_the_last_minutes(
     database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,20 +87,6 @@ async def test_of_a_large_run_jobs_are_counted_and_their_pace_is_that_of_the_las
     assert (after.done, after.stages) == (4, 10)
     # Two jobs in 40 seconds, and three to go.
     assert after.seconds_left == pytest.approx(60, abs=2)
-
-
-async def test_of_a_large_run_some_jobs_are_timed(
-    database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stored = await store_run(*map(str, range(6)), stages=("extract",))
-    async with database.connection() as connection:
-        for job_id in stored.job_ids:
-            await take(connection, job_id, "extract", committing({"quotes": {}}))
-        monkeypatch.setattr(times_module, "_LARGE_JOBS", 5)
-        monkeypatch.setattr(times_module, "SAMPLED_JOBS", 3)
-        (extract,) = await stage_times(connection, stored.run_id)
-
-    assert extract.attempts == 3
 
 
 async def _took(

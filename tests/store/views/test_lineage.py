@@ -5,21 +5,16 @@ from typing import Any
 from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection, Database
-from store.runs import job_control, ledger
+from store.runs import ledger
 from store.views.lineage import job_trace
 from tests.fakes.chat import served
 from tests.store.query_runs import store_corpus, store_query_run
-from tests.store.scored import TIMED_OUT, failing, store_scored_run, take
+from tests.store.scored import TIMED_OUT, store_scored_run
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="judge this"),), timeout_s=1, purpose="judge")
 REPLY = ChatReply(
     text="accept", model="m", digest="d", stop_reason="stop", prompt_tokens=7, reply_tokens=2, seconds=0.5, tokens=None
 )
-
-
-async def test_a_missing_job_is_not_found(database: Database) -> None:
-    async with database.connection() as connection:
-        assert await job_trace(connection, 7) is None
 
 
 async def test_a_failed_job_shows_its_error_with_private_details(database: Database) -> None:
@@ -84,24 +79,3 @@ async def _job_of(connection: Connection, run_id: int) -> int:
 
 async def _attempts_of(connection: Connection, job_id: int) -> list[int]:
     return [row["id"] for row in await connection.fetch("SELECT id FROM stage_attempt WHERE job_id = $1", job_id)]
-
-
-async def test_more_attempts_take_no_more_statements(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
-        job_id = await _job_of(connection, run_id)
-        before = await _statements(connection, job_id)
-        for number in range(2, 9):
-            await job_control.retry(connection, job_id=job_id)
-            await take(connection, job_id, "score", failing(TIMED_OUT))
-            trace = await job_trace(connection, job_id)
-            assert trace is not None
-            assert len(trace.attempts) == number + 1
-        assert await _statements(connection, job_id) == before
-
-
-async def _statements(connection: Connection, job_id: int) -> int:
-    asked: list[str] = []
-    with connection.query_logger(lambda record: asked.append(record.query)):
-        await job_trace(connection, job_id)
-    return len(asked)

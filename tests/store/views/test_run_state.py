@@ -26,8 +26,3 @@ async def test_a_run_counts_stages_and_reports_when_it_is_idle(database: Databas
     assert going_on.seconds_left is None, "no stage `embed` has finished, from which its time could be known"
     assert resting.states == {JobStatus.SUCCEEDED: 1, JobStatus.FAILED: 1}
     assert (resting.stages_done, resting.seconds_left, resting.is_idle) == (2, None, True)
-
-
-async def test_a_missing_run_has_no_state(database: Database) -> None:
-    async with database.connection() as connection:
-        assert await run_state(connection, 9) is None

@@ -3,7 +3,6 @@
 import asyncpg
 import pytest
 
-from schemas.errors import VocabularyMissingError
 from schemas.values.tags import Tag, TagDocument, Vocabulary
 from store.database import Database
 from store.vocabularies import contents, vocabularies
@@ -54,12 +53,6 @@ async def test_a_newer_import_takes_the_name_and_the_older_one_is_kept_for_its_j
         assert found.id == newer
         assert await vocabularies.by_name(connection, "hats") is None
         assert await contents.content(connection, older) == CLOTHES
-
-
-async def test_the_content_of_a_vocabulary_that_is_not_stored_is_refused(database: Database) -> None:
-    async with database.connection() as connection:
-        with pytest.raises(VocabularyMissingError):
-            await contents.content(connection, 99)
 
 
 async def test_tags_that_reach_a_count_are_counted(database: Database) -> None:
