@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import JobMissingError, RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.failures import AttemptError
 from schemas.values.targets import Target
@@ -57,15 +56,6 @@ async def test_held_jobs_keep_the_note(
         assert (job.status, job.note) == (status, "not now")
 
 
-async def test_a_paused_job_resumes(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run()
-    await control(database, Target(stored.run_id, None), Action.PAUSE)
-
-    decided = await control(database, Target(None, stored.job_ids[0]), Action.RESUME)
-
-    assert decided == ControlResult(stored.job_ids)
-
-
 @pytest.mark.parametrize("action", [Action.RETRY, Action.RESUME])
 async def test_a_decision_that_changes_nothing_is_refused(
     database: Database, store_run: StoreRun, action: Action
@@ -73,13 +63,6 @@ async def test_a_decision_that_changes_nothing_is_refused(
     stored = await store_run()
     with refused("no-job-in-state", match=rf"No job of r{stored.run_id} can be {action.verb}"):
         await control(database, Target(stored.run_id, None), action)
-
-
-async def test_a_missing_run_or_job_is_named(database: Database) -> None:
-    with pytest.raises(RunMissingError):
-        await control(database, Target(9, None), Action.CANCEL)
-    with pytest.raises(JobMissingError):
-        await control(database, Target(None, 9), Action.CANCEL)
 
 
 async def test_a_retry_of_a_question_that_failed_by_its_values_names_the_way_to_change_them(database: Database) -> None:

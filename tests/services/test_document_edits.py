@@ -12,7 +12,7 @@ from schemas.values.documents import (
     SelectedSections,
 )
 from services import document_edits
-from services.document_jobs import DocumentTarget, job_of
+from services.document_jobs import DocumentTarget
 from services.work_views import document_markdown, document_view, listed_documents
 from stages.documents.repair_reply import Change
 from store.runs import attempts
@@ -39,25 +39,6 @@ async def test_markdown_goes_through_the_stages_when_it_is_asked_for_and_keeps_i
     assert await library.chunks() == BY_RULES
     markdown = await library.value("SELECT markdown FROM works WHERE title = 'On tea' AND year = 2019")
     assert markdown == BOOK.replace("### Leaves", "## Leaves")
-
-
-async def test_plain_markdown_is_imported_at_once_and_as_it_is(library: Library) -> None:
-    imported = await library.imported(by_stages=False)
-
-    assert imported.documents is None
-    assert await library.value("SELECT markdown FROM works") == BOOK
-    assert await library.value("SELECT original_hash FROM works") is None
-
-
-async def test_markdown_that_went_through_the_stages_does_so_again_and_is_unchanged(library: Library) -> None:
-    await library.run(await library.job())
-
-    again = await library.imported(by_stages=False)
-
-    assert again.documents is not None
-    assert (again.documents.unchanged, again.documents.submitted) == (1, None)
-    changed = await library.imported(BOOK + "More.\n", by_stages=False)
-    assert changed.documents is not None and changed.documents.submitted is not None
 
 
 async def test_a_model_repairs_and_selects_where_the_settings_say_so(library: Library) -> None:
@@ -257,16 +238,6 @@ async def test_a_document_is_cut_again_with_other_values(library: Library) -> No
     assert await library.value("SELECT status FROM stage_run WHERE job_id = $1 AND stage = 'select'", forked) == "done"
 
 
-async def test_the_job_of_something_else_is_no_document(library: Library) -> None:
-    embedding = (await library.imported(by_stages=False)).works.submitted
-    assert embedding is not None
-    job_id = await library.job_of_run(embedding.run_id)
-
-    async with library.database.connection() as connection:
-        with pytest.raises(DocumentMissingError, match="is about no document"):
-            await document_view(connection, DocumentTarget(job_id=job_id))
-
-
 async def test_the_outline_has_what_became_of_each_heading(library: Library) -> None:
     job_id = await library.job()
     async with library.database.connection() as connection:
@@ -293,14 +264,3 @@ async def test_the_outline_has_what_became_of_each_heading(library: Library) -> 
         (True, None),
         (False, "a bibliography"),
     ]
-
-
-async def test_a_work_without_a_job_has_the_outline_of_its_markdown(library: Library) -> None:
-    await library.imported(by_stages=False)
-    work_id = await library.value("SELECT id FROM works")
-
-    async with library.database.connection() as connection:
-        view = await document_view(connection, DocumentTarget(work_id=work_id))
-        with pytest.raises(DocumentMissingError, match="--stages"):
-            await job_of(connection, DocumentTarget(work_id=work_id))
-    assert (view.job_id, [heading.text for heading in view.headings]) == (None, ["Tea", "Leaves", "References"])

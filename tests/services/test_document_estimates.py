@@ -3,21 +3,12 @@
 import pytest
 
 from schemas.values.chat import ChatCall
-from schemas.values.documents import DecidedBy, RepairAction, RepairedTitles
 from schemas.values.estimates import Estimate
-from services import document_edits
 from services.documents import PlannedDocument
 from services.import_estimates import estimate_documents
 from services.work_files import WorkFile
-from stages.documents.heading_bounds import most_headings
-from stages.documents.outline import outline
-from stages.documents.repair import repair_by_rules
-from stages.documents.repair_reply import Change, changed_repairs
-from stages.documents.sanitise import sanitise
-from stages.documents.select import sections_of
-from stages.documents.select_reply import with_headings
 from store import originals
-from tests.services.documents import BOOK, CHAIN, Library, library
+from tests.services.documents import BOOK, Library, library
 
 __all__ = ["library"]
 
@@ -48,14 +39,6 @@ async def estimated(library: Library, *texts: str, name: str = "tea.md", **value
 async def paid(library: Library) -> int:
     found: int = await library.value("SELECT count(*) FROM llm_call_use WHERE NOT is_reused")
     return found
-
-
-async def test_rules_ask_no_model(library: Library) -> None:
-    found = await estimated(library, BOOK)
-
-    assert (found.jobs, found.modes, list(found.stages)) == (1, {"document": 1}, list(CHAIN))
-    assert (found.calls_at_most, found.calls_expected, found.models, found.missing) == (0, 0, {}, ())
-    assert (found.seconds, found.existing_run) == (None, None)
 
 
 @pytest.mark.parametrize("text", [BOOK, LONG])
@@ -108,67 +91,3 @@ async def tokens(library: Library) -> tuple[int, int]:
         await library.value("SELECT sum(prompt_tokens)::int FROM llm_call"),
         await library.value("SELECT sum(reply_tokens)::int FROM llm_call"),
     )
-
-
-async def test_calls_after_an_output_that_somebody_set_are_not_promised(library: Library) -> None:
-    library.answers(answered)
-    job_id = await library.job(**BY_MODEL)
-    await library.run(job_id, until="repair")
-    async with library.database.connection() as connection:
-        changes = {9: Change(RepairAction.H2)}
-        await document_edits.change_repairs(connection, job_id, changes)
-    await library.run(job_id)
-    assert (await library.output(job_id, RepairedTitles)).by is DecidedBy.USER
-    assert await paid(library) == 2
-
-    found = await estimated(library, BOOK, **BY_MODEL)
-
-    assert found.stages["select"].calls_held == 0
-    assert found.stages["select"].calls_to_pay_at_most == 3
-
-
-async def test_a_document_that_is_not_converted_has_no_bound(library: Library) -> None:
-    page = "<!doctype html><h1>Tea</h1><p>Leaves.</p>"
-
-    found = await estimated(library, page, BOOK, name="tea.html", **BY_MODEL)
-    by_rules = await estimated(library, page, name="tea.html")
-
-    repair = found.stages["repair"]
-    assert (repair.calls_at_most, repair.calls_to_pay_at_most, repair.jobs_unbounded) == (None, None, 2)
-    assert (found.calls_at_most, found.calls_expected, found.prompt_tokens) == (None, None, None)
-    assert found.notices[-1].endswith("2 documents are not converted yet, or not sent.")
-    assert (by_rules.calls_at_most, by_rules.notices) == (0, ())
-
-
-async def test_a_file_that_cannot_be_converted_asks_nobody(library: Library) -> None:
-    found = await estimated(library, "no page", name="tea.pdf", **BY_MODEL)
-
-    assert (found.jobs, found.calls_at_most) == (1, 0)
-
-
-async def test_settings_that_do_not_fit_the_corpus_are_part_of_the_estimate(library: Library) -> None:
-    await library.imported(by_stages=False)
-
-    found = await estimated(library, BOOK, EMBEDDING_DIMENSION="16")
-
-    assert "Corpus 'library' does not fit the settings of this run" in found.missing[0]
-
-
-@pytest.mark.parametrize(
-    ("markdown", "removed", "headings"),
-    [
-        # Without its heading the paragraph goes on, no HTML begins in it, and the lines below are headings.
-        ("Tea\n# Leaves\n<span>\n# Green\n# Black\n", 2, 2),
-        ("Tea\n# Leaves\n---\n", 2, 1),
-        ("Tea\n# Leaves\n===\n", 2, 1),
-    ],
-)
-def test_headings_that_a_repair_makes_are_within_the_bound(markdown: str, removed: int, headings: int) -> None:
-    before = outline(markdown, ()).headings
-    repairs = changed_repairs(repair_by_rules(before), {removed: Change(RepairAction.REMOVE)})
-
-    after = with_headings(sections_of(sanitise(markdown, repairs, ())[0]))
-
-    assert len(after) == headings > len(before) - 1
-    bound = most_headings(markdown.encode(), "tea.md")
-    assert bound is not None and max(len(before), len(after)) <= bound

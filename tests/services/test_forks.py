@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import JobMissingError, PresetValueError, RunMissingError, SettingsError
+from schemas.errors import PresetValueError, SettingsError
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
 from schemas.values.failures import AttemptError
@@ -17,12 +17,11 @@ from store.database import Connection, Database
 from store.questions import queries
 from store.runs import attempts, audit, families, forks, runs, stage_vectors, stages, stored_runs
 from store.runs.runs import NewJob, NewRun, StoredRun
-from store.runs.scored_runs import reference_outputs
 from store.views.lineage import job_trace
 from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, complete_stages, flaws
 from tests.store.scored import committing, failing, take
-from tests.workers.test_settings_matrix import STAGES, TESTED, Bench, Combination, bench
+from tests.workers.test_settings_matrix import STAGES, Bench, Combination, bench
 from workers.runner import Outcome
 
 __all__ = ["bench"]
@@ -188,14 +187,6 @@ async def test_forks_keep_what_they_share_when_the_parent_is_deleted(bench: Benc
         assert await flaws(connection) == []
 
 
-async def test_a_report_of_a_fork_reads_what_it_shares(bench: Bench) -> None:
-    parent, _ = await a_parent(bench)
-    child = await stored(bench.database, of_run(parent, "assemble"))
-
-    async with bench.database.connection() as connection:
-        assert await reference_outputs(connection, child.run_id) == await reference_outputs(connection, parent)
-
-
 @pytest.mark.parametrize(
     ("stage", "name", "value", "words"),
     [
@@ -231,13 +222,6 @@ async def test_values_are_checked_as_those_of_a_submission(bench: Bench, values:
         await planned(bench.database, of_run(parent, "rerank", **values))
 
 
-async def test_a_setting_that_no_stage_reads_may_change_anywhere(bench: Bench) -> None:
-    parent, _ = await a_parent(bench)
-    found = await planned(bench.database, of_run(parent, "assemble", RAGQ_RETRIES="3"))
-
-    assert found.planned.run.settings["RAGQ_RETRIES"] == {"value": 3, "source": "option"}
-
-
 async def test_a_fork_that_leaves_parity_says_so_and_one_that_comes_back_does_not(bench: Bench) -> None:
     job_id = await bench.plan(resolve(profile="paper-parity", options=PARITY | SPEC_33, environment={}))
     for stage in STAGES:
@@ -262,13 +246,6 @@ async def test_the_same_fork_again_finds_its_run(bench: Bench) -> None:
 
     assert (again.run_id, again.is_new) == (first.run_id, False)
     assert other.is_new
-
-
-async def test_unknown_runs_and_jobs_are_refused(database: Database) -> None:
-    with pytest.raises(RunMissingError):
-        await planned(database, of_run(7, "rerank"))
-    with pytest.raises(JobMissingError):
-        await planned(database, ForkRequest(target=Target(None, 7), stage="rerank"))
 
 
 async def test_jobs_whose_earlier_stages_are_not_stored_are_named_and_left_out(database: Database) -> None:
@@ -302,15 +279,6 @@ async def test_jobs_whose_earlier_stages_are_not_stored_are_named_and_left_out(d
     assert (forked.submitted.jobs, forked.without_stage) == (2, 1)
     with refused("fork-refused", match=f"j{early}: stage 'extract' is not stored"):
         await planned(database, ForkRequest(target=Target(None, early), stage="retrieve"))
-
-
-async def test_one_job_is_forked_alone(bench: Bench) -> None:
-    _, parent_job = await a_parent(bench)
-    found = await stored(bench.database, ForkRequest(target=Target(None, parent_job), stage="rerank"))
-
-    async with bench.database.connection() as connection:
-        (child,) = await forks.parent_jobs(connection, found.run_id)
-    assert (child.subject, child.done) == (str(TESTED), frozenset({"extract", "embed", "retrieve"}))
 
 
 async def test_a_fork_of_questions_has_questions_of_its_own(database: Database) -> None:

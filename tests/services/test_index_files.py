@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from schemas.errors import EmbeddingArtifactMismatchError, Refused
+from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.phq8 import PHQ8Item
 from services.index_files import ImportedIndex, export_artifact, import_artifact
 from stages.participants.artifacts.names import ArtifactFile
@@ -82,29 +82,6 @@ async def test_export_gives_the_files_that_were_imported_to_the_last_bit(databas
     assert once.keys() == set(ArtifactFile) - {ArtifactFile.PARTIAL}
 
 
-async def test_vectors_of_a_real_size_are_restored_bit_by_bit(database: Database) -> None:
-    rows = np.random.default_rng(7).normal(size=(3, 1536)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    files = artifact_files(VECTORS=npz({303: rows[:2], 304: rows[2:]}), META=None)
-    async with database.connection() as connection:
-        await imported(connection, files, loaded_by=rules(dimension=1536))
-
-        exported = await export_artifact(connection, "small", file_name="small")
-
-    assert exported[ArtifactFile.VECTORS] == files[ArtifactFile.VECTORS]
-
-
-async def test_a_newer_import_replaces_the_older_one_of_its_name(database: Database) -> None:
-    async with database.connection() as connection:
-        first, _ = await imported(connection, artifact_files())
-        second, _ = await imported(connection, artifact_files())
-        other, _ = await imported(connection, artifact_files(), name="other")
-
-        assert await current(connection) == {"other": other, "small": second}
-        replaced = "SELECT replaced_at IS NOT NULL FROM reference_index WHERE id = $1"
-        assert await connection.fetchval(replaced, first.id)
-
-
 async def test_of_imports_at_the_same_moment_one_becomes_the_current_one(database: Database) -> None:
     async def import_alone() -> StoredIndex:
         async with database.connection() as connection:
@@ -172,21 +149,6 @@ async def test_the_split_of_today_is_compared(database: Database) -> None:
             await imported(connection, artifact_files(META=other))
 
 
-async def test_the_weights_that_are_named_are_kept(database: Database) -> None:
-    async with database.connection() as connection:
-        stored, warnings = await imported(connection, artifact_files(META=as_json(META | {"model_digest": "ab"})))
-
-    assert (stored.model_digest, WEIGHTS in warnings) == ("ab", False)
-
-
-async def test_an_index_without_tags_and_scores_is_exported_without_their_files(database: Database) -> None:
-    async with database.connection() as connection:
-        await imported(connection, artifact_files(), loaded_by=rules())
-        files = await export_artifact(connection, "small", file_name="small")
-
-    assert files.keys() == {ArtifactFile.VECTORS, ArtifactFile.TEXTS, ArtifactFile.META}
-
-
 async def test_a_participant_without_chunks_keeps_their_place(database: Database) -> None:
     texts = as_json({"303": ["a", "b"], "304": ["c"], "305": []})
     arrays = npz({**VECTORS, 305: np.empty((0, 4), dtype=np.float32)})
@@ -211,11 +173,3 @@ async def test_what_was_left_out_is_known_to_the_index_and_its_files(database: D
         "chunk_skip_reason_counts": {},
     }
     assert ArtifactFile.PARTIAL in exported
-
-
-async def test_a_missing_index_is_refused_with_the_stored_ones(database: Database) -> None:
-    async with database.connection() as connection:
-        await imported(connection, artifact_files())
-
-        with pytest.raises(Refused, match=r"no reference index 'other'\. There are: small\."):
-            await export_artifact(connection, "other", file_name="other")

@@ -7,7 +7,7 @@ import pytest
 from schemas.errors import EmbeddingArtifactMismatchError, Refused
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.values.transcript_variants import TranscriptVariant
-from services.indexes import current_index, fitting_index
+from services.indexes import fitting_index
 from store.database import Connection, Database
 from store.references import contents, interviews, references
 from store.references.interviews import NewSplit
@@ -156,41 +156,6 @@ async def test_an_index_that_is_missing_is_refused_with_what_builds_it(
     assert told.split("'x_paper_train'? ")[-1].split("x_paper_train. ")[-1].startswith(remedy)
 
 
-@pytest.mark.parametrize(
-    ("splits", "asked", "remedy"),
-    [
-        (
-            ("mine-test", "mine-train"),
-            "y_paper_train",
-            "`ragq index references --split mine-train --profile paper --set EMBEDDING_EMBEDDINGS_FILE=y_paper_train "
-            "--set EMBEDDING_DIMENSION=2 --set MODEL_EMBEDDING_MODEL=tiny` builds it.",
-        ),
-        (("mine-test", "mine-train"), "y_mine_test", "`ragq index references --split mine-test --profile paper"),
-        (("mine-train",), "y", "`ragq index references --split mine-train --profile paper"),
-        (("paper-test",), "y", "No split is stored that one can be built of. `ragq import participants DIR` imports"),
-    ],
-)
-async def test_the_remedy_names_a_split_that_is_stored(
-    database: Database, splits: tuple[str, ...], asked: str, remedy: str
-) -> None:
-    async with database.connection() as connection:
-        await store_splits(connection, *splits)
-
-        with pytest.raises(Refused) as refusal:
-            await fitting_index(connection, asking(asked), data_set="data", transcripts=RAW)
-
-    assert f"(EMBEDDING_EMBEDDINGS_FILE). Built: none yet. {remedy}" in str(refusal.value)
-
-
-async def test_where_the_split_of_a_name_is_not_stored_the_only_index_that_fits_is_offered(database: Database) -> None:
-    async with database.connection() as connection:
-        await store(connection, replace(PLAN, name="x_clinic_a", split="clinic-a"), replace(PLAN, model="other"))
-        await store_splits(connection, "clinic-a", "clinic-b")
-
-        with pytest.raises(Refused, match=r"`--references x_clinic_a` searches that one\.$"):
-            await fitting_index(connection, asking("z_avec_train"), data_set="data", transcripts=RAW)
-
-
 async def test_an_index_of_a_split_of_ones_own_answers_to_its_name_without_it(database: Database) -> None:
     async with database.connection() as connection:
         await store(connection, replace(PLAN, name="x_clinic_a", split="clinic-a"))
@@ -200,18 +165,3 @@ async def test_an_index_of_a_split_of_ones_own_answers_to_its_name_without_it(da
             assert index.name == "x_clinic_a"
         with pytest.raises(Refused, match="no reference index 'y_paper_train'"):
             await fitting_index(connection, asking("y_paper_train"), data_set="data", transcripts=RAW)
-
-
-async def test_an_identity_names_one_of_several_of_a_name(database: Database) -> None:
-    async with database.connection() as connection:
-        stored = await store(connection, PLAN, OTHER_CHUNKS)
-
-        for index in stored:
-            assert await current_index(connection, f"x_paper_train@{index.identity}") == index
-        with pytest.raises(Refused, match=f"2 reference indexes 'x_paper_train': x_paper_train@{stored[0].identity}"):
-            await current_index(connection, "x_paper_train")
-        with pytest.raises(
-            Refused,
-            match=r"no reference index 'x_paper_trian'\. Did you mean 'x_paper_train'\? There are: x_paper_train\.",
-        ):
-            await current_index(connection, "x_paper_trian")

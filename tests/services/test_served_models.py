@@ -6,20 +6,16 @@ from dataclasses import replace
 import pytest
 
 from schemas.errors import Refused
-from schemas.settings.preset import Preset
 from schemas.settings.resolve import resolve
-from services.estimates import estimate
-from services.model_roles import asked_models
 from services.new_runs import PlannedRun, submit_run
 from services.served_models import with_models
 from stack.ports import free_port
-from store.database import Connection, Database
+from store.database import Database
 from store.references import interviews
 from store.references.interviews import NewParticipant
 from store.runs import run_models
 from store.runs.runs import NewJob, NewRun
 from tests.scripted_ollama import ScriptedOllama
-from tests.scripted_openai import ScriptedOpenAI
 
 
 @pytest.fixture
@@ -76,20 +72,6 @@ async def test_every_model_of_a_run_is_frozen_at_submission(ollama: ScriptedOlla
     ]
 
 
-async def test_a_model_that_is_not_asked_is_not_frozen(ollama: ScriptedOllama) -> None:
-    scorer, judge = ollama.model().name, ollama.model().name
-
-    found = await with_models(a_run(MODEL_QUANTITATIVE_MODEL=scorer, MODEL_JUDGE_MODEL=judge))
-
-    assert [one.model for one in found.models] == [scorer]
-
-
-async def test_a_model_that_the_server_does_not_have_is_left_to_the_worker(ollama: ScriptedOllama) -> None:
-    scorer = ollama.model().name
-
-    assert [one.model for one in (await with_models(models(scorer, "nowhere"))).models] == [scorer]
-
-
 async def test_a_server_that_cannot_be_reached_is_left_to_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"http://127.0.0.1:{free_port()}"
     monkeypatch.setenv("OLLAMA_HOST", url)
@@ -97,15 +79,6 @@ async def test_a_server_that_cannot_be_reached_is_left_to_the_worker(monkeypatch
 
     assert (await with_models(models("a", "b"), warn=warnings.append)).models == ()
     assert [url in warning for warning in warnings] == [True]
-
-
-async def test_an_address_is_shown_without_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAGQ_OPENAI_BASE_URL", f"http://me:secret@127.0.0.1:{free_port()}/v1")
-    warnings: list[str] = []
-
-    await with_models(a_run(LLM_BACKEND="openai", MODEL_QUANTITATIVE_MODEL="gpt"), warn=warnings.append)
-
-    assert ["secret" in warning for warning in warnings] == [False]
 
 
 async def test_a_transcript_that_is_longer_than_its_model_reads_is_refused_with_its_tokens(
@@ -135,29 +108,7 @@ async def test_a_transcript_that_is_longer_than_its_model_reads_is_refused_with_
     assert (await submit_run(database, PlannedRun(replace(found, jobs=jobs)))).is_new
 
 
-async def test_an_openai_server_is_asked_for_its_entry(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = {"id": "gpt", "created": 1_700_000_000, "owned_by": "me"}
-    async with ScriptedOpenAI(entry) as server:
-        monkeypatch.setenv("RAGQ_OPENAI_BASE_URL", server.url.replace("//", "//me:secret@"))
-        (found,) = (await with_models(a_run(LLM_BACKEND="openai", MODEL_QUANTITATIVE_MODEL="gpt"))).models
-
-    assert (found.server, found.listed) == (server.url, (entry,))
-
-
 async def test_a_run_of_a_single_question_is_not_asked_about(ollama: ScriptedOllama) -> None:
     run = replace(models(ollama.model().name, ollama.model().name), kind="query")
 
     assert await with_models(run) is run
-
-
-async def test_an_estimate_of_a_single_question_finds_its_models(database: Database, ollama: ScriptedOllama) -> None:
-    job = NewJob(mode="answer", subject="1", inputs={"expansion": {"origin": "model"}}, stages=("expand",))
-    settings = {**a_run().settings, **Preset().snapshot("Balanced", options=frozenset())}
-    run = replace(a_run(), kind="query", settings=settings, jobs=[job])
-    (name,) = set(asked_models(run).values())
-    ollama.model(name=name)
-
-    async def plan(_connection: Connection) -> NewRun:
-        return run
-
-    assert (await estimate(database, plan)).models == {name: "available"}

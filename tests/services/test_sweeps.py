@@ -1,15 +1,12 @@
 """Sweeps: forks at every point of a grid, compared with their parent."""
 
 import asyncio
-import json
 
 import pytest
 
 from schemas.errors import Refused
 from schemas.values.targets import Target
-from services.several_runs import compare_several
 from services.sweeps import SAME_SUBJECTS, SweepPoint, grid_points, run_sweep, sweep_results
-from stages.reports.several_csv import several_csv
 from store.database import Database
 from store.references import interviews
 from store.references.interviews import NewSplit
@@ -30,17 +27,6 @@ def test_a_grid_has_every_combination_once() -> None:
         {"A": "2", "B": "x"},
         {"A": "2", "B": "y"},
     ]
-
-
-def test_points_at_random_are_those_of_the_seed() -> None:
-    grid = {"A": [str(value) for value in range(100)]}
-    taken = grid_points(grid, sample=5, seed=1)
-
-    assert taken == grid_points(grid, sample=5, seed=1) != grid_points(grid, sample=5, seed=2)
-    with pytest.raises(Refused, match="100 points"):
-        grid_points(grid)
-    with pytest.raises(Refused, match="needs a grid"):
-        grid_points({})
 
 
 async def a_swept_run(database: Database) -> tuple[int, dict[int, dict[str, str]]]:
@@ -142,16 +128,3 @@ async def test_at_most_so_many_forks_are_unfinished_at_a_time(database: Database
         await asyncio.wait_for(sweeping, timeout=0.5)
 
     assert len(stored) == 1
-
-
-async def test_several_runs_are_written_as_csv(database: Database) -> None:
-    parent, runs = await a_swept_run(database)
-
-    lines = several_csv(await compare_several(database, [parent, *runs])).splitlines()
-
-    assert lines[0].startswith(
-        "run,baseline_run,mode,split,measure,subjects,baseline,value,delta,low,high,corrected_low"
-    )
-    (row,) = [line for line in lines if line.startswith("r2,") and ",item_mae_weighted," in line]
-    assert row.startswith("r2,r1,zero_shot,,item_mae_weighted,4,1.0,0.0,-1.0,,,,,2,0,")
-    assert json.loads(row.partition(',"')[2].removesuffix('"').replace('""', '"')) == {"RAGQ_SCORE_TEXT_CHARS": 10}

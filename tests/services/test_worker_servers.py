@@ -55,32 +55,11 @@ async def test_a_named_server_that_the_workers_do_not_ask_is_refused_with_both_n
     assert "`ragq down`, then `ragq up` with OLLAMA_HOST set" in words
 
 
-@pytest.mark.parametrize("named", [{}, {"OLLAMA_HOST": "http://127.0.0.1:51903"}, {"OLLAMA_HOST": ""}])
-async def test_the_server_of_the_workers_and_none_are_accepted(database: Database, named: dict[str, str]) -> None:
-    async with database.connection() as connection:
-        await enrol(connection, "w1", ollama=EMBEDDED)
-
-        await check_servers(connection, a_run(), named)
-
-
-async def test_without_workers_a_named_server_is_accepted(database: Database) -> None:
-    async with database.connection() as connection:
-        await check_servers(connection, a_run(), GPU)
-
-
 async def test_workers_that_are_gone_or_do_not_ask_do_not_count(database: Database) -> None:
     async with database.connection() as connection:
         await enrol(connection, "gone", ollama=EMBEDDED)
         await connection.execute("UPDATE worker SET seen_at = now() - interval '1 minute'")
         await enrol(connection, "embeds", stages=("embed",), ollama=EMBEDDED)
-
-        await check_servers(connection, a_run(), GPU)
-
-
-async def test_a_restarted_worker_replaces_the_one_before(database: Database) -> None:
-    async with database.connection() as connection:
-        await enrol(connection, "before", ollama=EMBEDDED)
-        await enrol(connection, "after", ollama="http://gpu:11434")
 
         await check_servers(connection, a_run(), GPU)
 

@@ -8,10 +8,10 @@ from schemas.values.queries import AugmentedPrompt, ContextSource
 from services.questions.answers import answer, preview, show_prompt
 from stages.queries.templates import TemplateTag, default_template
 from store.database import Database
-from store.questions import presets, queries, query_lines, templates
+from store.questions import presets, queries, templates
 from store.runs import attempts, stages
 from tests.refusals import refused
-from tests.services.questions.questions import PROMPT, WHOLE, a_question, chain, flaws, job_status
+from tests.services.questions.questions import WHOLE, a_question, chain, flaws, job_status
 
 TO_VALIDATE = WHOLE[:5]
 TO_CONSOLIDATE = WHOLE[:6]
@@ -38,14 +38,6 @@ async def test_before_consolidation_it_falls_back_to_the_retrieved_chunks_and_is
         augmented = await preview(connection, query)
 
     assert (augmented.context_source, augmented.available) == (ContextSource.RETRIEVED, 3)
-
-
-@pytest.mark.parametrize("done", [(), ("expand", "embed"), WHOLE[:4]])
-async def test_without_a_search_there_is_none(database: Database, done: tuple[str, ...]) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *done)
-        with refused("step-not-ready", match="step 'retrieve' comes first"):
-            await preview(connection, query)
 
 
 async def test_another_preset_uses_its_number_of_sources_and_the_active_template(
@@ -82,42 +74,6 @@ async def test_a_pasted_answer_stores_the_prompt_that_it_answers(database: Datab
         assert (result.id, result.unknown_citations, len(result.sources)) == (given.result_id, ["S3"], 2)
         assert await chain(connection, query.job_id) == dict.fromkeys(TO_AUGMENT, "done")
         assert (await job_status(connection, query.job_id), await flaws(connection)) == ("succeeded", [])
-
-
-async def test_a_prompt_that_is_stored_already_is_taken_as_it_is(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_AUGMENT)
-        before = await chain(connection, query.job_id)
-
-        await answer(connection, query, "By oxygen [S1].", key=None)
-        await answer(connection, query, "By air [S1].", top_n=PROMPT.top_n, key=None)
-
-        assert await chain(connection, query.job_id) == before
-        assert len(await attempts.history(connection, query.job_id, "augment")) == 1
-        assert len(await queries.results(connection, query.id)) == 2
-
-
-async def test_an_answer_before_consolidation_is_stored_with_the_retrieved_chunks(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_VALIDATE, until="validate")
-
-        await answer(connection, query, "By oxygen [S1].", key=None)
-
-        (result,) = await queries.results(connection, query.id)
-        assert result.basis is not None
-        assert (result.basis.context_source, len(result.sources)) == (ContextSource.RETRIEVED, 3)
-        assert list(await chain(connection, query.job_id)) == [*TO_VALIDATE, "augment"]
-        (line,) = await query_lines.lines(connection, query_id=query.id)
-        assert line.status == "needs_consolidation"
-        assert await flaws(connection) == []
-
-
-async def test_an_answer_before_a_search_is_not_taken(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, "expand", "embed")
-        with refused("step-not-ready", match="step 'retrieve' comes first"):
-            await answer(connection, query, "By oxygen.", key=None)
-        assert await queries.results(connection, query.id) == []
 
 
 async def test_an_answer_as_shown_belongs_to_the_prompt_that_was_shown_last(database: Database) -> None:

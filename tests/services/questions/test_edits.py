@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, StageRunningError
+from schemas.errors import QueryMissingError, QueryValueError, StageRunningError
 from schemas.values.queries import Expansion, Intent, Origin
 from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
@@ -218,17 +218,6 @@ async def test_a_pasted_reply_replaces_the_expansion_and_parts_given_with_it_rep
         )
 
 
-async def test_a_pasted_reply_that_cannot_be_used_changes_nothing(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-
-        with pytest.raises(LLMResponseParseError):
-            await edit(connection, query, QueryEdit(original_query="Another?", expansion_reply="Gladly!"), run=True)
-
-        assert await get_query(connection, query.id) == query
-        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
-
-
 @pytest.mark.parametrize(
     ("changes", "stale_from"),
     [
@@ -252,28 +241,3 @@ async def test_with_run_what_is_stale_runs_again_up_to_the_end_of_the_chain(
         assert await job_status(connection, query.job_id) == "waiting"
         await complete_stages(connection, query.job_id, *WHOLE[stale_from:last])
         assert (await job_status(connection, query.job_id), await flaws(connection)) == ("succeeded", [])
-
-
-@pytest.mark.parametrize("changes", [QueryEdit(), QueryEdit(intent="MECHANISM"), QueryEdit(context=[1, 2, 3])])
-@pytest.mark.parametrize("run", [False, True])
-async def test_nothing_is_due_after_an_edit_that_changes_nothing(
-    database: Database, changes: QueryEdit, run: bool
-) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-
-        assert not await edit(connection, query, changes, run=run)
-
-        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
-
-
-async def test_nothing_is_due_where_the_chain_ends_with_the_edit(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, "expand", until="expand")
-
-        assert not await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=True)
-
-        assert (await job_status(connection, query.job_id), await needs(connection, query)) == (
-            "succeeded",
-            "needs_embeddings",
-        )

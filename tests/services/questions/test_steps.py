@@ -1,13 +1,11 @@
 """The steps of a question, one by one."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from schemas.errors import QueryMissingError, QueryValueError, Refused, StageRunningError
+from schemas.errors import Refused, StageRunningError
 from schemas.settings.preset import Preset
-from schemas.values.failures import AttemptError
 from schemas.values.query_sets import QuerySet, SubmittedQuery
 from services.new_runs import store_run
 from services.questions.answers import answer
@@ -20,7 +18,6 @@ from store.questions.queries import StoredQuery
 from store.runs import attempts, jobs, pending_chains, stage_vectors, stages, stored_runs
 from tests.refusals import refused
 from tests.services.questions.questions import (
-    PROMPT,
     WHOLE,
     a_question,
     chain,
@@ -42,20 +39,9 @@ async def sources_asked_for(connection: Connection, query: StoredQuery) -> objec
     return job.inputs.get("top_n")
 
 
-async def is_light_model_asked_for(connection: Connection, query: StoredQuery) -> bool:
-    job = await jobs.job(connection, query.job_id)
-    assert job is not None
-    return "light_model" in job.inputs
-
-
 async def preset_wide(connection: Connection) -> None:
     wide = Preset().changed({"retrieval.dense_limit": 30}, origin="test")
     await presets.create(connection, "Broad", wide)
-
-
-async def preset_few(connection: Connection) -> None:
-    few = Preset().changed({"augmentation.top_n_contexts": 1}, origin="test")
-    await presets.create(connection, "Few", few)
 
 
 @pytest.mark.parametrize(
@@ -96,17 +82,6 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
         await complete_stages(connection, query.job_id, *runs_now)
         assert await job_status(connection, query.job_id) == "succeeded"
         assert await flaws(connection) == []
-
-
-async def test_several_steps_run_one_after_the_other(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-
-        await take_step(connection, query, Step.RETRIEVE, through=Step.CONSOLIDATE)
-
-        assert list(await chain(connection, query.job_id)) == list(TO_CONSOLIDATE)
-        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
-        assert tuple(stage.stage for stage in pending.stages) == TO_CONSOLIDATE[2:]
 
 
 @pytest.mark.parametrize(
@@ -154,16 +129,6 @@ async def test_a_running_stage_refuses_a_step(database: Database) -> None:
                 await change
 
 
-async def test_a_deleted_question_takes_no_step(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection)
-        await connection.execute("DELETE FROM queries")
-
-        for change in (take_step(connection, query, Step.EXPAND), run_stages(connection, query)):
-            with pytest.raises(QueryMissingError):
-                await change
-
-
 async def test_the_rest_runs_from_the_first_stage_that_is_not_done(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, until="expand")
@@ -178,29 +143,6 @@ async def test_the_rest_runs_from_the_first_stage_that_is_not_done(database: Dat
         }
 
 
-async def test_the_rest_starts_with_a_failed_stage(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, "expand")
-        claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
-        assert claim is not None
-        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
-
-        await run_stages(connection, query)
-
-        await complete_stages(connection, query.job_id, *WHOLE[1:])
-        assert await job_status(connection, query.job_id) == "succeeded"
-
-
-async def test_the_rest_of_a_finished_chain_is_empty(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-
-        with refused("nothing-to-do", match="Every stage"):
-            await run_stages(connection, query)
-
-        assert await job_status(connection, query.job_id) == "succeeded"
-
-
 async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, *TO_CONSOLIDATE)
@@ -210,57 +152,6 @@ async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(datab
 
         await take_step(connection, query, Step.ANSWER)
         assert await sources_asked_for(connection, query) is None
-
-
-@pytest.mark.parametrize(
-    "next_step",
-    [
-        lambda connection, query: take_step(connection, query, Step.ANSWER),
-        run_stages,
-        lambda connection, query: run_stages(connection, query, first="generate"),
-    ],
-)
-async def test_the_light_model_is_asked_for_until_the_next_step(
-    database: Database, next_step: Callable[[Connection, StoredQuery], Awaitable[object]]
-) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_CONSOLIDATE)
-
-        await take_step(connection, query, Step.ANSWER, use_light_model=True)
-        await complete_stages(connection, query.job_id, "augment")
-        assert await is_light_model_asked_for(connection, query)
-
-        await next_step(connection, query)
-        assert not await is_light_model_asked_for(connection, query)
-
-
-async def test_an_answer_again_can_be_by_the_light_model(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-
-        await run_stages(connection, query, first="generate", use_light_model=True)
-
-        assert await is_light_model_asked_for(connection, query)
-
-
-async def test_a_move_to_another_preset_keeps_the_light_model(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_CONSOLIDATE)
-        await preset_few(connection)
-
-        moved = await take_step(connection, query, Step.ANSWER, preset="Few", use_light_model=True)
-
-        assert await is_light_model_asked_for(connection, moved)
-        assert not await is_light_model_asked_for(connection, query)
-
-
-@pytest.mark.parametrize("top_n", [0, 21])
-async def test_a_number_of_sources_that_no_prompt_has_is_refused(database: Database, top_n: int) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_CONSOLIDATE)
-
-        with pytest.raises(QueryValueError, match="top_n"):
-            await take_step(connection, query, Step.ANSWER, top_n=top_n)
 
 
 @pytest.mark.parametrize(("before", "after", "first"), [(None, 3, "augment"), (3, None, "augment"), (3, 3, "generate")])
@@ -276,15 +167,6 @@ async def test_the_prompt_is_made_again_for_another_number_of_sources(
 
         (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
         assert pending.stages[0].stage == first
-
-
-async def test_the_preset_that_a_run_has_is_no_move(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_VALIDATE)
-
-        again = await take_step(connection, query, Step.RETRIEVE, preset="balanced")
-
-        assert again == query
 
 
 @pytest.mark.parametrize("changed", ["name", "values"])
@@ -325,18 +207,6 @@ async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: D
         await complete_stages(connection, moved.job_id, "retrieve", "rerank", "validate")
         assert await job_status(connection, moved.job_id) == "succeeded"
         assert await flaws(connection) == []
-
-
-async def test_the_rest_of_the_chain_can_run_by_another_preset(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_AUGMENT)
-        await preset_few(connection)
-
-        moved = await run_stages(connection, query, preset="Few")
-
-        assert list((await chain(connection, moved.job_id)).values()) == ["done"] * 6 + ["ready", "waiting"]
-        context = await attempts.output(connection, moved.job_id, "consolidate")
-        assert context is not None and len(context.value["groups"]) == PROMPT.available
 
 
 async def values_of(connection: Connection, query: StoredQuery) -> dict[str, Any]:
@@ -380,17 +250,6 @@ async def test_a_step_with_another_preset_recomputes_the_stages_before_it_that_d
         moved = await take_step(connection, query, Step.CONSOLIDATE, preset="Broad")
 
         assert list((await chain(connection, moved.job_id)).values()) == ["done"] * 2 + ["ready"] + ["waiting"] * 3
-
-
-async def test_values_stay_with_a_question_that_gets_more_of_them(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-
-        once = await run_stages(connection, query, values={"retrieval.dense_limit": "30"})
-        twice = await run_stages(connection, once, values={"augmentation.max_answer_tokens": "90"})
-
-        stored = await values_of(connection, twice)
-        assert (stored["retrieval.dense_limit"]["value"], stored["retrieval.dense_limit"]["source"]) == (30, "option")
 
 
 async def test_a_failed_question_runs_with_other_values_from_the_stage_that_they_change(database: Database) -> None:
@@ -461,29 +320,6 @@ async def test_an_answer_without_consolidation_is_made_from_the_retrieved_chunks
         assert await flaws(connection) == []
 
 
-async def test_embedding_without_an_expansion_is_refused_with_the_ways_to_get_one(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection)
-
-        with refused("step-not-ready", match="its expansion is not stored") as raised:
-            await take_step(connection, query, Step.EMBED)
-
-        assert f"`ragq query run {query.id} --until expand`" in str(raised.value)
-        assert f"`ragq query edit {query.id} --mqe TEXT`" in str(raised.value)
-
-
-async def test_a_move_that_is_refused_changes_nothing(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_VALIDATE)
-        before = await chain(connection, query.job_id)
-
-        with refused("preset-missing"):
-            await take_step(connection, query, Step.RETRIEVE, preset="Nowhere")
-
-        assert await chain(connection, query.job_id) == before
-        assert await connection.fetchval("SELECT count(*) FROM run WHERE kind = 'query'") == 1
-
-
 async def test_a_question_of_a_set_keeps_the_preset_of_its_set(database: Database) -> None:
     texts = ("Why is tea dark?", "What is a bridge?")
     asked = QuerySet(queries=tuple(SubmittedQuery(external_id=f"q{n}", text=text) for n, text in enumerate(texts, 1)))
@@ -528,13 +364,3 @@ async def test_stages_that_cannot_run_are_refused(
             await run_stages(connection, query, first=first, last=last)
 
         assert await chain(connection, query.job_id) == before
-
-
-async def test_a_part_of_the_chain_that_is_done_has_nothing_to_run(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-
-        with refused("nothing-to-do"):
-            await run_stages(connection, query, last="retrieve")
-
-        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
