@@ -19,7 +19,6 @@ from tests.fakes.embedder import hash_vector
 
 ACCEPT = '{"decision": "accept"}'
 REJECT = '{"decision": "reject"}'
-UNSURE = '{"decision": "unsure"}'
 
 
 @dataclass(frozen=True)

@@ -36,20 +36,6 @@ def test_an_exported_index_finds_the_same_references_when_it_is_imported(
     assert retrieved(fresh, *request) == built
 
 
-def test_an_index_that_does_not_name_its_weights_serves_too(fresh: Installation, evidence: GiveEvidence) -> None:
-    fresh.ragq("references", "export", NAME, "--directory", "out")
-    path = fresh.folder / "out" / f"{NAME}.meta.json"
-    meta = json.loads(path.read_text())
-    del meta["model_digest"]
-    path.write_text(json.dumps(meta))
-
-    done = fresh.ragq("references", "import", f"out/{NAME}.npz")
-    assert "do not name the weights" in done.stderr
-    fresh.start_worker()
-
-    assert any(retrieved(fresh, *evidence({316: 1})).values())
-
-
 def test_an_index_of_other_weights_fails_the_runs_that_use_it(fresh: Installation, evidence: GiveEvidence) -> None:
     fresh.ragq("references", "export", NAME, "--directory", "out")
     path = fresh.folder / "out" / f"{NAME}.meta.json"
@@ -62,16 +48,3 @@ def test_an_index_of_other_weights_fails_the_runs_that_use_it(fresh: Installatio
     assert fresh.wait_for(run_id) == {"failed": 1}
     (attempt,) = fresh.inspect(run_id, "embed")
     assert attempt["error_type"] == "schemas.errors.EmbeddingArtifactMismatchError"
-
-
-def test_one_error_names_everything_that_differs_from_the_settings(fresh: Installation) -> None:
-    fresh.ragq("references", "export", NAME, "--directory", "out")
-    other = ("--set", "EMBEDDING_DIMENSION=256", "--set", "EMBEDDING_CHUNK_SIZE=6")
-
-    done = fresh.ragq("references", "import", f"out/{NAME}.npz", *other)
-
-    assert done.exit_code == 1
-    assert [line.partition(": ")[2].partition(";")[0] for line in done.stderr.splitlines() if "built with" in line] == [
-        "EMBEDDING_DIMENSION: built with 384, now 256",
-        "EMBEDDING_CHUNK_SIZE: built with 8, now 6",
-    ]

@@ -114,35 +114,6 @@ def test_a_reply_that_cannot_be_used_fails_one_chunk_and_a_retry_pays_for_that_o
     assert fresh.value(SCORED) == CHUNKS
 
 
-def test_replaced_scores_are_shown_again_without_new_calls(
-    fresh: Installation, ollama: ScriptedOllama, scorer: ScriptedModel
-) -> None:
-    second = ollama.model(lambda prompt: ScriptedReply(scores_reply(NoInterest=1)))
-    fresh.start_worker()
-    first = score_chunks(fresh, scorer.name)
-    fresh.wait_for(first)
-    assert score_chunks(fresh, scorer.name) == first
-    fresh.wait_for(score_chunks(fresh, second.name))
-    assert meta_of(fresh)["scorer_model"] == second.name
-
-    again = score_chunks(fresh, scorer.name)
-
-    assert fresh.wait_for(again) == {"succeeded": CHUNKS}
-    assert (again == first, meta_of(fresh)["scorer_model"], scorer.calls) == (False, scorer.name, CHUNKS)
-
-
-def test_a_trial_of_some_chunks_shows_nothing_and_is_paid_for_once(fresh: Installation, scorer: ScriptedModel) -> None:
-    fresh.start_worker()
-    trial = fresh.ragq("index", "chunk-scores", NAME, "--scorer-model", scorer.name, "--limit", "5", "--wait")
-    assert (trial.exit_code, scorer.calls, fresh.value(SCORED)) == (0, 5, 0)
-    assert f"A trial of 5 of {CHUNKS} chunks: no run will use these scores." in trial.stderr
-
-    run_id = score_chunks(fresh, scorer.name)
-
-    assert fresh.wait_for(run_id) == {"succeeded": CHUNKS}
-    assert (set(scorer.calls_per_prompt.values()), fresh.value(SCORED)) == ({1}, CHUNKS)
-
-
 def test_a_worker_with_another_prompt_than_the_one_submitted_for_asks_nothing(
     fresh: Installation, scorer: ScriptedModel
 ) -> None:
@@ -194,61 +165,6 @@ def test_a_scorer_that_assesses_too_is_refused_or_shown_with_every_run(
     assert "it is shown its own labels" in fresh.ragq("show", f"r{circular}").stdout
 
 
-def test_scores_by_another_prompt_are_refused_at_submission_unless_that_is_allowed(
-    fresh: Installation, scorer: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    fresh.start_worker()
-    fresh.wait_for(score_chunks(fresh, scorer.name))
-    work = (*evidence({316: 1}), *BY_CHUNK)
-    other = """UPDATE reference_index SET chunk_scores_meta = chunk_scores_meta || '{"prompt_hash": "000000000000"}'"""
-    fresh.rows(f"{other} RETURNING id")
-
-    refused = fresh.ragq("submit", *work)
-
-    assert (refused.exit_code, "prompt_hash: the scores were made with the prompt 000000000000" in refused.stderr) == (
-        1,
-        True,
-    )
-    allowed = fresh.submit(*work, "--set", "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH=true")
-    assert fresh.wait_for(allowed) == {"succeeded": 1}
-
-
-def test_scores_of_another_program_are_imported_with_their_prompt_and_shown_with_it(
-    fresh: Installation, evidence: GiveEvidence
-) -> None:
-    fresh.ragq("references", "export", NAME, "--directory", "theirs")
-    folder = fresh.folder / "theirs"
-    chunks = json.loads((folder / f"{NAME}.json").read_text())
-    nulls = {item.evidence_key: None for item in PHQ8Item}
-    scores = {person: [nulls | {"PHQ8_Sleep": 2} for _ in texts] for person, texts in chunks.items()}
-    (folder / f"{NAME}.chunk_scores.json").write_text(json.dumps(scores))
-    (folder / f"{NAME}.chunk_scores.meta.json").write_text(
-        json.dumps(
-            {
-                "scorer_model": "gemma3:27b-it-qat",
-                "scorer_backend": "ollama",
-                "temperature": 0.0,
-                "prompt_hash": "0123456789ab",
-                "generated_at": "2026-01-07T12:00:00",
-                "source_embeddings": f"{NAME}.npz",
-                "total_chunks": CHUNKS,
-            }
-        )
-    )
-    imported = ("references", "import", f"theirs/{NAME}.npz", "--chunk-scores")
-    refused = fresh.ragq(*imported)
-    assert (refused.exit_code, "--chunk-scores --other-prompt" in refused.stderr) == (1, True)
-
-    accepted = fresh.ragq(*imported, "--other-prompt")
-
-    assert (accepted.exit_code, "prompt 0123456789ab" in fresh.ragq("index", "list").stdout) == (0, True)
-    fresh.start_worker()
-    run_id = fresh.submit(*evidence({316: 1}), *BY_CHUNK)
-    assert fresh.wait_for(run_id) == {"succeeded": 1}
-    shown = " ".join(fresh.ragq("show", f"r{run_id}").stdout.split())
-    assert "by gemma3:27b-it-qat with a prompt that is not ragq's (0123456789ab)" in shown
-
-
 def test_a_run_whose_index_is_scored_again_before_its_search_fails(
     fresh: Installation, ollama: ScriptedOllama, scorer: ScriptedModel, evidence: GiveEvidence
 ) -> None:
@@ -263,12 +179,3 @@ def test_a_run_whose_index_is_scored_again_before_its_search_fails(
 
     assert fresh.wait_for(run_id) == {"failed": 1}
     assert "were scored anew since" in fresh.ragq("show", f"r{run_id}").stdout
-
-
-def test_a_reply_that_was_cut_off_names_the_setting_that_makes_another_run(
-    fresh: Installation, scorer: ScriptedModel
-) -> None:
-    run_id = score_chunks(fresh, scorer.name)
-
-    assert score_chunks(fresh, scorer.name) == run_id
-    assert score_chunks(fresh, scorer.name, "--set", "RAGQ_CHUNK_SCORE_MAX_TOKENS=512") > run_id

@@ -135,17 +135,3 @@ def test_an_unusable_verdict_fails_its_answer_which_is_counted_and_not_scored(
     assert report["measures"]["citation_precision"]["share"]["value"] is None
     assert report["failures"] == {"validation_json_parse": 2}
     assert report["validator"] is None
-
-
-def test_what_cannot_be_evaluated_is_refused_with_the_remedy(answering: Installation) -> None:
-    waiting = answering.submit("--query", QUESTION, "--corpus", "shelf", "--no-expand", "--until", "rerank", *SHORT)
-    answering.wait_for(waiting)
-
-    unanswered = answering.ragq("evaluate", f"r{waiting}")
-    unread = answering.ragq("evaluate", f"r{waiting}", "--set", "EMBEDDING_TOP_K_REFERENCES=3")
-    unasked = answering.ragq("evaluate", f"r{waiting}", "--set", "retrieval.top_n_final=3")
-    missing = answering.ragq("evaluate", "r999")
-
-    assert (unanswered.exit_code, unread.exit_code, unasked.exit_code, missing.exit_code) == (1, 1, 1, 1)
-    assert "no answer to evaluate" in unanswered.stderr
-    assert "MODEL_JUDGE_MODEL" in unread.stderr and "No judge reads" in unasked.stderr

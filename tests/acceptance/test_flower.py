@@ -57,13 +57,6 @@ def test_tasks_are_listed_by_the_names_of_their_stages(watched: Watched) -> None
     assert len(found(watched.flower, "name:ragq.validate")) == 3
 
 
-def test_a_search_finds_the_tasks_of_a_run(watched: Watched) -> None:
-    of_first = found(watched.flower, f"kwargs:run={watched.first}")
-
-    assert len(of_first) == 12
-    assert all(f"'run': {watched.first}," in kwargs for _, kwargs in of_first)
-
-
 def test_a_search_finds_the_tasks_of_a_participant_in_a_run(watched: Watched) -> None:
     assert len(found(watched.flower, "kwargs:subject=319")) == 12
     assert sorted(name for name, _ in found(watched.flower, f"kwargs:subject=319 kwargs:run={watched.first}")) == (

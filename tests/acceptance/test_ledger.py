@@ -2,7 +2,7 @@
 
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation, judged_by
-from tests.scripted_ollama import REJECT, UNSURE, ScriptedModel, ScriptedOllama, ScriptedReply
+from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
 
 def test_a_second_run_of_the_same_work_makes_no_paid_call(
@@ -37,19 +37,6 @@ def test_a_rejected_reply_is_not_reused_by_another_run(
     assert shared.wait_for(second) == {"succeeded": 1}
     first_prompt, second_prompt, _, _, asked_again = judge.prompts
     assert (first_prompt != second_prompt, asked_again) == (True, second_prompt)
-
-
-def test_reject_and_unsure_keep_a_reference_out_and_the_next_one_is_asked_about(
-    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    judge.answer = lambda prompt: ScriptedReply({1: REJECT, 2: UNSURE}.get(judge.calls, ScriptedReply().text))
-    run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name))
-
-    assert shared.wait_for(run_id) == {"succeeded": 1}
-    output = shared.inspect(run_id, "validate")[0]["output"]
-    verdicts = output["verdicts"]["NoInterest"]
-    assert [verdict["decision"] for verdict in verdicts] == ["reject", "unsure", "accept"]
-    assert [kept["chunk_id"] for kept in output["items"]["NoInterest"]] == [verdicts[2]["chunk_id"]]
 
 
 def test_both_modes_of_a_participant_pay_for_their_extraction_once(

@@ -44,9 +44,3 @@ def test_participants_are_scored_by_the_evidence_of_the_index_and_no_language_mo
     assert errors["neighbours"] == errors["run"]
     (prompt,) = installation.inspect(run_id, "assemble")
     assert prompt["output"]["messages"]
-
-
-def test_zero_shot_alone_is_refused(installation: Installation) -> None:
-    refused = installation.ragq("submit", "--split", "paper-test", *LOCAL, "--zero-shot-only")
-
-    assert (refused.exit_code, "no zero-shot mode" in refused.stderr) == (1, True)

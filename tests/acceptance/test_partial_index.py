@@ -8,9 +8,6 @@ from tests.acceptance.harness import Installation
 from tests.acceptance.small_data_set import small_files, transcript_file, write_files
 
 BUILD = ("index", "references", "--split", "paper-train")
-NAME = "huggingface_all_minilm_l6_v2_paper_train"
-#: With this many characters asked for, a transcript of two lines has no chunk.
-LONG_CHUNKS = ("--set", "EMBEDDING_MIN_EVIDENCE_CHARS=200")
 
 
 def the_index(installation: Installation, *, min_chars: int = 8) -> dict[str, Any]:
@@ -26,38 +23,6 @@ def import_313(installation: Installation, folder: Path, *, lines: int) -> None:
     files = write_files(folder / f"cut to {lines}", {**small_files(), transcript_file(313): cut})
     name = installation.value("SELECT min(data_set) FROM participant")
     assert installation.ragq("import", "participants", str(files), "--name", name, "--replace").exit_code == 0
-
-
-def test_the_exit_code_distinguishes_whole_partial_and_no_index(fresh: Installation, tmp_path: Path) -> None:
-    before = the_index(fresh)
-    import_313(fresh, tmp_path, lines=2)
-    fresh.start_worker()
-
-    strict = fresh.ragq(*BUILD, *LONG_CHUNKS)
-
-    assert (strict.exit_code, the_index(fresh)) == (1, before)
-    assert "Nothing was published: every participant has to succeed." in strict.stderr
-
-    allowed = fresh.ragq(*BUILD, *LONG_CHUNKS, "--allow-partial")
-
-    assert allowed.exit_code == 2
-    assert "1 of 3 jobs continue" in allowed.stderr
-    assert f"Index '{NAME}' was published without participant 313; `ragq retry r" in allowed.stderr
-    partial = the_index(fresh, min_chars=200)
-    assert (partial["participants"], partial["partial"]["skipped_participants"]) == (2, [313])
-    assert the_index(fresh) == before
-    assert "2 (partial)" in fresh.ragq("index", "list").stdout
-    assert fresh.value("SELECT request -> 'allow_partial' FROM run WHERE id = $1", partial["run_id"]) is True
-
-    assert fresh.ragq(*BUILD, *LONG_CHUNKS).exit_code == 2
-    assert the_index(fresh, min_chars=200) == partial
-
-    address = f"{NAME}@{partial['identity']}"
-    assert f"{NAME}@{before['identity']}, {address}" in fresh.ragq("references", "export", NAME).stderr
-    assert fresh.ragq("references", "export", address, "--directory", "out").exit_code == 0
-    assert (fresh.folder / "out" / f"{NAME}.partial.json").exists()
-    assert fresh.ragq("references", "import", f"out/{NAME}.npz", *LONG_CHUNKS).exit_code == 0
-    assert the_index(fresh, min_chars=200)["partial"] == partial["partial"]
 
 
 def test_when_the_last_participant_fails_the_index_is_published_without_them_and_a_retry_completes_it(

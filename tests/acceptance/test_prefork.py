@@ -23,12 +23,3 @@ def test_a_prefork_worker_runs_the_whole_chain(
     assert {row["pid"] for row in fresh.rows(WORKED, run_id)} <= children
     worker.stop()
     assert "Traceback" not in worker.output
-
-
-def test_a_worker_with_threads_runs_the_whole_chain(
-    fresh: Installation, judge: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    fresh.start_worker(pool="threads", concurrency=2)
-    run_id = fresh.submit(*evidence({316: 1, 319: 1}), *judged_by(judge.name))
-
-    assert fresh.wait_for(run_id) == {"succeeded": 2}

@@ -8,8 +8,8 @@ import pytest
 
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
-from tests.acceptance.shelf import QUESTION, SHORT, write_shelf
-from tests.adapters.tiny_cross_encoder import tiny_bge_reranker, tiny_cross_encoder
+from tests.acceptance.shelf import write_shelf
+from tests.adapters.tiny_cross_encoder import tiny_bge_reranker
 
 
 @pytest.fixture(scope="module")
@@ -26,27 +26,6 @@ def stack(install: Install, migrated_template: str, shelf: Path) -> Iterator[Ins
         done = installation.ragq("import", "works", str(shelf), "--corpus", "shelf", "--wait")
         assert done.exit_code == 0, done.stderr
         yield installation
-
-
-def reranked(installation: Installation, *options: str) -> tuple[dict[str, Any], int]:
-    """What stage `rerank` stored about the question, and the number of its query."""
-    run_id = installation.submit(
-        *("--query", QUESTION, "--corpus", "shelf", "--no-expand", "--until", "rerank"), *SHORT, *options
-    )
-    assert installation.wait_for(run_id) == {"succeeded": 1}
-    (query,) = [line for line in installation.ragq("query", "list", "--json").json if line["run_id"] == run_id]
-    shown = installation.ragq("query", "show", str(query["id"]), "--json").json
-    return shown["stages"]["rerank"], query["id"]
-
-
-def test_a_cross_encoder_of_the_preset_reads_question_and_passage_together(stack: Installation, tmp_path: Path) -> None:
-    model = tiny_cross_encoder(tmp_path / "model")
-
-    ranked, query_id = reranked(stack, "--set", "reranking.ranker=cross-encoder", "--set", f"reranking.model={model}")
-
-    assert ranked["ranker"] == f"cross-encoder {model}"
-    assert len({chunk["rerank_score"] for chunk in ranked["chunks"]}) > 1
-    assert "cross-encoder" in stack.ragq("query", "show", str(query_id)).stdout
 
 
 LEAVES = "After picking the leaves are rolled and left in moist air until enzymes in them have turned {} dark."

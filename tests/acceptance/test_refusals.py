@@ -18,41 +18,6 @@ def refused(done: Finished) -> str:
     return done.stderr
 
 
-def test_an_unknown_split_is_refused_with_those_there_are(shared: Installation) -> None:
-    message = refused(shared.ragq("submit", "--split", "paper-tset"))
-
-    assert message == (
-        "ragq: Split 'paper-tset' is not stored. Did you mean 'paper-test'? Stored splits: paper-test, paper-train, "
-        "train. `ragq import participants DIR` imports the splits of a data set, `ragq splits make --from FILE` makes "
-        "others.\n"
-    )
-
-
-def test_an_unknown_participant_is_refused(shared: Installation) -> None:
-    message = refused(shared.ragq("submit", "--participants", "316,999,998"))
-
-    assert message.startswith("ragq: No transcript is stored for participant 999, 998 of data set ")
-
-
-def test_an_unknown_index_is_refused(shared: Installation) -> None:
-    message = refused(shared.ragq(*FEW_SHOT, "--set", "EMBEDDING_EMBEDDINGS_FILE=missing"))
-
-    assert "has no reference index 'missing' (EMBEDDING_EMBEDDINGS_FILE). Built: " in message
-
-
-def test_an_index_of_other_settings_is_refused_with_every_difference(shared: Installation) -> None:
-    other = ("EMBEDDING_CHUNK_SIZE=6", "EMBEDDING_CHUNK_STEP=3", "EMBEDDING_DIMENSION=128", "EMBEDDING_BACKEND=ollama")
-
-    message = refused(shared.ragq(*FEW_SHOT, *(word for setting in other for word in ("--set", setting))))
-
-    assert message.splitlines()[1:5] == [
-        "  EMBEDDING_BACKEND: built with huggingface, now ollama",
-        "  EMBEDDING_DIMENSION: built with 384, now 128",
-        "  EMBEDDING_CHUNK_SIZE: built with 8, now 6",
-        "  EMBEDDING_CHUNK_STEP: built with 2, now 3",
-    ]
-
-
 def test_a_run_by_chunk_scores_is_refused_on_an_index_without(shared: Installation) -> None:
     message = refused(shared.ragq(*FEW_SHOT, "--set", "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk"))
 
@@ -76,15 +41,6 @@ def test_evidence_of_a_wrong_shape_is_refused_with_every_problem(shared: Install
     ]
 
 
-def test_evidence_that_is_no_json_is_refused_with_its_line(shared: Installation, tmp_path: Path) -> None:
-    path = tmp_path / "evidence.json"
-    path.write_text('{"316": {},\n "319": oops}')
-
-    message = refused(shared.ragq("submit", "--participants", "316,319", "--evidence", str(path)))
-
-    assert message == f"ragq: {path}:2: not JSON in UTF-8; write an object of participants.\n"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -104,22 +60,6 @@ def test_wrong_usage_ends_with_2(shared: Installation, arguments: tuple[str, ...
 
     assert (done.exit_code, done.stdout) == (2, "")
     assert "Usage: " in done.stderr
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("show", "r999"),
-        ("watch", "r999"),
-        ("inspect", "j999"),
-        ("retry", "r999"),
-        ("cancel", "j999"),
-        ("audit", "r999"),
-    ],
-    ids=" ".join,
-)
-def test_an_unknown_run_or_job_is_refused(shared: Installation, arguments: tuple[str, ...]) -> None:
-    assert f"{arguments[1]} does not exist." in refused(shared.ragq(*arguments))
 
 
 def test_refused_submissions_store_nothing(shared: Installation, tmp_path: Path) -> None:
@@ -147,11 +87,6 @@ def test_a_data_set_with_bad_files_is_refused_whole_with_file_and_line(
         ] * 3
         assert installation.value("SELECT count(*) FROM participant") == 0
         assert installation.value("SELECT count(*) FROM split") == 0
-
-
-def test_a_database_without_tables_is_refused_with_the_next_step(install: Install) -> None:
-    with install("template1") as installation:
-        assert "`ragq migrate`" in refused(installation.ragq("runs"))
 
 
 def test_an_unavailable_database_is_refused_with_the_next_step(shared: Installation) -> None:

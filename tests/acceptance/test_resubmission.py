@@ -40,12 +40,6 @@ def test_the_same_submission_finds_its_run_and_new_makes_another(
     )
 
 
-def test_another_setting_is_another_run(shared: Installation, judge: ScriptedModel, evidence: GiveEvidence) -> None:
-    work = (*evidence({319: 0}), *judged_by(judge.name))
-
-    assert shared.submit(*work) < shared.submit(*work, "--set", "EMBEDDING_TOP_K_REFERENCES=1")
-
-
 def test_after_a_failure_the_same_submission_continues_the_run(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:
@@ -79,16 +73,3 @@ def test_a_submission_succeeds_without_a_broker(
     )
 
     assert (done.exit_code, done.json["jobs"]) == (0, 1)
-
-
-def test_a_few_shot_run_is_found_again_by_its_configuration_file(shared: Installation, judge: ScriptedModel) -> None:
-    first = shared.submit("--split", "paper-test", "--limit", "2", *judged_by(judge.name), "--until", "assemble")
-    config = shared.folder / "run.toml"
-    config.write_text(shared.ragq("show", f"r{first}", "--config").stdout)
-
-    # Not the harness's own --until: the file has it.
-    again = shared.ragq("submit", "--config", str(config), "--json", "--until", "assemble", RAGQ_PROFILE="paper")
-    other = shared.ragq("submit", "--config", str(config), "--json", "--until", "rerank")
-
-    assert (again.json["run_id"], again.json["is_new"]) == (first, False)
-    assert other.json["is_new"] is True

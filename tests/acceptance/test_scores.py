@@ -75,36 +75,3 @@ def test_exhausted_re_asks_fail_the_job_and_a_retry_continues_the_exchange(
         ("score, re-ask 2", False),
     ]
     assert judge.calls == 3
-
-
-def test_samples_are_drawn_and_kept_one_by_one(
-    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    judge.answer = judge_and(lambda: ScriptedReply(SCORES))
-    options = ("--set", "CONSISTENCY_ENABLED=true", "--set", "CONSISTENCY_N_SAMPLES=3")
-
-    run_id = shared.submit(*evidence({316: 1}), "--zero-shot-only", *scored_by(judge.name), *options)
-
-    assert shared.wait_for(run_id) == {"succeeded": 1}
-    (attempt,) = shared.inspect(run_id, "score")
-    assert judge.calls == 3
-    assert attempt["output"]["items"]["Sleep"]["consistency"]["samples"] == [1, 1, 1]
-
-
-def test_the_prompt_may_show_the_passages_of_the_evidence_alone(
-    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    asked = "What the person said about each problem:"
-    judge.answer = lambda prompt: ScriptedReply(SCORES if asked in prompt else ACCEPT)
-    options = ("--set", "RAGQ_SCORE_INPUT=evidence")
-
-    run_id = shared.submit(*evidence({316: 1}), *scored_by(judge.name), *options)
-
-    assert shared.wait_for(run_id) == {"succeeded": 2}
-    prompts = [prompt for prompt in judge.prompts if asked in prompt]
-    (extracted,) = shared.inspect(run_id, "extract", ordinal=1)
-    said = [quote for quotes in extracted["output"]["quotes"].values() for quote in quotes]
-    assert len(prompts) == 2
-    assert said
-    assert all(quote in prompt for quote in said for prompt in prompts)
-    assert not any("<transcript>" in prompt or "Ellie: " in prompt.partition("<Reference")[0] for prompt in prompts)

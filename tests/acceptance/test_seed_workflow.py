@@ -170,40 +170,6 @@ async def test_the_prompt_that_was_shown_is_the_one_that_is_asked(
 
 
 @pytest.mark.usefixtures("asked")
-async def test_the_light_model_expands_and_has_ledger_entries_of_its_own(
-    client: httpx.AsyncClient, writer: ScriptedModel, light_writer: ScriptedModel
-) -> None:
-    replies = [
-        await ok(await client.post("/rag/expansion/run", json=ASKED | {"query": QUESTION, "use_full_model": full}))
-        for full in (True, False, False)
-    ]
-
-    assert [reply["expanded_queries"] for reply in replies] == [
-        EXPANSION["queries"],
-        LIGHT_EXPANSION["queries"],
-        LIGHT_EXPANSION["queries"],
-    ]
-    assert (writer.calls, light_writer.calls) == (1, 1)
-    attempt = await ok(await client.get(f"/jobs/{replies[1]['job_id']}/attempts/expand/1"))
-    assert attempt["inputs"]["model"] == light_writer.name
-    assert [call["model"] for call in attempt["calls"]] == [light_writer.name]
-
-
-@pytest.mark.usefixtures("asked")
-async def test_the_rest_of_the_chain_runs_without_a_waiting_client(client: httpx.AsyncClient) -> None:
-    body = ASKED | {"query": QUESTION, "response_text": json.dumps(EXPANSION)}
-    pasted = await ok(await client.post("/rag/expansion/manual", json=body))
-    where = f"/rag/queries/{pasted['query_id']}"
-
-    started = await client.post(f"{where}/run", headers={"Prefer": "respond-async", "Idempotency-Key": "one"})
-    assert (started.status_code, started.headers["preference-applied"]) == (202, "respond-async")
-    answered = await ok(await client.post(f"{where}/run", headers={"Idempotency-Key": "one"}))
-
-    assert answered["response_text"] == ANSWER
-    assert (await ok(await client.get(started.headers["location"])))["status"] == "succeeded"
-
-
-@pytest.mark.usefixtures("asked")
 async def test_an_unreadable_expansion_is_a_400_that_stores_nothing_and_a_pasted_one_takes_its_place(
     client: httpx.AsyncClient, writer: ScriptedModel
 ) -> None:

@@ -107,26 +107,6 @@ def test_a_transport_error_is_retried_after_a_wait_stored_in_postgres(
     assert waits[2]["seconds"] > 1.5
 
 
-def test_after_its_retries_a_transport_error_fails_the_job(
-    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    judge.answer = lambda prompt: ScriptedReply(hang_up=True)
-    run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name), "--retries", "1")
-
-    assert shared.wait_for(run_id) == {"failed": 1}
-    assert [attempt["outcome"] for attempt in shared.inspect(run_id, "validate")] == ["failed", "failed"]
-
-
-def test_a_reply_that_cannot_be_used_is_asked_for_again_and_its_stage_is_not(
-    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    judge.answer = lambda prompt: ScriptedReply("no verdict")
-    run_id = shared.submit(*evidence({316: 1}), *judged_by(judge.name), "--retries", "5")
-
-    assert shared.wait_for(run_id) == {"failed": 1}
-    assert (judge.calls, len(shared.inspect(run_id, "validate"))) == (3, 1)
-
-
 def test_a_time_out_names_the_seconds_of_the_setting(shared: Installation, run_that_waits_in_vain: int) -> None:
     assert shared.wait_for(run_that_waits_in_vain) == {"failed": 1}
     (attempt,) = shared.inspect(run_that_waits_in_vain, "validate")

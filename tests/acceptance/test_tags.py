@@ -100,12 +100,6 @@ def test_an_exact_alias_finds_its_tag_with_1_and_asks_for_no_neighbours(asked: I
     assert again["sets"][0]["result"][0]["tag"] == "coat"
 
 
-def test_spellings_of_a_phrase_are_one_phrase_with_one_head(asked: Installation, phrases: Any) -> None:
-    _, reports = result(asked, phrases(["big_shirt", "Big  Shirt", "sit in", "red ox"]), "--verbose")
-
-    assert [report["normalized"] for report in reports] == ["big shirt", "sit in", "red ox", "shirt"]
-
-
 def test_a_misspelt_word_finds_the_tag_with_a_similar_spelling(asked: Installation, phrases: Any) -> None:
     candidates = result(asked, phrases(["overcoats"]))
 
@@ -113,31 +107,6 @@ def test_a_misspelt_word_finds_the_tag_with_a_similar_spelling(asked: Installati
     assert -1 <= candidates[0]["score_fasttext"] < 1
     assert candidates[0]["score_similarity"] == candidates[0]["score_combined"]
     assert candidates[0]["score_spelling"] == pytest.approx((8 / 9) ** 2)
-
-
-def test_the_original_method_compares_by_fasttext_alone(asked: Installation, phrases: Any) -> None:
-    file = phrases(["overcoats"])
-    fused = ask(asked, file)
-    original = ask(asked, file, "--set", "PSQ_SIMILARITY=original")
-
-    assert original["run"] != fused["run"]
-    (candidate,) = original["sets"][0]["result"]
-    assert {candidate[name] for name in FUSED} == {None}
-    assert candidate["score_combined"] == candidate["score_fasttext"]
-
-
-def test_a_misspelt_phrase_comes_before_the_tag_that_its_head_names(asked: Installation, phrases: Any) -> None:
-    candidates = result(asked, phrases(["rare brooxh hat"]), "--set", "PSQ_RETRIEVAL_PER_PHRASE_FINAL_K=1")
-
-    assert [candidate["tag"] for candidate in candidates] == ["rare_brooch", "hat"]
-    assert candidates[1]["score_similarity"] == 0.5
-
-
-def test_an_unknown_phrase_has_no_candidates(asked: Installation, phrases: Any) -> None:
-    (unknown, nothing) = ask(asked, phrases(["中"], []))["sets"]
-
-    assert (unknown["status"], unknown["result"]) == ("succeeded", [])
-    assert (nothing["status"], nothing["result"]) == ("succeeded", [])
 
 
 @pytest.mark.parametrize("phrase", ["lingerie", "unmentionables", "night wear", "lingeries"])
@@ -152,42 +121,6 @@ def test_unsafe_tags_are_returned_only_when_permitted(asked: Installation, phras
     tags = [candidate["tag"] for report in refused[1] for candidate in report["candidates"]]
     assert "lingerie" not in [*tags, *(candidate["tag"] for candidate in refused[0]), *refused[2]]
     assert "lingerie" in [candidate["tag"] for candidate in permitted[0]]
-
-
-def test_without_context_similarity_alone_counts(asked: Installation, phrases: Any) -> None:
-    # No document names the brooch, so it is no term: there is no context.
-    without = result(asked, phrases(["rare_brooch"]))
-    assert [(one["score_context"], one["score_combined"]) for one in without] == [(None, 1.0)]
-
-    _, reports = result(asked, phrases(["rare_brooch"]), "--context-tags", "hat, scarf", "--verbose")
-    assert reports[0]["candidates"][0]["context_imputed"] is True
-
-
-@pytest.mark.parametrize(("weight", "score"), [("0", "score_similarity"), ("1", "score_context")])
-def test_the_weight_of_the_context_ranges_from_0_to_1(
-    asked: Installation, phrases: Any, weight: str, score: str
-) -> None:
-    candidates = result(asked, phrases(["hat", "coat"]), "--set", f"PSQ_CONTEXT_WEIGHT={weight}")
-
-    assert [one["score_combined"] for one in candidates] == pytest.approx([one[score] for one in candidates])
-
-
-def test_every_tag_that_an_alias_names_is_kept_and_the_whole_list_is_cut(asked: Installation, phrases: Any) -> None:
-    candidates = result(asked, phrases(["winter wear"]))
-    assert {"coat", "scarf", "gloves"} <= {candidate["tag"] for candidate in candidates}
-
-    cut = result(asked, phrases(["winter wear"]), "--set", "PSQ_RETRIEVAL_GLOBAL_K=2")
-    assert cut == candidates[:2]
-
-
-def test_tags_that_were_used_too_seldom_are_left_out_and_that_is_said(asked: Installation, phrases: Any) -> None:
-    often = ("--set", "PSQ_MIN_TAG_COUNT=100000")
-    found = ask(asked, phrases(["rare_brooch"]), *often)
-
-    assert found["sets"][0]["result"] == []
-    assert "PSQ_MIN_TAG_COUNT=0 keeps them" in found["sets"][0]["note"]
-    assert "used less than 100000 times" in asked.ragq("tags", "show", found["run"]).stdout.replace("\n", " ")
-    assert ask(asked, phrases(["rare_brooch"]))["sets"][0]["note"] is None
 
 
 def test_the_four_shapes_of_a_result(asked: Installation, phrases: Any) -> None:
@@ -217,35 +150,6 @@ def test_results_can_be_shown_later(asked: Installation, phrases: Any) -> None:
     assert (candidates[0]["tag"], ranks) == ("gloves", {"gloves": 1})
     printed = asked.ragq("tags", "show", run, "--verbose", "--phrase-ranks").stdout
     assert ("gloves" in printed, "in the context model" in printed) == (True, True)
-
-
-def test_runs_of_tags_and_of_vocabularies_can_be_read(asked: Installation, phrases: Any) -> None:
-    run = ask(asked, phrases(["overcoat"]), "--set", "PSQ_CONTEXT_WEIGHT=0.4")["run"]
-
-    shown = asked.ragq("show", run).stdout
-    assert ("candidates" in shown, "tags 1/0" in shown, "135M" in shown) == (True, True, False)
-    assert ("vocabulary wardrobe\n" in shown, "EMBEDDING" in shown) == (True, False)
-    assert ["PSQ_CONTEXT_WEIGHT", "0.4"] in [line.split()[:2] for line in shown.splitlines()]
-    assert asked.ragq("audit", run).exit_code == 0
-    listed = asked.ragq("runs", "--limit", "100", "--json").json
-    assert [(one["kind"], one["request"].get("vocabulary")) for one in (listed[0], listed[-1])] == [
-        ("tags", "wardrobe"),
-        ("index", "wardrobe"),
-    ]
-    assert "wardrobe" in asked.ragq("runs", "--limit", "1").stdout
-    refused = asked.ragq("tags", "show", f"r{listed[-1]['id']}")
-    assert (refused.exit_code, "has no phrases" in refused.stderr) == (1, True)
-
-
-def test_the_same_submission_finds_its_run_whatever_is_printed_of_it(asked: Installation, phrases: Any) -> None:
-    file = phrases(["overcoat", "shirt"])
-    first = ask(asked, file)
-
-    assert ask(asked, file, "--verbose")["run"] == first["run"]
-    assert ask(asked, file, "--set", "MODEL_JUDGE_MODEL=another")["run"] == first["run"]
-    assert ask(asked, file, "--set", "PSQ_MIN_TAG_COUNT=1")["run"] != first["run"]
-    assert ask(asked, file, "--allow-nsfw")["run"] != first["run"]
-    assert ask(asked, file, "--new")["run"] != first["run"]
 
 
 def test_the_models_of_a_vocabulary_are_built_once(asked: Installation) -> None:

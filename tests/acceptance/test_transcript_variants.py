@@ -3,8 +3,6 @@
 import shutil
 from pathlib import Path
 
-import pytest
-
 from tests.acceptance.harness import Finished, Installation
 from tests.acceptance.small_data_set import TEST, TRAIN
 
@@ -63,28 +61,6 @@ def test_an_index_of_another_variant_is_refused_until_one_of_the_same_is_built(
     assert "participant_only" in fresh.ragq("index", "list").stdout
 
 
-def test_an_index_is_not_built_under_the_name_of_another_variant(fresh: Installation) -> None:
-    other = ("--set", f"EMBEDDING_EMBEDDINGS_FILE={NAME}_participant_qa")
-
-    done = fresh.ragq("index", "references", *other)
-
-    assert (done.exit_code, done.stdout) == (1, "")
-    assert (
-        "names transcripts of variant 'participant_qa', and those that are stored are of variant 'raw'" in done.stderr
-    )
-    assert "--variant participant_qa --replace`" in done.stderr
-
-
-def test_a_database_that_knows_no_variant_works_and_the_run_shows_it(fresh: Installation) -> None:
-    fresh.rows("UPDATE participant SET variant = 'unknown'")
-    fresh.rows("UPDATE reference_index SET variant = 'unknown'")
-
-    done = fresh.ragq(*SUBMIT)
-
-    assert variants_of(fresh, done) == {"transcripts": {"unknown": 3}, "index": "unknown"}
-    assert "Transcript variant of transcripts and reference index unknown" in done.stderr
-
-
 def test_transcripts_of_several_variants_are_named_at_import_and_at_submission(
     fresh: Installation, data_directory: Path, tmp_path: Path
 ) -> None:
@@ -109,11 +85,3 @@ def test_transcripts_of_several_variants_are_named_at_import_and_at_submission(
     assert variants_of(fresh, submitted) == {"transcripts": {"participant_qa": 1, "raw": 2}}
     assert "The transcripts are of several variants: participant_qa (1), raw (2)." in submitted.stderr
     assert fresh.ragq(*SUBMIT).exit_code == 1
-
-
-@pytest.mark.parametrize("typed", ["participantonly", "raw"])
-def test_a_variant_that_cannot_be_made_is_wrong_usage(fresh: Installation, data_directory: Path, typed: str) -> None:
-    done = fresh.ragq("import", "participants", str(data_directory), "--variant", typed)
-
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert f"'{typed}' is not one of 'both_speakers_clean', 'participant_only', 'participant_qa'" in done.stderr
