@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas.errors import EmbeddingValidationError, LLMTimeoutError, TextTooLongError
+from schemas.errors import EmbeddingValidationError, LLMTimeoutError
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
 from stages.ports import Vectors
@@ -85,10 +85,6 @@ async def test_waiting_for_others_is_no_work(batcher: MakeBatcher) -> None:
     assert await first < 0.15 < await second
 
 
-async def test_a_lone_request_does_not_wait_for_others(batcher: MakeBatcher) -> None:
-    await asyncio.wait_for(batcher(FakeEncoder(), window_s=60).encode(["text"]), timeout=30)
-
-
 async def test_a_request_among_others_waits_to_share_a_pass(batcher: MakeBatcher) -> None:
     encoder = FakeEncoder()
     crowded = batcher(encoder, is_crowded=lambda: True)
@@ -126,14 +122,6 @@ async def test_passes_are_sorted_by_length_and_stay_within_the_token_budget(batc
     # With padding: 2 x 2, 2 x 5, 1 x 9.
     assert encoder.passes == [("b", "d " * 2), ("e " * 4, "a " * 5), ("c " * 9,)]
     np.testing.assert_array_equal(matrix, FakeEncoder().encode(texts))
-
-
-async def test_a_text_beyond_the_budget_has_a_pass_of_its_own(batcher: MakeBatcher) -> None:
-    encoder = FakeEncoder()
-
-    await batcher(encoder, token_budget=3).encode(["one", "a much longer text than that"])
-
-    assert encoder.passes == [("one",), ("a much longer text than that",)]
 
 
 async def test_more_requests_than_places_wait_and_are_all_answered(batcher: MakeBatcher) -> None:
@@ -344,15 +332,3 @@ async def test_an_import_continues_among_questions_without_an_end(batcher: MakeB
 
     async with asyncio.timeout(10):
         await shared.encode(["chunk"], priority=BACKGROUND)
-
-
-async def test_the_error_names_position_length_limit_and_setting(batcher: MakeBatcher) -> None:
-    encoder = FakeEncoder(max_tokens=3)
-
-    with pytest.raises(TextTooLongError) as caught:
-        await batcher(encoder).encode(["a b", "a b c d e"], truncate=False)
-
-    assert str(caught.value).startswith(
-        "Text 2 of 2 (9 characters, 5 tokens) is longer than 'fake-encoder' reads (3 tokens), and nothing was cut. "
-        "Set RAGQ_LONG_TEXTS=truncate"
-    )

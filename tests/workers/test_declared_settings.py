@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from schemas.chains import CHAINS, READ_AT_SUBMISSION, Stage, first_reader, readers_of
+from schemas.chains import CHAINS, Stage
 from schemas.errors import Refused, UndeclaredSettingError
 from schemas.settings.base import settings_of
 from schemas.settings.declared import declared_settings
@@ -15,7 +15,7 @@ from schemas.settings.preset_groups import PRESET_SETTINGS
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
-from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
+from schemas.settings.run_groups import RUN_GROUPS
 from store.database import Database
 from tests.workers.declared import WIRED, settings_read
 from tests.workers.test_settings_matrix import STAGES, Bench, Combination, bench
@@ -120,20 +120,3 @@ def test_the_wiring_reads_what_the_interpreter_takes_it_to_read(
 
     with pytest.raises(UndeclaredSettingError, match=missing) if missing else suppress(Refused):
         getattr(wiring, method)(declared.run)
-
-
-@pytest.mark.parametrize("name", sorted({name for *_, name in DECLARED}.union(*READ_AT_SUBMISSION.values())))
-def test_every_declared_name_is_that_of_a_setting(name: str) -> None:
-    assert name in RUN_SETTINGS or name in PRESET_SETTINGS
-
-
-def test_a_chain_that_is_not_listed_sees_every_setting() -> None:
-    frozen = FrozenSettings(RunSettings(), None)
-
-    assert declared_settings(frozen, "benchmark", "noop", "embed") is frozen
-
-
-def test_readers_are_in_the_order_of_the_chain() -> None:
-    assert readers_of(*FEW_SHOT, "MODEL_QUANTITATIVE_MODEL") == ["extract", "score"]
-    assert first_reader("query", "answer", "validation.allow_empty") == "rerank"
-    assert readers_of(*FEW_SHOT, "PSQ_CONTEXT_WEIGHT") == []

@@ -48,14 +48,3 @@ async def test_a_value_that_is_not_used_is_dropped_and_one_that_is_used_stays() 
         await loads.get(kept, 2)
 
     assert (("what", 1) in kept, ("what", 2) in kept) == (False, True)
-
-
-async def test_a_value_can_be_dropped_before() -> None:
-    kept, loads = KeptInMemory(), Loads()
-
-    await loads.get(kept, 1)
-    kept.drop(("what", 1))
-    kept.drop(("what", 1))
-    await loads.get(kept, 1)
-
-    assert loads.keys == [1, 1]

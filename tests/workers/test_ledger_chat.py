@@ -9,7 +9,7 @@ import pytest
 from adapters.openai_chat import OpenAIChat
 from schemas.errors import ModelChangedError, ModelMissingError
 from schemas.settings.process import LLMLimits
-from schemas.values.chat import ChatCall, ChatReply, Message, TokenSignals
+from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.model_identities import ModelIdentity
 from stages.ports import ChatModel, OnText
 from store.database import Database
@@ -17,7 +17,6 @@ from store.runs import call_uses, ledger, run_models, stages
 from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat, served
 from tests.scripted_openai import ScriptedOpenAI
-from workers import frozen_models
 from workers.call_limits import CallLimits
 from workers.frozen_models import FrozenModels
 from workers.ledger_chat import CallingAttempt, InFlightCalls, LedgerChat
@@ -109,25 +108,6 @@ async def test_whatever_can_change_the_answer_makes_another_call(
     assert len(model.calls) == 2
 
 
-async def test_a_reused_call_gives_the_same_token_signals(database: Database, attempts: list[CallingAttempt]) -> None:
-    signals = TokenSignals(msp=0.1 + 0.2, pe=0.25, energy=-1e-9)
-    model = ScriptedChat(lambda call: "yes", tokens=signals)
-    asking = CALL.model_copy(update={"top_logprobs": 5})
-
-    replies = [await alone(model, database, attempt).chat(asking) for attempt in attempts]
-
-    assert ([reply.tokens for reply in replies], len(model.calls)) == ([signals, signals], 1)
-
-
-async def test_absent_token_signals_are_not_filled_in(database: Database, attempts: list[CallingAttempt]) -> None:
-    model = ScriptedChat(lambda call: "yes")
-    asking = CALL.model_copy(update={"top_logprobs": 5})
-
-    replies = [await alone(model, database, attempt).chat(asking) for attempt in attempts]
-
-    assert [reply.tokens for reply in replies] == [None, None]
-
-
 @dataclass
 class Served(ScriptedChat):
     """A model with an identity that the test chooses."""
@@ -157,22 +137,6 @@ async def test_an_answer_of_another_model_or_server_is_not_reused(
     assert (await alone(new, database, two_runs[1]).chat(CALL)).text == "no"
 
 
-async def test_two_openai_servers_with_one_model_name_do_not_answer_for_each_other(
-    database: Database, two_runs: list[CallingAttempt]
-) -> None:
-    entry = {"id": "m", "created": 1_700_000_000, "owned_by": "me"}
-    async with ScriptedOpenAI(entry, text="one") as one, ScriptedOpenAI(entry, text="two") as two:
-        chats = [OpenAIChat(server.url) for server in (one, two, one)]
-        texts = [
-            (await alone(chat, database, attempt).chat(CALL)).text
-            for chat, attempt in zip(chats, [*two_runs, two_runs[1]], strict=True)
-        ]
-        for chat in chats:
-            await chat.close()
-
-    assert (texts, one.chats, two.chats) == (["one", "two", "one"], 1, 1)
-
-
 async def test_two_models_behind_one_name_of_an_openai_server_do_not_answer_for_each_other(
     database: Database, two_runs: list[CallingAttempt]
 ) -> None:
@@ -200,23 +164,6 @@ async def test_each_draw_has_answers_of_its_own_and_reuses_them(
     assert (len(model.calls), texts[:3] == texts[3:], len(set(texts)), texts[0]) == (3, True, 3, "seed 0")
 
 
-async def test_uses_show_the_draw_and_the_run_that_paid(database: Database, two_runs: list[CallingAttempt]) -> None:
-    model = ScriptedChat(lambda call: "yes")
-    for attempt in two_runs:
-        for draw in (0, 2):
-            await alone(model, database, attempt, draw=draw).chat(CALL)
-
-    async with database.connection() as connection:
-        found = await call_uses.of_attempts(connection, [attempt.attempt_id for attempt in two_runs])
-
-    paid_by = two_runs[0].run_id
-    assert [[use.origin for use in found[attempt.attempt_id]] for attempt in two_runs] == [
-        ["new", "new, draw 2"],
-        [f"reused from r{paid_by}", f"reused from r{paid_by}, draw 2"],
-    ]
-    assert {use.server for use in found[two_runs[0].attempt_id]} == {"memory"}
-
-
 async def test_a_run_whose_model_changes_fails_and_names_both(
     database: Database, attempts: list[CallingAttempt]
 ) -> None:
@@ -227,25 +174,6 @@ async def test_a_run_whose_model_changes_fails_and_names_both(
         await alone(changed, database, attempts[1]).chat(CALL)
 
     assert changed.calls == []
-
-
-async def test_a_run_continues_on_another_server_with_the_same_weights(
-    database: Database, attempts: list[CallingAttempt]
-) -> None:
-    await alone(Served(lambda call: "yes"), database, attempts[0]).chat(CALL)
-    moved = Served(lambda call: "no", by=served(server="http://elsewhere"))
-
-    assert (await alone(moved, database, attempts[1]).chat(CALL)).text == "no"
-
-
-async def test_a_single_question_is_not_held_to_its_model(database: Database, attempts: list[CallingAttempt]) -> None:
-    async with database.connection() as connection:
-        await connection.execute("UPDATE run SET kind = 'query'")
-        await connection.execute("DELETE FROM job WHERE subject = '319'")
-    await alone(Served(lambda call: "yes"), database, attempts[0]).chat(CALL)
-
-    updated = Served(lambda call: "no", by=served(digest="other weights"))
-    assert (await alone(updated, database, attempts[0]).chat(CALL)).text == "no"
 
 
 async def test_a_rejected_reply_is_kept_and_not_reused(database: Database, attempts: list[CallingAttempt]) -> None:
@@ -330,20 +258,6 @@ async def test_when_the_first_of_equal_calls_fails_the_next_asks_itself(
 
     assert isinstance(first, ConnectionError)
     assert isinstance(second, ChatReply)
-
-
-async def test_a_forgotten_model_of_a_run_is_read_again(
-    database: Database, two_runs: list[CallingAttempt], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(frozen_models, "REMEMBERED", 1)
-    frozen = FrozenModels(database)
-
-    for attempt in two_runs:
-        await frozen.check(attempt.run_id, served())
-
-    assert len(frozen) == 1
-    with pytest.raises(ModelChangedError):
-        await frozen.check(two_runs[0].run_id, served(digest="other weights"))
 
 
 async def test_a_worker_whose_server_lacks_the_model_of_a_run_names_both_servers(

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import redis
 
-from services.broker import is_broker_available
 from stack.ports import free_port
 from stack.valkey import ValkeyServer
 from store.database import Database
@@ -94,10 +93,3 @@ async def test_nothing_is_sent_to_an_unavailable_broker(database: Database, stor
     nowhere = make_app(f"redis://127.0.0.1:{free_port()}/0")
 
     assert send(nowhere, await chains(database, stored)) == 0
-
-
-async def test_the_broker_is_available_when_it_accepts_a_connection(valkey: ValkeyServer) -> None:
-    nowhere = make_app(f"redis://127.0.0.1:{free_port()}/0")
-
-    assert await is_broker_available(make_app(valkey.url), timeout_s=5)
-    assert not await is_broker_available(nowhere, timeout_s=5)

@@ -8,14 +8,13 @@ import pytest
 from adapters.context_file import context_file
 from adapters.fasttext_tokens import tokens_file
 from adapters.similarity_file import similarity_file
-from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
+from schemas.errors import EmbeddingDimensionMismatchError, VocabularyModelsError
 from stages.tags.models import BuiltModels, SentenceModel
 from stages.tags.ports import TokenQuery
 from store.database import Database
 from store.vocabularies import built_models, vocabularies
 from tests.fakes.tags import unit
 from tests.stages.tags.clothes import CLOTHES
-from workers.kept_in_memory import KeptInMemory
 from workers.tag_models import TagModels
 
 PLACED = {"hat": unit(1, 0), "shirt": unit(0, 1)}
@@ -82,33 +81,6 @@ async def test_missing_models_are_an_error_and_are_read_again_later(
     async with database.connection() as connection:
         await connection.execute("INSERT INTO vocabulary_model SELECT $1, $2, $3, $4", *kept.values())
     assert (await models.of(vocabulary_id, tokens_digest=tokens, context_digest=context)).context.digest == context
-
-
-async def test_a_vocabulary_that_is_gone_is_dropped_from_memory(
-    database: Database, stored: tuple[int, str, str]
-) -> None:
-    vocabulary_id, _, _ = stored
-    kept = KeptInMemory()
-    models = TagModels(database, kept)
-    query = TokenQuery("cap", unit(1, 0))
-    ((near,),) = await models.nearest(vocabulary_id, [query], limit=1)
-    assert (near.token, ("tokens", vocabulary_id) in kept) == ("hat", True)
-
-    async with database.connection() as connection:
-        await vocabularies.delete(connection, "clothes")
-
-    with pytest.raises(VocabularyMissingError):
-        await models.nearest(vocabulary_id, [query], limit=1)
-    assert ("tokens", vocabulary_id) not in kept
-
-
-async def test_models_without_spelling_and_meaning_cannot_be_searched_by_them(
-    database: Database, stored: tuple[int, str, str]
-) -> None:
-    vocabulary_id, _, _ = stored
-
-    with pytest.raises(VocabularyModelsError, match="has no models yet"):
-        await TagModels(database).nearest(vocabulary_id, [TokenQuery("cap", None, unit(1, 0))], limit=1)
 
 
 async def test_all_sources_are_searched_where_a_phrase_has_a_sentence_vector(database: Database) -> None:

@@ -71,22 +71,6 @@ async def test_a_number_of_sources_wins_over_the_preset_until_none_is_given(data
 
 
 @pytest.mark.parametrize(
-    ("environment", "tag"),
-    [({}, "short_answer"), ({"RAGQ_ANSWER_TEMPLATE": "rag_augmentation"}, "rag_augmentation")],
-)
-async def test_small_models_are_asked_for_a_few_sentences_at_the_end_of_the_prompt(
-    database: Database, environment: dict[str, str], tag: str
-) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE[:6], environment=environment)
-        asked, read = await make(connection, database, query.job_id)
-
-    assert (asked.template_tag, read[f"template {tag}"]) == (tag, 1)
-    last = asked.prompt.rstrip().splitlines()[-1]
-    assert (last == f"Question: {query.original_query}") is (tag == "short_answer")
-
-
-@pytest.mark.parametrize(
     ("environment", "reported", "expected"),
     [
         ({}, 4096, 4096),
