@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from schemas.errors import StackError
-from stack.connections import Connections, connections, database_url, ollama_url
+from stack.connections import connections, database_url, ollama_url
 from stack.home import Home, State
 
 SERVERS = {
@@ -27,34 +27,10 @@ def running(tmp_path: Path) -> dict[str, str]:
     return {"RAGQ_HOME": str(tmp_path)}
 
 
-def test_a_running_stack_names_its_servers(running: dict[str, str]) -> None:
-    assert connections(running) == Connections(
-        database_url="postgresql://ragq:pw@127.0.0.1:5001/ragq",
-        redis_url="redis://:pw@127.0.0.1:5002/0",
-        ollama_url="http://127.0.0.1:5003",
-        flower_url="http://127.0.0.1:5004",
-        api_url="http://127.0.0.1:5005",
-    )
-
-
 def test_each_variable_wins_over_the_stack(running: dict[str, str]) -> None:
     found = connections(running | {"DATABASE_URL": "postgres://db/mine", "OLLAMA_HOST": "gpu", "OLLAMA_PORT": "80"})
     assert (found.database_url, found.redis_url) == ("postgresql://db/mine", "redis://:pw@127.0.0.1:5002/0")
     assert found.ollama_url == "http://gpu:80"
-
-
-def test_variables_alone_need_no_stack(tmp_path: Path) -> None:
-    given = {"RAGQ_HOME": str(tmp_path), "DATABASE_URL": "postgresql://db/x", "REDIS_URL": "redis://r/0"}
-    expected = Connections(database_url="postgresql://db/x", redis_url="redis://r/0", ollama_url=None)
-    assert connections(given) == expected
-
-
-def test_without_either_the_error_names_the_next_step(tmp_path: Path) -> None:
-    with pytest.raises(StackError) as refused:
-        connections({"RAGQ_HOME": str(tmp_path), "DATABASE_URL": "postgresql://db/x", "REDIS_URL": ""})
-    assert str(refused.value) == (
-        f"REDIS_URL is not set and no stack runs in {tmp_path}. Run `ragq up`, or set REDIS_URL to an external server."
-    )
 
 
 def test_the_state_of_a_stack_without_a_supervisor_is_not_used(running: dict[str, str], tmp_path: Path) -> None:
@@ -69,13 +45,6 @@ def test_the_repr_hides_passwords(running: dict[str, str]) -> None:
         "redis_url='redis://:***@127.0.0.1:5002/0', ollama_url='http://127.0.0.1:5003', "
         "flower_url='http://127.0.0.1:5004', api_url='http://127.0.0.1:5005')"
     )
-
-
-def test_the_environment_of_a_child_names_the_same_servers(running: dict[str, str], tmp_path: Path) -> None:
-    found = connections(running)
-    again = connections({"RAGQ_HOME": str(tmp_path / "elsewhere"), **found.environment()})
-    assert again.environment() == found.environment()
-    assert again.ollama_url == found.ollama_url
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg", "postgresql+psycopg"])

@@ -4,15 +4,11 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
-
-from stack.postgres import DISCREET
-from stack.processes import FLOWER_COLUMNS, WORKER_CONCURRENCY, WORKER_QUEUES
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,20 +47,6 @@ def test_every_password_has_to_be_given() -> None:
     assert all(rest.startswith(":?") for _, rest in used)
 
 
-def test_the_workers_share_the_stages_as_on_one_machine(services: dict[str, Any]) -> None:
-    assert {name: services[f"worker-{name}"]["command"] for name in WORKER_QUEUES} == {
-        name: ["worker", "--stages", name, "--concurrency", str(WORKER_CONCURRENCY[name])] for name in WORKER_QUEUES
-    }
-
-
-def test_flower_shows_the_same_columns(services: dict[str, Any]) -> None:
-    assert f"--tasks-columns={FLOWER_COLUMNS}" in services["flower"]["command"]
-
-
-def test_the_database_logs_as_little_as_the_embedded_one(services: dict[str, Any]) -> None:
-    assert services["postgres"]["command"][2::2] == [f"{name}={value}" for name, value in DISCREET.items()]
-
-
 def test_every_long_running_service_has_a_health_check(services: dict[str, Any]) -> None:
     staying = {name for name, service in services.items() if service.get("restart") == "unless-stopped"}
     assert staying == {"postgres", "valkey", "ollama", "worker-model", "worker-llm", "api", "flower"}
@@ -78,29 +60,6 @@ def test_workers_wait_for_the_migrations(services: dict[str, Any]) -> None:
         "migrate": "service_completed_successfully",
         "valkey": "service_healthy",
     }
-
-
-def test_every_copied_file_exists_and_is_sent_to_the_builder() -> None:
-    ignored = (ROOT / ".dockerignore").read_text().split()
-    for *sources, _ in instructions("COPY"):
-        for source in sources:
-            if source.startswith(("--from", "/opt")):
-                continue
-            assert (ROOT / source).exists()
-            assert f"!{source.rstrip('/')}" in ignored
-
-
-def test_every_package_of_the_wheel_is_copied() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    copied = {source.rstrip("/") for *sources, _ in instructions("COPY") for source in sources}
-    assert {*project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]} <= copied
-
-
-def test_the_image_pins_what_the_makefile_pins() -> None:
-    installed = [command for command in instructions("RUN") if command[0] == "pip"]
-    assert [command[:4] for command in installed] == [["pip", "install", "-c", "constraints.txt"]] * 3
-    assert [command[-1] for command in installed] == ["torch==2.13.0", "packages.txt", ".${EXTRAS:+[$EXTRAS]}"]
-    assert "torch==2.13.0" in (ROOT / "Makefile").read_text()
 
 
 def test_our_containers_run_as_an_ordinary_user_on_a_read_only_file_system(services: dict[str, Any]) -> None:

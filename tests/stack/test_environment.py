@@ -8,8 +8,6 @@ import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
-import pytest
-
 from stack import environment
 from stack.environment import this_environment
 
@@ -49,26 +47,3 @@ def test_a_checkout_has_a_commit_and_whether_it_has_changes(tmp_path: Path) -> N
     assert environment._commit(tmp_path) == (git("rev-parse", "HEAD"), False)
     (tmp_path / "file").write_text("2")
     assert environment._commit(tmp_path) == (git("rev-parse", "HEAD"), True)
-
-
-def test_a_folder_inside_another_checkout_has_no_commit(tmp_path: Path) -> None:
-    subprocess.run(["git", "init", str(tmp_path)], check=True, capture_output=True)
-    (tmp_path / "site-packages").mkdir()
-
-    assert environment._commit(tmp_path / "site-packages") == (None, None)
-
-
-def test_without_git_there_is_no_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / ".git").mkdir()
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    assert environment._commit(tmp_path) == (None, None)
-
-
-def test_graphics_cards_are_named_as_their_driver_names_them(tmp_path: Path) -> None:
-    card = tmp_path / "0000:01:00.0"
-    card.mkdir()
-    (card / "information").write_text("Model: \t\t NVIDIA A100-SXM4-80GB\nIRQ:   \t\t 45\n")
-
-    assert environment._gpus(tmp_path) == ("NVIDIA A100-SXM4-80GB",)
-    assert environment._gpus(tmp_path / "none") == ()

@@ -16,30 +16,15 @@ STATE = State(
 )
 
 
-def test_the_home_is_the_variable_when_it_is_set(tmp_path: Path) -> None:
-    assert find_home({"RAGQ_HOME": str(tmp_path)}) == Home(tmp_path)
-
-
 def test_roots_home_is_where_other_users_can_pass() -> None:
     expected = Path("/var/lib/ragq") if os.geteuid() == 0 else Path.home()
     assert find_home({}).folder.is_relative_to(expected)
-
-
-def test_a_relative_home_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert Home(Path("here")).folder == tmp_path / "here"
 
 
 def test_the_state_is_read_as_it_was_written_and_private(tmp_path: Path) -> None:
     Home(tmp_path).write_state(STATE)
     assert Home(tmp_path).read_state() == STATE
     assert stat.S_IMODE((tmp_path / "state.json").stat().st_mode) == 0o600
-
-
-def test_a_home_without_state_has_none(tmp_path: Path) -> None:
-    Home(tmp_path).write_state(STATE)
-    Home(tmp_path).forget_state()
-    assert Home(tmp_path).read_state() is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"parts": {}}', '{"parts": {"postgres": {"pid": 1}}}'])

@@ -1,7 +1,6 @@
 """The embedded LLM server, asked by the unmodified client of Ollama."""
 
 import asyncio
-import json
 import signal
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -92,27 +91,6 @@ async def test_json_is_written_on_one_line(client: ollama.AsyncClient) -> None:
     assert "\n" not in reply.message.content
 
 
-async def test_format_json_gives_an_object(client: ollama.AsyncClient) -> None:
-    question = [{"role": "user", "content": 'Say {"decision": "accept"} as JSON.'}]
-    reply = await client.chat(PACKAGED_LLM, question, format="json", options={"temperature": 0})
-    assert isinstance(json.loads(reply.message.content or ""), dict)
-
-
-async def test_a_streamed_reply_is_the_whole_one_in_pieces(client: ollama.AsyncClient) -> None:
-    whole = await client.chat(PACKAGED_LLM, GREET, options=STEADY)
-    pieces = [piece async for piece in await client.chat(PACKAGED_LLM, GREET, options=STEADY, stream=True)]
-    assert "".join(piece.message.content or "" for piece in pieces) == whole.message.content
-    assert len(pieces) > 2
-    assert [piece.done for piece in pieces] == [False] * (len(pieces) - 1) + [True]
-    assert pieces[-1].eval_count == whole.eval_count
-
-
-async def test_generate_is_a_chat_of_one_message(client: ollama.AsyncClient) -> None:
-    chat = await client.chat(PACKAGED_LLM, [{"role": "system", "content": "Be brief."}, *GREET], options=STEADY)
-    generated = await client.generate(PACKAGED_LLM, GREET[0]["content"], system="Be brief.", options=STEADY)
-    assert generated.response == chat.message.content
-
-
 async def test_log_probabilities_come_with_the_end_of_a_reply_when_asked_for(client: ollama.AsyncClient) -> None:
     plain = await client.chat(PACKAGED_LLM, GREET, options=STEADY)
     asked = await client.chat(PACKAGED_LLM, GREET, options=STEADY, logprobs=True, top_logprobs=3)
@@ -134,27 +112,6 @@ async def test_log_probabilities_come_with_the_end_of_a_reply_when_asked_for(cli
     assert pieces[-1].logprobs == asked.logprobs
 
 
-async def test_a_stop_word_ends_the_reply(client: ollama.AsyncClient) -> None:
-    whole = await client.chat(PACKAGED_LLM, GREET, options=STEADY)
-    words = (whole.message.content or "").split()
-    cut = await client.chat(PACKAGED_LLM, GREET, options={**STEADY, "stop": [words[3]]})
-    assert (cut.message.content or "").split() == words[:3]
-    assert cut.done_reason == "stop"
-
-
-async def test_a_seed_repeats_a_sample_and_another_seed_gives_another(client: ollama.AsyncClient) -> None:
-    async def sample(seed: int) -> str | None:
-        reply = await client.chat(PACKAGED_LLM, GREET, options={**STEADY, "temperature": 1.5, "seed": seed})
-        return reply.message.content
-
-    assert await sample(1) == await sample(1) != await sample(2)
-
-
-async def test_no_messages_ask_for_nothing_but_the_model(client: ollama.AsyncClient) -> None:
-    reply = await client.chat(PACKAGED_LLM, [])
-    assert (reply.done_reason, reply.message.content) == ("load", "")
-
-
 async def test_one_text_and_many_texts_embed_alike(client: ollama.AsyncClient) -> None:
     one = await client.embed(PACKAGED_EMBEDDER, "a lighthouse")
     many = await client.embed(PACKAGED_EMBEDDER, ["a lighthouse", "a train"])
@@ -163,36 +120,11 @@ async def test_one_text_and_many_texts_embed_alike(client: ollama.AsyncClient) -
     assert many.prompt_eval_count == 8  # [CLS] a lighthouse [SEP] and [CLS] a train [SEP]
 
 
-async def test_the_older_embeddings_path_gives_the_same_vector(client: ollama.AsyncClient) -> None:
-    older = await client.embeddings(PACKAGED_EMBEDDER, "a lighthouse")
-    newer = await client.embed(PACKAGED_EMBEDDER, "a lighthouse")
-    np.testing.assert_allclose(older.embedding, newer.embeddings[0], atol=1e-6)
-
-
-async def test_fewer_dimensions_are_the_first_ones_at_length_1(client: ollama.AsyncClient) -> None:
-    full = np.asarray((await client.embed(PACKAGED_EMBEDDER, "a lighthouse")).embeddings[0])
-    short = (await client.embed(PACKAGED_EMBEDDER, "a lighthouse", dimensions=16)).embeddings[0]
-    np.testing.assert_allclose(short, full[:16] / np.linalg.norm(full[:16]), atol=1e-5)
-
-
 async def test_a_text_beyond_the_embedder_is_cut_unless_forbidden(client: ollama.AsyncClient) -> None:
     assert (await client.embed(PACKAGED_EMBEDDER, "word " * 300)).prompt_eval_count == 256
     with pytest.raises(ollama.ResponseError, match="exceeds the context length: 302 tokens of 256") as caught:
         await client.embed(PACKAGED_EMBEDDER, "word " * 300, truncate=False)
     assert caught.value.status_code == 400
-
-
-async def test_a_model_is_shown_with_its_context(client: ollama.AsyncClient) -> None:
-    llm, embedder = await client.show(PACKAGED_LLM), await client.show(PACKAGED_EMBEDDER)
-    assert (llm.capabilities, (llm.modelinfo or {})["llama.context_length"]) == (["completion"], 8192)
-    assert (embedder.capabilities, (embedder.modelinfo or {})["bert.context_length"]) == (["embedding"], 256)
-
-
-async def test_loaded_models_are_listed_as_running(client: ollama.AsyncClient) -> None:
-    await client.embed(PACKAGED_EMBEDDER, "a")
-    await client.chat(PACKAGED_LLM, GREET, options={"num_predict": 1})
-    running = {model.model: model.context_length for model in (await client.ps()).models}
-    assert running == {PACKAGED_LLM: 8192, f"{PACKAGED_EMBEDDER}:latest": 256}
 
 
 async def test_an_unknown_model_is_a_404(client: ollama.AsyncClient) -> None:
@@ -351,10 +283,3 @@ async def test_the_language_model_is_in_memory_only_while_it_is_asked() -> None:
 
     assert replies[0] == replies[1] != ""
     assert loadings == 2
-
-
-def test_it_stays_small_and_on_loopback(own_server: StartedServer) -> None:
-    process = psutil.Process(own_server.process.pid)
-    listening = [c for c in process.net_connections() if c.status == psutil.CONN_LISTEN]
-    assert {connection.laddr[0] for connection in listening} == {"127.0.0.1"}
-    assert process.memory_info().rss < 150e6

@@ -53,9 +53,3 @@ def test_lines_of_ragq_and_of_libraries_have_one_shape() -> None:
         "timestamp": "",
     }
     assert (foreign["event"], foreign["logger"], foreign["level"]) == ("slow", "asyncio", "warning")
-
-
-def test_lines_can_be_read_without_a_tool() -> None:
-    own, _ = lines("INFO", "console")
-    assert "[info     ] stage_stored" in own
-    assert own.endswith("[ragq.stages] job_id=1")

@@ -32,8 +32,3 @@ def penalty(schema: Any, **options: Any) -> float:
 )
 def test_repetition_is_penalised_unless_there_are_choices_alone(schema: Any, expected: float) -> None:
     assert penalty(schema) == expected
-
-
-def test_the_request_decides_otherwise() -> None:
-    assert penalty(VERDICT_JSON_SCHEMA, repeat_penalty=1.3) == 1.3
-    assert penalty(None, repeat_penalty=1.0) == 1.0

@@ -70,21 +70,9 @@ async def test_a_failing_statement_leaves_no_row_in_the_log(postgres: PostgresSe
     assert "something private" not in log
 
 
-async def test_only_a_throw_away_server_skips_the_disk(postgres: PostgresServer, open_folder: Path) -> None:
-    assert await value(postgres, "SHOW fsync") == "off"
-    with PostgresServer(open_folder / "durable", durable=True) as durable:
-        assert await value(durable, "SHOW fsync") == "on"
-
-
 def test_a_cluster_that_is_served_is_refused(postgres: PostgresServer) -> None:
     with pytest.raises(StackError, match=f"already serves .* as pid {postgres.pid}"):
         PostgresServer(postgres.data_dir).start()
-
-
-def test_a_stale_lock_that_names_a_living_process_is_forgotten(postgres: PostgresServer) -> None:
-    postgres.stop()
-    (postgres.cluster / "postmaster.pid").write_text(f"{os.getpid()}\n")
-    assert postgres.start().answers()
 
 
 def test_a_server_that_does_not_start_shows_the_end_of_its_log(open_folder: Path) -> None:
@@ -93,11 +81,6 @@ def test_a_server_that_does_not_start_shows_the_end_of_its_log(open_folder: Path
     (postgres.cluster / "postgresql.conf").write_text("shared_buffers = nonsense\n")
     with pytest.raises(StackError, match=r'(?s)postgres did not start .*postgres\.log:\n.*"shared_buffers"'):
         postgres.start()
-
-
-@as_root
-def test_root_hands_a_reachable_cluster_to_nobody(postgres: PostgresServer) -> None:
-    assert psutil.Process(postgres.pid).username() == "nobody"
 
 
 @as_root

@@ -16,7 +16,3 @@ def test_a_password_is_made_once(tmp_path: Path) -> None:
     first = kept_password(tmp_path / "password")
     assert len(first) == 48
     assert kept_password(tmp_path / "password") == first
-
-
-def test_two_passwords_differ(tmp_path: Path) -> None:
-    assert kept_password(tmp_path / "one") != kept_password(tmp_path / "two")

@@ -33,11 +33,3 @@ def test_what_processes_share_counts_once() -> None:
         for one in [*psutil.Process(process.pid).children(), psutil.Process(process.pid)]:
             one.kill()
         process.communicate()
-
-
-def test_a_process_that_has_ended_has_none() -> None:
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    found = psutil.Process(process.pid)
-    process.wait()
-
-    assert memory_of(found) == 0

@@ -1,6 +1,5 @@
 import os
 import signal
-import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ import pytest
 from schemas.errors import StackError
 from stack.home import Home
 from stack.parts import Part
-from stack.supervision import Supervised, Supervisor, configuration
+from stack.supervision import Supervisor, configuration
 
 pytestmark = pytest.mark.servers
 
@@ -35,10 +34,6 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-def test_a_launched_supervisor_starts_nothing_by_itself(supervisor: Supervisor) -> None:
-    assert supervisor.parts() == {"first": Supervised(state="stopped", pid=None, ended=0)}
 
 
 def test_a_killed_part_is_started_again(supervisor: Supervisor) -> None:
@@ -80,20 +75,11 @@ def test_a_program_that_does_not_exist_is_refused(supervisor: Supervisor) -> Non
         supervisor.start("broken")
 
 
-def test_its_socket_and_configuration_are_private(supervisor: Supervisor, tmp_path: Path) -> None:
-    private = (Home(tmp_path).supervisor_socket, tmp_path / "supervisord.conf")
-    assert [stat.S_IMODE(path.stat().st_mode) for path in private] == [0o600, 0o600]
-
-
 def test_a_supervisor_that_cannot_start_reports_the_reason(tmp_path: Path) -> None:
     home = Home(tmp_path)
     home.make()
     with pytest.raises(StackError, match=r"(?s)The supervisor did not start:.*no-such-user"):
         Supervisor(home).launch([Part(name="broken", command=["true"], user="no-such-user")], os.environ)
-
-
-def test_a_supervisor_that_was_never_launched_does_not_run(tmp_path: Path) -> None:
-    assert not Supervisor(Home(tmp_path)).is_running()
 
 
 def test_the_configuration_keeps_signs_that_supervisord_would_expand(tmp_path: Path) -> None:

@@ -103,12 +103,6 @@ def test_up_makes_every_part_healthy_and_reports_it(stack: Stack) -> None:
     assert sorted(line.split()[0] for line in stack.reported) == ["postgres", "schema", "valkey"]
 
 
-def test_up_on_a_healthy_stack_changes_nothing(stack: Stack) -> None:
-    first = stack.up()
-    assert pids(stack.up()) == pids(first)
-    assert f"The stack in {stack.home.folder} is already running." in stack.reported
-
-
 def test_the_schema_is_brought_up_once_the_database_answers(stack: Stack) -> None:
     stack.up(migrate=lambda url: execute(url, "CREATE TABLE IF NOT EXISTS migrated ()"))
     execute(stack.database_url, "SELECT FROM migrated")
@@ -133,10 +127,6 @@ def test_down_leaves_no_process_and_connections_report_it(stack: Stack) -> None:
         _ = stack.database_url
 
 
-def test_down_on_an_idle_stack_does_nothing(stack: Stack) -> None:
-    assert stack.down() == []
-
-
 def test_the_children_of_a_killed_supervisor_are_found_and_replaced(stack: Stack) -> None:
     first = stack.up()
     kill_supervisor(stack)
@@ -159,14 +149,6 @@ def test_a_stack_that_was_killed_whole_starts_again(stack: Stack) -> None:
     for pid in filter(None, pids(parts).values()):
         kill_tree(pid)
     assert all(part.healthy for part in stack.up().values())
-
-
-def test_a_stack_without_its_state_is_started_again(stack: Stack) -> None:
-    first = stack.up()
-    stack.home.forget_state()
-    second = stack.up()
-    assert second["valkey"].healthy
-    assert second["valkey"].pid != first["valkey"].pid
 
 
 def test_a_killed_server_is_restarted(stack: Stack) -> None:
