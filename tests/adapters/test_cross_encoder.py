@@ -1,4 +1,3 @@
-import asyncio
 import math
 import time
 from collections.abc import AsyncIterator, Callable
@@ -7,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.cross_encoder import CrossEncoderScorer
-from adapters.packaged import embedder_folder, sha256_of
+from adapters.packaged import embedder_folder
 from schemas.errors import LLMTimeoutError, RerankError
 from tests.adapters.tiny_cross_encoder import tiny_cross_encoder
 
@@ -59,36 +58,6 @@ async def test_a_pair_is_cut_at_the_tokens_asked_for(scoring: Scoring, tmp_path:
     assert shorter != pytest.approx(cut, abs=1e-3)
 
 
-async def test_a_model_with_a_shorter_context_cuts_at_its_own_limit(scoring: Scoring, tmp_path: Path) -> None:
-    scorer = scoring(tiny_cross_encoder(tmp_path, positions=32))
-    first, second = await scorer.score_pairs(
-        QUERY, ["word " * 40, "word " * 50], timeout_s=60, max_tokens=512, batch_size=8
-    )
-    assert first == pytest.approx(second, abs=1e-3)
-
-
-async def test_the_digest_is_that_of_the_weights(scoring: Scoring, tmp_path: Path) -> None:
-    folder = tiny_cross_encoder(tmp_path)
-    assert await scoring(folder).digest() == sha256_of(folder / "model.safetensors")
-
-
-async def test_the_model_is_loaded_once(scoring: Scoring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sentence_transformers
-
-    loaded = []
-    original = sentence_transformers.CrossEncoder
-
-    def load(*arguments: object, **options: object) -> object:
-        loaded.append(arguments)
-        return original(*arguments, **options)
-
-    monkeypatch.setattr(sentence_transformers, "CrossEncoder", load)
-    scorer = scoring(tiny_cross_encoder(tmp_path))
-    for _ in range(2):
-        await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
-    assert len(loaded) == 1
-
-
 async def test_a_score_that_is_no_number_is_an_error_that_quotes_nothing(scoring: Scoring, tmp_path: Path) -> None:
     import torch
     from safetensors.torch import load_file, save_file
@@ -105,18 +74,6 @@ async def test_a_score_that_is_no_number_is_an_error_that_quotes_nothing(scoring
 async def test_a_model_without_a_ranking_head_is_refused(scoring: Scoring) -> None:
     with pytest.raises(RerankError, match=r"is not a cross-encoder: .*BertModel"):
         await scoring(embedder_folder()).score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
-
-
-async def test_a_classifier_of_several_labels_is_refused(scoring: Scoring, tmp_path: Path) -> None:
-    with pytest.raises(RerankError, match="3 labels"):
-        await scoring(tiny_cross_encoder(tmp_path, labels=3)).score_pairs(
-            QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512
-        )
-
-
-async def test_a_folder_without_a_model_is_named(scoring: Scoring, tmp_path: Path) -> None:
-    with pytest.raises(RerankError, match=r"cannot be loaded \(.*\); name the folder"):
-        await scoring(tmp_path).score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512)
 
 
 async def test_no_batch_runs_after_the_time_out(
@@ -150,18 +107,6 @@ class SlowBatches:
         return [0.0] * len(pairs)
 
 
-async def test_the_batches_of_others_do_not_count_as_ones_own_time(
-    scoring: Scoring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scorer, batches = scoring(tmp_path), SlowBatches(0.1)
-    monkeypatch.setattr(scorer, "_score", batches)
-
-    calls = (scorer.score_pairs(query, PASSAGES, timeout_s=0.4, batch_size=4, max_tokens=512) for query in "abc")
-
-    assert [len(logits) for logits in await asyncio.gather(*calls)] == [10, 10, 10]
-    assert batches.queries == ["a"] * 3 + ["b"] * 3 + ["c"] * 3
-
-
 async def test_a_batch_whose_caller_timed_out_is_the_only_one_that_the_next_caller_waits_for(
     scoring: Scoring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,13 +118,3 @@ async def test_a_batch_whose_caller_timed_out_is_the_only_one_that_the_next_call
     logits = await scorer.score_pairs("next", PASSAGES[:1], timeout_s=0.4, batch_size=1, max_tokens=512)
 
     assert (logits, batches.queries) == ([0.0], ["late", "next"])
-
-
-async def test_a_batch_that_does_not_end_is_waited_for_as_long_as_the_callers_own_time_out(
-    scoring: Scoring, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scorer = scoring(tmp_path)
-    monkeypatch.setattr(scorer, "_score", SlowBatches(0.6))
-    for _ in range(2):
-        with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s"):
-            await scorer.score_pairs(QUERY, PASSAGES, timeout_s=0.1, batch_size=4, max_tokens=512)

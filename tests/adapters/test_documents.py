@@ -2,7 +2,6 @@
 
 import io
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from adapters.documents import convert
-from adapters.limited_process import LimitExceededError, ProcessLimits, run_limited
+from adapters.limited_process import ProcessLimits
 from schemas.errors import DocumentError
 from stages.corpora.blocks import read_markdown
 from stages.documents.formats import DocumentFormat, format_of
@@ -158,48 +157,10 @@ async def test_objects_of_an_odt_that_are_left_out_are_counted(tmp_path: Path) -
     assert "$`c`$ is a drink." in found.chosen.markdown
 
 
-async def test_a_style_that_follows_one_of_code_is_code(tmp_path: Path) -> None:
-    content = written("odt", tmp_path, markdown="Tea.\n\n    boil()\n")
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        document = archive.read("content.xml")
-    named = document.replace(b'parent-style-name="Preformatted_20_Text"', b'parent-style-name="Program_20_Code"')
-    plain = document.replace(b'parent-style-name="Preformatted_20_Text"', b'parent-style-name="Barcode"')
-    for text, expected in ((named, "    boil()"), (plain, "boil()")):
-        made = io.BytesIO()
-        with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(made, "w") as copy:
-            for entry in archive.namelist():
-                copy.writestr(entry, text if entry == "content.xml" else archive.read(entry))
-        found = (await convert(made.getvalue(), DocumentFormat.ODT, LIMITS)).chosen.markdown
-        assert found == f"Tea.\n\n{expected}\n"
-
-
-async def test_formulas_of_a_page_that_a_script_shows_are_kept() -> None:
-    page = rb"<p>It is \(\frac{a_1}{b_1}\) or</p><p>\[x * y\]</p>"
-    found = await convert(page, DocumentFormat.HTML, LIMITS)
-    assert found.chosen.markdown == "It is $`\\frac{a_1}{b_1}`$ or\n\n``` math\nx * y\n```\n"
-
-
 async def test_the_contents_of_an_epub_are_read_with_their_levels(tmp_path: Path) -> None:
     found = await convert(written("epub", tmp_path, "--toc-depth=3"), DocumentFormat.EPUB, LIMITS)
     levels = {entry.title: entry.level for entry in found.toc}
     assert levels["Kinds"] == levels["Leaves"] + 1
-
-
-async def test_an_epub_without_navigation_document_has_the_contents_of_its_ncx(tmp_path: Path) -> None:
-    found = await convert(written("epub", tmp_path, "--to=epub2"), DocumentFormat.EPUB, LIMITS)
-    assert {entry.title for entry in found.toc} >= {"Leaves", "Kinds"}
-
-
-async def test_a_program_that_is_ended_at_a_limit_has_said_where_it_was() -> None:
-    program = "import sys; print('page 7', file=sys.stderr, flush=True); bytes(10**10)"
-    with pytest.raises(LimitExceededError) as error:
-        await run_limited([sys.executable, "-c", program], b"", LIMITS)
-    assert (error.value.what, error.value.said[:7]) == ("more than 1500 MB of memory", "page 7\n")
-
-
-async def test_text_is_taken_as_it_is() -> None:
-    found = await convert(b"Tee mit Zucker\n", DocumentFormat.TEXT, LIMITS)
-    assert found.chosen.markdown == "Tee mit Zucker\n"
 
 
 @pytest.mark.parametrize(

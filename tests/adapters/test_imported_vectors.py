@@ -48,12 +48,6 @@ def test_a_fasttext_file_gives_vectors_for_unknown_words(tmp_path: Path) -> None
     assert float(unheard @ exact) > 0.5
 
 
-@WORD2VEC
-def test_a_file_of_another_vocabulary_is_refused(tmp_path: Path, layout: VectorLayout) -> None:
-    with pytest.raises(Refused, match="has none of the 12 tags and aliases"):
-        imported_vectors(word2vec(tmp_path / "table", layout, sofa=[1, 1, 1]), layout, CLOTHES)
-
-
 @pytest.mark.parametrize("layout", VectorLayout)
 def test_a_file_of_another_layout_is_refused(tmp_path: Path, layout: VectorLayout) -> None:
     (tmp_path / "other").write_bytes(b"this is\nno file of vectors\n")

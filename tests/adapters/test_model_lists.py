@@ -10,7 +10,6 @@ from adapters import model_lists
 from adapters.model_lists import OpenAIModelList, ollama_identity
 from adapters.ollama_chat import OllamaChat
 from adapters.openai_chat import OpenAIChat
-from adapters.packaged import PACKAGED_LLM
 from schemas.errors import LLMError
 from stages.server_names import server_name
 from tests.scripted_ollama import ScriptedOllama, ScriptedReply
@@ -70,34 +69,10 @@ async def test_a_model_has_the_context_that_its_server_lists(
         assert (await OpenAIModelList(client, server.url).identity("m")).context_tokens == tokens
 
 
-async def test_a_slot_of_llama_cpp_has_the_context_of_its_properties() -> None:
-    listed = {"data": [{"id": "m", "owned_by": "llamacpp", "meta": {"n_ctx_train": 32768}}]}
-    props = {"default_generation_settings": {"n_ctx": 4096}}
-    served = httpx.MockTransport(
-        lambda request: httpx.Response(200, json=props if request.url.path == "/props" else listed)
-    )
-    async with httpx.AsyncClient(transport=served) as client:
-        assert (await OpenAIModelList(client, "http://here/v1").identity("m")).context_tokens == 4096
-
-
 async def test_a_model_of_ollama_has_the_context_that_it_shows(client: httpx.AsyncClient) -> None:
     with ScriptedOllama() as server:
         found = await ollama_identity(client, f"http://127.0.0.1:{server.port}", server.model().name)
     assert found.context_tokens == 32_768
-
-
-async def test_a_name_that_is_not_listed_has_the_whole_list_without_folders(client: httpx.AsyncClient) -> None:
-    names = ("/home/me/gemma.gguf", r"C:\Users\me\a.gguf", "org/b")
-    async with ScriptedOpenAI(*({"id": name} for name in names)) as server:
-        found = await OpenAIModelList(client, server.url).identity("m")
-
-    assert sorted(entry["id"] for entry in found.listed) == ["a.gguf", "gemma.gguf", "org/b"]
-
-
-@pytest.mark.parametrize("status", [404, 405, 501])
-async def test_a_server_without_a_list_has_no_entry(client: httpx.AsyncClient, status: int) -> None:
-    async with ScriptedOpenAI(ENTRY, list_status=status) as server:
-        assert (await OpenAIModelList(client, server.url).identity("m")).listed == ()
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -129,28 +104,6 @@ async def test_a_date_that_moves_with_every_answer_is_no_part_of_the_identity(
     assert "created" not in first.listed[0]
 
 
-async def test_a_date_of_today_that_stays_is_part_of_the_identity(
-    client: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(model_lists, "CLOCK_TICK_S", 0.0)
-    pulled_at = int(time.time()) - 60
-    async with ScriptedOpenAI(ENTRY | {"created": pulled_at}) as server:
-        found = await OpenAIModelList(client, server.url).identity("m")
-
-    assert found.listed[0]["created"] == pulled_at
-
-
-async def test_another_model_under_the_same_name_is_found_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with ScriptedOpenAI(ENTRY) as server:
-        chat = OpenAIChat(server.url)
-        before = await chat.identity("m")
-        server.entries = [ENTRY | {"meta": {"n": 8}}]
-        assert await chat.identity("m") == before
-        monkeypatch.setattr("adapters.openai_server.LOOKUP_VALID_S", 0.0)
-        assert (await chat.identity("m")).weights != before.weights
-        await chat.close()
-
-
 async def test_other_weights_of_an_ollama_model_are_found_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     with ScriptedOllama() as server:
         model = server.model(lambda prompt: ScriptedReply("yes"))
@@ -161,11 +114,3 @@ async def test_other_weights_of_an_ollama_model_are_found_after_a_minute(monkeyp
         monkeypatch.setattr("adapters.ollama_server.LOOKUP_VALID_S", 0.0)
         assert (before.digest, (await chat.identity(model.name)).digest) == (f"sha256:{model.name}", "sha256:other")
         await chat.close()
-
-
-async def test_the_embedded_server_has_one_name_whatever_its_port(ollama_url: str) -> None:
-    chat = OllamaChat(ollama_url)
-    found = await chat.identity(PACKAGED_LLM)
-    await chat.close()
-
-    assert (found.server, found.quantization) == ("ragq embedded", "Q8_0")

@@ -2,13 +2,12 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 
-import httpx
 import pytest
 
 from adapters.ollama_chat import OllamaChat, context_tokens
 from adapters.packaged import PACKAGED_LLM, sha256_of
 from schemas.errors import LLMError
-from schemas.values.chat import ChatCall, Message
+from schemas.values.chat import ChatCall
 from stack.llm_weights import embedded_weights
 from tests.canned import http
 
@@ -87,14 +86,6 @@ async def test_a_call_is_sent_whole_with_truncation_off(chat: Chatting) -> None:
     ]
 
 
-async def test_a_schema_and_json_mode_become_the_format(chat: Chatting) -> None:
-    async with Recorder() as server:
-        model = chat(server.url)
-        await model.chat(asking("a", json_schema={"type": "object"}))
-        await model.chat(asking("a", json_mode=True))
-    assert [request["format"] for request in server.requests] == [{"type": "object"}, "json"]
-
-
 async def test_the_digest_of_the_packaged_model_is_that_of_its_file(chat: Chatting, ollama_url: str) -> None:
     assert (await chat(ollama_url).identity(PACKAGED_LLM)).digest == sha256_of(embedded_weights())
 
@@ -110,12 +101,6 @@ async def test_a_prompt_longer_than_the_model_is_refused_and_not_cut(chat: Chatt
     with pytest.raises(LLMError, match=f"longer than the context of model '{PACKAGED_LLM}'.*nothing was cut") as caught:
         await chat(ollama_url).chat(asking("word " * 9000, model=PACKAGED_LLM))
     assert caught.value.status == 400
-
-
-async def test_a_reply_over_a_full_context_is_an_error(chat: Chatting) -> None:
-    async with Recorder(prompt_eval_count=4096) as server:
-        with pytest.raises(LLMError, match="filled the context of 4096 tokens of model 'm'"):
-            await chat(server.url).chat(asking("a"))
 
 
 async def test_a_reply_without_text_is_an_error(chat: Chatting) -> None:
@@ -146,22 +131,3 @@ async def test_the_context_grows_and_never_shrinks(chat: Chatting) -> None:
 )
 def test_context_tokens_hold_prompt_and_reply(content: str, max_tokens: int | None, expected: int) -> None:
     assert context_tokens(asking(content, max_tokens=max_tokens)) == expected
-
-
-async def test_replies_at_the_same_time_are_those_given_alone(chat: Chatting, ollama_url: str) -> None:
-    model = chat(ollama_url)
-    calls = [
-        ChatCall(model=PACKAGED_LLM, messages=(Message(role="user", content=f"Name {n} fruits."),), max_tokens=16)
-        for n in range(2, 6)
-    ]
-    alone = [(await model.chat(call)).text for call in calls]
-    together = [reply.text for reply in await asyncio.gather(*map(model.chat, calls))]
-    assert together == alone
-
-
-async def test_a_server_that_disconnects_is_a_transport_error(chat: Chatting) -> None:
-    async with Recorder() as server:
-        model = chat(server.url)
-        await model.identity("m")
-    with pytest.raises((ConnectionError, httpx.TransportError)):
-        await model.chat(asking("a"))

@@ -1,11 +1,9 @@
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 
-import httpx
 import pytest
 
 from adapters.ollama_embedder import OllamaEmbedder
-from adapters.packaged import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, PACKAGED_LLM
 from schemas.errors import EmbeddingValidationError, LLMError
 from tests.canned import canned, http
 
@@ -30,10 +28,6 @@ def rows(*embeddings: Sequence[float]) -> bytes:
     return http(200, json.dumps({"model": "m", "embeddings": embeddings}))
 
 
-async def test_the_digest_is_that_of_the_weights(embedder: Embedding, ollama_url: str) -> None:
-    assert await embedder(PACKAGED_EMBEDDER, ollama_url).digest() == PACKAGED_EMBEDDER_SHA256
-
-
 async def test_an_unknown_model_is_named_with_the_way_to_fetch_it(embedder: Embedding, ollama_url: str) -> None:
     for ask in (
         embedder("nope", ollama_url).digest(),
@@ -44,28 +38,10 @@ async def test_an_unknown_model_is_named_with_the_way_to_fetch_it(embedder: Embe
         assert caught.value.status == 404
 
 
-async def test_a_model_that_cannot_embed_is_refused(embedder: Embedding, ollama_url: str) -> None:
-    with pytest.raises(LLMError, match=f"model '{PACKAGED_LLM}' with status 400") as caught:
-        await embedder(PACKAGED_LLM, ollama_url).embed_batch(["a"], timeout_s=9, truncate=False)
-    assert caught.value.detail == f'"{PACKAGED_LLM}" does not support embedding'
-
-
 async def test_too_few_rows_are_an_error(embedder: Embedding) -> None:
     async with canned(rows([1.0, 0.0])) as url:
         with pytest.raises(EmbeddingValidationError, match="m returned 1 vectors for 2 texts"):
             await embedder("m", url).embed_batch(["a", "b"], timeout_s=9, truncate=False)
-
-
-async def test_rows_of_different_dimensions_are_an_error(embedder: Embedding) -> None:
-    async with canned(rows([1.0, 0.0], [1.0])) as url:
-        with pytest.raises(EmbeddingValidationError, match="m returned vectors of different dimensions"):
-            await embedder("m", url).embed_batch(["a", "b"], timeout_s=9, truncate=False)
-
-
-async def test_a_reply_that_breaks_off_is_a_transport_error(embedder: Embedding) -> None:
-    async with canned(http(200, '{"embeddings": [[', promised_bytes=1000)) as url:
-        with pytest.raises(httpx.RemoteProtocolError):
-            await embedder("m", url).embed_batch(["a"], timeout_s=9, truncate=False)
 
 
 async def test_a_reply_that_is_not_json_is_an_error_that_quotes_nothing(embedder: Embedding) -> None:

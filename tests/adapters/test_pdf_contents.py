@@ -1,6 +1,5 @@
 """Pages of which nothing is read: blank ones, and those whose contents are damaged."""
 
-import base64
 import zlib
 
 import pytest
@@ -13,7 +12,6 @@ from tests.adapters.pdfs import GREEN, pages_of_streams
 
 LIMITS = ProcessLimits(60, 1500, 20)
 FLATE = "/Filter /FlateDecode"
-ASCII85 = "/Filter [ /ASCII85Decode /FlateDecode ]"
 TEXT = (GREEN.encode(), "")
 PACKED = zlib.compress(GREEN.encode())
 
@@ -26,17 +24,6 @@ DAMAGED = {
     "a filter that is none": (PACKED, "/Filter /None"),
     "a picture that is missing": (b"q 9 0 0 9 0 0 cm /Im1 Do Q", ""),
 }
-BLANK = {
-    "nothing": (b"", ""),
-    "spaces": (b" \n", ""),
-    "nothing, packed": (zlib.compress(b""), FLATE),
-    "a clip": (b"q 0 0 612 792 re W* n Q % blank", ""),
-    "a form that draws nothing": (b"q 1 0 0 1 0 0 cm /Fm1 Do Q", ""),
-    "a text without letters": (b"/P << /MCID 0 /Alt (a \\) b) >> BDC BT /F1 12 Tf 3 Tr 72 700 Td () Tj T* ET EMC", ""),
-    "without a check sum": (zlib.compress(b"q\nQ\n")[:-4], FLATE),
-    "packed twice": (base64.a85encode(zlib.compress(b"q Q")) + b"~>", ASCII85),
-    "a filter that PDFium alone reads": (b"71 20 51>", "/Filter /ASCIIHexDecode"),
-}
 
 
 @pytest.mark.parametrize("stream", DAMAGED.values(), ids=DAMAGED)
@@ -46,12 +33,6 @@ async def test_a_page_whose_contents_are_damaged_fails_with_its_number(stream: t
         await convert(content, DocumentFormat.PDF, LIMITS)
     assert error.value.page == 3
     assert "(qpdf in.pdf --pages . 1-2,4 -- out.pdf)" in str(error.value)
-
-
-@pytest.mark.parametrize("stream", BLANK.values(), ids=BLANK)
-async def test_a_blank_page_is_listed(stream: tuple[bytes, str]) -> None:
-    found = await convert(pages_of_streams([TEXT, stream, TEXT]), DocumentFormat.PDF, LIMITS)
-    assert found.cleaned.pages_without_text == (2,)
 
 
 async def test_every_damaged_page_is_left_out_by_the_remedy() -> None:

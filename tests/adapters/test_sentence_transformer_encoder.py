@@ -1,13 +1,8 @@
-import hashlib
-import os
 import socket
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from structlog.testing import capture_logs
 from transformers import PreTrainedTokenizerBase
 
 from adapters.number_formats import fitting_dtype
@@ -81,47 +76,6 @@ def test_auto_is_the_format_that_the_device_multiplies_fastest(
     assert (fitting_dtype(), encoder.dtype, "_model" in vars(encoder)) == (dtype, dtype, False)
 
 
-def test_the_loading_of_the_model_is_logged_with_its_format() -> None:
-    with capture_logs() as logged:
-        SentenceTransformerEncoder(PACKAGED_EMBEDDER, dtype="bfloat16", threads=1).encode(["a"])
-
-    (line,) = (line for line in logged if line["event"] == "embedding_model_loaded")
-    assert (line["device"], line["dtype"], line["requested_dtype"], line["threads"]) == (
-        "cpu",
-        "bfloat16",
-        "bfloat16",
-        1,
-    )
-
-
-@pytest.mark.parametrize(("threads", "load", "used"), [(None, 0.5, 2), (None, 40.0, 1), (2, 40.0, 2)])
-def test_a_busy_machine_gets_one_thread_unless_their_number_is_set(
-    monkeypatch: pytest.MonkeyPatch, threads: int | None, load: float, used: int
-) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1})
-    monkeypatch.setattr(os, "getloadavg", lambda: (load, load, load))
-    before = torch.get_num_threads()
-    try:
-        SentenceTransformerEncoder(PACKAGED_EMBEDDER, threads=threads).encode(["a"])
-        assert torch.get_num_threads() == used
-    finally:
-        torch.set_num_threads(before)
-
-
-@pytest.mark.parametrize(("given", "kept"), [(None, "64"), ("8", "8")])
-def test_the_library_keeps_few_programs_unless_the_environment_decides_otherwise(
-    monkeypatch: pytest.MonkeyPatch, given: str | None, kept: str
-) -> None:
-    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "")
-    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY")
-    if given is not None:
-        monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", given)
-
-    assert SentenceTransformerEncoder(PACKAGED_EMBEDDER, dtype="auto").dtype
-
-    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == kept
-
-
 @pytest.mark.parametrize(("dtype", "cosine"), [("bfloat16", 0.9997), ("float16", 0.99999)])
 def test_rows_in_a_shorter_format_are_near_those_in_float32(
     minilm: SentenceTransformerEncoder, dtype: str, cosine: float
@@ -141,17 +95,3 @@ def test_a_folder_is_loaded_without_any_connection(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     assert SentenceTransformerEncoder(str(embedder_folder())).encode(["a"]).shape == (1, 384)
-
-
-def test_several_weight_files_have_one_digest_over_names_and_sums(tmp_path: Path) -> None:
-    sums = {}
-    for name in ("a.safetensors", "b.safetensors"):
-        (tmp_path / name).write_bytes(name.encode())
-        sums[name] = hashlib.sha256(name.encode()).hexdigest()
-    listed = "".join(f"{digest}  {name}\n" for name, digest in sums.items())
-    assert SentenceTransformerEncoder(str(tmp_path)).digest == hashlib.sha256(listed.encode()).hexdigest()
-
-
-def test_a_folder_without_weights_has_no_digest(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"has no \*\.safetensors"):
-        _ = SentenceTransformerEncoder(str(tmp_path)).digest

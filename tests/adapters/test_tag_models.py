@@ -10,8 +10,6 @@ import pytest
 from adapters.context_file import read_context_model
 from adapters.fasttext_tokens import FastTextTokens, buckets_of, tokens_file
 from adapters.tag_models import TagModelBuilder
-from schemas.errors import VocabularyModelsError
-from schemas.values.tags import Tag, Vocabulary
 from stages.tags.context import context_score, context_vector
 from stages.tags.models import BuiltModels, TokenModel
 from tests.stages.tags.clothes import CLOTHES
@@ -61,12 +59,6 @@ def test_a_word_of_unknown_pieces_has_no_vector() -> None:
     assert list(tokens.vectors_of(["fig", "hat", "zzz", ""])) == ["fig", "hat"]
 
 
-def test_a_model_without_pieces_knows_its_tokens_alone() -> None:
-    tokens = FastTextTokens(tokens_file("given", ["fig"], np.ones((1, 1), dtype=np.float32)))
-
-    assert list(tokens.vectors_of(["fig", "figs"])) == ["fig"]
-
-
 def test_tags_that_occur_together_are_near_in_context_and_others_are_not(models: BuiltModels) -> None:
     model = read_context_model(models.context_file)
 
@@ -85,31 +77,6 @@ def test_terms_and_rows_are_those_of_the_tags_in_documents(models: BuiltModels) 
     assert model.components.shape == (len(model.terms), 4)
     assert set(model.terms) == set(models.context_rows)
     np.testing.assert_allclose([np.linalg.norm(row) for row in models.context_rows.values()], 1, atol=1e-5)
-
-
-def test_another_seed_gives_another_model(models: BuiltModels) -> None:
-    assert BUILDER.build(CLOTHES, seed=8).tokens_file != models.tokens_file
-
-
-def test_without_documents_there_is_no_context(models: BuiltModels) -> None:
-    alone = BUILDER.build(Vocabulary(tags=CLOTHES.tags, aliases=CLOTHES.aliases), seed=7)
-
-    assert alone.context_rows == {}
-    assert context_vector(read_context_model(alone.context_file), {"shirt": 1.0}) is None
-    assert set(alone.vectors) == set(models.vectors)
-
-
-def test_without_tags_nothing_can_be_trained() -> None:
-    with pytest.raises(VocabularyModelsError, match="has no training data"):
-        BUILDER.build(Vocabulary(tags=(), aliases={}), seed=7)
-
-
-def test_a_name_may_contain_any_characters() -> None:
-    odd = Vocabulary(tags=(Tag(name="naïve_☃"), Tag(name='";drop')), aliases={})
-
-    models = TagModelBuilder(dimension=4, buckets=50, epochs=1).build(odd, seed=1)
-
-    assert set(FastTextTokens(models.tokens_file).vectors_of(["naïve_☃", '";drop'])) == {"naïve_☃", '";drop'}
 
 
 PROGRAM = """

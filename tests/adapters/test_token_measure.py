@@ -38,28 +38,12 @@ def test_what_is_embedded_of_a_chunk_is_counted_as_the_embedder_counts_it(measur
     assert measure.reads == encoder.max_tokens
 
 
-def test_headings_that_are_not_embedded_do_not_count() -> None:
-    without = token_measure(PACKAGED_EMBEDDER, embeds_headings=False)
-
-    assert without is not None
-    assert without.around("Tea > Oxidation") == without.around(None) == 2
-
-
 @given(TEXTS.map(lambda text: " ".join(text.split())), st.integers(1, 20))
 def test_pieces_are_short_enough_and_lose_nothing(measure: TokenMeasure, text: str, most: int) -> None:
     pieces = list(measure.pieces(text, most))
 
     assert "".join("".join(pieces).split()) == "".join(text.split())
     assert all(measure.length(piece) <= most or len(piece) == 1 for piece in pieces)
-
-
-def test_a_text_is_split_at_spaces_where_it_has_any(measure: TokenMeasure) -> None:
-    assert list(measure.pieces("one antidisestablishmentarianism two three", 9)) == [
-        "one antidisestablishmentarianism",
-        "two three",
-    ]
-    long = "茶" * 100_000
-    assert [len(piece) for piece in measure.pieces(long, 250)] == [250] * 400
 
 
 @given(st.integers(24, 90), st.lists(TEXTS, max_size=20))
