@@ -1,11 +1,10 @@
 """The chains, and lists that must agree with them."""
 
-from collections import Counter
 from typing import Any
 
 import pytest
 
-from schemas.chains import CHAINS, STAGES, Stage, in_order, output_of, stage_that_stores, stages_of
+from schemas.chains import CHAINS, Stage, in_order, output_of, stage_that_stores, stages_of
 from schemas.errors import LLMResponseParseError, LLMTimeoutError
 from schemas.settings.frozen import FrozenSettings
 from schemas.settings.preset import Preset
@@ -16,19 +15,9 @@ from stages.failures import FailureCategory, categorise
 EVERY_STAGE = [(*chain, stage) for chain, stages in CHAINS.items() for stage in stages]
 
 
-def test_stages_of_both_modes_are_in_the_order_of_the_longest_chain() -> None:
-    met = ["assemble", "extract", "score", "validate", "embed"]
-
-    assert in_order("participant", met) == ["extract", "embed", "validate", "assemble", "score"]
-
-
 @pytest.mark.parametrize(("kind", "mode"), CHAINS)
 def test_a_whole_chain_is_in_order(kind: str, mode: str) -> None:
     assert in_order(kind, set(stages_of(kind, mode))) == list(stages_of(kind, mode))
-
-
-def test_no_stages_are_none() -> None:
-    assert in_order("query", ()) == []
 
 
 @pytest.mark.parametrize(("kind", "mode"), CHAINS)
@@ -41,20 +30,6 @@ def test_no_two_stages_of_a_chain_have_one_name_or_store_the_same(kind: str, mod
 def test_a_stage_is_found_by_what_it_stores(kind: str, mode: str, stage: Stage) -> None:
     assert stage_that_stores(kind, mode, stage.output) == stage.name
     assert output_of(kind, mode, stage.name) is stage.output
-
-
-def test_nothing_is_known_of_a_stage_that_no_chain_lists() -> None:
-    assert (output_of("query", "answer", "dance"), output_of("dance", "answer", "embed")) == (None, None)
-
-
-def test_a_stage_has_one_group_of_workers_whatever_the_chain() -> None:
-    groups = {(stage.name, stage.group) for _, _, stage in EVERY_STAGE}
-    assert Counter(name for name, _ in groups) == Counter(STAGES)
-
-
-def test_the_group_of_a_stage_waits_for_a_language_model_where_a_chain_asks_one() -> None:
-    asking = {stage.name for _, _, stage in EVERY_STAGE if stage.asks_llm}
-    assert asking == {stage.name for _, _, stage in EVERY_STAGE if stage.group == "llm"}
 
 
 MODEL, NOBODY = {"expansion": {"origin": "model"}, "response": None}, {"expansion": {"origin": "none"}, "response": "x"}

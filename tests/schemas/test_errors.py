@@ -2,7 +2,6 @@
 
 import inspect
 import pickle
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from billiard.einfo import ExceptionInfo
@@ -43,15 +42,6 @@ def instance(error: type[errors.RagqError]) -> errors.RagqError:
     if not named and taken:
         return error("word")
     return error(**{each.name: SAMPLES.get(each.name) or SAMPLES[each.annotation] for each in named})
-
-
-def test_the_tree_in_the_docstring_is_that_of_the_classes() -> None:
-    assert errors.__doc__ is not None
-    lines = re.findall(r"^ *[A-Z]\w*(?:  \(\w+\))?(?=$|  )", errors.__doc__.split("\n\n")[1], re.MULTILINE)
-    assert lines == [
-        "    " * depth + error.__name__ + "".join(f"  ({base.__name__})" for base in error.__bases__[1:])
-        for depth, error in tree(errors.RagqError)
-    ]
 
 
 def test_monitors_get_every_error_by_its_own_name_and_without_text_of_a_person() -> None:

@@ -1,12 +1,12 @@
-from dataclasses import FrozenInstanceError, dataclass, field
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 from annotated_types import Ge, Gt, Le
 from pydantic import TypeAdapter
 
-from schemas.settings.allowed_values import allowed, allowed_values
-from schemas.settings.base import Allowed, Setting, SettingsGroup, settings_of
+from schemas.settings.allowed_values import allowed_values
+from schemas.settings.base import Allowed, SettingsGroup
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,24 +22,10 @@ class TeaSettings(SettingsGroup):
     Not even you."""
 
 
-def test_a_setting_is_described_by_its_field() -> None:
-    cups, herb = settings_of(TeaSettings)
-
-    assert cups == Setting("TEA_CUPS", "cups", 2, is_secret=False, group=TeaSettings)
-    assert (allowed(cups), cups.description) == ("a whole number from 1 to 10", "Cups per pot.")
-    assert herb == Setting("TEA_SECRET_HERB", "secret_herb", None, is_secret=True, group=TeaSettings)
-    assert (allowed(herb), herb.description) == ("a text", "What nobody may read.\nNot even you.")
-
-
 def test_a_group_never_reads_the_environment_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEA_CUPS", "9")
 
     assert TeaSettings().cups == 2
-
-
-def test_a_group_is_frozen() -> None:
-    with pytest.raises(FrozenInstanceError):
-        TeaSettings().cups = 3  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

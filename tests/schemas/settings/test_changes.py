@@ -30,20 +30,3 @@ def test_the_values_of_a_profile_are_those_that_a_run_of_it_gets(profile: str) -
     assert [(name, type(value), value) for name, value in of_profile.items()] == [
         (name, type(entry["value"]), entry["value"]) for name, entry in resolved.items()
     ]
-
-
-def test_nothing_is_listed_when_nothing_differs() -> None:
-    assert resolve(profile="validated", environment={}).changed == {}
-
-
-def test_the_values_of_a_profile_that_is_gone_are_unknown() -> None:
-    snapshot = {"CONSISTENCY_ENABLED": {"value": False, "source": "file"}}
-
-    assert changed_settings("gone", snapshot) == {"CONSISTENCY_ENABLED": ChangedSetting(False, None, "file")}
-
-
-def test_they_are_in_the_order_of_the_settings_whatever_the_order_of_the_snapshot() -> None:
-    settings = resolve(profile="paper", environment={}, options={"RAGQ_RETRIES": "1", "EMBEDDING_CHUNK_SIZE": "10"})
-    shuffled = dict(sorted(settings.snapshot().items(), reverse=True))
-
-    assert list(changed_settings("paper", shuffled)) == ["EMBEDDING_CHUNK_SIZE", "RAGQ_RETRIES"]

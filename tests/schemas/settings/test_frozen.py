@@ -17,10 +17,6 @@ def test_settings_and_preset_are_restored() -> None:
     assert (frozen.run, frozen.preset) == (settings.run, preset)
 
 
-def test_a_run_without_a_preset_has_none() -> None:
-    assert thaw(resolve(profile="demo", environment={}).snapshot()).preset is None
-
-
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(Refused, match="EMBEDDING_DANCE"):
         thaw({"EMBEDDING_DANCE": {"value": 1, "source": "default"}})

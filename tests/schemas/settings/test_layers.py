@@ -17,12 +17,6 @@ def test_a_later_layer_wins() -> None:
     }
 
 
-def test_names_in_small_letters_count() -> None:
-    (layer,), _ = outside_layers({"model_temperature": "0.5"}, None)
-
-    assert given_in([layer], RUN_SETTINGS) == {"MODEL_TEMPERATURE": Given("0.5", layer)}
-
-
 def test_a_file_is_read_as_python_dotenv_reads_it(tmp_path: Path) -> None:
     path = tmp_path / ".env"
     path.write_text("\ufeff# models\nexport A='one # two' # three\nB=${A}!\nC=\nD\n", encoding="utf-8")
@@ -39,21 +33,6 @@ def test_a_broken_line_is_named_by_its_number_and_not_shown(tmp_path: Path) -> N
         Layer(SettingSource.FILE, f"file {path}", {"A": "1", "B": "2"}),
         [f"file {path}, line 2 is not of the form NAME=VALUE."],
     )
-
-
-def test_a_missing_file_is_an_empty_layer(tmp_path: Path) -> None:
-    path = tmp_path / ".env"
-
-    assert file_layer(path) == (Layer(SettingSource.FILE, f"file {path}", {}), [])
-
-
-def test_an_unreadable_file_is_a_problem(tmp_path: Path) -> None:
-    path = tmp_path / ".env"
-    path.write_bytes(b"A=\xff\n")
-
-    _, problems = file_layer(path)
-
-    assert problems == [f"file {path} cannot be read as UTF-8 text: UnicodeDecodeError."]
 
 
 def test_the_file_is_passed_over_while_testing(tmp_path: Path) -> None:

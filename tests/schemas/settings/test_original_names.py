@@ -169,13 +169,6 @@ def test_two_timeouts_apply_and_are_warned_about() -> None:
     )
 
 
-def test_a_copied_timeout_that_cannot_be_used_names_where_it_comes_from() -> None:
-    assert problems(environment={"PYDANTIC_AI_TIMEOUT_SECONDS": "5"}) == [
-        "OLLAMA_TIMEOUT_SECONDS is '5' (PYDANTIC_AI_TIMEOUT_SECONDS, environment); "
-        "allowed is a whole number from 10 up."
-    ]
-
-
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
@@ -197,10 +190,3 @@ def test_a_name_near_a_known_one_is_refused_with_a_suggestion(name: str, meant: 
 
     assert problems(environment={name: "1"}) == [f"{name} (environment) is not a setting; did you mean {meant}?"]
     assert problems(env_file=file) == [f"{name} (file {file}) is not a setting; did you mean {meant}?"]
-
-
-@pytest.mark.parametrize("name", ["DATA_BASE_DIR", "DATA_TRANSCRIPTS_DIR", "DATA_EMBEDDINGS_PATH"])
-def test_a_folder_is_no_option(name: str) -> None:
-    assert problems(options={name: "x"}) == [
-        f"{name} (option --set) belongs to the environment: {ORIGINAL_NAMES[name].note}."
-    ]

@@ -2,11 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.chains import first_reader, stages_of
 from schemas.errors import Refused
 from schemas.settings.preset import ORIGINAL, Preset, preset_name, preset_of
 from schemas.settings.preset_groups import PRESET_GROUPS, PRESET_SETTINGS
-from schemas.settings.run import RunSettings
 
 DEFAULTS_OF_THE_SEED = {
     "retrieval.dense_limit": 19,
@@ -59,10 +57,6 @@ def test_the_values_of_the_original_are_those_of_the_seed() -> None:
     assert preset_of(ORIGINAL, origin="test").values().items() >= ORIGINAL.items()
 
 
-def test_every_value_belongs_to_a_stage_of_the_chain() -> None:
-    assert {first_reader("query", "answer", name) for name in PRESET_SETTINGS} <= set(stages_of("query", "answer"))
-
-
 @pytest.mark.parametrize(("name", "low", "high"), [(name, *ends) for name, ends in RANGES_OF_THE_SEED.items()])
 def test_ranges_are_those_of_the_seed(name: str, low: float, high: float) -> None:
     for end in (low, high):
@@ -90,26 +84,6 @@ def test_every_problem_is_reported_at_once() -> None:
     ]
 
 
-def test_fusion_has_to_keep_what_is_selected() -> None:
-    with pytest.raises(Refused, match=r"top_k_rrf=16 is less than retrieval.top_n_final=17.*raise the first"):
-        Preset().changed({"retrieval.top_k_rrf": "16"}, origin="option")
-
-
-def test_a_preset_that_searches_nothing_is_refused() -> None:
-    with pytest.raises(Refused, match="nothing would be searched"):
-        preset_of({"retrieval.dense_limit": 0, "retrieval.lexical_limit": 0}, origin="test")
-
-
-def test_conflicting_values_are_reported_with_their_sources() -> None:
-    with pytest.raises(Refused, match=r"retrieval.top_k_rrf: option; retrieval.top_n_final: preset"):
-        Preset().changed({"retrieval.top_k_rrf": "3"}, origin="option")
-
-
-@pytest.mark.parametrize("name", ["Small", " two words ", "a-b_c 9", "x" * 100])
-def test_a_name_loses_the_spaces_around_it(name: str) -> None:
-    assert preset_name(name) == name.strip()
-
-
 @pytest.mark.parametrize("name", ["", "   ", "x" * 101, "a.b", "a/b", "größer", "two\nlines", "semi;colon"])
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(Refused, match="1 to 100 characters"):
@@ -124,15 +98,6 @@ def test_a_snapshot_has_the_source_of_each_value() -> None:
     assert snapshot.keys() == PRESET_SETTINGS.keys()
     assert snapshot["retrieval.dense_limit"] == {"value": 25, "source": "option"}
     assert snapshot["retrieval.fusion"] == {"value": "zscore", "source": "preset Default"}
-
-
-def test_settings_and_preset_share_the_snapshot_of_a_run() -> None:
-    preset = preset_of({"augmentation.top_n_contexts": 3}, origin="test")
-    settings = {name: {"value": value, "source": "default"} for name, value in RunSettings().values().items()}
-    snapshot = {**settings, **preset.snapshot("Small")}
-
-    assert Preset.from_snapshot(snapshot) == preset
-    assert RunSettings.from_snapshot(snapshot) == RunSettings()
 
 
 def test_a_snapshot_of_a_newer_version_is_refused() -> None:

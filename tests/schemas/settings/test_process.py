@@ -13,22 +13,6 @@ def problems(environment: dict[str, str]) -> list[str]:
     return [line.removeprefix("- ") for line in str(refusal.value).splitlines()[1:-1]]
 
 
-def test_an_empty_environment_gives_the_defaults() -> None:
-    assert ProcessSettings.from_environment({}) == ProcessSettings()
-
-
-def test_texts_become_values() -> None:
-    environment = {"RAGQ_LEASE_SECONDS": "30", "RAGQ_HOME": "/srv/ragq", "LOG_LEVEL": "debug", "OLLAMA_PORT": "80"}
-
-    assert ProcessSettings.from_environment(environment) == ProcessSettings(
-        ragq_lease_seconds=30.0, ragq_home=Path("/srv/ragq"), log_level="DEBUG", ollama_port=80
-    )
-
-
-def test_an_empty_text_counts_as_unset() -> None:
-    assert ProcessSettings.from_environment({"DATABASE_URL": "", "OLLAMA_PORT": ""}) == ProcessSettings()
-
-
 def test_the_environment_wins_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / ".env"
     file.write_text("OLLAMA_HOST=file\nREDIS_URL=redis://file\n")
@@ -45,20 +29,6 @@ def test_a_heartbeat_must_be_shorter_than_the_lease() -> None:
         "RAGQ_HEARTBEAT_SECONDS=3 is not less than half of RAGQ_LEASE_SECONDS=6, so one late heartbeat would lose the "
         "lease; lower the first or raise the second (RAGQ_HEARTBEAT_SECONDS: environment; RAGQ_LEASE_SECONDS: default)."
     ]
-
-
-def test_every_problem_is_reported_at_once() -> None:
-    assert problems({"RAGQ_LEASE": "9", "RAGQ_LEASE_SECONDS": "0.5", "LOG_FORMAT": "xml"}) == [
-        "RAGQ_LEASE (environment) is not a setting; did you mean RAGQ_LEASE_SECONDS?",
-        "RAGQ_LEASE_SECONDS is '0.5' (environment); allowed is a number from 1 up.",
-        "LOG_FORMAT is 'xml' (environment); allowed is json or console.",
-    ]
-
-
-def test_settings_of_runs_and_other_programs_are_left_alone() -> None:
-    environment = {"RAGQ_RETRIES": "99", "EMBEDDING_TYPO": "1", "OLLAMA_MODELS": "/models", "RAGQ_DATA_DIR": "/data"}
-
-    assert ProcessSettings.from_environment(environment) == ProcessSettings()
 
 
 def test_secrets_are_not_shown() -> None:

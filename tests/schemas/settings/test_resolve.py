@@ -8,7 +8,6 @@ from schemas.settings.layers import SettingSource
 from schemas.settings.profiles import PROFILES
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings, settings_hash
-from schemas.settings.run_groups import RUN_SETTINGS
 
 TOP_K = "EMBEDDING_TOP_K_REFERENCES"
 
@@ -64,24 +63,6 @@ def test_the_profile_is_chosen_and_the_choice_explained(
     settings = resolve(profile=asked, environment=environment)
 
     assert (settings.profile, settings.profile_source) == (profile, why)
-
-
-def test_the_file_can_name_the_server_and_the_profile(tmp_path: Path) -> None:
-    file = tmp_path / ".env"
-    file.write_text("OLLAMA_HOST=h\n")
-    assert resolve(environment={}, env_file=file).profile == "server"
-    assert resolve(environment={"TESTING": "1"}, env_file=file).profile == "local"
-
-    file.write_text("RAGQ_PROFILE=paper\n")
-    assert resolve(environment={}, env_file=file).profile_source == f"RAGQ_PROFILE in the file {file}"
-
-
-def test_the_paper_profile_is_the_defaults() -> None:
-    assert resolve(profile="paper", environment={}).run == RunSettings()
-
-
-def test_profiles_name_only_settings_of_a_run() -> None:
-    assert {name for profile in PROFILES.values() for name in profile.differences} <= RUN_SETTINGS.keys()
 
 
 def test_the_demo_profile_runs_on_the_packaged_models() -> None:
@@ -166,12 +147,6 @@ def test_every_problem_is_reported_at_once_with_its_origin(tmp_path: Path) -> No
     ]
 
 
-def test_a_wrong_value_under_a_right_one_does_not_count() -> None:
-    settings = resolve(environment={TOP_K: "99"}, options={TOP_K: "4"})
-
-    assert settings.run.embedding.top_k_references == 4
-
-
 def test_names_of_other_programs_are_left_alone() -> None:
     environment = dict.fromkeys(
         (
@@ -185,10 +160,6 @@ def test_names_of_other_programs_are_left_alone() -> None:
     settings = resolve(profile="paper", environment=environment)
 
     assert (settings.run, settings.warnings) == (RunSettings(), ())
-
-
-def test_an_unknown_name_without_a_likeness_is_refused_too() -> None:
-    assert problems(environment={"RAGQ_ZZZZZZZZ": "1"}) == ["RAGQ_ZZZZZZZZ (environment) is not a setting; remove it."]
 
 
 def test_the_snapshot_gives_the_run_back() -> None:

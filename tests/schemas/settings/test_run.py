@@ -6,8 +6,6 @@ from schemas.errors import Refused
 from schemas.settings.allowed_values import allowed
 from schemas.settings.embedding import EmbeddingSettings
 from schemas.settings.model import ModelSettings
-from schemas.settings.ollama import OllamaSettings
-from schemas.settings.pydantic_ai import PydanticAISettings
 from schemas.settings.ragq import RagqSettings
 from schemas.settings.run import RunSettings, run_settings, settings_hash
 from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
@@ -165,39 +163,6 @@ def test_ranges_are_enforced(name: str, inside: list[str], outside: list[str]) -
     ]
 
 
-def test_a_step_beyond_the_chunk_is_refused() -> None:
-    assert run_settings({"EMBEDDING_CHUNK_STEP": "9"}, origins=ORIGINS) == (
-        None,
-        [
-            "EMBEDDING_CHUNK_STEP=9 is more than EMBEDDING_CHUNK_SIZE=8, so lines between two chunks would be lost; "
-            "lower the step or raise the size (EMBEDDING_CHUNK_STEP: test; EMBEDDING_CHUNK_SIZE: test)."
-        ],
-    )
-
-
-def test_a_cross_encoder_without_a_model_is_refused() -> None:
-    assert run_settings({"RAGQ_RERANKER": "cross_encoder"}, origins=ORIGINS) == (
-        None,
-        [
-            "RAGQ_RERANKER=cross_encoder needs a model; set RAGQ_RERANKER_MODEL to a folder or hub id "
-            "(RAGQ_RERANKER: test; RAGQ_RERANKER_MODEL: test)."
-        ],
-    )
-
-
-def test_fewer_candidates_than_references_are_refused() -> None:
-    _, (problem,) = run_settings({"RAGQ_RETRIEVE_CANDIDATES": "1"}, origins=ORIGINS)
-
-    assert problem.startswith("RAGQ_RETRIEVE_CANDIDATES=1 is less than EMBEDDING_TOP_K_REFERENCES=2")
-
-
-def test_passages_are_not_scored_by_inference() -> None:
-    chosen = {"RAGQ_SCORE_INPUT": "evidence", "QUANTITATIVE_SEVERITY_INFERENCE_MODE": "infer"}
-    _, (problem,) = run_settings(chosen, origins=ORIGINS)
-
-    assert problem.startswith("QUANTITATIVE_SEVERITY_INFERENCE_MODE=infer has no effect on a prompt of passages alone")
-
-
 @given(top_k=st.integers(1, 10), similarity=st.floats(0, 1), model=st.text(min_size=1), retries=st.integers(0, 10))
 def test_a_snapshot_gives_the_settings_back(top_k: int, similarity: float, model: str, retries: int) -> None:
     settings = RunSettings(
@@ -208,12 +173,6 @@ def test_a_snapshot_gives_the_settings_back(top_k: int, similarity: float, model
     snapshot = {name: {"value": value, "source": "option"} for name, value in settings.values().items()}
 
     assert RunSettings.from_snapshot(snapshot) == settings
-
-
-def test_a_setting_newer_than_the_snapshot_takes_its_default() -> None:
-    assert RunSettings.from_snapshot({"RAGQ_RETRIES": {"value": 2, "source": "option"}}) == RunSettings(
-        ragq=RagqSettings(retries=2)
-    )
 
 
 def test_a_snapshot_of_another_version_is_refused_whole() -> None:
@@ -234,37 +193,10 @@ def test_the_hash_is_of_the_values_and_pinned() -> None:
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 
-def test_the_judge_answers_for_an_empty_validation_model() -> None:
-    models = ModelSettings(judge_model="judge")
-
-    assert RunSettings(model=models).validation_model == "judge"
-    assert RunSettings(model=models, embedding=EmbeddingSettings(validation_model="own")).validation_model == "own"
-
-
 def test_the_scoring_model_answers_questions_for_an_empty_query_model() -> None:
     models = ModelSettings(quantitative_model="scorer")
     assert RunSettings(model=models).query_model == "scorer"
     assert RunSettings(model=models, ragq=RagqSettings(query_model="own")).query_model == "own"
-
-
-def test_the_model_of_all_questions_answers_for_an_empty_light_model() -> None:
-    assert RunSettings(ragq=RagqSettings(query_model="own")).query_light_model == "own"
-    assert RunSettings(ragq=RagqSettings(query_model="own", query_light_model="quick")).query_light_model == "quick"
-
-
-def test_a_run_from_before_the_light_model_has_none() -> None:
-    older = {
-        name: {"value": value, "source": "default"}
-        for name, value in RunSettings(ragq=RagqSettings(query_model="own")).values().items()
-        if name != "RAGQ_QUERY_LIGHT_MODEL"
-    }
-
-    assert RunSettings.from_snapshot(older).query_light_model == "own"
-
-
-def test_a_scoring_call_takes_the_time_of_other_calls_unless_it_has_its_own() -> None:
-    assert RunSettings(ollama=OllamaSettings(timeout_seconds=60)).score_timeout_s == 60
-    assert RunSettings(pydantic_ai=PydanticAISettings(timeout_seconds=0.5)).score_timeout_s == 0.5
 
 
 def test_a_run_has_every_group_that_is_known_by_name_and_no_other() -> None:
