@@ -16,7 +16,6 @@ from tests.fakes.chunk_search import K1, B, InMemoryChunkSearch
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
 EAST, NORTH = np.array([[1, 0], [0, 1]], dtype=np.float32)
-NO_VECTORS = np.empty((0, 2), dtype=np.float32)
 SCORERS = ("bm25", "websearch", "cover_density")
 
 Searched: TypeAlias = Callable[[Sequence[SearchableChunk]], Awaitable[tuple[ChunkSearch, int]]]
@@ -171,15 +170,6 @@ async def test_nothing_is_found_in_an_empty_corpus(searched: Searched, scorer: s
 
     assert await search.dense([corpus], np.stack([EAST]), limit=5) == [[]]
     assert await search.lexical([corpus], ["tea"], limit=5, scorer=scorer) == [[]]
-
-
-async def test_no_question_and_no_limit_ask_nobody(searched: Searched) -> None:
-    search, _ = await searched(texts("tea"))
-
-    assert await search.dense([404], NO_VECTORS, limit=5) == []
-    assert await search.dense([404], np.stack([EAST]), limit=0) == [[]]
-    assert await search.lexical([404], [], limit=5, scorer="bm25") == []
-    assert await search.lexical([404], ["tea"], limit=0, scorer="bm25") == [[]]
 
 
 async def test_a_missing_corpus_is_named(searched: Searched) -> None:

@@ -73,14 +73,6 @@ async def test_there_is_one_float32_row_per_text_in_order(embedder: Embedder) ->
     np.testing.assert_allclose(backwards[::-1], matrix, atol=1e-5)
 
 
-async def test_no_text_gives_a_matrix_of_zero_rows(embedder: Embedder) -> None:
-    assert len(await rows(embedder, [])) == 0
-
-
-async def test_no_text_asks_nobody(slow_embedder: Embedder) -> None:
-    assert len((await slow_embedder.embed_batch([], timeout_s=0.1, truncate=False)).vectors) == 0
-
-
 async def test_a_time_out_names_its_seconds(slow_embedder: Embedder) -> None:
     with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s") as caught:
         await slow_embedder.embed_batch(TEXTS, timeout_s=0.1, truncate=False)

@@ -62,10 +62,6 @@ async def test_the_size_of_a_batch_changes_nothing(scorer: PairScorer) -> None:
     assert one == pytest.approx(many, abs=ROUNDING)
 
 
-async def test_no_passage_asks_nobody(slow_scorer: PairScorer) -> None:
-    assert await slow_scorer.score_pairs(QUERY, [], timeout_s=1e-9, batch_size=8, max_tokens=512) == []
-
-
 async def test_a_time_out_names_its_seconds(slow_scorer: PairScorer) -> None:
     with pytest.raises(LLMTimeoutError) as caught:
         await slow_scorer.score_pairs(QUERY, PASSAGES, timeout_s=1e-9, batch_size=8, max_tokens=512)
@@ -78,8 +74,3 @@ async def test_calls_at_the_same_time_get_their_own_logits(scorer: PairScorer) -
     assert together == pytest.approx(
         await scorer.score_pairs(QUERY, PASSAGES, timeout_s=60, batch_size=8, max_tokens=512), abs=ROUNDING
     )
-
-
-async def test_the_name_and_the_digest_stay_the_same(scorer: PairScorer) -> None:
-    assert scorer.name
-    assert await scorer.digest() == await scorer.digest() != ""

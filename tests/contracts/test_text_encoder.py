@@ -1,6 +1,5 @@
 """The contract of every TextEncoder. New ones are added to the list."""
 
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -76,11 +75,6 @@ def test_who_shares_a_pass_does_not_change_what_is_nearest(encoder: TextEncoder)
     assert np.argsort(similarities).tolist() == np.argsort(alone).tolist()
 
 
-def test_no_text_gives_a_matrix_of_zero_rows(encoder: TextEncoder) -> None:
-    assert encoder.encode([]).shape == (0, encoder.encode(["word"]).shape[1])
-    assert encoder.count_whole_tokens([]) == []
-
-
 def test_a_text_beyond_the_limit_is_cut(encoder: TextEncoder) -> None:
     long, longer = "word " * 300, "word " * 400
     (tokens,) = encoder.count_whole_tokens([long])
@@ -95,19 +89,6 @@ def test_texts_of_one_length_share_a_forward_pass_and_no_text_takes_none(encoder
     assert encoder.forward_passes == before
     encoder.encode(["We went fishing."] * 9)
     assert encoder.forward_passes == before + 1
-
-
-def test_the_name_and_the_digest_stay_the_same(encoder: TextEncoder) -> None:
-    assert encoder.name
-    assert encoder.digest == encoder.digest != ""
-    assert encoder.dtype in ROUNDING
-
-
-def test_another_thread_gets_the_same_rows(encoder: TextEncoder) -> None:
-    with ThreadPoolExecutor(4) as threads:
-        matrices = list(threads.map(encoder.encode, [TEXTS] * 4))
-    for matrix in matrices:
-        assert_same_rows(matrix, matrices[0], ROUNDING[encoder.dtype])
 
 
 def assert_same_rows(some: Vectors, others: Vectors, bound: float) -> None:

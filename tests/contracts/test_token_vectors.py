@@ -43,8 +43,3 @@ def test_a_vector_depends_on_its_token_alone(tokens: TokenVectors) -> None:
 def test_the_empty_token_has_no_vector_and_no_token_gives_none(tokens: TokenVectors) -> None:
     assert dict(tokens.vectors_of([""])) == {}
     assert dict(tokens.vectors_of([])) == {}
-
-
-def test_the_model_has_a_name_and_a_digest(tokens: TokenVectors) -> None:
-    assert tokens.name
-    assert tokens.digest

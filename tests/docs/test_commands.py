@@ -24,9 +24,3 @@ def check(arguments: list[str]) -> None:
 def test_its_commands_exist(block: Block) -> None:
     for arguments in block.calls("ragq"):
         check(arguments)
-
-
-@pytest.mark.parametrize("arguments", [["nothing"], ["submit", "--nothing"], ["query", "nothing", "1"]])
-def test_a_command_that_does_not_exist_is_found(arguments: list[str]) -> None:
-    with pytest.raises(click.UsageError):
-        check(arguments)

@@ -50,12 +50,6 @@ def test_a_run_is_waited_for_and_reported(lab: ragq.Lab) -> None:
     assert run.overview().jobs == 1
 
 
-def test_a_run_that_is_not_there_is_refused(lab: ragq.Lab) -> None:
-    for words in (99, "r99", "baseline"):
-        with pytest.raises(ragq.Refused):
-            lab.run(words)
-
-
 async def test_it_works_where_a_loop_runs_already(database: Database) -> None:
     def connected() -> int:
         with ragq.connect(database_url=database.url, redis_url="redis://127.0.0.1:1/0") as lab:
