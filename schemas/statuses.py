@@ -107,7 +107,7 @@ class VectorStatus(StrEnum):
 
 
 class WaitReason(StrEnum):
-    """Why a stage waits: mostly since a server is not called now. `take_llm_permit` returns the first four values."""
+    """Why a stage waits: mostly since a server is not called now."""
 
     #: As many calls as are permitted at a time are in progress.
     CALLS = "calls"

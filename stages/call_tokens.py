@@ -18,7 +18,7 @@ _MARGIN: Final = 1.12
 
 
 def estimated_tokens(call: ChatCall) -> int:
-    """The tokens that a call will use: rather too many, since what is left over is free again after the call.
+    """The tokens that a call will use: rather too many.
 
     >>> estimated_tokens(ChatCall(model="m", messages=({"role": "user", "content": "a" * 300},), max_tokens=20))
     136

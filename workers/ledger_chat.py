@@ -11,7 +11,7 @@ from stages.ports import ChatModel, OnText
 from stages.texts.storable import storable
 from store.database import RESULT_RETRY_SECONDS, Database
 from store.runs import ledger
-from store.runs.llm_permits import Caller
+from store.runs.llm_waits import Caller
 from store.runs.stages import Claim
 from workers import telemetry
 from workers.call_limits import CallLimits
@@ -33,7 +33,7 @@ class CallingAttempt(NamedTuple):
     @classmethod
     def of(cls, claim: Claim, draw: int = 0) -> "CallingAttempt":
         """The attempt that a claim opened."""
-        return cls(claim.attempt_id, Caller(claim.run_id, claim.job_id, claim.stage, claim.fence), draw)
+        return cls(claim.attempt_id, Caller(claim.run_id, claim.job_id, claim.stage), draw)
 
 
 class InFlightCalls:

@@ -97,6 +97,7 @@ class WorkerProcess:
             settings,
             self._database,
             ollama_url=servers.ollama_url,
+            broker_url=servers.redis_url,
             is_crowded=lambda: self._leases.count > 1,
             is_awaited=lambda: FIRST in map(priority_of, self._leases.kinds(_BETWEEN_STAGES_S)),
         )

@@ -16,6 +16,7 @@ from workers.call_limits import CallLimits
 from workers.frozen_models import FrozenModels
 from workers.ledger_chat import InFlightCalls
 from workers.priorities import FIRST
+from workers.server_limits import client
 from workers.tag_models import TagModels
 
 
@@ -28,6 +29,7 @@ class Wiring:
         database: Database,
         *,
         ollama_url: str | None,
+        broker_url: str | None = None,
         is_crowded: Callable[[], bool],
         is_awaited: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -41,7 +43,10 @@ class Wiring:
         self._open = AsyncExitStack()
         self.in_flight_calls = InFlightCalls()
         self.frozen_models = FrozenModels(database)
-        self.call_limits = CallLimits(database, process.llm_limits)
+        redis = client(broker_url, process.llm_limits) if broker_url else None
+        if redis is not None:
+            self._open.push_async_callback(redis.aclose)
+        self.call_limits = CallLimits(database, process.llm_limits, redis, lease_s=process.ragq_lease_seconds)
         self.references: ReferenceSearch = PostgresReferenceSearch(database)
         self.evidence: EvidenceSearch = PostgresReferenceSearch(database)
         self.tag_models = TagModels(database)

@@ -114,8 +114,8 @@ class ProcessSettings(BaseModel):
     ragq_llm_rpm: int = Field(default=0, ge=0, le=1_000_000)
     """Calls that all workers together begin in any 60 seconds on one server of language models; 0 sets no limit."""
     ragq_llm_tpm: int = Field(default=0, ge=0, le=2_000_000_000)
-    """Tokens of prompts and replies of the calls that all workers together begin in any 60 seconds on one server of
-    language models: an estimate until a call has ended, then what the server counted. 0 sets no limit."""
+    """Tokens of prompts and replies, by an estimate, of the calls that all workers together begin in any 60 seconds on
+    one server of language models. 0 sets no limit."""
     ragq_database_pool: int = Field(default=8, ge=1)
     """Maximum database connections of a process."""
     ragq_api_host: str = "127.0.0.1"

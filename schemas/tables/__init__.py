@@ -6,7 +6,7 @@ from schemas.tables import (  # noqa: F401  (registers the tables)
     forks,
     interviews,
     ledger,
-    llm_limits,
+    llm_waits,
     presets,
     queries,
     references,

@@ -1,32 +1,31 @@
 """Calls of several processes within the limits of their server and their run."""
 
 import asyncio
-import random
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from redis.asyncio import Redis
 
-from schemas.errors import LLMError
+from schemas.errors import LLMError, StackError
 from schemas.settings.process import LLMLimits
 from schemas.statuses import WaitReason
 from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.model_identities import ModelIdentity
 from schemas.values.run_limits import RunLimits
+from stack.valkey import ValkeyServer
 from store.database import Database
-from store.runs import llm_permits, put_off, run_limits, stages
-from store.runs.llm_permits import Caller
+from store.runs import put_off, run_limits, stages
+from store.runs.llm_waits import Caller
 from store.runs.runs import StoredRun
 from store.runs.stages import Claim
-from workers import call_limits
 from workers.call_limits import MOST_REFUSALS, CallLimits
 from workers.put_off import BudgetSpent, ServerBusy
-from workers.waiting_line import WaitingLine
+from workers.server_limits import Busy, ServerLimits, client
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
+Limited = Callable[[LLMLimits], CallLimits]
 
 SERVER = "http://gpu:8000/v1"
 CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),), max_tokens=10)
@@ -54,6 +53,26 @@ class Server:
 
 
 @pytest.fixture
+async def redis(valkey: ValkeyServer) -> AsyncIterator[Redis]:
+    """An empty broker."""
+    async with Redis.from_url(valkey.url) as client:
+        await client.flushdb()
+        yield client
+
+
+@pytest.fixture
+async def limited(database: Database, redis: Redis) -> Limited:
+    """The calls of a process with limits."""
+    return lambda limits: CallLimits(database, limits, redis, lease_s=2.0)
+
+
+async def permits(redis: Redis) -> int:
+    """How many are taken."""
+    taken: int = await redis.zcard(f"ragq:llm:calls:{SERVER}")
+    return taken
+
+
+@pytest.fixture
 async def claims(database: Database, store_run: StoreRun) -> Sequence[Claim]:
     """Stages that a worker holds."""
     stored = await store_run(*map(str, range(301, 313)))
@@ -63,7 +82,7 @@ async def claims(database: Database, store_run: StoreRun) -> Sequence[Claim]:
 
 
 def caller(claim: Claim) -> Caller:
-    return Caller(claim.run_id, claim.job_id, claim.stage, claim.fence)
+    return Caller(claim.run_id, claim.job_id, claim.stage)
 
 
 def refused(status: int = 429, retry_after_s: float | None = None) -> LLMError:
@@ -71,10 +90,10 @@ def refused(status: int = 429, retry_after_s: float | None = None) -> LLMError:
 
 
 async def test_two_processes_keep_one_limit_of_calls_and_leave_no_slot_empty(
-    database: Database, claims: Sequence[Claim]
+    database: Database, claims: Sequence[Claim], limited: Limited
 ) -> None:
     server = Server(call_s=0.1)
-    processes = [CallLimits(database, LLMLimits(calls=4)) for _ in range(2)]
+    processes = [limited(LLMLimits(calls=4)) for _ in range(2)]
 
     async with asyncio.TaskGroup() as group:
         for number, claim in enumerate(claims):
@@ -86,10 +105,10 @@ async def test_two_processes_keep_one_limit_of_calls_and_leave_no_slot_empty(
 
 
 async def test_a_stage_that_has_to_wait_for_long_is_given_back_after_a_second(
-    database: Database, claims: Sequence[Claim]
+    database: Database, claims: Sequence[Claim], limited: Limited
 ) -> None:
     server = Server()
-    limits = CallLimits(database, LLMLimits(requests=1))
+    limits = limited(LLMLimits(requests=1))
     await limits.ask(caller(claims[0]), SERVER, CALL, server.send)
     began = time.monotonic()
 
@@ -105,10 +124,10 @@ async def test_a_stage_that_has_to_wait_for_long_is_given_back_after_a_second(
 
 
 async def test_a_quarter_as_many_as_are_permitted_stay_for_the_next_slot_and_the_others_are_given_back(
-    database: Database, claims: Sequence[Claim]
+    database: Database, claims: Sequence[Claim], limited: Limited
 ) -> None:
     server = Server(call_s=2.5)
-    process = CallLimits(database, LLMLimits(calls=4))
+    process = limited(LLMLimits(calls=4))
 
     asked = [process.ask(caller(claim), SERVER, CALL, server.send) for claim in claims[:8]]
     found = await asyncio.gather(*asked, return_exceptions=True)
@@ -117,9 +136,11 @@ async def test_a_quarter_as_many_as_are_permitted_stay_for_the_next_slot_and_the
     assert {one.reason for one in found if isinstance(one, ServerBusy)} == {WaitReason.CALLS}
 
 
-async def test_a_refusal_holds_back_every_process_until_its_time(database: Database, claims: Sequence[Claim]) -> None:
+async def test_a_refusal_holds_back_every_process_until_its_time(
+    database: Database, claims: Sequence[Claim], limited: Limited
+) -> None:
     server = Server(refused(retry_after_s=0.7))
-    first, second = (CallLimits(database, LLMLimits()) for _ in range(2))
+    first, second = limited(LLMLimits()), limited(LLMLimits())
     asked = asyncio.ensure_future(first.ask(caller(claims[0]), SERVER, CALL, server.send))
     await asyncio.sleep(0.2)
 
@@ -131,47 +152,49 @@ async def test_a_refusal_holds_back_every_process_until_its_time(database: Datab
 
 
 async def test_a_long_refusal_gives_the_stage_back_and_counts_for_no_budget(
-    database: Database, claims: Sequence[Claim]
+    database: Database, claims: Sequence[Claim], limited: Limited, redis: Redis
 ) -> None:
     async with database.connection() as connection:
         await run_limits.keep(connection, claims[0].run_id, RunLimits(max_llm_calls=1))
-    limits = CallLimits(database, LLMLimits(calls=1))
+    limits = limited(LLMLimits(calls=1))
 
     with pytest.raises(ServerBusy) as busy:
         await limits.ask(caller(claims[0]), SERVER, CALL, Server(refused(503, 30.0)).send)
 
     assert (busy.value.reason, busy.value.refusals) == (WaitReason.REFUSED, 1)
     assert 28 < busy.value.wait_s <= 30
-    async with database.connection() as connection:
-        await connection.execute("DELETE FROM llm_server")
-        assert await connection.fetchval("SELECT count(*) FROM llm_permit") == 0
-    assert await limits.ask(caller(claims[0]), SERVER, CALL, Server().send) == REPLY
+    assert await permits(redis) == 0
+    # It counted for no budget.
+    assert await limits.ask(caller(claims[0]), "http://other/v1", CALL, Server().send) == REPLY
 
 
 @pytest.mark.parametrize("error", [refused(503), refused(500), LLMError("Bad.", status=400)])
-async def test_other_errors_end_the_call(database: Database, claims: Sequence[Claim], error: LLMError) -> None:
+async def test_other_errors_end_the_call(
+    database: Database, claims: Sequence[Claim], limited: Limited, redis: Redis, error: LLMError
+) -> None:
     with pytest.raises(LLMError) as raised:
-        await CallLimits(database, LLMLimits(calls=1)).ask(caller(claims[0]), SERVER, CALL, Server(error).send)
+        await limited(LLMLimits(calls=1)).ask(caller(claims[0]), SERVER, CALL, Server(error).send)
 
     assert raised.value is error
-    async with database.connection() as connection:
-        assert await connection.fetchval("SELECT count(*) FROM llm_permit") == 0
+    assert await permits(redis) == 0
 
 
-async def test_a_call_that_is_refused_too_often_fails(database: Database, claims: Sequence[Claim]) -> None:
+async def test_a_call_that_is_refused_too_often_fails(
+    database: Database, claims: Sequence[Claim], limited: Limited
+) -> None:
     async with database.connection() as connection:
         await put_off.wait(
             connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=MOST_REFUSALS - 1
         )
 
     with pytest.raises(LLMError):
-        await CallLimits(database, LLMLimits()).ask(caller(claims[0]), SERVER, CALL, Server(refused()).send)
+        await limited(LLMLimits()).ask(caller(claims[0]), SERVER, CALL, Server(refused()).send)
 
 
 async def test_a_server_that_refuses_even_its_list_of_models_is_waited_for(
-    database: Database, claims: Sequence[Claim]
+    database: Database, claims: Sequence[Claim], limited: Limited
 ) -> None:
-    limits, error = CallLimits(database, LLMLimits()), refused(retry_after_s=9.0)
+    limits, error = limited(LLMLimits()), refused(retry_after_s=9.0)
 
     async def find() -> ModelIdentity:
         raise error
@@ -187,11 +210,13 @@ async def test_a_server_that_refuses_even_its_list_of_models_is_waited_for(
         await limits.look_up(caller(claims[0]), find)
 
 
-async def test_a_stage_that_got_its_answer_waits_no_more(database: Database, claims: Sequence[Claim]) -> None:
+async def test_a_stage_that_got_its_answer_waits_no_more(
+    database: Database, claims: Sequence[Claim], limited: Limited
+) -> None:
     async with database.connection() as connection:
         await put_off.wait(connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=1)
 
-        await CallLimits(database, LLMLimits()).ask(caller(claims[0]), SERVER, CALL, Server().send)
+        await limited(LLMLimits()).ask(caller(claims[0]), SERVER, CALL, Server().send)
 
         assert await connection.fetchval("SELECT count(*) FROM llm_wait") == 0
 
@@ -204,12 +229,19 @@ async def test_a_stage_that_got_its_answer_waits_no_more(database: Database, cla
     ],
 )
 async def test_a_run_pays_for_no_more_than_its_budget(
-    database: Database, claims: Sequence[Claim], limits: RunLimits, sent: int, spent_words: str, remedy: str
+    database: Database,
+    claims: Sequence[Claim],
+    limited: Limited,
+    redis: Redis,
+    limits: RunLimits,
+    sent: int,
+    spent_words: str,
+    remedy: str,
 ) -> None:
     run_id = claims[0].run_id
     async with database.connection() as connection:
         await run_limits.keep(connection, run_id, limits)
-    server, process = Server(), CallLimits(database, LLMLimits(calls=2))
+    server, process = Server(), limited(LLMLimits(calls=2))
     spent: list[BudgetSpent] = []
 
     for claim in claims[:5]:
@@ -220,94 +252,77 @@ async def test_a_run_pays_for_no_more_than_its_budget(
 
     assert (len(server.began), len(spent)) == (sent, 5 - sent)
     assert str(spent[0]).startswith(f"r{run_id} has {spent_words}. `ragq resume r{run_id} {remedy}`")
-    async with database.connection() as connection:
-        assert await connection.fetchval("SELECT count(*) FROM llm_permit") == 0
+    assert await permits(redis) == 0
 
 
-async def test_who_waited_before_comes_before_who_comes_later(
-    database: Database, claims: Sequence[Claim], monkeypatch: pytest.MonkeyPatch
+async def test_the_permit_of_a_call_that_is_cancelled_is_free(
+    database: Database, claims: Sequence[Claim], limited: Limited, redis: Redis
 ) -> None:
-    monkeypatch.setattr(call_limits, "IN_PLACE_S", 30.0)
-    order: list[int] = []
-    all_wait = asyncio.Event()
-    limits = CallLimits(database, LLMLimits(calls=1))
-    async with database.connection() as connection:
-        await put_off.wait(connection, claims[3], server=SERVER, reason=WaitReason.CALLS, wait_s=0, refusals=0)
-        returned = await stages.claim(connection, claims[3].job_id, "extract", "worker", 60)
-        assert returned is not None
-
-    async def ask(claim: Claim) -> None:
-        async def send() -> ChatReply:
-            order.append(claim.job_id)
-            await all_wait.wait()
-            return REPLY
-
-        await limits.ask(caller(claim), SERVER, CALL, send)
-
-    async with asyncio.TaskGroup() as group:
-        for claim in (*claims[:3], returned):
-            group.create_task(ask(claim))
-            await asyncio.sleep(0.1)
-        await asyncio.sleep(1.0)
-        all_wait.set()
-
-    assert order == [claims[0].job_id, returned.job_id, claims[1].job_id, claims[2].job_id]
-
-
-async def test_the_permit_of_a_call_that_is_cancelled_is_free(database: Database, claims: Sequence[Claim]) -> None:
-    process = CallLimits(database, LLMLimits(calls=1))
+    process = limited(LLMLimits(calls=1))
     asked = asyncio.ensure_future(process.ask(caller(claims[0]), SERVER, CALL, Server(call_s=60).send))
     await asyncio.sleep(0.2)
 
     asked.cancel()
     await asyncio.gather(asked, return_exceptions=True)
 
-    async with database.connection() as connection:
-        turn = await llm_permits.take(connection, SERVER, caller(claims[1]), 1, LLMLimits(calls=1))
-        assert turn.reason is None
+    assert await permits(redis) == 0
 
 
-@given(st.lists(st.floats(0, 100, allow_nan=False), min_size=1, max_size=30), st.randoms())
-def test_a_line_serves_in_the_order_of_waiting_whoever_leaves(since: list[float], chance: random.Random) -> None:
-    line = WaitingLine()
-    places = [line.join(one) for one in since]
-    for place in chance.sample(places, len(places) // 2):
-        line.leave(place)
-        places.remove(place)
-    served = []
-    while len(line):
-        (first,) = [place for place in places if not line.before(place)]
-        served.append(first)
-        line.leave(first)
-        places.remove(first)
+async def test_the_permits_of_a_killed_worker_are_free_when_their_lease_ends_and_a_long_call_keeps_its_own(
+    claims: Sequence[Claim], limited: Limited, redis: Redis
+) -> None:
+    killed = ServerLimits(LLMLimits(calls=2), redis, lease_s=2.0)
+    assert await killed.take(SERVER, "of a worker that was killed", 1) is None
+    long = Server(call_s=5.0)
+    process = limited(LLMLimits(calls=2))
+    asked = asyncio.ensure_future(process.ask(caller(claims[0]), SERVER, CALL, long.send))
+    await asyncio.sleep(1.0)
+    assert await killed.take(SERVER, "one too many", 1) == Busy(WaitReason.CALLS, 10.0)
 
-    assert served == sorted(served)
+    await asyncio.sleep(1.5)
+
+    assert await killed.take(SERVER, "another", 1) is None
+    assert await killed.take(SERVER, "one too many", 1) == Busy(WaitReason.CALLS, 10.0)
+    assert await asked == REPLY
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_no_stage_starves_among_stages_that_come_for_ever(seed: int) -> None:
-    """Two processes of four threads share one permit of a call of a second, and as many stages come as are served.
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (LLMLimits(requests=3), WaitReason.REQUESTS),
+        (LLMLimits(tokens=300), WaitReason.TOKENS),
+        (LLMLimits(requests=3, tokens=1_000), WaitReason.REQUESTS),
+        (LLMLimits(tokens=3_000_000), WaitReason.TOKENS),
+    ],
+)
+async def test_no_more_calls_or_tokens_begin_in_a_minute_and_another_server_is_not_slowed(
+    redis: Redis, limits: LLMLimits, reason: WaitReason
+) -> None:
+    tokens = 3 * (limits.tokens or 300) // 10
+    servers = [ServerLimits(limits, redis, lease_s=2.0) for _ in range(2)]
 
-    Of the two that are first in their process, chance decides. A stage that waited for a second is given back and comes
-    again, with its place of before; the others stay in the queue.
-    """
-    chance = random.Random(seed)
-    queue, since, waited = list(range(30)), dict[int, int](), list[int]()
-    for now in range(600):
-        queue.append(1000 + now)
-        lines = [WaitingLine(), WaitingLine()]
-        taken, queue = queue[:8], queue[8:]
-        places = [
-            (stage, line, line.join(since.setdefault(stage, now)))
-            for number, stage in enumerate(taken)
-            for line in [lines[number % 2]]
-        ]
-        served = chance.choice([stage for stage, line, place in places if not line.before(place)])
-        waited.append(now - since[served])
-        given_back = [stage for stage in taken if stage != served]
-        chance.shuffle(given_back)
-        queue = given_back + queue if chance.random() < 0.5 else queue + given_back
+    found = [await servers[number % 2].take(SERVER, str(number), tokens) for number in range(4)]
 
-    assert max(waited) <= 3 * 38
-    oldest = [now for stage, now in since.items() if stage in queue]
-    assert 600 - min(oldest) <= 3 * 38
+    assert found[:3] == [None] * 3
+    assert found[3] is not None
+    assert (found[3].reason, 55 < found[3].wait_s <= 60) == (reason, True)
+    assert await servers[0].take("http://other/v1", "1", tokens) is None
+
+
+async def test_a_call_that_is_larger_than_the_limit_is_made_when_no_other_was(redis: Redis) -> None:
+    servers = ServerLimits(LLMLimits(tokens=50), redis, lease_s=2.0)
+    assert await servers.take(SERVER, "1", 80) is None
+    assert await servers.take(SERVER, "2", 80) is not None
+
+
+async def test_limits_hold_calls_back_while_the_broker_is_away_and_nothing_else_does() -> None:
+    async with Redis.from_url("redis://127.0.0.1:1/0") as away:
+        limited, open_ = (ServerLimits(limits, away, lease_s=2.0) for limits in (LLMLimits(calls=1), LLMLimits()))
+        assert await limited.take(SERVER, "1", 1) == Busy(WaitReason.CALLS, 5.0)
+        assert await open_.take(SERVER, "1", 1) is None
+
+
+def test_limits_without_redis_are_refused_in_words() -> None:
+    assert client("amqp://broker/ragq", LLMLimits()) is None
+    with pytest.raises(StackError, match="RAGQ_LLM_CONCURRENCY, RAGQ_LLM_RPM and RAGQ_LLM_TPM are counted in Redis"):
+        client("amqp://broker/ragq", LLMLimits(requests=1))
