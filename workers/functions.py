@@ -1,30 +1,41 @@
-"""The function of each stage of each chain: `run` of `workers/bindings/<folder of the chain>/<stage>.py`."""
+"""The function of each stage of each chain: `run_<stage>` of the file of the chain."""
 
-from importlib import import_module
+from types import ModuleType
 from typing import Final
 
 from schemas.chains import CHAINS
+from workers import (
+    chunk_scores,
+    corpora,
+    documents,
+    evaluations,
+    participants,
+    queries,
+    references,
+    tags,
+    vocabularies,
+)
 from workers.work import StageFunction
 
-#: Both modes of a participant have one folder: a stage of theirs does the same work in both.
-FOLDERS: Final = {
-    ("participant", "few_shot"): "participants",
-    ("participant", "zero_shot"): "participants",
-    ("query", "answer"): "queries",
-    ("tags", "candidates"): "tags",
-    ("index", "references"): "references",
-    ("index", "chunk_scores"): "chunk_scores",
-    ("index", "corpus"): "corpora",
-    ("index", "tags"): "vocabularies",
-    ("work", "document"): "documents",
-    ("evaluation", "answers"): "evaluations",
+#: Both modes of a participant have one file: a stage of theirs does the same work in both.
+FILES: Final[dict[tuple[str, str], ModuleType]] = {
+    ("participant", "few_shot"): participants,
+    ("participant", "zero_shot"): participants,
+    ("query", "answer"): queries,
+    ("tags", "candidates"): tags,
+    ("index", "references"): references,
+    ("index", "chunk_scores"): chunk_scores,
+    ("index", "corpus"): corpora,
+    ("index", "tags"): vocabularies,
+    ("work", "document"): documents,
+    ("evaluation", "answers"): evaluations,
 }
 
 
 def functions_of_chains() -> dict[tuple[str, str, str], StageFunction]:
     """The functions of every listed stage, by kind, mode and stage."""
     return {
-        (*chain, stage.name): import_module(f"workers.bindings.{FOLDERS[chain]}.{stage.name}").run
+        (*chain, stage.name): getattr(FILES[chain], f"run_{stage.name}")
         for chain, stages in CHAINS.items()
         for stage in stages
     }

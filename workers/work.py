@@ -1,4 +1,4 @@
-"""What a stage sees of its job, and what it gives back: the two ends of the functions in workers/bindings."""
+"""What a stage sees of its job, and what it gives back: the two ends of the functions of stages."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass

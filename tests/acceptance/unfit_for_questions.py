@@ -2,8 +2,8 @@
 
 from typing import NoReturn
 
-from workers.bindings.queries.reading import question
 from workers.functions import FUNCTIONS
+from workers.queries import question
 from workers.work import Work
 
 

@@ -1,13 +1,12 @@
 """Which settings the code of a stage reads, found in its source: in every branch, whatever a run of it would take.
 
-A small interpreter of the bindings. It follows `work.settings` and `work.preset` through assignments, attributes, the
-properties of RunSettings and Work, and calls of functions of the bindings, to the fields that are read.
+A small interpreter of the files of chains. It follows `work.settings` and `work.preset` through assignments,
+attributes, the properties of RunSettings and Work, and calls of functions of these files, to the fields that are read.
 """
 
 import ast
 import inspect
 from collections.abc import Iterator
-from importlib import import_module
 from textwrap import dedent
 from types import ModuleType
 from typing import Final, NamedTuple, get_type_hints
@@ -16,6 +15,7 @@ from schemas.settings.preset import Preset
 from schemas.settings.preset_groups import PRESET_SETTINGS
 from schemas.settings.run import RunSettings
 from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
+from workers.functions import FILES
 from workers.work import Work
 
 _EMBEDDER: Final = frozenset({"EMBEDDING_BACKEND", "MODEL_EMBEDDING_MODEL"})
@@ -43,10 +43,9 @@ class _Function(NamedTuple):
     tree: ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def settings_read(module_name: str) -> frozenset[str]:
-    """The names of the settings that `run` of a module of the bindings reads."""
-    module = import_module(module_name)
-    return frozenset(_read(_function(module, "run"), {"work": ("work",)}, set()))
+def settings_read(module: ModuleType, stage: str) -> frozenset[str]:
+    """The names of the settings that the function of a stage reads."""
+    return frozenset(_read(_function(module, f"run_{stage}"), {"work": ("work",)}, set()))
 
 
 def _function(module: ModuleType, name: str) -> _Function:
@@ -119,7 +118,7 @@ def _of_call(module: ModuleType, call: ast.Call, known: dict[str, Path], seen: s
     assert isinstance(call.func, ast.Name)
     found = getattr(module, call.func.id, None)
     owner = inspect.getmodule(found)
-    if not inspect.isfunction(found) or owner is None or not owner.__name__.startswith("workers.bindings."):
+    if not inspect.isfunction(found) or owner is None or owner not in FILES.values():
         return
     called = _function(owner, found.__name__)
     given = dict(zip((argument.arg for argument in called.tree.args.args), call.args, strict=False))

@@ -14,10 +14,10 @@ from store.runs.stages import Claim
 from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question
 from workers.answer_stream import EVERY_SECONDS, published
-from workers.bindings.queries import generate
 from workers.call_limits import CallLimits
 from workers.frozen_models import FrozenModels
 from workers.ledger_chat import InFlightCalls
+from workers.queries import run_generate
 from workers.work import Work
 
 
@@ -100,7 +100,7 @@ async def test_the_binding_publishes_what_the_model_writes_and_stores_the_same_a
     async with database.connection() as connection:
         settings = thaw(await stored_runs.settings(connection, query.run_id))
     wiring: Any = Server()
-    running = asyncio.create_task(generate.run(Work(claim, settings.run, database, wiring, {}, settings.preset)))
+    running = asyncio.create_task(run_generate(Work(claim, settings.run, database, wiring, {}, settings.preset)))
     await until_published(database, "By oxygen [S1].")
     is_read.set()
     result = await running

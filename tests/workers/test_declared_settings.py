@@ -19,7 +19,7 @@ from schemas.settings.run_groups import RUN_GROUPS
 from store.database import Database
 from tests.workers.declared import WIRED, settings_read
 from tests.workers.test_settings_matrix import STAGES, Bench, Combination, bench
-from workers.functions import FOLDERS
+from workers.functions import FILES
 from workers.wiring import Wiring
 
 EVERY_STAGE = [(*chain, stage) for chain, stages in CHAINS.items() for stage in stages]
@@ -35,7 +35,7 @@ __all__ = ["bench"]
 
 @pytest.mark.parametrize(("kind", "mode", "stage"), EVERY_STAGE)
 def test_a_stage_declares_what_its_code_reads(kind: str, mode: str, stage: Stage) -> None:
-    read = settings_read(f"workers.bindings.{FOLDERS[kind, mode]}.{stage.name}")
+    read = settings_read(FILES[kind, mode], stage.name)
 
     assert read | THROUGH_INPUTS.get((kind, stage.name), set()) == stage.reads
 

@@ -1,7 +1,7 @@
 """An `embed` that fails for the second batch of a corpus."""
 
 from schemas.values.corpora import EmbeddedBatch
-from workers.bindings.corpora import embed
+from workers.corpora import run_embed
 from workers.functions import FUNCTIONS
 from workers.work import Result, Work
 
@@ -10,7 +10,7 @@ async def explode(work: Work) -> Result[EmbeddedBatch]:
     """Raise an exception for one batch as a careless library might."""
     if work.claim.subject == "2":
         raise RuntimeError("cannot embed this")
-    return await embed.run(work)
+    return await run_embed(work)
 
 
 FUNCTIONS["index", "corpus", "embed"] = explode

@@ -1,16 +1,22 @@
-"""Stage `score` of a chunk: the eight items, by a language model that sees nothing else."""
+"""The stages of a job that scores a chunk by itself."""
 
 from schemas.errors import InputChangedError
+from schemas.values.artifacts import ChunkScoresMeta
+from schemas.values.references import FinishedBatch
 from schemas.values.scoring import ChunkScores
 from stages.participants.chunk_scores import score_chunk
 from stages.participants.chunk_scores_prompt import PROMPT_HASH
+from store.database import Connection
 from store.references import chunk_scores
 from store.references.chunk_scores import ChunkIdentity
 from workers.work import Result, Work
 
 
-async def run(work: Work) -> Result[ChunkScores]:
-    """By replies about one chunk, as long as its index is the current one of its name."""
+async def run_score(work: Work) -> Result[ChunkScores]:
+    """The eight items, by a language model that sees nothing else.
+
+    By replies about one chunk, as long as its index is the current one of its name.
+    """
     inputs = work.claim.inputs
     if inputs["prompt_hash"] != PROMPT_HASH:
         raise InputChangedError(
@@ -32,3 +38,26 @@ async def run(work: Work) -> Result[ChunkScores]:
             retries=work.settings.ragq.reply_retries,
         )
     )
+
+
+async def run_publish(work: Work) -> Result[FinishedBatch]:
+    """The last chunk of a run gives its index all their scores, in one transaction.
+
+    Finish this chunk; give the index its scores when all others are finished too.
+    """
+    claim = work.claim
+    index_id: int = claim.inputs["index_id"]
+    scores = await work.output(ChunkScores)
+    meta = ChunkScoresMeta(
+        prompt_hash=scores.prompt_hash,
+        scorer_model=scores.model,
+        scorer_model_digest=scores.model_digest,
+        scorer_backend=work.settings.llm.backend,
+        temperature=0.0,
+        allow_same_model=claim.inputs["is_circular"],
+    )
+
+    async def store(connection: Connection) -> None:
+        await chunk_scores.store_when_complete(connection, claim.run_id, index_id, meta)
+
+    return Result(FinishedBatch(index_id=index_id, chunks=1), effect=store)

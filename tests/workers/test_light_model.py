@@ -15,13 +15,13 @@ from store.questions import queries
 from store.runs import stages, stored_runs
 from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question, complete_stages
-from workers.bindings.queries import expand, generate
 from workers.call_limits import CallLimits
 from workers.frozen_models import FrozenModels
 from workers.ledger_chat import InFlightCalls
+from workers.queries import run_expand, run_generate
 from workers.work import StageFunction, Work
 
-STAGES: Final[dict[str, StageFunction]] = {"expand": expand.run, "generate": generate.run}
+STAGES: Final[dict[str, StageFunction]] = {"expand": run_expand, "generate": run_generate}
 EXPANSION: Final = {"queries": ["tea", "leaf", "oxygen"], "hyde_answer": "Air.", "intent": "MECHANISM", "entities": []}
 BOTH: Final = {"RAGQ_QUERY_MODEL": "own", "RAGQ_QUERY_LIGHT_MODEL": "quick"}
 ONE: Final = {"RAGQ_QUERY_MODEL": "own"}

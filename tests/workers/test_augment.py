@@ -14,10 +14,10 @@ from store.database import Connection, Database
 from store.runs import stages, stored_runs
 from tests.fakes.chat import served
 from tests.services.questions.questions import CONTEXT, WHOLE, a_question
-from workers.bindings.queries import augment
 from workers.call_limits import CallLimits
 from workers.frozen_models import FrozenModels
 from workers.ledger_chat import InFlightCalls
+from workers.queries import run_augment
 from workers.work import Work
 
 
@@ -50,7 +50,7 @@ async def make(
     settings = thaw(await stored_runs.settings(connection, claim.run_id))
     read: dict[str, Any] = {}
     server: Any = Server(database, context_tokens)
-    result = await augment.run(Work(claim, settings.run, database, server, read, settings.preset))
+    result = await run_augment(Work(claim, settings.run, database, server, read, settings.preset))
     await stages.commit(connection, claim, inputs=read, output=result.output.model_dump(mode="json"))
     return result.output, read
 

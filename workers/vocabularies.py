@@ -1,4 +1,4 @@
-"""Stage `embed` of a vocabulary: its models, built and visible in the same transaction."""
+"""The stage of a vocabulary job: its models, built."""
 
 import asyncio
 from dataclasses import replace
@@ -14,15 +14,18 @@ from stages.tags.models import BuiltModels, SentenceModel, TokenModel
 from stages.tags.spelling import plain
 from store.database import Connection
 from store.vocabularies import built_models, contents
-from workers.bindings.tags.reading import vocabulary_id
+from workers.tags import vocabulary_id
 from workers.work import Result, Work
 
 BATCH = 256
 """Names of one call to the embedder, so that questions find their turn between."""
 
 
-async def run(work: Work) -> Result[BuiltVocabulary]:
-    """By FastText, or around the vectors that the submission names; in a thread, while the names are embedded."""
+async def run_embed(work: Work) -> Result[BuiltVocabulary]:
+    """Its models, built and visible in the same transaction.
+
+    By FastText, or around the vectors that the submission names; in a thread, while the names are embedded.
+    """
     built_for = vocabulary_id(work)
     inputs = work.claim.inputs
     work.read["seed"] = inputs["seed"]

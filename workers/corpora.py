@@ -1,17 +1,22 @@
-"""Stage `embed` of a corpus: a batch of chunks in one call."""
+"""The stages of a corpus job: a batch of chunks, embedded and then found."""
 
 from collections.abc import Sequence
 
-from schemas.values.corpora import EmbeddedBatch
+from schemas.values.corpora import EmbeddedBatch, PublishedBatch
 from stages.corpora.embed import embed_chunks
 from stages.number_formats import refuse_mixture
-from store.corpora import chunks, corpora
+from store.corpora import chunks, corpora, merging, vector_index
+from store.corpora.searchable import make_searchable
+from store.database import Connection
 from store.runs.chain import content_hash
 from workers.work import Result, Work
 
 
-async def run(work: Work) -> Result[EmbeddedBatch]:
-    """Embed the chunks that the job was submitted with."""
+async def run_embed(work: Work) -> Result[EmbeddedBatch]:
+    """A batch of chunks in one call.
+
+    Embed the chunks that the job was submitted with.
+    """
     return await embed(work, work.claim.inputs["chunk_ids"])
 
 
@@ -47,3 +52,29 @@ async def embed(work: Work, asked: Sequence[int]) -> Result[EmbeddedBatch]:
         vectors,
         texts=embedder.texts,
     )
+
+
+async def run_publish(work: Work) -> Result[PublishedBatch]:
+    """The chunks of a batch can be found, together with their postings and their count.
+
+    Refuse other weights than those of the batches before; merge the postings that the batches before left, and build
+    the index of a corpus that has grown large.
+    """
+    corpus_id: int = work.claim.inputs["corpus_id"]
+    batch = await work.output(EmbeddedBatch)
+    embedded_by = await work.attempt_id(EmbeddedBatch)
+    corpus = await work.database.with_retry(lambda connection: corpora.corpus(connection, corpus_id))
+    if corpus.searchable_chunks + len(batch.chunk_ids) >= work.settings.ragq.hnsw_from_chunks:
+        # Beside the batches that come meanwhile, this one too: what they add goes into the index as it is built.
+        await work.database.with_retry(
+            lambda connection: vector_index.build_index(connection, corpus_id), in_session=True
+        )
+
+    await work.database.with_retry(lambda connection: merging.merge(connection, corpus_id))
+
+    async def publish(connection: Connection) -> None:
+        if batch.chunk_ids:
+            await make_searchable(connection, corpus_id, batch.chunk_ids, embedded_by)
+            await corpora.pin_model(connection, corpus_id, batch.model_digest, batch.dtype)
+
+    return Result(PublishedBatch(corpus_id=corpus_id, chunks=len(batch.chunk_ids)), effect=publish)

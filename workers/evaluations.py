@@ -1,8 +1,10 @@
-"""Stage `split` of an evaluation: the answer with its sources, read as it was submitted."""
+"""The stages that evaluate an answer."""
 
 from schemas.errors import InputChangedError
-from schemas.values.evaluations import SplitAnswer
+from schemas.values.evaluations import AnswerScores, JudgedAnswer, SplitAnswer
 from schemas.values.queries import Source
+from stages.evaluations.consolidate import score_answer
+from stages.evaluations.judge import judge_answer
 from stages.evaluations.split import split_answer
 from stages.queries.prompt_sources import source_texts
 from store.questions import answer_prompts, evaluations
@@ -10,8 +12,11 @@ from store.runs.chain import content_hash
 from workers.work import Result, Work
 
 
-async def run(work: Work) -> Result[SplitAnswer]:
-    """From the stored answer and its prompt. Raises InputChangedError when one of them is gone or another one."""
+async def run_split(work: Work) -> Result[SplitAnswer]:
+    """The answer with its sources, read as it was submitted.
+
+    From the stored answer and its prompt. Raises InputChangedError when one of them is gone or another one.
+    """
     result_id: int = work.claim.inputs["result_id"]
     found = await work.database.with_retry(lambda connection: evaluations.answer(connection, result_id))
     if found is None or content_hash(found.text) != work.claim.inputs["answer_hash"]:
@@ -36,3 +41,24 @@ async def run(work: Work) -> Result[SplitAnswer]:
             reference=found.reference_answer,
         )
     )
+
+
+async def run_judge(work: Work) -> Result[JudgedAnswer]:
+    """By the model of the validator."""
+    settings = work.settings
+    return Result(
+        await judge_answer(
+            await work.output(SplitAnswer),
+            chat=work.chat,
+            model=settings.model.judge_model,
+            timeout_s=settings.ollama.timeout_seconds,
+            max_chars=settings.ragq.validation_max_chars,
+            max_tokens=settings.ragq.verdict_max_tokens,
+            retries=settings.ragq.reply_retries,
+        )
+    )
+
+
+async def run_consolidate(work: Work) -> Result[AnswerScores]:
+    """From the sentences and the verdicts."""
+    return Result(score_answer(await work.output(SplitAnswer), await work.output(JudgedAnswer)))

@@ -1,1 +1,0 @@
-"""The stages of a job that scores a chunk by itself."""

@@ -1,1 +1,0 @@
-"""Bindings of the stages that evaluate answers."""

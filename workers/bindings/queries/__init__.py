@@ -1,1 +1,0 @@
-"""The stages of a query job: what each reads, asks and stores."""

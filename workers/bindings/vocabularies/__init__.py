@@ -1,1 +1,0 @@
-"""The stage of a vocabulary job: its models, built."""

@@ -1,0 +1,185 @@
+"""The stages of a document: from a file to the chunks of a work."""
+
+import asyncio
+from hashlib import sha256
+from typing import Any
+
+from adapters.cutting import cutting
+from adapters.documents import convert
+from schemas.errors import DocumentError, DuplicateWorkError, WorkFileError
+from schemas.values.corpora import CutChunk, EmbeddedBatch, PublishedBatch
+from schemas.values.documents import (
+    ConvertedDocument,
+    CutDocument,
+    DecidedBy,
+    DocumentOutline,
+    RepairedTitles,
+    SanitisedDocument,
+    SelectedSections,
+)
+from stages.corpora.bibliography import bibliography
+from stages.corpora.blocks import read_markdown
+from stages.documents.formats import DocumentFormat, format_of, holds_markdown
+from stages.documents.heading_calls import Asking
+from stages.documents.outline import outline
+from stages.documents.repair import repair_by_rules
+from stages.documents.repair_reply import repair_by_model
+from stages.documents.sanitise import sanitise
+from stages.documents.select import sections_of, select_by_rules
+from stages.documents.select_reply import select_by_model
+from stages.documents.selected_chunks import selected_chunks
+from stages.queries.templates import TemplateTag
+from stages.texts.languages import language_of
+from store import originals
+from store.corpora import chunks, corpora
+from store.corpora.keeping import NewWork, keep
+from store.questions import templates
+from workers.corpora import embed
+from workers.corpora import run_publish as publish
+from workers.work import Result, Work
+
+
+async def run_convert(work: Work) -> Result[ConvertedDocument]:
+    """A document as markdown.
+
+    Convert the original that the job was submitted with, in a process of its own.
+    """
+    named: str = work.claim.inputs["original"]
+    work.read["original"] = named
+    content = await work.database.with_retry(lambda connection: originals.content(connection, named))
+    name: str = work.claim.inputs["name"]
+    form = DocumentFormat.MARKDOWN if holds_markdown(content, name) else format_of(content, name)
+    return Result(await convert(content, form, work.document_limits))
+
+
+async def run_outline(work: Work) -> Result[DocumentOutline]:
+    """The headings of a document beside its own table of contents.
+
+    Find the headings of the chosen variant.
+    """
+    converted = await work.output(ConvertedDocument)
+    return Result(await asyncio.to_thread(outline, converted.chosen.markdown, converted.toc))
+
+
+async def run_repair(work: Work) -> Result[RepairedTitles]:
+    """What becomes of each heading, by rules or by a model.
+
+    Repair the headings as set; a model whose replies cannot be used fails the job.
+    """
+    headings = (await work.output(DocumentOutline)).headings
+    if work.settings.ragq.repair_by == "rules":
+        return Result(RepairedTitles(repairs=repair_by_rules(headings), by=DecidedBy.RULES))
+    toc = (await work.output(ConvertedDocument)).toc
+    asked = await asking(work, TemplateTag.TITLE_REPAIR)
+    return Result(await repair_by_model(headings, toc, asked, chat=work.chat))
+
+
+async def run_sanitise(work: Work) -> Result[SanitisedDocument]:
+    """The markdown that becomes the work.
+
+    Apply the repairs to the chosen variant.
+    """
+    chosen = (await work.output(ConvertedDocument)).chosen
+    repaired = await work.output(RepairedTitles)
+    markdown, pages = await asyncio.to_thread(sanitise, chosen.markdown, repaired.repairs, chosen.page_lines)
+    content_hash = sha256(markdown.encode()).hexdigest()
+    return Result(SanitisedDocument(markdown=markdown, content_hash=content_hash, page_lines=pages))
+
+
+async def run_select(work: Work) -> Result[SelectedSections]:
+    """Which sections are embedded, by rules or by a model.
+
+    Select the sections as set; a model whose replies cannot be used fails the job.
+    """
+    markdown = (await work.output(SanitisedDocument)).markdown
+    found = await asyncio.to_thread(sections_of, markdown)
+    if work.settings.ragq.select_by == "rules":
+        return Result(SelectedSections(selections=select_by_rules(found), by=DecidedBy.RULES))
+    asked = await asking(work, TemplateTag.SECTION_SELECTION)
+    return Result(await select_by_model(found, asked, chat=work.chat))
+
+
+async def run_cut(work: Work) -> Result[CutDocument]:
+    """The work and its chunks, stored.
+
+    Store the work before the stage is: an attempt that was interrupted finds it unchanged.
+
+    Raises DocumentError when another work of the corpus has the same text.
+    """
+    inputs = work.claim.inputs
+    corpus = await work.database.with_retry(lambda connection: corpora.corpus(connection, inputs["corpus_id"]))
+    converted, sanitised = await work.output(ConvertedDocument), await work.output(SanitisedDocument)
+    selected = await work.output(SelectedSections)
+    document = await asyncio.to_thread(read_markdown, sanitised.markdown)
+    described = {"title": converted.title, "authors": converted.authors} | inputs["given"]
+    known: dict[str, Any] = {name: value for name, value in described.items() if value is not None}
+    try:
+        fields = bibliography(document, given=known, file_name=inputs["name"])
+    except WorkFileError as error:
+        raise DocumentError(error.problem.rstrip(".")) from None
+    if corpus.language is None:
+        language = language_of([sanitised.markdown])
+        corpus = await work.database.with_retry(
+            lambda connection: corpora.take_language(connection, inputs["corpus_id"], language)
+        )
+    assert corpus.language is not None
+    own = work.settings.ragq.document_chunk_tokens
+    size = cutting(
+        corpus.backend,
+        corpus.model,
+        chunk_tokens=corpus.chunk_tokens if own < 0 else own,
+        embeds_headings=corpus.embeds_headings,
+        language=corpus.language,
+        searches_tables=work.settings.ragq.search_tables,
+    )
+    found: list[CutChunk] = await asyncio.to_thread(size.chunks, document, title=fields.title)
+    kept = selected_chunks(found, selected.selections)
+    new = NewWork(
+        bibliography=fields,
+        source_path=inputs["source_path"],
+        markdown=sanitised.markdown,
+        chunks=kept.chunks,
+        original_hash=inputs["original"],
+        page_lines=sanitised.page_lines,
+    )
+    try:
+        stored = await work.database.with_retry(lambda connection: keep(connection, corpus.id, new))
+    except DuplicateWorkError as error:
+        raise DocumentError(f"work {error.work_id} of the corpus has the same text") from None
+    waiting = await work.database.with_retry(lambda connection: chunks.waiting_of(connection, stored.work_id))
+    return Result(
+        CutDocument(
+            work_id=stored.work_id,
+            title=fields.title,
+            outcome=stored.outcome,
+            chunk_ids=tuple(waiting),
+            skipped_chunks=kept.skipped,
+        )
+    )
+
+
+async def run_embed(work: Work) -> Result[EmbeddedBatch]:
+    """The chunks of the work.
+
+    As of any batch of a corpus.
+    """
+    return await embed(work, (await work.output(CutDocument)).chunk_ids)
+
+
+async def run_publish(work: Work) -> Result[PublishedBatch]:
+    """The chunks of the work can be found."""
+    return await publish(work)
+
+
+async def asking(work: Work, tag: TemplateTag) -> Asking:
+    """By the settings of the run, and by the version of the template that was active at submission."""
+    version: int = work.claim.inputs["templates"][tag]
+    work.read[f"template {tag}"] = version
+    stored = await work.database.with_retry(lambda connection: templates.get(connection, tag, version))
+    return Asking(
+        template=stored.text,
+        model=work.settings.document_model,
+        timeout_s=work.settings.ollama.timeout_seconds,
+        max_tokens=work.settings.ragq.document_max_tokens or None,
+        retries=work.settings.ragq.reply_retries,
+    )

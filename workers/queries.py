@@ -1,0 +1,448 @@
+"""The stages of a query job: what each reads, asks and stores."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+from schemas.errors import InputChangedError, NothingRelevantError
+from schemas.full_text import ENGLISH, SIMPLE
+from schemas.values.corpora import CorpusChunk
+from schemas.values.queries import (
+    Answer,
+    AugmentedPrompt,
+    ConsolidatedContext,
+    EmbeddedQuery,
+    Expansion,
+    Origin,
+    RerankedChunk,
+    RerankedChunks,
+    RetrievedChunks,
+    ValidatedChunks,
+)
+from stages.ports import Terms
+from stages.queries.consolidate import consolidate_chunks
+from stages.queries.embed import embed_query
+from stages.queries.expand import expand_query, no_expansion, pasted_expansion
+from stages.queries.extract_answer import extracted_answer
+from stages.queries.generate import generate_answer, pasted_answer
+from stages.queries.rankers import Ranker
+from stages.queries.rankers.cross_encoder import CrossEncoderRanker
+from stages.queries.rankers.none import NO_RANKER, NoRanker
+from stages.queries.rankers.score_fusion import ScoreFusion
+from stages.queries.rankers.without_weights import WithoutWeights
+from stages.queries.relevance import evidence, floor_models
+from stages.queries.rerank import rerank_chunks
+from stages.queries.retrieve import retrieve_chunks
+from stages.queries.templates import TemplateTag
+from stages.queries.validate import keep_all, refuse_below, validate_chunks
+from stages.queries.works import WorkText
+from store.corpora import bm25, chunks, corpora, searchable, works
+from store.corpora.chunk_search import PostgresChunkSearch
+from store.corpora.corpora import StoredCorpus
+from store.corpora.work_filter import matching_chunks
+from store.database import Connection
+from store.questions import queries, templates
+from store.questions.answer_basis import answer_basis
+from store.questions.prompts import make_prompt
+from store.questions.queries import StoredQuery
+from store.questions.templates import StoredTemplate
+from store.runs.chain import content_hash
+from workers.answer_stream import published
+from workers.work import Result, Work
+
+
+async def run_expand(work: Work) -> Result[Expansion]:
+    """By a model, by a pasted reply, or not at all, as submitted."""
+    asked = work.claim.inputs["expansion"]
+    if asked["origin"] == Origin.NONE:
+        return Result(no_expansion())
+    if asked["origin"] == Origin.PASTED:
+        return Result(pasted_expansion(asked["reply"]))
+    query = await question(work)
+    asked_by = await template(work, TemplateTag.QUERY_EXPANSION)
+    return Result(
+        await expand_query(
+            query.original_query,
+            n=work.preset.expansion.n,
+            template=asked_by.text,
+            chat=work.resampling_chat,
+            model=asked_model(work),
+            timeout_s=work.settings.ollama.timeout_seconds,
+            temperature=work.settings.ragq.query_temperature,
+            max_tokens=work.preset.expansion.max_tokens or work.settings.ragq.query_max_tokens or None,
+        )
+    )
+
+
+async def run_embed(work: Work) -> Result[EmbeddedQuery]:
+    """All of its texts in one call.
+
+    By the model that the corpora were embedded by.
+    """
+    query = await question(work)
+    searched = await searched_corpora(work, query)
+    embedder = work.reusing_embedder(work.settings.embedding.dimension)
+    embedded, vectors = await embed_query(
+        query.original_query,
+        await work.output(Expansion),
+        embedder=embedder,
+        dimension=work.settings.embedding.dimension,
+        digest=work.claim.inputs["model_digest"],
+        dtypes=number_formats(searched),
+        timeout_s=work.settings.embedding.query_embed_timeout_seconds,
+    )
+    return Result(embedded, vectors, texts=embedder.texts)
+
+
+async def run_retrieve(work: Work) -> Result[RetrievedChunks]:
+    """Every search, and their fusion.
+
+    One round trip for all vectors, and one for all texts.
+    """
+    query = await question(work)
+    preset = work.preset.retrieval
+    work.read["corpus"] = query.corpus_id
+    if query.other_corpus_ids:
+        work.read["corpus_ids"] = query.corpus_ids
+    among = None
+    if query.works.given:
+        work.read["works"] = content_hash(query.works.given)
+        among = await work.database.with_retry(
+            lambda connection: matching_chunks(connection, query.corpus_ids, query.works)
+        )
+    return Result(
+        await retrieve_chunks(
+            query.original_query,
+            await work.output(Expansion),
+            await work.output(EmbeddedQuery),
+            await work.vectors(EmbeddedQuery),
+            search=chunk_search(work),
+            corpora=query.corpus_ids,
+            among=among,
+            dense_limit=preset.dense_limit,
+            lexical_limit=preset.lexical_limit,
+            lexical=preset.lexical,
+            fusion=preset.fusion,
+            rrf_k=preset.rrf_k,
+            dense_weight=preset.dense_weight,
+            top_k=preset.top_k_rrf,
+        )
+    )
+
+
+async def run_rerank(work: Work) -> Result[RerankedChunks]:
+    """Filters, enrichment, a ranker, bonuses, and a varied choice.
+
+    By the ranker of the preset, against the question as it was asked.
+    """
+    query = await question(work)
+    preset = work.preset.retrieval
+    retrieved = await work.output(RetrievedChunks)
+    ids = [hit.chunk_id for hit in retrieved.fused]
+    found = await work.database.with_retry(lambda connection: chunks.by_ids(connection, ids))
+    work_ids = sorted({chunk.work_id for chunk in found.values()})
+
+    async def read(connection: Connection) -> tuple[dict[int, WorkText], searchable.ChunkVectors]:
+        return await works.texts(connection, work_ids), await searchable.vectors(connection, ids)
+
+    texts, vectors = await work.database.with_retry(read)
+    with advising(work, query):
+        return Result(
+            await rerank_chunks(
+                query.original_query,
+                await work.output(Expansion),
+                retrieved,
+                chunks=found,
+                works=texts,
+                vectors=vectors,
+                ranker=await _ranker(work, query, vectors),
+                min_chars=preset.min_char_count,
+                min_words=preset.min_word_count,
+                keep_if_all_short=preset.keep_if_all_short,
+                min_content_length=preset.min_content_length,
+                lines_above=preset.enrich_lines_above,
+                lines_below=preset.enrich_lines_below,
+                boost_per_entity=preset.entity_boost,
+                mmr_lambda=preset.mmr_lambda,
+                top_n=preset.top_n_final,
+                allow_empty=work.preset.validation.allow_empty,
+            )
+        )
+
+
+async def _ranker(work: Work, query: StoredQuery, vectors: searchable.ChunkVectors) -> Ranker:
+    preset = work.preset
+    if preset.reranking.ranker == NO_RANKER:
+        return NoRanker()
+    if preset.reranking.ranker == "cross-encoder":
+        ranker = CrossEncoderRanker(
+            work.pair_scorer(preset.reranking.model),
+            timeout_s=work.settings.ragq.reranker_timeout_seconds,
+            batch_size=preset.retrieval.reranker_batch_size,
+            max_tokens=preset.retrieval.reranker_max_length,
+        )
+        if preset.reranking.without_weights == "fail":
+            return ranker
+        return WithoutWeights(ranker, await _score_fusion(work, query, vectors))
+    return await _score_fusion(work, query, vectors)
+
+
+async def _score_fusion(work: Work, query: StoredQuery, vectors: searchable.ChunkVectors) -> ScoreFusion:
+    original = (await work.vectors(EmbeddedQuery))[0]
+    return ScoreFusion(original, vectors, await _lexical_scores(work, query, list(vectors)))
+
+
+async def _lexical_scores(work: Work, query: StoredQuery, chunk_ids: list[int]) -> dict[int, float]:
+    preset = work.preset.retrieval
+    if not preset.lexical_limit:
+        return {}
+    return await chunk_search(work).lexical_scores(
+        query.corpus_ids, query.original_query, chunk_ids, scorer=preset.lexical
+    )
+
+
+async def run_validate(work: Work) -> Result[ValidatedChunks]:
+    """A question that the corpus does not answer fails, and a model judges each chunk.
+
+    As set in the preset; without any chunk left the job fails, unless the preset allows that.
+
+    Below the relevance floor it fails whatever the preset allows, before a language model is asked.
+    """
+    reranked = await work.output(RerankedChunks)
+    query = await question(work)
+    with advising(work, query):
+        relevance = await _relevance(work, query, reranked.chunks)
+        validated = await _validated(work, query, reranked.chunks)
+    return Result(validated.model_copy(update={"relevance": relevance}))
+
+
+async def _relevance(work: Work, query: StoredQuery, chunks: Sequence[RerankedChunk]) -> float | None:
+    floor = work.settings.ragq.relevance_floor
+    if not floor or not chunks:
+        return None
+    first, *_ = searched = await searched_corpora(work, query)
+    found = await evidence(
+        query.original_query,
+        chunks,
+        embedder=work.embedder,
+        terms=terms_of(work, searched),
+        timeout_s=work.settings.embedding.query_embed_timeout_seconds,
+        language=first.language or ENGLISH,
+    )
+    probability = 0.0 if found is None else floor_models()[work.embedder.name].probability(found)
+    refuse_below(probability, floor)
+    return probability
+
+
+async def _validated(work: Work, query: StoredQuery, chunks: Sequence[RerankedChunk]) -> ValidatedChunks:
+    preset = work.preset.validation
+    if not preset.enabled:
+        return keep_all(chunks, allow_empty=preset.allow_empty)
+    asked_by = await template(work, TemplateTag.CHUNK_VALIDATION)
+    return await validate_chunks(
+        query.original_query,
+        chunks,
+        template=asked_by.text,
+        chat=work.chat,
+        model=preset.model or work.settings.model.judge_model,
+        timeout_s=work.settings.ollama.timeout_seconds,
+        max_chunks=preset.max_chunks,
+        max_chars=work.settings.ragq.validation_max_chars,
+        max_tokens=work.settings.ragq.verdict_max_tokens,
+        retries=work.settings.ragq.reply_retries,
+        allow_empty=preset.allow_empty,
+    )
+
+
+async def run_consolidate(work: Work) -> Result[ConsolidatedContext]:
+    """Adjacent chunks become one passage.
+
+    From the stored markdown of the works, as it was when the chunks were ranked.
+    """
+    preset = work.preset.consolidation
+    validated = await work.output(ValidatedChunks)
+    if not preset.enabled:
+        count = len(validated.chunks)
+        return Result(ConsolidatedContext(original_count=count, consolidated_count=0, groups=(), dropped_short=0))
+    hashes = (await work.output(RerankedChunks)).work_hashes
+    involved = {chunk.work_id: hashes[chunk.work_id] for chunk in validated.chunks}
+    ids = [chunk.chunk_id for chunk in validated.chunks]
+
+    async def read(connection: Connection) -> tuple[dict[int, CorpusChunk], dict[int, WorkText]]:
+        return await chunks.around(connection, ids), await works.unchanged_texts(connection, involved)
+
+    parents, texts = await work.database.with_retry(read)
+    return Result(
+        consolidate_chunks(
+            validated.chunks,
+            parents=parents,
+            works=texts,
+            work_hashes=hashes,
+            coverage_threshold=preset.coverage_threshold,
+            line_gap=preset.line_gap,
+            min_content_length=preset.min_content_length,
+            enrich_from_md=preset.enrich_from_md,
+        )
+    )
+
+
+async def run_augment(work: Work) -> Result[AugmentedPrompt]:
+    """The prompt with its sources.
+
+    By the template that was active at submission, with the requested number of sources, or the preset's.
+
+    It fits into the context of the model that is going to answer, as far as that is known.
+    """
+    query = await question(work)
+    validated = await work.output(ValidatedChunks)
+    consolidated = await work.output_if_stored(ConsolidatedContext)
+    asked_by = await template(work, TemplateTag(work.settings.ragq.answer_template))
+    top_n = work.claim.inputs.get("top_n")
+    if top_n is not None:
+        work.read["top_n"] = top_n
+    expansion = await work.output(Expansion)
+    context_tokens = None
+    if work.claim.inputs["response"] is None and work.settings.ragq.answerer == "model":
+        context_tokens = work.settings.ragq.context_tokens or await work.reported_context(asked_model(work))
+        work.read["context_tokens"] = context_tokens
+    return Result(
+        await work.database.with_retry(
+            lambda connection: make_prompt(
+                connection,
+                query.original_query,
+                expansion,
+                consolidated,
+                validated,
+                template=asked_by,
+                context_tokens=context_tokens,
+                max_answer_tokens=work.preset.augmentation.max_answer_tokens or work.settings.ragq.query_max_tokens,
+                top_n=work.preset.augmentation.top_n_contexts if top_n is None else top_n,
+            )
+        )
+    )
+
+
+async def run_generate(work: Work) -> Result[Answer]:
+    """The answer, which is stored with those that the question has already.
+
+    By a model, and published while it writes; of sentences of the sources; or as the submission brought it.
+
+    Each time the stage runs, it is another sample of the model.
+    """
+    query = await question(work)
+    augmented = await work.output(AugmentedPrompt)
+    given = work.claim.inputs["response"]
+    if given is not None:
+        answer = pasted_answer(given, augmented)
+    elif work.settings.ragq.answerer == "extractive":
+        answer = await _extracted(work, query, augmented)
+    else:
+        sample = await work.database.with_retry(lambda connection: queries.answered(connection, query.id))
+        async with published(work.database, work.claim.attempt_id) as on_text:
+            answer = await generate_answer(
+                augmented,
+                chat=work.resampling_chat,
+                model=asked_model(work),
+                timeout_s=work.settings.ollama.timeout_seconds,
+                temperature=work.settings.ragq.query_temperature,
+                max_tokens=work.preset.augmentation.max_answer_tokens or work.settings.ragq.query_max_tokens or None,
+                sample=sample,
+                on_text=on_text,
+            )
+    preset = await work.database.with_retry(lambda connection: queries.preset_name(connection, work.claim.run_id))
+
+    async def keep(connection: Connection) -> None:
+        await queries.add_result(
+            connection,
+            query.id,
+            answer,
+            augmented.sources,
+            attempt_id=work.claim.attempt_id,
+            preset=preset,
+            basis=await answer_basis(connection, work.claim.job_id, augmented),
+        )
+
+    return Result(answer, effect=keep)
+
+
+async def _extracted(work: Work, query: StoredQuery, augmented: AugmentedPrompt) -> Answer:
+    first, *_ = searched = await searched_corpora(work, query)
+    validated = await work.output(ValidatedChunks)
+    with advising(work, query):
+        return await extracted_answer(
+            query.original_query,
+            augmented,
+            validated.chunks,
+            embedder=work.embedder,
+            terms=terms_of(work, searched),
+            timeout_s=work.settings.embedding.query_embed_timeout_seconds,
+            language=first.language or ENGLISH,
+        )
+
+
+async def question(work: Work) -> StoredQuery:
+    """The question as it is asked now. Raises InputChangedError when it is gone."""
+    found = await work.database.with_retry(lambda connection: queries.of_job(connection, work.claim.job_id))
+    if found is None:
+        raise InputChangedError(f"The question of job j{work.claim.job_id} is not stored any more; submit it anew.")
+    work.read["query"] = content_hash(found.original_query)
+    return found
+
+
+async def searched_corpora(work: Work, query: StoredQuery) -> list[StoredCorpus]:
+    """The corpora that the question searches."""
+    return [await work.database.with_retry(partial(_corpus, corpus_id=corpus_id)) for corpus_id in query.corpus_ids]
+
+
+async def _corpus(connection: Connection, *, corpus_id: int) -> StoredCorpus:
+    return await corpora.corpus(connection, corpus_id)
+
+
+def number_formats(searched: Sequence[StoredCorpus]) -> list[str]:
+    """The number formats of their vectors."""
+    return list(dict.fromkeys(dtype for corpus in searched for dtype in corpus.model_dtypes))
+
+
+@contextmanager
+def advising(work: Work, query: StoredQuery) -> Iterator[None]:
+    """When the values of the preset leave nothing to answer from, the error names the commands to continue with."""
+    try:
+        yield
+    except NothingRelevantError as error:
+        error.advise(query.id, work.claim.job_id, work.claim.stage)
+        raise
+
+
+async def template(work: Work, tag: TemplateTag) -> StoredTemplate:
+    """The version of the template that was active at submission; of a template that is newer, the active one."""
+    version: int | None = work.claim.inputs["templates"].get(tag)
+    found = await work.database.with_retry(lambda connection: templates.get(connection, tag, version))
+    work.read[f"template {tag}"] = found.version
+    return found
+
+
+def asked_model(work: Work) -> str:
+    """The model that expands or answers: the light one where it was asked for, which is noted, or that of the run."""
+    full, light = work.settings.query_model, work.settings.query_light_model
+    if not work.claim.inputs.get("light_model") or light == full:
+        return full
+    work.read["model"] = light
+    return light
+
+
+def terms_of(work: Work, searched: Sequence[StoredCorpus]) -> Terms:
+    """The terms of texts, as the full-text search of these corpora reads them."""
+    full_text = searched[0].full_text or SIMPLE
+
+    async def terms(texts: Sequence[str]) -> list[dict[str, int]]:
+        return await work.database.with_retry(
+            lambda connection: bm25.asked_terms(connection, texts, full_text=full_text)
+        )
+
+    return terms
+
+
+def chunk_search(work: Work) -> PostgresChunkSearch:
+    """The search over chunks, with the preset's parameters of BM25."""
+    preset = work.preset.retrieval
+    return PostgresChunkSearch(work.database, k1=preset.bm25_k1, b=preset.bm25_b)

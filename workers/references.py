@@ -1,0 +1,81 @@
+"""The stages of a job that indexes a transcript."""
+
+from schemas.errors import EmptyTranscriptError, InputChangedError
+from schemas.values.participants import ExtractedEvidence
+from schemas.values.references import Chunk, ChunkedTranscript, EmbeddedChunks, FinishedBatch
+from stages.participants.chunking import chunk_transcript
+from stages.participants.embed import embed_chunks, embedded_texts
+from stages.participants.item_tags import tag_chunk
+from stages.texts.hashes import short_hash
+from store.database import Connection
+from store.references import index_runs
+from workers.participants import by_similarity
+from workers.work import Result, Work
+
+
+async def run_chunk(work: Work) -> Result[ChunkedTranscript]:
+    """Its windows, each tagged with the items it speaks of where that is asked for.
+
+    The windows of the transcript; a transcript without any fails the job.
+    """
+    settings = work.settings.embedding
+    texts = chunk_transcript(
+        (await work.transcript()).text,
+        size=settings.chunk_size,
+        step=settings.chunk_step,
+        min_chars=settings.min_evidence_chars,
+    )
+    if not texts:
+        raise EmptyTranscriptError(
+            f"The transcript of participant {work.participant_id} has no chunk of EMBEDDING_MIN_EVIDENCE_CHARS="
+            f"{settings.min_evidence_chars} characters; import a fuller one or leave the participant out."
+        )
+    has_tags: bool = work.claim.inputs["write_item_tags"]
+    chunks = tuple(
+        Chunk(text=text, chunk_hash=short_hash(text), tags=tag_chunk(text) if has_tags else None) for text in texts
+    )
+    return Result(ChunkedTranscript(chunks=chunks))
+
+
+async def run_extract(work: Work) -> Result[ExtractedEvidence]:
+    """What its participant said about each item, for scores by neighbours.
+
+    The utterances nearest to each item, whatever the extractor of the settings.
+    """
+    return Result(await by_similarity(work, (await work.transcript()).text))
+
+
+async def run_embed(work: Work) -> Result[EmbeddedChunks]:
+    """Its windows in one call.
+
+    The windows of one transcript, and its evidence if it was extracted; any bad vector fails the job.
+    """
+    settings = work.settings.embedding
+    embedder = work.reusing_embedder(settings.dimension)
+    extracted = await work.output_if_stored(ExtractedEvidence)
+    embedded, vectors = await embed_chunks(
+        [chunk.text for chunk in (await work.output(ChunkedTranscript)).chunks],
+        {} if extracted is None else embedded_texts(extracted, min_chars=settings.min_evidence_chars),
+        embedder=embedder,
+        dimension=settings.dimension,
+        timeout_s=settings.query_embed_timeout_seconds,
+        truncate=work.settings.ragq.long_texts == "truncate",
+    )
+    return Result(embedded, vectors, texts=embedder.texts)
+
+
+async def run_publish(work: Work) -> Result[FinishedBatch]:
+    """The last of a run makes the whole index visible, in the same transaction.
+
+    Finish this transcript; publish when all others are finished too, or have failed and may be left out.
+    """
+    run_id = work.claim.run_id
+    index = await work.database.with_retry(lambda connection: index_runs.by_run(connection, run_id))
+    if index is None:
+        raise InputChangedError(f"Run r{run_id} has no index to publish.")
+    embedded = await work.output(EmbeddedChunks)
+
+    async def publish(connection: Connection) -> None:
+        await index_runs.publish_when_complete(connection, run_id)
+
+    return Result(FinishedBatch(index_id=index.id, chunks=embedded.vectors), effect=publish)

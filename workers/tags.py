@@ -1,0 +1,177 @@
+"""The stages of a tags job."""
+
+import asyncio
+
+from schemas.errors import VocabularyModelsError
+from schemas.values.tags import EmbeddedPhrases, RankedTags, RetrievedTags, ValidatedTags
+from stages.tags.embed import PhraseVectors, Sentences, embed_phrases
+from stages.tags.models import SentenceModel
+from stages.tags.phrases import final_phrases
+from stages.tags.rerank import rank_tags
+from stages.tags.retrieve import retrieve_tags
+from stages.tags.spelling import plain
+from stages.tags.validate import validate_tags
+from store.runs.chain import content_hash
+from store.vocabularies import built_models
+from store.vocabularies.contents import PostgresVocabularies
+from workers.tag_models import LoadedModels
+from workers.work import Result, Work
+
+
+async def run_embed(work: Work) -> Result[EmbeddedPhrases]:
+    """The final phrases, their vectors, and the context of the request.
+
+    By the models of the vocabulary, in a thread, and by its sentence embedder.
+    """
+    loaded = await models(work)
+    given, context = phrases(work), context_tags(work)
+    sentences = await _sentences(work, given)
+
+    def embed() -> PhraseVectors:
+        return embed_phrases(
+            given,
+            tokens=loaded.tokens,
+            context_model=loaded.context,
+            context_tags=context,
+            context_tag_weight=work.settings.psq.context_tag_weight,
+            sentences=sentences,
+        )
+
+    embedded = await asyncio.to_thread(embed)
+    return Result(embedded.phrases, embedded.vectors)
+
+
+async def _sentences(work: Work, given: list[str]) -> Sentences | None:
+    model = sentence_model(work)
+    if model is None:
+        return None
+    embedder = work.embedder_of(model.backend, model.model)
+    digest = await embedder.digest()
+    if digest != model.digest:
+        raise VocabularyModelsError(
+            f"The names of the vocabulary were embedded by other weights of {model.model} ({model.digest[:12]}, not "
+            f"{digest[:12]}). Import and index the vocabulary again, or set PSQ_SIMILARITY=original."
+        )
+    characters = (await work.tag_models.fused(vocabulary_id(work))).characters
+    lookups = [phrase.lookup for phrase in final_phrases(given) if characters.knows(plain(phrase.lookup))]
+    embedded = await embedder.embed_batch(
+        [plain(lookup) for lookup in lookups],
+        timeout_s=work.settings.embedding.query_embed_timeout_seconds,
+        truncate=True,
+    )
+    return Sentences(model, lookups, embedded.vectors)
+
+
+async def run_retrieve(work: Work) -> Result[RetrievedTags]:
+    """The tags that each phrase leads to.
+
+    The neighbours of all phrases at once, in memory.
+    """
+    settings = work.settings.psq
+    return Result(
+        await retrieve_tags(
+            await work.output(EmbeddedPhrases),
+            await work.vectors(EmbeddedPhrases),
+            lexicon=PostgresVocabularies(work.database),
+            search=work.tag_models,
+            vocabulary_id=vocabulary_id(work),
+            allow_nsfw_tags=work.claim.inputs["allow_nsfw_tags"],
+            per_phrase_k=settings.retrieval_per_phrase_k,
+            min_tag_count=min_tag_count(work),
+            skip_exact=settings.skip_fasttext_for_exact_alias,
+        )
+    )
+
+
+async def run_rerank(work: Work) -> Result[RankedTags]:
+    """Similarity and context as one score, and all phrases as one list.
+
+    With the context rows of every tag that was found, in a thread.
+    """
+    settings = work.settings.psq
+    embedded = await work.output(EmbeddedPhrases)
+    retrieved = await work.output(RetrievedTags)
+    of_vocabulary = vocabulary_id(work)
+    rows = await work.database.with_retry(
+        lambda connection: built_models.context_rows(connection, of_vocabulary, retrieved.tags)
+    )
+    chosen = settings.retrieval_per_phrase_final_k
+    final_k = chosen if chosen != "auto" else None if sentence_model(work) else 1
+
+    def rank() -> RankedTags:
+        return rank_tags(
+            retrieved,
+            context=embedded.context,
+            rows=rows,
+            context_weight=settings.context_weight,
+            per_phrase_final_k=final_k,
+            global_k=settings.retrieval_global_k,
+        )
+
+    return Result(await asyncio.to_thread(rank))
+
+
+async def run_validate(work: Work) -> Result[ValidatedTags]:
+    """Whether the candidates keep their contract. No model is asked.
+
+    Against the vocabulary's entries of the candidates, read again.
+    """
+    settings = work.settings.psq
+    ranked = await work.output(RankedTags)
+    tags = [candidate.tag for candidate in ranked.candidates]
+    return Result(
+        validate_tags(
+            ranked,
+            retrieved=await work.output(RetrievedTags),
+            lexicon=await PostgresVocabularies(work.database).look_up(vocabulary_id(work), tags),
+            allow_nsfw_tags=work.claim.inputs["allow_nsfw_tags"],
+            min_tag_count=min_tag_count(work),
+            global_k=settings.retrieval_global_k,
+        )
+    )
+
+
+def phrases(work: Work) -> list[str]:
+    """The phrases that the job was submitted with."""
+    given: list[str] = work.claim.inputs["phrases"]
+    work.read["phrases"] = content_hash(given)
+    return given
+
+
+def context_tags(work: Work) -> list[str]:
+    """The context tags that the job was submitted with."""
+    given: list[str] = work.claim.inputs["context_tags"]
+    work.read["context_tags"] = content_hash(given)
+    return given
+
+
+def vocabulary_id(work: Work) -> int:
+    """The vocabulary that was current at submission."""
+    found: int = work.claim.inputs["vocabulary_id"]
+    work.read["vocabulary"] = found
+    return found
+
+
+def min_tag_count(work: Work) -> int:
+    """The minimum count of the run, or what it was at submission for the vocabulary."""
+    found = work.claim.inputs.get("min_tag_count", work.settings.psq.min_tag_count)
+    assert isinstance(found, int), "a minimum that follows the vocabulary is found at submission"
+    work.read["min_tag_count"] = found
+    return found
+
+
+def sentence_model(work: Work) -> SentenceModel | None:
+    """The sentence embedder of the vocabulary; None for jobs by FastText alone."""
+    found = work.claim.inputs.get("sentences")
+    if found is None:
+        return None
+    work.read["sentences"] = content_hash(found)
+    return SentenceModel(**found)
+
+
+async def models(work: Work) -> LoadedModels:
+    """The models of that vocabulary."""
+    inputs = work.claim.inputs
+    return await work.tag_models.of(
+        vocabulary_id(work), tokens_digest=inputs["tokens_digest"], context_digest=inputs["context_digest"]
+    )
