@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -36,18 +37,31 @@ IN_PLACE_S: Final = 1.0
 one stage after another while a server is busy."""
 _POLL_S: Final = 0.02
 _SHORTEST_REFUSAL_S: Final = 0.5
+_NOT_KNOWN: Final = Busy(WaitReason.CALLS, IN_PLACE_S)
 MOST_REFUSALS: Final = 20
 """A call that was refused so often fails."""
 
 
 @dataclass
 class _Line:
-    """Those of one process who wait for a server, in the order in which they came."""
+    """Those of one process who wait for a server, by their permits, in the order in which they came."""
 
-    first: asyncio.Lock = field(default_factory=asyncio.Lock)
-    waiting: int = 0
-    busy: Busy | None = None
+    places: list[str] = field(default_factory=list)
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    busy: Busy = _NOT_KNOWN
     """What the first found."""
+
+    def leave(self, place: str) -> None:
+        """Give a place up."""
+        self.places.remove(place)
+        self.moved.set()
+        self.moved = asyncio.Event()
+
+    async def moves_within(self, seconds: float) -> None:
+        """Wait until somebody leaves, at most so long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.moved.wait()
 
 
 class CallLimits:
@@ -104,29 +118,31 @@ class CallLimits:
             raise ServerBusy("the list of models", WaitReason.REFUSED, wait_s, refusals) from None
 
     async def _turn(self, server: str, tokens: int, refusals: int) -> str:
-        """A permit, which the server's slots know by this name."""
+        """The name of a permit, which the server's slots know."""
         line, permit = self._lines[server], uuid4().hex
         deadline = time.monotonic() + IN_PLACE_S
-        stays = self._has_slots and line.waiting < self._stay
-        line.waiting += 1
+        line.places.append(permit)
         try:
-            async with asyncio.timeout(None if stays else IN_PLACE_S), line.first:
-                while (busy := await self._servers.take(server, permit, tokens)) is not None:
+            while True:
+                before = line.places.index(permit)
+                if not before:
+                    busy = await self._servers.take(server, permit, tokens)
+                    if busy is None:
+                        return permit
                     line.busy = busy
-                    left_s = deadline - time.monotonic()
-                    if left_s <= 0 and busy.reason is not WaitReason.CALLS:
-                        raise TimeoutError
-                    await asyncio.sleep(_POLL_S if busy.reason is WaitReason.CALLS else min(busy.wait_s, left_s))
-        except TimeoutError:
-            await self._servers.release(server, permit)
-            found = line.busy or Busy(WaitReason.CALLS, IN_PLACE_S)
-            raise ServerBusy(server, found.reason, found.wait_s, refusals) from None
+                left_s = deadline - time.monotonic()
+                is_for_calls = line.busy.reason is WaitReason.CALLS
+                if left_s <= 0 and not (is_for_calls and self._has_slots and before < self._stay):
+                    raise ServerBusy(server, line.busy.reason, line.busy.wait_s, refusals)
+                if before:
+                    await line.moves_within(left_s if left_s > 0 else IN_PLACE_S)
+                else:
+                    await asyncio.sleep(_POLL_S if is_for_calls else min(line.busy.wait_s, left_s))
         except asyncio.CancelledError:
             await self._servers.release(server, permit)
             raise
         finally:
-            line.waiting -= 1
-        return permit
+            line.leave(permit)
 
     async def _spend(self, caller: Caller, waited: Waited) -> None:
         if not waited.has_budget:
@@ -151,7 +167,7 @@ class CallLimits:
 
     async def _bring_forward(self, server: str) -> None:
         """After a call: the slot is for the first in the line of this process, else for who was given back."""
-        if not self._has_slots or self._lines[server].waiting:
+        if not self._has_slots or self._lines[server].places:
             return
         try:
             await self._database.with_retry(partial(llm_waits.bring_forward, server=server))
