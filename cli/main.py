@@ -69,7 +69,6 @@ COMMANDS = {
     "config": Entry("cli.config", "config", "Show the settings and where each value comes from."),
     "worker": Entry("cli.stack", "worker", "Run a worker in the foreground."),
     "api": Entry("cli.stack", "api", "Run the API and its pages in the foreground."),
-    "flower": Entry("cli.stack", "flower", "Run Flower, the monitor, in the foreground."),
     "token": Entry("cli.token", "token", "Create, list and revoke access tokens of the API."),
 }
 

@@ -1,4 +1,4 @@
-"""`ragq up`, `down`, `ps`, `worker`, `api` and `flower`: start, stop and show the stack."""
+"""`ragq up`, `down`, `ps`, `worker` and `api`: start, stop and show the stack."""
 
 import asyncio
 import math
@@ -26,9 +26,9 @@ from stack.down import down as bring_down
 from stack.home import Home, find_home
 from stack.parts import PORT_SETTINGS
 from stack.ports import holder, is_free
-from stack.private import kept_password, write_private
+from stack.private import write_private
 from stack.probes import broker_answers
-from stack.processes import FLOWER_USER, api_command, default_processes, flower_command, worker_command
+from stack.processes import api_command, default_processes, worker_command
 from stack.status import PartStatus, status
 from stack.together import run_together
 from stack.up import up as bring_up
@@ -222,34 +222,6 @@ def api(host: str | None, port: int | None) -> NoReturn:
     os.execvpe(api_command()[0], api_command(), {**environment, **_SAFE_PATH})
 
 
-@click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option(
-    "--port", type=click.IntRange(1, 65535), help="Port to listen on.  [default: RAGQ_FLOWER_PORT, else 5555]"
-)
-def flower(host: str, port: int | None) -> NoReturn:
-    """Run Flower, the monitor, in the foreground.
-
-    It uses REDIS_URL, or else the running stack. User and password are printed at the start. Anyone who has
-    them can stop workers: off loopback put a proxy with TLS before it.
-
-    \b
-    Example:
-      ragq flower --port 8080
-    """
-    servers = connections(_environment())
-    port = port or ProcessSettings.from_environment(_environment()).ragq_flower_port
-    if not is_free(port):
-        raise StackError(f"Flower cannot listen on port {port}: {holder(port)} holds it. Choose another with --port.")
-    home = find_home(_environment())
-    home.make()
-    password = kept_password(home.flower_password)
-    if not password.strip():
-        raise StackError(f"{home.flower_password} is empty, and Flower needs a password. Remove the file.")
-    _report(f"Flower: http://{host}:{port} (user {FLOWER_USER}, password {password})")
-    _become(flower_command(port, host=host), servers, FLOWER_BASIC_AUTH=f"{FLOWER_USER}:{password}")
-
-
 def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
     """The workers of this machine, out of `names`, that answer within a second; none without a broker."""
     # Celery would try a broker that is away for several seconds.
@@ -308,9 +280,9 @@ def _environment() -> dict[str, str]:
     return {**os.environ, **merged(os.environ, ENV_FILE)}
 
 
-def _become(command: list[str], servers: Connections, **variables: str) -> NoReturn:
+def _become(command: list[str], servers: Connections) -> NoReturn:
     """Replace this process by Celery on the application."""
-    os.execvpe(command[0], command, {**_celery_environment(servers), **variables})
+    os.execvpe(command[0], command, _celery_environment(servers))
 
 
 def _celery_environment(servers: Connections) -> dict[str, str]:

@@ -52,12 +52,12 @@ def worker_command(name: str, queues: Sequence[str], concurrency: int) -> list[s
     ]
 
 
-def flower_command(port: int, *, host: str = LOOPBACK) -> list[str]:
+def flower_command(port: int) -> list[str]:
     """Flower. The password comes by FLOWER_BASIC_AUTH. What it saw is lost when it ends: Postgres has it all."""
     return [
         *CELERY,
         "flower",
-        f"--address={host}",
+        f"--address={LOOPBACK}",
         f"--port={port}",
         f"--tasks-columns={FLOWER_COLUMNS}",
         f"--max-tasks={FLOWER_TASKS}",

@@ -123,7 +123,7 @@ class ProcessSettings(BaseModel):
     ragq_api_port: int = Field(default=8420, ge=1, le=65535)
     """Port that `ragq api` listens on; `ragq up` chooses a free one unless it is set."""
     ragq_flower_port: int = Field(default=5555, ge=1, le=65535)
-    """Port that `ragq flower` listens on; `ragq up` chooses a free one unless it is set."""
+    """Port of Flower; `ragq up` chooses a free one unless it is set."""
     ragq_api_wait_seconds: float = Field(default=25.0, ge=1, le=55)
     """Maximum seconds that a client may ask a request to wait for its job, with the header `Prefer: wait=N`."""
     ragq_api_max_body_kb: int = Field(default=2048, ge=1)

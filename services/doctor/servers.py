@@ -160,4 +160,4 @@ def check_monitor(environment: Mapping[str, str]) -> Findings:
     if http_answers(f"{url}/healthcheck"):
         yield Finding("flower", Verdict.OK, url)
     else:
-        yield Finding("flower", Verdict.WARN, f"{url} does not answer", "`ragq up` or `ragq flower` starts it.")
+        yield Finding("flower", Verdict.WARN, f"{url} does not answer", "`ragq up` starts it.")

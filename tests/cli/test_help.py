@@ -48,7 +48,6 @@ NO_RESULT = {
     "ragq logs": "prints the lines of logs as they are",
     "ragq worker": "runs until it is stopped",
     "ragq api": "runs until it is stopped",
-    "ragq flower": "runs until it is stopped",
     "ragq config reference": "prints Markdown",
 }
 

@@ -77,27 +77,6 @@ def test_a_worker_gets_its_servers_by_environment(served: Path) -> None:
     assert "pw" not in " ".join(found.command)
 
 
-def test_flower_takes_its_password_by_environment(served: Path) -> None:
-    port = free_port()
-    found = executed("flower", "--port", str(port))
-    password = (served / "flower.password").read_text()
-    assert found.environment["FLOWER_BASIC_AUTH"] == f"ragq:{password}"
-    assert f"--port={port}" in found.command
-    assert password not in " ".join(found.command)
-
-
-def test_flower_off_loopback_has_its_password_too(served: Path) -> None:
-    found = executed("flower", "--host", "0.0.0.0", "--port", str(free_port()))
-    assert "--address=0.0.0.0" in found.command
-    assert found.environment["FLOWER_BASIC_AUTH"] == f"ragq:{(served / 'flower.password').read_text()}"
-
-
-def test_flower_does_not_start_without_a_password(served: Path) -> None:
-    (served / "flower.password").write_text("\n")
-    refused = CliRunner().invoke(cli, ["flower", "--host", "0.0.0.0", "--port", str(free_port())]).exception
-    assert str(refused) == f"{served}/flower.password is empty, and Flower needs a password. Remove the file."
-
-
 def test_the_api_gets_its_address_and_no_model(nowhere: Path, served: Path) -> None:
     port = free_port()
     found = executed("api", "--host", "::1", "--port", str(port))
