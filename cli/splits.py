@@ -1,48 +1,86 @@
 """`ragq splits`: the splits that are stored."""
 
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+
 import click
 from rich.table import Column
 
 from cli.completed_names import SPLIT
-from cli.drawing import plain_table
-from cli.lazy_group import LazyGroup
-from cli.output import json_option, print_json, print_list, print_text
+from cli.data_directory import data_directory
+from cli.drawing import Text, plain_table
+from cli.other_words import OtherWordsGroup
+from cli.output import draw, json_option, print_json, print_text
 from cli.session import with_database
+from cli.user_files import read_file
 from cli.utc_times import with_utc_times
-from stages.participants.split_names import named_split
+from schemas.values.interviews import Split, SplitProblem
+from schemas.values.stored_splits import SplitMethod, StoredSplit
+from services.splits import MadeSplits, drawn_splits, find_data_set, make_splits, published_splits
+from stages.files.problems import Parsed, ProblemsFound
+from stages.participants.daic_woz import ITEM_LABEL_FILES
+from stages.participants.split_checks import split_problems
+from stages.participants.split_files import parse_listed_splits
+from stages.participants.split_names import TRAIN_AND_DEV, named_split
 from stages.participants.split_origins import origin_words
+from stages.participants.splits import joined_split, parse_split
+from stages.reports.numbers_in_words import counted
+from store.database import Connection
 from store.references.splits import stored_splits
+from store.references.stored_labels import stored_labels
 
-_COMMANDS = {name: f"cli.make_splits:{name}_command" for name in ("make", "verify")}
+WRONG = 1
 
 
-@click.group("splits", cls=LazyGroup, elsewhere=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("splits", cls=OtherWordsGroup, other_words={}, context_settings={"help_option_names": ["-h", "--help"]})
 def splits_group() -> None:
     """Make, list and check the splits of participants.
 
     \b
     Example:
         ragq splits make --paper
-        ragq splits verify
+        ragq splits list
     """
 
 
 @splits_group.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_command(as_json: bool) -> None:
-    """List the splits that are stored, and how each was made.
+    """List the splits that are stored, how each was made, and what is wrong with it.
+
+    Correct is a split of known participants without overlap, with the paper's ids if it is the paper's, and with
+    labels that add up. Exit codes: 0 all correct, 1 problems were found.
 
     \b
     Example:
         ragq splits list
     """
-    found = with_database(stored_splits)
-    table = plain_table("split", Column("participants", justify="right"), "made by", "ids hash", "stored")
-    for split in found:
-        size, when = str(len(split.participant_ids)), f"{split.imported_at:%Y-%m-%d %H:%M}"
-        table.add_row(split.called, size, origin_words(split.origin), split.ids_hash, when)
-    none = "No split is stored. `ragq import participants DIR` imports those of a data set."
-    print_list(with_utc_times(found), table, none=none, as_json=as_json)
+    splits, problems = with_database(_checked)
+    found = [(split, [problem for problem in problems if problem.split == split.called]) for split in splits]
+    if as_json:
+        print_json([with_utc_times(split) | {"problems": wrong} for split, wrong in found])
+    elif not splits:
+        print_text("No split is stored. `ragq import participants DIR` imports those of a data set.", err=True)
+    else:
+        table = plain_table("split", Column("participants", justify="right"), "made by", "check", "ids hash", "stored")
+        for split, wrong in found:
+            size, when = str(len(split.participant_ids)), f"{split.imported_at:%Y-%m-%d %H:%M}"
+            check = Text("wrong", "red") if wrong else "correct"
+            table.add_row(split.called, size, origin_words(split.origin), check, split.ids_hash, when)
+        draw(table, *(f"{problem.split}: {problem.found}; {problem.what_to_do}" for problem in problems))
+    if problems:
+        raise SystemExit(WRONG)
+
+
+async def _checked(connection: Connection) -> tuple[list[StoredSplit], list[SplitProblem]]:
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        splits = await stored_splits(connection)
+        problems: list[SplitProblem] = []
+        for data_set, own in groupby(splits, key=attrgetter("data_set")):
+            problems += split_problems(list(own), await stored_labels(connection, data_set))
+        return splits, problems
 
 
 @splits_group.command("show")
@@ -60,3 +98,124 @@ def show_command(name: str, as_json: bool) -> None:
         print_json(with_utc_times(found))
     else:
         print_text("\n".join(map(str, found.participant_ids)))
+
+
+@splits_group.command("make")
+@click.option("--paper", is_flag=True, help="paper-train, paper-val and paper-test with the published participants.")
+@click.option("--seed", type=int, help="With --paper: a new draw by the paper's rule instead of its participants.")
+@click.option("--avec", is_flag=True, help="train, dev and train+dev of the AVEC 2017 label files in the data folder.")
+@click.option(
+    "--from",
+    "listed",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The splits that a file lists: the paper's metadata JSON, or a CSV with the columns Participant_ID and split.",
+)
+@click.option(
+    "--directory",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="With --avec: the data folder.  [default: DATA_BASE_DIR]",
+)
+@click.option(
+    "--allow-missing", is_flag=True, help="Leave out participants that are not stored, and record who is left out."
+)
+@click.option("--data-set", help="Whose splits; needed where several data sets are stored.")
+@click.option("--replace", is_flag=True, help="Replace splits of the same names that have other participants.")
+@json_option
+def make_command(
+    paper: bool,
+    seed: int | None,
+    avec: bool,
+    listed: Path | None,
+    directory: Path | None,
+    allow_missing: bool,
+    data_set: str | None,
+    replace: bool,
+    as_json: bool,
+) -> None:
+    """Make splits of the participants that are stored, and store them with how they were made.
+
+    The published participants are checked against those that are stored, and missing ones are named. With --seed,
+    participants are grouped by total score: a group of one goes to train, of a group of two one goes to val and one
+    to test, the others are drawn to 41, 30 and 29 %, balanced by total and gender. The same seed draws the same.
+
+    Exit codes: 0 stored, 1 refused, 2 wrong usage.
+
+    \b
+    Example:
+        ragq splits make --paper
+        ragq splits make --paper --seed 7 --replace
+        ragq splits make --avec --directory data
+        ragq splits make --from data/paper_splits/paper_split_metadata.json
+    """
+    if [paper, avec, listed is not None].count(True) != 1:
+        raise click.UsageError("Name one of --paper, --avec and --from FILE. Example: ragq splits make --paper")
+    if seed is not None and not paper:
+        raise click.UsageError("--seed goes with --paper: it draws the paper's splits anew by their rule.")
+    if directory is not None and not avec:
+        raise click.UsageError("--directory goes with --avec.")
+    choice = _choice(seed, avec, listed, directory)
+
+    async def store(connection: Connection) -> MadeSplits:
+        of = await find_data_set(connection, data_set)
+        splits = choice.splits if choice.seed is None else await drawn_splits(connection, of, seed=choice.seed)
+        return await make_splits(
+            connection,
+            of,
+            splits,
+            choice.method,
+            seed=choice.seed,
+            file=choice.file,
+            allow_missing=allow_missing,
+            replace=replace,
+        )
+
+    made = with_database(store)
+    if as_json:
+        print_json(
+            {
+                "splits": {
+                    split.name: {"participants": len(split.participant_ids), **asdict(split.origin)}
+                    for split in made.splits
+                },
+                "replaced": made.replaced,
+            }
+        )
+        return
+    for split in made.splits:
+        words = (
+            f"split {split.name}: {counted(len(split.participant_ids), 'participant')}, {origin_words(split.origin)}"
+        )
+        print_text(words + (" (replaced)" if split.name in made.replaced else ""))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Choice:
+    """What is to be made."""
+
+    method: SplitMethod
+    splits: tuple[Split, ...] = ()
+    seed: int | None = None
+    file: str | None = None
+
+
+def _choice(seed: int | None, avec: bool, listed: Path | None, directory: Path | None) -> _Choice:
+    if listed is not None:
+        splits = _accepted(parse_listed_splits(read_file(listed), file=listed.name))
+        return _Choice(method=SplitMethod.LISTED, splits=splits, file=listed.name)
+    if avec:
+        folder = directory or data_directory()
+        parsed = [
+            parse_split(read_file(folder / file), file=file, name=name) for name, file in ITEM_LABEL_FILES.items()
+        ]
+        problems = tuple(problem for one in parsed for problem in one.problems)
+        parts = _accepted(Parsed(tuple(one.value for one in parsed), problems))
+        return _Choice(method=SplitMethod.FILE, splits=(*parts, joined_split(TRAIN_AND_DEV, parts)))
+    if seed is not None:
+        return _Choice(method=SplitMethod.STRATIFIED, seed=seed)
+    return _Choice(method=SplitMethod.PUBLISHED, splits=published_splits())
+
+
+def _accepted(parsed: Parsed[tuple[Split, ...]]) -> tuple[Split, ...]:
+    if parsed.problems:
+        raise ProblemsFound(parsed.problems, of="list of splits", consequence="nothing was stored")
+    return parsed.value

@@ -9,7 +9,7 @@ import pytest
 from demo.data_set import data_set_files
 from schemas.errors import Refused
 from stages.participants.published_splits import PUBLISHED_SPLITS
-from tests.acceptance.small_data_set import write_files
+from tests.acceptance.small_data_set import small_files, write_files
 from tests.cli.conftest import Ragq
 
 
@@ -42,7 +42,7 @@ def test_missing_participants_are_left_out_on_request_and_recorded(ragq: Ragq, p
     done = ragq("splits", "make", "--paper", "--allow-missing")
 
     assert "split paper-test: 40 participants, published ids, without participant 316\n" in done.stdout
-    assert ragq("splits", "verify").exit_code == 0
+    assert ragq("splits", "list").exit_code == 0
 
 
 def test_a_seed_draws_the_papers_splits_anew_and_replaces_nothing_unasked(ragq: Ragq, plain: str) -> None:
@@ -63,7 +63,7 @@ def test_a_seed_draws_the_papers_splits_anew_and_replaces_nothing_unasked(ragq: 
     assert first != list(PUBLISHED_SPLITS["test"])
     assert ragq("splits", "make", "--paper", "--seed", "7").exit_code == 0
     assert members(ragq, "paper-test") == first
-    assert ragq("splits", "verify").exit_code == 0
+    assert ragq("splits", "list").exit_code == 0
     listed = json.loads(ragq("splits", "list", "--json").stdout)
     origins = {split["name"]: split["origin"] for split in listed}
     assert origins["paper-test"] == {"method": "stratified", "seed": 7, "file": None, "missing": []}
@@ -95,3 +95,14 @@ def test_the_avec_splits_are_read_from_the_label_files(ragq: Ragq, plain: str) -
         "split train+dev: 142 participants",
     ]
     assert {name: members(ragq, name) for name in before} == before
+
+
+def test_the_list_says_what_is_wrong_and_exits_with_1(ragq: Ragq, tmp_path: Path) -> None:
+    ragq("import", "participants", str(write_files(tmp_path / "small", small_files())))
+
+    checked = ragq("splits", "list")
+
+    assert checked.exit_code == 1
+    assert "paper-test: lacks published participant 339, 345," in checked.stdout
+    listed = json.loads(ragq("splits", "list", "--json").stdout)
+    assert {one["name"] for one in listed if one["problems"]} == {"paper-test", "paper-train"}
