@@ -1,4 +1,4 @@
-"""The commands on a preset: shown, compared, created, changed, made the default, deleted."""
+"""The commands on a preset: shown, compared, created, changed, deleted."""
 
 from typing import Any
 
@@ -118,34 +118,31 @@ def create_command(
 @click.argument("name", type=PRESET)
 @click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
 @click.option("--description", help="Its purpose, in a few words.")
+@click.option("--default", "is_default", is_flag=True, help="Make it that of query runs submitted without --preset.")
 @json_option
-def set_command(name: str, values: tuple[tuple[str, str], ...], description: str | None, as_json: bool) -> None:
+def set_command(
+    name: str, values: tuple[tuple[str, str], ...], description: str | None, is_default: bool, as_json: bool
+) -> None:
     """Change values of a preset, all of them or none. Runs that were submitted keep the values they had.
 
     \b
     Example:
         ragq preset set Balanced retrieval.dense_limit=25 retrieval.fusion=rrf
+        ragq preset set small --default
     """
-    if not values and description is None:
-        raise click.UsageError("Say what to change: GROUP.KEY=VALUE, or --description.")
-    changed = with_database(
-        lambda connection: presets.change(connection, name, dict(values), origin=_ORIGIN, description=description)
-    )
+    if not values and description is None and not is_default:
+        raise click.UsageError("Say what to change: GROUP.KEY=VALUE, --description or --default.")
+
+    async def work(connection: Connection) -> StoredPreset:
+        async with connection.transaction():
+            if is_default:
+                await presets.set_default(connection, name)
+            if not values and description is None:
+                return await presets.get(connection, name)
+            return await presets.change(connection, name, dict(values), origin=_ORIGIN, description=description)
+
+    changed = with_database(work)
     print_result(_json(changed), f"Changed preset '{changed.name}'.", as_json=as_json)
-
-
-@click.command("default")
-@click.argument("name", type=PRESET)
-@json_option
-def default_command(name: str, as_json: bool) -> None:
-    """Make a preset the default: the one of query runs that are submitted without --preset.
-
-    \b
-    Example:
-        ragq preset default small
-    """
-    stored = with_database(lambda connection: presets.set_default(connection, name))
-    print_result({"default": stored}, f"Preset '{stored}' is the default.", as_json=as_json)
 
 
 @click.command("delete")

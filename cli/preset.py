@@ -14,7 +14,7 @@ from store.questions import preset_lines
 from store.questions.preset_lines import PresetLine
 from store.questions.presets import StoredPreset
 
-_COMMANDS = {name: f"cli.one_preset:{name}_command" for name in ("show", "diff", "create", "set", "default", "delete")}
+_COMMANDS = {name: f"cli.one_preset:{name}_command" for name in ("show", "diff", "create", "set", "delete")}
 
 
 @click.group(cls=LazyGroup, elsewhere=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})

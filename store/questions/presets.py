@@ -153,7 +153,7 @@ async def delete(connection: Connection, name: str) -> str:
 def preset_missing(name: str | None, known: Sequence[str] = ()) -> Refused:
     """No preset of `known` has this name, or, without a name, none is the default."""
     words = (
-        "No preset is the default; `ragq preset default NAME` makes one."
+        "No preset is the default; `ragq preset set NAME --default` makes one."
         if name is None
         else f"There is no preset {name!r}; `ragq preset list` shows those there are.{did_you_mean(name, known)}"
     )

@@ -49,9 +49,15 @@ HOSTILE: Final = (
 LISTINGS: Final = (
     *("runs", "runs --json", "query list", "corpus list", "corpus show {corpus_name}", "work list {corpus_name}"),
     *("work show {work}", "work outline {work}", "work show j{document}", "work outline j{document}"),
-    *("work prompt j{document} repair", "preset list", "preset show {preset_name}", "template list", "splits verify"),
-    *("preset diff {preset_name} {preset_name}", "preset default {preset_name}", "splits list", "splits show {split}"),
-    *("index list", "vocabulary list", "vocabulary show wardrobe", "tags show r{tagged_run} --verbose"),
+    *("work prompt j{document} repair", "preset list", "preset show {preset_name}", "template list"),
+    *(
+        "preset diff {preset_name} {preset_name}",
+        "preset set {preset_name} --default",
+        "splits list",
+        "splits show {split}",
+    ),
+    *("index list", "vocabulary list", "vocabulary show wardrobe"),
+    *("tags show r{tagged_run} --verbose",),
     *("token list", "token revoke {token}", "set r{scored_run} --note {token}"),
     *("show r{scored_run}", "show r{failed_run}", "show r{answered_run}", "show r{tagged_run}", "show r{document_run}"),
     *("show r{evaluated_run}", "inspect j{answered_job}", "inspect j{failed_job}", "inspect j{tagged_job}"),

@@ -76,3 +76,12 @@ def test_a_file_that_is_no_text_is_refused(ragq: Ragq, tmp_path: Path) -> None:
     assert "is not UTF-8; save it as UTF-8 text" in str(
         ragq("template", "new", TAG, str(file), "--title", "x").exception
     )
+
+
+def test_a_preset_is_made_the_default(ragq: Ragq) -> None:
+    ragq("preset", "create", "small")
+
+    changed = json.loads(ragq("preset", "set", "small", "--default", "--json").stdout)
+
+    assert (changed["name"], changed["is_default"]) == ("small", True)
+    assert json.loads(ragq("preset", "show", "--json").stdout)["name"] == "small"
