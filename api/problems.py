@@ -75,7 +75,6 @@ REFUSALS: Final[dict[errors.Slug, int]] = {
     "query-set-preset": 409,
     "result-missing": 404,
     "run-active": 409,
-    "run-forked": 409,
     "run-name-taken": 409,
     "run-value-unusable": 422,
     "step-not-ready": 404,

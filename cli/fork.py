@@ -79,7 +79,7 @@ def fork_command(
 ) -> None:
     """Compute a run or a job again from a stage on, with other settings, as a run of its own.
 
-    The fork shares what the stages before it stored: nothing of that is embedded or asked again. Its subjects,
+    The fork copies what the stages before it stored: nothing of that is embedded or asked again. Its subjects,
     reference index, corpus or vocabulary, and prompt templates are those of the parent. Jobs whose earlier stages are
     not stored are named and left out. A setting that an earlier stage reads is refused, with the stage to fork from.
     The same fork again finds its run.

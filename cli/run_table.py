@@ -15,7 +15,7 @@ from schemas.settings.changed import ChangedSetting
 from schemas.statuses import JobStatus, StageStatus
 from stages.reports.numbers_in_words import counted
 from stages.reports.run_words import limits_in_words, notices, split_in_words, variants_in_words
-from store.runs.families import Family
+from store.runs.forks import Family
 from store.runs.run_view import JobView, RunView, waits_in_words
 from store.runs.stage_runs import StageRun
 

@@ -100,7 +100,7 @@ def sweep(
     """Fork a run at every point of a grid, wait for the forks, and compare them with the run in one table.
 
     Differences are paired by subject and have two intervals: 95 %, and corrected for the number of points (Bonferroni).
-    The best point by the first measure is printed with what it does not prove. Forks share what the stages before
+    The best point by the first measure is printed with what it does not prove. Forks copy what the stages before
     --from stored. The same sweep again continues: forks that are stored are taken, failed jobs are retried.
 
     Ctrl-C stops waiting, and the forks that are stored continue. Exit code 130 then.

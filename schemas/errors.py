@@ -100,7 +100,6 @@ Slug: TypeAlias = Literal[
     "query-set-preset",
     "result-missing",
     "run-active",
-    "run-forked",
     "run-name-taken",
     "run-value-unusable",
     "step-not-ready",

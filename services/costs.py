@@ -18,4 +18,4 @@ async def cost_of_run(
     attempts = await call_costs.stage_work(connection, run_id, by_job=by_job)
     calls = await call_costs.stage_calls(connection, run_id, by_job=by_job)
     retried = await call_costs.retried_stages(connection, run_id)
-    return run_cost(attempts, calls, retried, await call_costs.shared_stages(connection, run_id), prices)
+    return run_cost(attempts, calls, retried, await call_costs.copied_stages(connection, run_id), prices)

@@ -67,7 +67,7 @@ async def estimate_request(
 
 
 async def estimate_fork(database: Database, request: ForkRequest, *, prices: Prices | None = None) -> Estimate:
-    """What a fork would compute: the stages before it are shared. Raises as `plan_fork` does."""
+    """What a fork would compute: the stages before it are copied. Raises as `plan_fork` does."""
 
     async def plan(connection: Connection) -> NewRun:
         return (await plan_fork(connection, request)).planned.run
@@ -314,7 +314,7 @@ def _of_stage(past: PastStage | None, *, jobs: int, to_pay: int) -> float | None
 
 
 def _computed(run: NewRun, job: NewJob) -> Sequence[str]:
-    """The stages that are computed: a fork shares those before its own."""
+    """The stages that are computed: a fork copies what those before its own stored."""
     return job.stages[job.stages.index(run.stage) :] if isinstance(run, NewFork) else job.stages
 
 

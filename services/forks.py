@@ -1,4 +1,4 @@
-"""Forks: a run computed again from a stage on, with other settings, on the stored outputs of the stages before."""
+"""Forks: a run computed again from a stage on, with other settings, on copies of what the stages before stored."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ from store.runs.runs import NewJob, NewRun
 ORIGIN = "option --set"
 
 #: Inputs of a question that belong to its former steps.
-_NOT_SHARED = frozenset({"moved_from", "takes_default", "shown"})
+_NOT_KEPT = frozenset({"moved_from", "takes_default", "shown"})
 
 _EXPANDING = frozenset({"expansion.enabled", "RAGQ_EXPANDER"})
 
@@ -54,14 +54,14 @@ class NewFork(NewRun):
 
     parent_id: int
     stage: str
-    shared: Mapping[int, Sequence[Source]]
-    """Job of the parent -> the attempts that its fork shares, in the order of the jobs."""
+    kept: Mapping[int, Sequence[Source]]
+    """Job of the parent -> the attempts that its fork copies, in the order of the jobs."""
 
     @property
     def identity(self) -> str:
         """That of the work, and what it continues."""
-        attempts = [[job_id, *(source.source_id for source in of)] for job_id, of in self.shared.items()]
-        return content_hash({"work": super().identity, "of": self.parent_id, "from": self.stage, "shared": attempts})
+        attempts = [[job_id, *(source.attempt_id for source in of)] for job_id, of in self.kept.items()]
+        return content_hash({"work": super().identity, "of": self.parent_id, "from": self.stage, "kept": attempts})
 
 
 class PlannedFork(NamedTuple):
@@ -118,7 +118,7 @@ async def fork(
 
 
 async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork:
-    """The fork of a run or a job: its jobs, and the outputs of the stages before that they share.
+    """The fork of a run or a job: its jobs, and the outputs of the stages before that they copy.
 
     The subjects, the reference index, the corpus or the vocabulary, and the prompt templates are the parent's. Raises
     RunMissingError or JobMissingError, SettingsError and PresetValueError for values that cannot be
@@ -141,7 +141,7 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork
             slug="fork-refused",
         )
     stages = sorted({stage for of_mode in earlier.values() for stage in of_mode})
-    shared = await forks.sources(connection, [job.id for job in ready], stages)
+    kept = await forks.sources(connection, [job.id for job in ready], stages)
     own_hash = _settings_hash(parent.kind, frozen)
     run = NewFork(
         kind=parent.kind,
@@ -160,15 +160,15 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork
         ],
         parent_id=parent.id,
         stage=request.stage,
-        shared=shared,
+        kept=kept,
     )
 
-    async def share(connection: Connection, run_id: int) -> None:
+    async def copy(connection: Connection, run_id: int) -> None:
         await forks.store(
-            connection, run_id, parent_id=parent.id, stage=request.stage, settings_hash=own_hash, shared=shared
+            connection, run_id, parent_id=parent.id, stage=request.stage, settings_hash=own_hash, kept=kept
         )
 
-    return PlannedFork(PlannedRun(run, share), tuple(left_out), without_stage)
+    return PlannedFork(PlannedRun(run, copy), tuple(left_out), without_stage)
 
 
 def stage_to_fork_from(kind: str, modes: Sequence[str], names: Sequence[str]) -> str | None:
@@ -318,7 +318,7 @@ async def _inputs(
     connection: Connection, kind: str, job: ParentJob, frozen: FrozenSettings, changed: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Those of the parent's job, with what a submission finds for it by settings that changed."""
-    inputs = {name: value for name, value in job.inputs.items() if name not in _NOT_SHARED}
+    inputs = {name: value for name, value in job.inputs.items() if name not in _NOT_KEPT}
     if kind == "query" and _EXPANDING & changed.keys() and inputs["expansion"]["origin"] != Origin.PASTED:
         inputs["expansion"] = {"origin": Origin.MODEL if frozen.expands else Origin.NONE}
     if "augmentation.top_n_contexts" in changed:

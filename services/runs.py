@@ -7,7 +7,7 @@ from schemas.statuses import Priority
 from schemas.values.run_names import LONGEST_NAME, LONGEST_NOTE, run_name
 from store.database import Connection
 from store.references import due_publications
-from store.runs import deletions, families, run_names, shares, stored_runs
+from store.runs import deletions, run_names, shares, stored_runs
 from store.runs.deletions import DeletedRun
 
 
@@ -36,19 +36,11 @@ async def change_run(connection: Connection, run_id: int, changes: RunChanges) -
             await shares.set_priority(connection, run_id, changes["priority"])
 
 
-async def delete_run(connection: Connection, run_id: int, *, keeps_forks: bool = False) -> DeletedRun:
-    """Delete a run that is not active, with all that belongs to it alone.
+async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
+    """Delete a run that is not active, with all that belongs to it alone. Its forks stay.
 
-    Raises RunMissingError, and Refused while it works, and for one that has forks unless these are to stay without it.
+    Raises RunMissingError, and Refused while it works.
     """
-    forks = (await families.family(connection, run_id)).children
-    if forks and not keeps_forks:
-        named = ", ".join(f"r{fork.run_id}" for fork in forks)
-        raise Refused(
-            f"Run r{run_id} is not deleted: {named} refer to it as forks. Delete these first; or `ragq purge --run "
-            f"r{run_id}`, or keep_forks=true in REST, deletes it alone, and they keep what they share.",
-            slug="run-forked",
-        )
     if await due_publications.is_publication_due(connection, run_id):
         raise deletions.still_active(run_id, "it is about to publish its index; delete it when it has finished.")
     return await deletions.delete_run(connection, run_id)

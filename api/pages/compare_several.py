@@ -17,7 +17,7 @@ from services.several_runs import compare_several, named_runs
 from stages.reports.several_runs import shown_measures
 from stages.texts.line_diff import Hunk, line_diff
 from store.references import interviews
-from store.runs import families
+from store.runs import forks
 from store.views.attempt_traces import AttemptTrace
 from store.views.lineage import JobTrace, StageTrace, job_trace
 
@@ -31,8 +31,8 @@ class StagePair(NamedTuple):
     """A stage of two jobs."""
 
     stage: str
-    is_shared: bool
-    """The second job shares the output of the first."""
+    is_copied: bool
+    """The second job has a copy of the output of the first."""
     is_equal: bool
     parts: dict[str, list[Hunk]]
     """What differs, by name: the lines of both."""
@@ -77,7 +77,7 @@ async def jobs_page(request: Request, ctx: Context, job_id: PathId, other_id: Pa
     """Two jobs side by side: prompts, references, verdicts and replies, with what differs marked."""
     async with ctx.database.connection() as connection:
         left, right = [await job_trace(connection, one) for one in (job_id, other_id)]
-        parent = await families.parent_job(connection, other_id)
+        parent = await forks.parent_job(connection, other_id)
     if left is None or right is None:
         raise JobMissingError(job_id if left is None else other_id)
     return page(
@@ -103,9 +103,8 @@ def _pair(left: StageTrace | None, right: StageTrace | None, name: str) -> Stage
         for part in dict.fromkeys([*texts[0], *texts[1]])
         if texts[0].get(part, "") != texts[1].get(part, "")
     }
-    shared = None if after is None else after.source_id
-    is_shared = shared is not None and before is not None and shared in (before.id, before.source_id)
-    return StagePair(name, is_shared, not parts, parts)
+    is_copied = after is not None and before is not None and after.copied_from == (before.job_id, before.number)
+    return StagePair(name, is_copied, not parts, parts)
 
 
 def _texts(output: dict[str, Any] | None, attempt: AttemptTrace | None) -> dict[str, str]:

@@ -25,7 +25,7 @@ from services.control import Action
 from stages.reports.run_words import notices
 from stages.reports.waterfall import waterfall
 from store.corpora import document_lines
-from store.runs import families, overviews
+from store.runs import forks, overviews
 from store.views.lineage import JobTrace, StageTrace, job_trace
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -38,7 +38,7 @@ async def job_page(request: Request, ctx: Context, job_id: PathId, last_action: 
         job = await job_trace(connection, job_id)
         run = None if job is None else await overviews.overview(connection, job.run_id)
         document = (await document_lines.lines(connection, [job_id])).get(job_id)
-        parent_job = await families.parent_job(connection, job_id)
+        parent_job = await forks.parent_job(connection, job_id)
     if job is None or run is None:
         raise JobMissingError(job_id)
     outputs = {stage.stage: _output(job, stage) for stage in job.stages if stage.current is not None}

@@ -14,7 +14,7 @@ from schemas.values.targets import Target
 from services.forks import ForkRequest, fork
 from services.redo import redo
 from store.access.idempotency import RequestKey
-from store.runs import families, stored_runs
+from store.runs import forks, stored_runs
 
 router = APIRouter()
 
@@ -31,7 +31,7 @@ FOUND: Final[dict[int | str, dict[str, Any]]] = {
     responses={**FOUND, **problem_responses(404, 409, 422)},
 )
 async def fork_run(run_id: PathId, ctx: Context, body: ForkBody, response: Response, key: Keyed) -> ForkedReply:
-    """Compute a run again from a stage on, with other settings, as a run of its own that shares the stages before.
+    """Compute a run again from a stage on, with other settings, as a run of its own that copies the stages before.
 
     Jobs whose earlier stages are not stored are left out, and listed. A setting that an earlier stage reads is refused.
     """
@@ -69,7 +69,7 @@ async def list_forks(run_id: PathId, ctx: Context) -> FamilyReply:
     async with ctx.database.connection() as connection:
         if not await stored_runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
-        return FamilyReply.model_validate(await families.family(connection, run_id))
+        return FamilyReply.model_validate(await forks.family(connection, run_id))
 
 
 async def _fork(

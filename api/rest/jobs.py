@@ -23,7 +23,7 @@ from schemas.values.targets import Target
 from services.control import Action
 from store.database import Connection
 from store.questions import queries
-from store.runs import attempts, call_uses, families, jobs, stored_runs
+from store.runs import attempts, call_uses, forks, jobs, stored_runs
 from store.runs.call_uses import CallUse
 from store.runs.run_view import job_view
 
@@ -43,7 +43,7 @@ async def show_job(job_id: PathId, ctx: Context) -> JobReply:
         job = await jobs.job(connection, job_id)
         view = await job_view(connection, job_id)
         query = await queries.of_job(connection, job_id)
-        parent_job_id = await families.parent_job(connection, job_id)
+        parent_job_id = await forks.parent_job(connection, job_id)
     if job is None or view is None:
         raise JobMissingError(job_id)
     return JobReply(

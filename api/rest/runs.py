@@ -93,14 +93,14 @@ async def patch_run(run_id: PathId, ctx: Context, body: RunPatch) -> RunLine:
 
 
 @router.delete("/{run_id}", summary="Delete a run", responses=problem_responses(404, 409, 422))
-async def remove_run(run_id: PathId, ctx: Context, keep_forks: bool = False) -> DeletedRunReply:
+async def remove_run(run_id: PathId, ctx: Context) -> DeletedRunReply:
     """Delete a finished run with its jobs and all that they stored, its questions, answers and phrases.
 
     Model calls that other runs used are kept, and so are reference indexes, vectors and chunk scores that the run
-    published. 409 `run-forked` names forks that refer to it; with `keep_forks` they stay without it.
+    published. Its forks stay.
     """
     async with ctx.database.connection() as connection:
-        return DeletedRunReply.model_validate(await delete_run(connection, run_id, keeps_forks=keep_forks))
+        return DeletedRunReply.model_validate(await delete_run(connection, run_id))
 
 
 @router.get("/{run_id}/settings", summary="Show the settings of a run", responses=problem_responses(404, 422))

@@ -238,7 +238,7 @@ CREATE UNLOGGED TABLE llm_wait (
 );
 CREATE INDEX ix_llm_wait_server ON llm_wait (server, reason, since);
 
--- What forks share with the run that they came from.
+-- Which runs and jobs were forked from which.
 CREATE TABLE run_fork (
     run_id bigint PRIMARY KEY REFERENCES run ON DELETE CASCADE,
     parent_id bigint REFERENCES run ON DELETE SET NULL,
@@ -251,12 +251,6 @@ CREATE TABLE job_fork (
     parent_id bigint REFERENCES job ON DELETE SET NULL
 );
 CREATE INDEX ix_job_fork_parent_id ON job_fork (parent_id);
-
-CREATE TABLE attempt_source (
-    attempt_id bigint PRIMARY KEY REFERENCES stage_attempt ON DELETE CASCADE,
-    source_id bigint NOT NULL REFERENCES stage_attempt
-);
-CREATE INDEX ix_attempt_source_source_id ON attempt_source (source_id);
 
 -- Reference indexes.
 CREATE TABLE reference_index (
@@ -725,13 +719,10 @@ CREATE TRIGGER set_words_of_chunk BEFORE INSERT OR UPDATE OF work_id, level, hea
 FOR EACH ROW WHEN (NEW.level ~ '-chunk$') EXECUTE FUNCTION set_words_of_chunk();
 """
 
-# The status is the stage's: only where it is `done` does the output count. The output of another attempt is looked up
-# for one without an output of its own alone: the plans of statements stay as they are.
+# The status is the stage's: only where it is `done` does the output count.
 VIEWS = """
 CREATE VIEW current_attempt AS
-SELECT s.job_id, s.stage, s.status, a.id AS attempt_id, a.number, coalesce(a.output, (
-    SELECT o.output FROM attempt_source AS f JOIN stage_attempt AS o ON o.id = f.source_id WHERE f.attempt_id = a.id
-)) AS output, a.output_hash, a.error_category, a.ended_at
+SELECT s.job_id, s.stage, s.status, a.id AS attempt_id, a.number, a.output, a.output_hash, a.error_category, a.ended_at
 FROM stage_run AS s
 JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts;
 
@@ -750,13 +741,12 @@ LEFT JOIN current_attempt AS b ON b.job_id = q.job_id AND b.stage = 'embed'
 LEFT JOIN current_attempt AS f ON f.job_id = q.job_id AND f.stage = 'retrieve' AND f.status = 'done'
 LEFT JOIN current_attempt AS k ON k.job_id = q.job_id AND k.stage = 'validate' AND k.status = 'done'
 LEFT JOIN current_attempt AS c ON c.job_id = q.job_id AND c.stage = 'consolidate' AND c.status = 'done'
-LEFT JOIN attempt_source AS o ON o.attempt_id = b.attempt_id
 CROSS JOIN LATERAL (
     SELECT (array_agg(s.vector) FILTER (WHERE t.text = 'original'))[1] AS embedding_original,
         jsonb_agg(to_jsonb(s.vector::real[]) ORDER BY s.ordinal) FILTER (WHERE t.text = 'mqe') AS embeddings_mqe,
         (array_agg(s.vector) FILTER (WHERE t.text = 'hyde'))[1] AS embedding_hyde
     FROM jsonb_array_elements_text(b.output -> 'texts') WITH ORDINALITY AS t (text, place)
-    JOIN stage_vector AS s ON s.attempt_id = coalesce(o.source_id, b.attempt_id) AND s.ordinal = t.place - 1
+    JOIN stage_vector AS s ON s.attempt_id = b.attempt_id AND s.ordinal = t.place - 1
     WHERE b.status = 'done'
 ) AS v
 CROSS JOIN LATERAL (

@@ -1,4 +1,4 @@
-"""Forks: runs that share the first stages of another run."""
+"""Forks: runs that begin with copies of what the first stages of another run stored."""
 
 from sqlalchemy import BigInteger, Column, ForeignKey
 from sqlmodel import Field, SQLModel
@@ -23,20 +23,10 @@ class RunForkTable(SQLModel, table=True):
 
 
 class JobForkTable(SQLModel, table=True):
-    """A job of a fork, and the job of the same subject and mode that it shares stages with."""
+    """A job of a fork, and the job of the same subject and mode whose first outputs it copied."""
 
     __tablename__ = "job_fork"
 
     job_id: int = Field(sa_column=reference_column("job.id", primary_key=True))
     parent_id: int | None = Field(default=None, sa_column=_parent_column("job.id"))
     """Null once that job is deleted."""
-
-
-class AttemptSourceTable(SQLModel, table=True):
-    """An attempt without output or vectors of its own, and the attempt that stored them."""
-
-    __tablename__ = "attempt_source"
-
-    attempt_id: int = Field(sa_column=reference_column("stage_attempt.id", primary_key=True))
-    source_id: int = Field(sa_column=Column(BigInteger, ForeignKey("stage_attempt.id"), nullable=False, index=True))
-    """An attempt with an output of its own. It cannot be deleted before its output is handed on."""

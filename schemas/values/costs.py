@@ -96,4 +96,4 @@ class RunCost(PlainValue):
     retries: SavedStages
     """Stages before the one that an attempt after a failure began with."""
     forks: SavedStages
-    """Stages that a fork shares with the run that it was forked from."""
+    """Stages that a fork copied from the run that it was forked from. Their calls count as reused."""

@@ -57,6 +57,6 @@ class QueryRun(Value):
     attempts: tuple[AttemptTime, ...]
     stage_calls: tuple[StageCalls, ...] = ()
     retried: tuple[KeptStage, ...] = ()
-    shared: tuple[KeptStage, ...] = ()
+    copied: tuple[KeptStage, ...] = ()
     telemetry: tuple[OutputTelemetry, ...] = ()
     origin: RunOrigin = RunOrigin()

@@ -120,7 +120,7 @@ class ScoredRun(Value):
     calls: tuple[CallCount, ...]
     stage_calls: tuple[StageCalls, ...] = ()
     retried: tuple[KeptStage, ...] = ()
-    shared: tuple[KeptStage, ...] = ()
+    copied: tuple[KeptStage, ...] = ()
     telemetry: tuple[OutputTelemetry, ...]
     origin: RunOrigin = RunOrigin()
     siblings: tuple[SiblingRun, ...] = ()

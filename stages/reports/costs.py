@@ -17,7 +17,7 @@ def run_cost(
     work: Sequence[StageWork],
     calls: Sequence[StageCalls],
     retried: Sequence[KeptStage],
-    shared: Sequence[KeptStage],
+    copied: Sequence[KeptStage],
     prices: "Prices | None" = None,
 ) -> RunCost:
     """Sums over every attempt, also those that failed or were replaced. Without prices there is no money."""
@@ -38,7 +38,7 @@ def run_cost(
             _job,
         ),
         retries=_saved(retried),
-        forks=_saved(shared),
+        forks=_saved(copied),
     )
 
 

@@ -155,7 +155,7 @@ def _timings(run: QueryRun, prices: Prices | None) -> RetrievalTimings:
         finished_at=max((attempt.ended_at for attempt in run.attempts if attempt.ended_at is not None), default=None),
         stages={stage: StageTimings(attempts=len(found), seconds=sum(found)) for stage, found in seconds.items()},
         seconds_per_query={stage: sum(found) / len(found) for stage, found in seconds.items()},
-        cost=run_cost(work_of(run.attempts), run.stage_calls, run.retried, run.shared, prices),
+        cost=run_cost(work_of(run.attempts), run.stage_calls, run.retried, run.copied, prices),
     )
 
 

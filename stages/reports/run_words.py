@@ -124,7 +124,7 @@ def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str
     if unknown := request.get("unknown_documents"):
         yield f"{unknown} relevant documents of the judgements are in no corpus that is asked: no search finds them."
     if fork := request.get("fork"):
-        yield f"Fork of r{fork['run']}: the stages before '{fork['from']}' are shared with that run, not computed."
+        yield f"Fork of r{fork['run']}: the stages before '{fork['from']}' are copied from that run, not computed."
     if draw := request.get("draw"):
         yield f"Draw {draw}: language models were asked anew; no answer of another draw was used."
     if left_out := request.get("left_out_references"):

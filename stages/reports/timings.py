@@ -19,7 +19,7 @@ def run_timings(run: ScoredRun, prices: Prices | None = None) -> RunTimings:
         finished_at=max(ends, default=None),
         modes={mode: _of_mode(run, mode) for mode in modes_of(run)},
         jobs=tuple(_of_job(run, job) for mode in modes_of(run) for job in jobs_of(run, mode)),
-        cost=run_cost(work_of(run.attempts), run.stage_calls, run.retried, run.shared, prices),
+        cost=run_cost(work_of(run.attempts), run.stage_calls, run.retried, run.copied, prices),
     )
 
 

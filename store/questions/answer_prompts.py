@@ -2,13 +2,12 @@
 
 from store.database import Connection
 from store.questions.query_jobs import ANSWERING
-from store.runs.shared_outputs import OUTPUT
 
 PROMPT = f"""
 {ANSWERING}
 SELECT a.prompt
 FROM (
-    SELECT a.id, {OUTPUT} ->> 'prompt' AS prompt
+    SELECT a.id, a.output ->> 'prompt' AS prompt
     FROM answering AS j JOIN stage_attempt AS a ON a.job_id = j.id
     WHERE a.stage = 'augment' AND a.outcome = 'succeeded'
 ) AS a

@@ -76,7 +76,7 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         attempts = await connection.fetch(ATTEMPTS, run_id)
         calls = await call_costs.stage_calls(connection, run_id)
         retried = await call_costs.retried_stages(connection, run_id)
-        shared = await call_costs.shared_stages(connection, run_id)
+        copied = await call_costs.copied_stages(connection, run_id)
         origin = await run_origin(connection, run_id)
         telemetry = await connection.fetch(TELEMETRY, run_id)
     return QueryRun(
@@ -89,7 +89,7 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         attempts=tuple(AttemptTime(**dict(row)) for row in attempts),
         stage_calls=calls,
         retried=retried,
-        shared=shared,
+        copied=copied,
         origin=origin,
         telemetry=tuple(OutputTelemetry(**dict(row)) for row in telemetry),
     )

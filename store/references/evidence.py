@@ -15,14 +15,12 @@ FROM reference_participant AS p LEFT JOIN reference_evidence AS e USING (index_i
 WHERE p.index_id = $1 ORDER BY p.participant_id, e.item
 """
 
-# Those of a fork are stored with the attempt that it shares.
 OF_RUN = """
 SELECT j.subject::integer AS participant_id, NULL AS items, e.item, v.vector
 FROM job AS j
 JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'embed' AND a.status = 'done'
-LEFT JOIN attempt_source AS s ON s.attempt_id = a.attempt_id
 CROSS JOIN LATERAL jsonb_array_elements_text(a.output -> 'items') WITH ORDINALITY AS e (item, ordinal)
-JOIN stage_vector AS v ON v.attempt_id = coalesce(s.source_id, a.attempt_id) AND v.ordinal = e.ordinal - 1
+JOIN stage_vector AS v ON v.attempt_id = a.attempt_id AND v.ordinal = e.ordinal - 1
 WHERE j.run_id = $1 AND j.mode = 'few_shot' ORDER BY j.subject, e.item
 """
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from store.database import Connection
 from store.runs.edits import MANUAL
-from store.runs.shared_outputs import SHARED
+from store.runs.forks import COPIED
 
 # What is closed already is not counted, and what is open now will be.
 BEGINNING = """
@@ -107,7 +107,7 @@ class AttemptTotals:
 
     async def _between(self, connection: Connection, after: int, until: int | None) -> AttemptCounts:
         found = AttemptCounts()
-        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, [MANUAL, SHARED]):
+        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, [MANUAL, COPIED]):
             found.attempts[row["stage"], row["outcome"], row["bucket"]] += row["attempts"]
             found.microseconds[row["stage"], row["outcome"]] += row["microseconds"]
         for row in await connection.fetch(CALLS, after, until):

@@ -16,13 +16,12 @@ WHERE job_id = $1 AND stage = $2 AND status = 'done' AND output IS NOT NULL
 # What is private is not even read where it is not asked for.
 HISTORY = """
 SELECT a.id, a.job_id, a.stage, a.number, a.fence, a.worker_id, a.started_at, a.ended_at, a.outcome, a.inputs,
-       CASE WHEN $4 THEN coalesce(a.output, o.output) END AS output, a.output_hash, a.previous_hash, a.hash,
+       CASE WHEN $4 THEN a.output END AS output, a.output_hash, a.previous_hash, a.hash,
        a.error_type, a.error_message, a.error_category, CASE WHEN $4 THEN a.error_details END AS error_details,
        w.host, w.pid, extract(epoch FROM coalesce(a.ended_at, now()) - a.started_at)::float8 AS seconds,
-       (SELECT count(*) FROM stage_vector AS v WHERE v.attempt_id = coalesce(o.id, a.id)) AS vectors,
-       o.id AS source_id, a.database_s
+       (SELECT count(*) FROM stage_vector AS v WHERE v.attempt_id = a.id) AS vectors,
+       a.database_s
 FROM stage_attempt AS a LEFT JOIN worker AS w ON w.id = a.worker_id
-LEFT JOIN attempt_source AS f ON f.attempt_id = a.id LEFT JOIN stage_attempt AS o ON o.id = f.source_id
 WHERE a.job_id = $1 AND ($2::text IS NULL OR a.stage = $2) AND ($3::integer IS NULL OR a.number = $3)
 ORDER BY a.id
 """
@@ -65,10 +64,14 @@ class Attempt:
     """Up to now while it runs."""
     vectors: int
     """How many it stored."""
-    source_id: int | None = None
-    """The attempt of another run that stored its output and its vectors, for a stage that a fork shares."""
     database_s: float | None = None
     """Seconds of its database calls, without its claim and the statement that closed it; None if not measured."""
+
+    @property
+    def copied_from(self) -> tuple[int, int] | None:
+        """The job whose output it is a copy of, and the number of the attempt there."""
+        source = (self.inputs or {}).get("from")
+        return None if source is None else (source["job"], source["attempt"])
 
     @property
     def error(self) -> AttemptError | None:

@@ -8,7 +8,6 @@ from schemas.values.model_identities import ModelIdentity
 from store.database import Connection
 from store.runs.chain import stored_hash
 from store.runs.links import Flaw, Link, chain_flaws, has_settings_hash
-from store.runs.shared_outputs import OUTPUT
 
 RUN = """
 SELECT kind, settings, settings_hash, emptied_at IS NOT NULL AS is_emptied FROM run WHERE id = $1
@@ -17,12 +16,12 @@ SELECT kind, settings, settings_hash, emptied_at IS NOT NULL AS is_emptied FROM 
 JOBS = "SELECT id FROM job WHERE run_id = $1 ORDER BY id"
 
 # Vectors in the form of their bytes, one value per attempt: a row per vector would be most of the work.
-LINKS = f"""
+LINKS = """
 SELECT a.id, a.job_id, a.stage, a.number, a.outcome, a.inputs,
-       ({OUTPUT})::text AS output, a.output_hash, a.previous_hash, a.hash, a.error_type, a.error_message,
+       a.output::text AS output, a.output_hash, a.previous_hash, a.hash, a.error_type, a.error_message,
        (SELECT string_agg(substring(vector_send(v.vector) FROM 5), '' ORDER BY v.ordinal)
-        FROM stage_vector AS v WHERE v.attempt_id = coalesce(f.source_id, a.id)) AS vectors
-FROM stage_attempt AS a LEFT JOIN attempt_source AS f ON f.attempt_id = a.id
+        FROM stage_vector AS v WHERE v.attempt_id = a.id) AS vectors
+FROM stage_attempt AS a
 WHERE a.job_id = ANY($1::bigint[])
 ORDER BY a.job_id, a.id
 """

@@ -2,7 +2,7 @@
 
 from schemas.values.costs import KeptStage, StageCalls, StageWork
 from store.database import Connection
-from store.runs.shared_outputs import SHARED
+from store.runs.forks import COPIED
 
 CALLS = """
 SELECT CASE WHEN $2 THEN a.job_id END AS job_id, a.stage, c.model,
@@ -50,17 +50,14 @@ WORK = f"""
 SELECT CASE WHEN $2 THEN a.job_id END AS job_id, a.stage, count(*) AS attempts,
        coalesce(sum(extract(epoch FROM a.ended_at - a.started_at)), 0)::float8 AS seconds
 FROM job AS j JOIN stage_attempt AS a ON a.job_id = j.id
-WHERE j.run_id = $1 AND a.worker_id <> '{SHARED}'
+WHERE j.run_id = $1 AND a.worker_id <> '{COPIED}'
 GROUP BY 1, a.stage ORDER BY 1, min(a.id)
 """
 
-OF_FORK = """
-SELECT a.job_id, a.stage, extract(epoch FROM o.ended_at - o.started_at)::float8 AS seconds
-FROM job AS j
-JOIN stage_attempt AS a ON a.job_id = j.id
-JOIN attempt_source AS f ON f.attempt_id = a.id
-JOIN stage_attempt AS o ON o.id = f.source_id
-WHERE j.run_id = $1 ORDER BY a.id
+OF_FORK = f"""
+SELECT a.job_id, a.stage, extract(epoch FROM a.ended_at - a.started_at)::float8 AS seconds
+FROM job AS j JOIN stage_attempt AS a ON a.job_id = j.id
+WHERE j.run_id = $1 AND a.worker_id = '{COPIED}' ORDER BY a.id
 """
 
 
@@ -79,6 +76,6 @@ async def retried_stages(connection: Connection, run_id: int) -> tuple[KeptStage
     return tuple(KeptStage(**dict(row)) for row in await connection.fetch(RETRIED, run_id))
 
 
-async def shared_stages(connection: Connection, run_id: int) -> tuple[KeptStage, ...]:
-    """Every stage whose output a fork shares, with the seconds of the attempt that computed it."""
+async def copied_stages(connection: Connection, run_id: int) -> tuple[KeptStage, ...]:
+    """Every stage whose output a fork copied, with the seconds of the attempt that computed it."""
     return tuple(KeptStage(**dict(row)) for row in await connection.fetch(OF_FORK, run_id))

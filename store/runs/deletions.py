@@ -15,33 +15,6 @@ SELECT DISTINCT u.call_id FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id
 WHERE a.job_id = ANY($1::bigint[])
 """
 
-HAND_ON = """
-WITH handed AS (
-    SELECT f.source_id, min(f.attempt_id) AS heir_id
-    FROM stage_attempt AS o
-    JOIN attempt_source AS f ON f.source_id = o.id
-    JOIN stage_attempt AS c ON c.id = f.attempt_id
-    WHERE o.job_id = ANY($1::bigint[]) AND c.job_id <> ALL($1::bigint[])
-    GROUP BY f.source_id
-), outputs AS (
-    UPDATE stage_attempt AS heir SET output = o.output
-    FROM handed JOIN stage_attempt AS o ON o.id = handed.source_id WHERE heir.id = handed.heir_id
-), vectors AS (
-    UPDATE stage_vector AS v SET attempt_id = handed.heir_id FROM handed WHERE v.attempt_id = handed.source_id
-), calls AS (
-    UPDATE llm_call_use AS u SET attempt_id = handed.heir_id FROM handed WHERE u.attempt_id = handed.source_id
-), others AS (
-    UPDATE attempt_source AS f SET source_id = handed.heir_id
-    FROM handed WHERE f.source_id = handed.source_id AND f.attempt_id <> handed.heir_id
-)
-DELETE FROM attempt_source AS f USING handed WHERE f.attempt_id = handed.heir_id
-"""
-
-# A job may go together with a fork of it, whose attempts would hold those that they share.
-RELEASE = """
-DELETE FROM attempt_source AS f USING stage_attempt AS a WHERE a.id = f.attempt_id AND a.job_id = ANY($1::bigint[])
-"""
-
 # Stages, attempts, vectors, uses of calls, the question, its judgements and its answers go with the jobs.
 DELETE_JOBS = """
 WITH gone AS (DELETE FROM job WHERE id = ANY($1::bigint[]) RETURNING kind)
@@ -160,12 +133,7 @@ class DeletedRun:
 
 
 async def delete_jobs(connection: Connection, job_ids: Sequence[int]) -> DeletedCalls:
-    """Delete jobs with all that was computed, the model calls that no other job used, and files that nothing needs.
-
-    What forks share with them is handed on to the oldest fork first, with its vectors and calls.
-    """
-    await connection.execute(HAND_ON, job_ids)
-    await connection.execute(RELEASE, job_ids)
+    """Delete jobs with all that was computed, the model calls that no other job used, and files that nothing needs."""
     call_ids = await _calls(connection, job_ids)
     if await connection.fetchval(DELETE_JOBS, job_ids):
         await originals.drop_unused(connection)

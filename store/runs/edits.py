@@ -15,7 +15,6 @@ from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.suggestions import did_you_mean
 from store.database import Connection
 from store.runs.chain import attempt_hash, content_hash
-from store.runs.shared_outputs import OUTPUT
 
 MANUAL: Final = "manual"
 """The worker of an output that no worker computed. The inputs of older rows, which are hashed, have `by hand`."""
@@ -41,14 +40,11 @@ VALUES ($1, $2, $3, $4, $5, now(), now(), $6, $7, $8, $9, $10, $11)
 RETURNING id
 """
 
-CARRIED = f"""
-SELECT a.job_id, a.stage, a.number, {OUTPUT} AS output, a.output_hash FROM stage_attempt AS a WHERE a.id = $1
-"""
+CARRIED = "SELECT job_id, stage, number, output, output_hash FROM stage_attempt WHERE id = $1"
 
 SAME_VECTORS = """
 INSERT INTO stage_vector (attempt_id, ordinal, vector, text_key, is_cut)
-SELECT $2, ordinal, vector, text_key, is_cut FROM stage_vector
-WHERE attempt_id = coalesce((SELECT source_id FROM attempt_source WHERE attempt_id = $1), $1)
+SELECT $2, ordinal, vector, text_key, is_cut FROM stage_vector WHERE attempt_id = $1
 """
 
 DONE = """

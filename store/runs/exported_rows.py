@@ -4,14 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from store.runs.shared_outputs import OUTPUT
-
 RUN: Final = """
 SELECT id, name, note, kind, identity, profile, settings, settings_hash, request, version, created_at
 FROM run WHERE id = $1
 """
 
-# A fork has what it shares with the run that it was forked from.
 TABLES: Final[Mapping[str, str]] = {
     "jobs": """
 SELECT id, ordinal, kind, mode, subject, inputs, status, created_at, finished_at, note
@@ -22,8 +19,8 @@ SELECT t.job_id, t.stage, t.position, t.status, t.fence, t.attempts, t.interrupt
        t.finished_at
 FROM stage_run AS t JOIN job AS j ON j.id = t.job_id WHERE j.run_id = $1 ORDER BY j.ordinal, t.position
 """,
-    "attempts": f"""
-SELECT a.id, a.job_id, a.stage, a.number, a.fence, a.started_at, a.ended_at, a.outcome, a.inputs, {OUTPUT} AS output,
+    "attempts": """
+SELECT a.id, a.job_id, a.stage, a.number, a.fence, a.started_at, a.ended_at, a.outcome, a.inputs, a.output,
        a.output_hash, a.previous_hash, a.hash, a.error_type, a.error_message, a.error_category, a.error_details
 FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id WHERE j.run_id = $1 ORDER BY j.ordinal, a.id
 """,
@@ -31,8 +28,7 @@ FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id WHERE j.run_id = $1 ORD
 SELECT a.id AS attempt_id, t.ordinal, t.vector
 FROM job AS j
 JOIN stage_attempt AS a ON a.job_id = j.id
-LEFT JOIN attempt_source AS f ON f.attempt_id = a.id
-JOIN stage_vector AS t ON t.attempt_id = coalesce(f.source_id, a.id)
+JOIN stage_vector AS t ON t.attempt_id = a.id
 WHERE j.run_id = $1 ORDER BY j.ordinal, a.id, t.ordinal
 """,
     "calls": """

@@ -1,35 +1,37 @@
-"""Forks: runs whose jobs share the first stages of the jobs of another run, by pointing at their attempts."""
+"""Forks: runs whose jobs begin with copies of what the first stages of the jobs of another run stored."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from schemas.statuses import AttemptOutcome, JobStatus
 from store.database import Connection
 from store.runs.chain import attempt_hash
-from store.runs.shared_outputs import SHARED
+
+COPIED: Final = "copied"
+"""The worker of an attempt whose output was computed in another run. Its times are those of that computation."""
 
 JOBS = """
 SELECT j.id, j.mode, j.subject, j.inputs, j.status, j.kind = 'query' AND q.id IS NULL AS has_moved,
        array_agg(s.stage ORDER BY s.position) AS stages,
-       array_agg(s.stage ORDER BY s.position) FILTER (WHERE s.status = 'done') AS done
+       array_agg(s.stage ORDER BY s.position) FILTER (WHERE c.status = 'done' AND c.output IS NOT NULL) AS done
 FROM job AS j JOIN stage_run AS s ON s.job_id = j.id LEFT JOIN queries AS q ON q.job_id = j.id
+LEFT JOIN current_attempt AS c ON c.job_id = s.job_id AND c.stage = s.stage
 WHERE j.run_id = $1 AND ($2::bigint IS NULL OR j.id = $2)
 GROUP BY j.id, q.id ORDER BY j.ordinal
 """
 
 SOURCES = """
-SELECT c.job_id, c.stage, c.number, c.output_hash, coalesce(f.source_id, c.attempt_id) AS source_id
+SELECT c.job_id, c.stage, c.number, c.output_hash, c.attempt_id
 FROM current_attempt AS c
 JOIN stage_run AS s ON s.job_id = c.job_id AND s.stage = c.stage
-LEFT JOIN attempt_source AS f ON f.attempt_id = c.attempt_id
 WHERE c.job_id = ANY($1::bigint[]) AND c.stage = ANY($2::text[]) AND c.status = 'done'
 ORDER BY c.job_id, s.position
 """
 
-# Who deletes the parent waits, and hands on what is shared; or this finds no parent.
-HOLD = "SELECT 1 FROM run WHERE id = $1 FOR KEY SHARE"
+# Who deletes the parent, or empties it, waits; or this finds no parent.
+HOLD = "SELECT 1 FROM run WHERE id = $1 FOR SHARE"
 
 RUN = "INSERT INTO run_fork (run_id, parent_id, stage) VALUES ($1, $2, $3)"
 
@@ -38,17 +40,32 @@ OF_JOBS = "INSERT INTO job_fork (job_id, parent_id) SELECT * FROM unnest($1::big
 # Numbers are given in the order of the chain, which is that of the hashes.
 ATTEMPTS = """
 INSERT INTO stage_attempt
-    (job_id, stage, number, fence, worker_id, started_at, ended_at, outcome, inputs, output_hash, previous_hash, hash)
-SELECT n.job_id, n.stage, 1, 1, $1, now(), now(), $2, n.inputs, n.output_hash, n.previous_hash, n.hash
-FROM unnest($3::bigint[], $4::text[], $5::jsonb[], $6::text[], $7::text[], $8::text[])
-    WITH ORDINALITY AS n (job_id, stage, inputs, output_hash, previous_hash, hash, place)
+    (job_id, stage, number, fence, worker_id, started_at, ended_at, outcome, inputs, output, output_hash, previous_hash,
+     hash)
+SELECT n.job_id, o.stage, 1, 1, $1, o.started_at, o.ended_at, o.outcome, n.inputs, o.output, o.output_hash,
+       n.previous_hash, n.hash
+FROM unnest($2::bigint[], $3::bigint[], $4::jsonb[], $5::text[], $6::text[])
+    WITH ORDINALITY AS n (job_id, source_id, inputs, previous_hash, hash, place)
+JOIN stage_attempt AS o ON o.id = n.source_id
 ORDER BY n.place
-RETURNING id, job_id, stage
+RETURNING id
 """
 
-POINT = "INSERT INTO attempt_source (attempt_id, source_id) SELECT * FROM unnest($1::bigint[], $2::bigint[])"
+VECTORS = """
+INSERT INTO stage_vector (attempt_id, ordinal, vector, text_key, is_cut)
+SELECT n.attempt_id, v.ordinal, v.vector, v.text_key, v.is_cut
+FROM unnest($1::bigint[], $2::bigint[]) AS n (attempt_id, source_id)
+JOIN stage_vector AS v ON v.attempt_id = n.source_id
+"""
 
-SHARED_STAGES = """
+CALLS = """
+INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused)
+SELECT n.attempt_id, u.ordinal, u.call_id, u.purpose, true
+FROM unnest($1::bigint[], $2::bigint[]) AS n (attempt_id, source_id)
+JOIN llm_call_use AS u ON u.attempt_id = n.source_id
+"""
+
+COPIED_STAGES = """
 UPDATE stage_run SET status = 'done', fence = 1, attempts = 1, enq_at = NULL
 WHERE job_id = ANY($1::bigint[]) AND stage = ANY($2::text[])
 """
@@ -74,7 +91,7 @@ JOIN query_judgement AS judged ON judged.query_id = q.id
 WHERE f.job_id = ANY($1::bigint[])
 """
 
-# What is shared was computed by these models: a stage of the fork finds another one of the name changed.
+# What is copied was computed by these models: a stage of the fork finds another one of the name changed.
 MODELS = """
 INSERT INTO run_model (run_id, model, identity, is_from_submission)
 SELECT $1, model, identity, is_from_submission FROM run_model WHERE run_id = $2
@@ -98,6 +115,40 @@ SELECT DISTINCT s.stage FROM job AS j JOIN stage_run AS s ON s.job_id = j.id WHE
 """
 
 
+FAMILY = """
+SELECT f.parent_id, f.stage, r.request #>> '{fork,run}' AS named,
+       (SELECT coalesce(jsonb_agg(jsonb_build_object('run_id', c.run_id, 'stage', c.stage) ORDER BY c.run_id), '[]')
+        FROM run_fork AS c WHERE c.parent_id = r.id) AS children
+FROM run AS r LEFT JOIN run_fork AS f ON f.run_id = r.id WHERE r.id = $1
+"""
+
+PARENT_JOB = "SELECT parent_id FROM job_fork WHERE job_id = $1"
+
+
+@dataclass(frozen=True)
+class Child:
+    """A fork of a run."""
+
+    run_id: int
+    stage: str
+
+
+@dataclass(frozen=True)
+class Family:
+    """What a run was forked from, and its forks."""
+
+    parent_id: int | None
+    """None for a run that is no fork, and when the parent is deleted."""
+    stage: str | None
+    """The first stage that it computed itself; None for a run that is no fork."""
+    named: int | None
+    """The number of the parent, also when it is deleted."""
+    children: tuple[Child, ...]
+
+
+NO_FAMILY: Final = Family(None, None, None, ())
+
+
 @dataclass(frozen=True, kw_only=True)
 class ParentJob:
     """A job that may be forked."""
@@ -114,14 +165,13 @@ class ParentJob:
 
 
 class Source(NamedTuple):
-    """An attempt whose output is shared."""
+    """An attempt whose output is copied."""
 
     job_id: int
     stage: str
     number: int
     output_hash: str
-    source_id: int
-    """The attempt that stored the output."""
+    attempt_id: int
 
 
 async def parent_jobs(connection: Connection, run_id: int, *, job_id: int | None = None) -> list[ParentJob]:
@@ -168,9 +218,9 @@ async def store(
     parent_id: int,
     stage: str,
     settings_hash: str,
-    shared: Mapping[int, Sequence[Source]],
+    kept: Mapping[int, Sequence[Source]],
 ) -> None:
-    """Make a new run a fork: its jobs, in their order, share these attempts of the jobs of the parent.
+    """Make a new run a fork: its jobs, in their order, begin with copies of these attempts of the jobs of the parent.
 
     In the transaction that stores the run. Nothing happens to the parent.
     """
@@ -179,13 +229,12 @@ async def store(
         row["id"] for row in await connection.fetch("SELECT id FROM job WHERE run_id = $1 ORDER BY ordinal", run_id)
     ]
     await connection.execute(RUN, run_id, parent_id, stage)
-    await connection.execute(OF_JOBS, job_ids, list(shared))
-    columns: tuple[list[Any], ...] = ([], [], [], [], [], [])
-    source_of: dict[tuple[int, str], int] = {}
-    for job_id, attempts in zip(job_ids, shared.values(), strict=True):
+    await connection.execute(OF_JOBS, job_ids, list(kept))
+    columns: tuple[list[Any], ...] = ([], [], [], [], [])
+    for job_id, attempts in zip(job_ids, kept.values(), strict=True):
         previous: str | None = None
         for source in attempts:
-            inputs = {"by": SHARED, "from": {"job": source.job_id, "attempt": source.number}}
+            inputs = {"by": COPIED, "from": {"job": source.job_id, "attempt": source.number}}
             link = attempt_hash(
                 previous_hash=previous,
                 job_id=job_id,
@@ -196,17 +245,16 @@ async def store(
                 inputs=inputs,
                 output_hash=source.output_hash,
             )
-            row = (job_id, source.stage, json.dumps(inputs), source.output_hash, previous, link)
-            for column, value in zip(columns, row, strict=True):
+            for column, value in zip(
+                columns, (job_id, source.attempt_id, json.dumps(inputs), previous, link), strict=True
+            ):
                 column.append(value)
-            source_of[job_id, source.stage] = source.source_id
             previous = link
-    rows = await connection.fetch(ATTEMPTS, SHARED, AttemptOutcome.SUCCEEDED, *columns)
-    await connection.execute(
-        POINT, [row["id"] for row in rows], [source_of[row["job_id"], row["stage"]] for row in rows]
-    )
-    stages = sorted({source.stage for attempts in shared.values() for source in attempts})
-    await connection.execute(SHARED_STAGES, job_ids, stages)
+    copies = [row["id"] for row in await connection.fetch(ATTEMPTS, COPIED, *columns)]
+    for statement in (VECTORS, CALLS):
+        await connection.execute(statement, copies, columns[1])
+    stages = sorted({source.stage for attempts in kept.values() for source in attempts})
+    await connection.execute(COPIED_STAGES, job_ids, stages)
     await connection.execute(FIRST_OWN_STAGE, job_ids, stage)
     await connection.execute(QUESTIONS, job_ids)
     await connection.execute(JUDGEMENTS, job_ids)
@@ -217,3 +265,22 @@ async def unfinished(connection: Connection, run_ids: Sequence[int]) -> list[int
     """Those of the runs that have jobs which run, or will by themselves."""
     states = [status for status in JobStatus if status.is_open]
     return [row["run_id"] for row in await connection.fetch(UNFINISHED, list(run_ids), states)]
+
+
+async def family(connection: Connection, run_id: int) -> Family:
+    """The parent and the forks of a run."""
+    row = await connection.fetchrow(FAMILY, run_id)
+    if row is None:
+        return NO_FAMILY
+    return Family(
+        parent_id=row["parent_id"],
+        stage=row["stage"],
+        named=None if row["named"] is None else int(row["named"]),
+        children=tuple(Child(**child) for child in row["children"]),
+    )
+
+
+async def parent_job(connection: Connection, job_id: int) -> int | None:
+    """The job that a job was forked from; None when it is none, or that one is deleted."""
+    found: int | None = await connection.fetchval(PARENT_JOB, job_id)
+    return found

@@ -23,23 +23,20 @@ _EQUAL = "j.subject = p.subject AND j.inputs = p.inputs"
 # The subject of a document is its number in an import, and neither its corpus nor its bibliography is in a prompt.
 _EQUAL_DOCUMENTS = "j.inputs @> p.inputs"
 
-# The calls behind the outputs that count, also of stages that a fork shares. None of a stage after one whose output
+# The calls behind the outputs that count, also of stages that a fork copied. None of a stage after one whose output
 # somebody set: an equal job asks about another output.
 HELD = """
 SELECT p.place - 1 AS place, j.run_id, c.stage, count(*) AS calls
 FROM unnest($2::text[], $3::text[], $4::jsonb[]) WITH ORDINALITY AS p (mode, subject, inputs, place)
 JOIN job AS j ON j.run_id = ANY($1::bigint[]) AND j.mode = p.mode AND {equal}
 JOIN current_attempt AS c ON c.job_id = j.id AND c.status = 'done'
-LEFT JOIN attempt_source AS f ON f.attempt_id = c.attempt_id
-JOIN llm_call_use AS u ON u.attempt_id = coalesce(f.source_id, c.attempt_id)
+JOIN llm_call_use AS u ON u.attempt_id = c.attempt_id
 JOIN llm_call AS l ON l.id = u.call_id AND l.rejected_at IS NULL
 WHERE NOT EXISTS (
     SELECT FROM stage_run AS own
     JOIN stage_run AS s ON s.job_id = own.job_id AND s.position < own.position
     JOIN stage_attempt AS a ON a.job_id = s.job_id AND a.stage = s.stage AND a.number = s.attempts
-    LEFT JOIN attempt_source AS f ON f.attempt_id = a.id
-    JOIN stage_attempt AS o ON o.id = coalesce(f.source_id, a.id)
-    WHERE own.job_id = j.id AND own.stage = c.stage AND o.worker_id = 'manual'
+    WHERE own.job_id = j.id AND own.stage = c.stage AND a.worker_id = 'manual'
 )
 GROUP BY p.place, j.run_id, c.stage
 """
@@ -70,7 +67,7 @@ SELECT a.stage, count(DISTINCT a.job_id) AS jobs,
        sum(u.reply_tokens)::bigint AS reply_tokens, sum(u.counted)::bigint AS counted,
        count(DISTINCT a.job_id) FILTER (WHERE u.paid > 0) AS paid_jobs
 FROM sample AS j
-JOIN stage_attempt AS a ON a.job_id = j.id AND a.ended_at IS NOT NULL AND a.worker_id NOT IN ('shared', 'manual')
+JOIN stage_attempt AS a ON a.job_id = j.id AND a.ended_at IS NOT NULL AND a.worker_id NOT IN ('copied', 'manual')
 CROSS JOIN LATERAL (SELECT extract(epoch FROM a.ended_at - a.started_at) AS seconds) AS t
 CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE NOT u.is_reused) AS paid,
@@ -90,7 +87,7 @@ SELECT j.run_id, j.mode, a.stage, count(DISTINCT j.id) * max(j.step) AS jobs,
        (sum(p.paid) * max(j.step))::bigint AS paid,
        sum(extract(epoch FROM a.ended_at - a.started_at))::float8 AS seconds, min(a.started_at) AS began,
        max(a.ended_at) AS ended
-FROM sample AS j JOIN stage_attempt AS a ON a.job_id = j.id AND a.worker_id NOT IN ('shared', 'manual')
+FROM sample AS j JOIN stage_attempt AS a ON a.job_id = j.id AND a.worker_id NOT IN ('copied', 'manual')
 CROSS JOIN LATERAL (
     SELECT count(*) AS paid FROM llm_call_use AS u WHERE u.attempt_id = a.id AND NOT u.is_reused
 ) AS p

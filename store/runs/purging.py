@@ -25,8 +25,7 @@ FROM run AS r LEFT JOIN job AS j ON j.run_id = r.id
 WHERE r.created_at < now() - $1::interval AND ($2::bigint IS NULL OR r.id = $2)
   AND (cardinality($3::text[]) = 0 OR r.kind = ANY($3))
   AND (NOT $4::boolean OR (
-      r.kind = ANY($5::text[]) AND r.emptied_at IS NULL
-      AND NOT EXISTS (SELECT FROM run_fork AS f WHERE r.id IN (f.run_id, f.parent_id))))
+      r.kind = ANY($5::text[]) AND r.emptied_at IS NULL))
 GROUP BY r.id
 HAVING coalesce(max(coalesce(j.finished_at, j.created_at)), r.created_at) < now() - $1::interval
    AND coalesce(bool_and(j.status <> ALL($6::text[])), true)
@@ -94,7 +93,6 @@ class Criteria:
     statuses: Sequence[str] = ()
     """Runs of which every job is in one of these states, unless empty."""
     keep_results: bool = False
-    """Runs that share outputs with a fork are left as they are then."""
 
 
 class Old(NamedTuple):
@@ -142,7 +140,7 @@ async def _refuse(connection: Connection, run_id: int) -> None:
     await deletions.refuse_active(connection, run_id, [row["id"] for row in await connection.fetch(JOBS, run_id)])
     raise Refused(
         f"Run r{run_id} is none of those that these options name: it is paused, younger, of another kind or state, or "
-        f"what led to its results is gone or shared with a fork. `ragq show r{run_id}` shows it."
+        f"what led to its results is gone. `ragq show r{run_id}` shows it."
     )
 
 

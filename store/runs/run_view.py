@@ -15,7 +15,7 @@ from store.database import Connection
 from store.runs import call_uses, jobs, overviews, run_limits, stage_runs, stored_runs
 from store.runs.call_uses import CallCounts
 from store.runs.failures import last_failures
-from store.runs.families import NO_FAMILY, Family, family
+from store.runs.forks import NO_FAMILY, Family, family
 from store.runs.overviews import RunOverview
 from store.runs.run_origins import run_origin
 from store.runs.stage_runs import StageRun

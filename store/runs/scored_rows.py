@@ -13,9 +13,9 @@ from store.database import Connection
 from store.runs import call_costs, call_uses
 from store.runs.call_uses import CallCounts
 from store.runs.failures import run_failures
+from store.runs.forks import COPIED
 from store.runs.run_figures import siblings
 from store.runs.run_origins import run_origin
-from store.runs.shared_outputs import SHARED
 
 Row = Mapping[str, Any]
 
@@ -54,7 +54,7 @@ ORDER BY id
 ATTEMPTS = f"""
 SELECT a.job_id, a.stage, a.started_at, a.ended_at
 FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id JOIN stage_run AS s ON s.job_id = j.id AND s.stage = a.stage
-WHERE j.run_id = $1 AND a.worker_id <> '{SHARED}'
+WHERE j.run_id = $1 AND a.worker_id <> '{COPIED}'
 ORDER BY j.ordinal, s.position, a.number
 """
 
@@ -83,7 +83,7 @@ class ScoredRows:
     calls: Mapping[int, CallCounts]
     stage_calls: tuple[StageCalls, ...]
     retried: tuple[KeptStage, ...]
-    shared: tuple[KeptStage, ...]
+    copied: tuple[KeptStage, ...]
     origin: RunOrigin
     siblings: tuple[SiblingRun, ...]
 
@@ -112,7 +112,7 @@ async def scored_rows(connection: Connection, run_id: int) -> ScoredRows | None:
             calls=await call_uses.counts(connection, run_id),
             stage_calls=await call_costs.stage_calls(connection, run_id),
             retried=await call_costs.retried_stages(connection, run_id),
-            shared=await call_costs.shared_stages(connection, run_id),
+            copied=await call_costs.copied_stages(connection, run_id),
             origin=await run_origin(connection, run_id),
             siblings=await siblings(connection, run_id),
         )

@@ -57,7 +57,7 @@ def as_scored_run(rows: ScoredRows) -> ScoredRun:
         attempts=tuple(AttemptTime(**dict(row)) for row in rows.attempts),
         stage_calls=rows.stage_calls,
         retried=rows.retried,
-        shared=rows.shared,
+        copied=rows.copied,
         telemetry=tuple(OutputTelemetry(**dict(row)) for row in rows.telemetry),
         calls=tuple(CallCount(job_id=job_id, paid=n.paid, reused=n.reused) for job_id, n in rows.calls.items()),
         origin=rows.origin,

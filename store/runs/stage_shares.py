@@ -2,7 +2,7 @@
 
 from schemas.values.stage_shares import StageShare
 from store.database import Connection
-from store.runs.shared_outputs import SHARED
+from store.runs.forks import COPIED
 
 # A stage waits from the end of the attempt before it in its job, or from the submission, until a worker starts it.
 SHARES = f"""
@@ -11,7 +11,7 @@ WITH tried AS (
            coalesce(lag(a.ended_at) OVER (PARTITION BY a.job_id ORDER BY a.id), j.created_at) AS due_at,
            a.database_s
     FROM run AS r JOIN job AS j ON j.run_id = r.id JOIN stage_attempt AS a ON a.job_id = j.id
-    WHERE r.id = $1 AND a.worker_id <> '{SHARED}'
+    WHERE r.id = $1 AND a.worker_id <> '{COPIED}'
 ), called AS (
     SELECT t.id, sum(c.seconds) AS seconds
     FROM tried AS t JOIN llm_call_use AS u ON u.attempt_id = t.id JOIN llm_call AS c ON c.id = u.call_id

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from store.database import Connection
-from store.runs.shared_outputs import SHARED
+from store.runs.forks import COPIED
 
 # Names the jobs as `j`.
 TIMES = f"""
@@ -14,7 +14,7 @@ SELECT a.stage, count(*) AS attempts, count(*) FILTER (WHERE a.outcome <> 'succe
 FROM (
     SELECT t.id, t.stage, t.outcome, extract(epoch FROM t.ended_at - t.started_at)::float8 AS seconds
     FROM stage_attempt AS t JOIN job AS j ON j.id = t.job_id
-    WHERE {{jobs}} AND t.ended_at IS NOT NULL AND t.worker_id <> '{SHARED}'
+    WHERE {{jobs}} AND t.ended_at IS NOT NULL AND t.worker_id <> '{COPIED}'
 ) AS a
 GROUP BY a.stage ORDER BY min(a.id)
 """

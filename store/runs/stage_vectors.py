@@ -4,11 +4,7 @@ from stages.ports import Vectors
 from store.database import Connection
 from store.vectors import to_matrix
 
-# Those of an attempt of a fork are stored with the attempt that it shares.
-VECTORS = """
-SELECT vector FROM stage_vector
-WHERE attempt_id = coalesce((SELECT source_id FROM attempt_source WHERE attempt_id = $1), $1) ORDER BY ordinal
-"""
+VECTORS = "SELECT vector FROM stage_vector WHERE attempt_id = $1 ORDER BY ordinal"
 
 
 async def of_attempt(connection: Connection, attempt_id: int) -> Vectors:

@@ -1,7 +1,6 @@
 """The attempts of a job, each with its calls of language models."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from store.database import Connection
 from store.runs import attempts, call_uses
@@ -35,11 +34,5 @@ class AttemptTrace(Attempt):
 async def attempt_traces(connection: Connection, job_id: int, stage: str | None = None) -> list[AttemptTrace]:
     """Every attempt of a job, or of one of its stages, oldest first."""
     tried = await attempts.history(connection, job_id, stage)
-    calls = await call_uses.of_attempts(connection, [attempt.source_id or attempt.id for attempt in tried])
-    return [AttemptTrace(**vars(attempt), calls=_calls(attempt, calls)) for attempt in tried]
-
-
-def _calls(attempt: Attempt, calls: Mapping[int, list[CallUse]]) -> list[CallUse]:
-    if attempt.source_id is None:
-        return calls[attempt.id]
-    return [replace(call, is_reused=True) for call in calls[attempt.source_id]]
+    calls = await call_uses.of_attempts(connection, [attempt.id for attempt in tried])
+    return [AttemptTrace(**vars(attempt), calls=calls[attempt.id]) for attempt in tried]

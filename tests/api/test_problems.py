@@ -44,7 +44,6 @@ STATUSES = {
     "request-invalid": 422,
     "result-missing": 404,
     "run-active": 409,
-    "run-forked": 409,
     "run-missing": 404,
     "run-name-taken": 409,
     "run-value-unusable": 422,

@@ -28,5 +28,5 @@ def test_the_json_of_a_job_names_the_columns_of_its_rows(ragq: Ragq, stored: Cal
     assert list(shown["attempts"][0]) == [
         *("id", "job_id", "stage", "number", "fence", "worker_id", "started_at", "ended_at", "outcome", "inputs"),
         *("output", "output_hash", "previous_hash", "hash", "error_type", "error_message", "error_category"),
-        *("error_details", "host", "pid", "seconds", "vectors", "source_id", "database_s", "calls"),
+        *("error_details", "host", "pid", "seconds", "vectors", "database_s", "calls"),
     ]

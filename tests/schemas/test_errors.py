@@ -22,7 +22,7 @@ SAMPLES: dict[object, object] = {
     errors.VectorDefect | None: errors.VectorDefect.NAN,
     Mapping[int, errors.WorkFileError]: {0: errors.WorkFileError("name", "problem")},
     "ModelMissingError": errors.ModelMissingError("server", "model", ()),
-    "slug": "run-forked",
+    "slug": "run-active",
     **dict.fromkeys(("raw_response", "detail", "title"), PRIVATE),
 }
 

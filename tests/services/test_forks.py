@@ -1,4 +1,4 @@
-"""A fork shares the stored stages of its parent, computes the others, and stands on its own."""
+"""A fork copies the stored stages of its parent, computes the others, and stands on its own."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from services.new_runs import store_run
 from services.runs import delete_run
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import attempts, audit, families, forks, runs, stage_vectors, stages, stored_runs
+from store.runs import attempts, audit, forks, purging, runs, stage_vectors, stages, stored_runs
 from store.runs.runs import NewJob, NewRun, StoredRun
 from store.views.lineage import job_trace
 from tests.refusals import refused
@@ -76,11 +76,10 @@ async def outputs(bench: Bench, job_id: int) -> dict[str, Any]:
 async def test_a_fork_computes_from_its_stage_on_and_nothing_before(bench: Bench) -> None:
     parent, parent_job = await a_parent(bench)
     _, whole_job = await a_parent(bench, STRICTER)
+    made = await stored(bench.database, of_run(parent, "rerank", **SPEC_33))
+    (job_id,) = made.job_ids
     async with bench.database.connection() as connection:
         before = await counts(connection)
-        made = await stored(bench.database, of_run(parent, "rerank", **SPEC_33))
-        assert await counts(connection) == before
-        (job_id,) = made.job_ids
 
         assert await chain(connection, job_id) == {
             **dict.fromkeys(("extract", "embed", "retrieve"), "done"),
@@ -97,7 +96,7 @@ async def test_a_fork_computes_from_its_stage_on_and_nothing_before(bench: Bench
     assert found == whole
     assert found["rerank"] != await bench.output(parent_job, "rerank")
     assert {row["stage"]: row["worker_id"] for row in workers} == {
-        stage: "shared" if stage in ("extract", "embed", "retrieve") else "worker" for stage in STAGES
+        stage: "copied" if stage in ("extract", "embed", "retrieve") else "worker" for stage in STAGES
     }
 
 
@@ -107,21 +106,17 @@ async def test_parent_and_children_name_each_other(bench: Bench) -> None:
     grandchild = await stored(bench.database, of_run(child.run_id, "retrieve"))
 
     async with bench.database.connection() as connection:
-        found = [await families.family(connection, run) for run in (parent, child.run_id, grandchild.run_id)]
-        assert await families.parent_job(connection, child.job_ids[0]) == parent_job
-        sources = await connection.fetch(
-            "SELECT DISTINCT o.job_id FROM attempt_source JOIN stage_attempt AS o ON o.id = source_id"
-        )
+        found = [await forks.family(connection, run) for run in (parent, child.run_id, grandchild.run_id)]
+        assert await forks.parent_job(connection, child.job_ids[0]) == parent_job
     assert found == [
-        families.Family(None, None, None, (families.Child(child.run_id, "rerank"),)),
-        families.Family(parent, "rerank", parent, (families.Child(grandchild.run_id, "retrieve"),)),
-        families.Family(child.run_id, "retrieve", child.run_id, ()),
+        forks.Family(None, None, None, (forks.Child(child.run_id, "rerank"),)),
+        forks.Family(parent, "rerank", parent, (forks.Child(grandchild.run_id, "retrieve"),)),
+        forks.Family(child.run_id, "retrieve", child.run_id, ()),
     ]
-    assert [row["job_id"] for row in sources] == [parent_job]
 
 
-async def test_the_hashes_of_a_fork_are_audited_through_to_what_it_shares(bench: Bench) -> None:
-    parent, parent_job = await a_parent(bench)
+async def test_the_hashes_of_a_fork_are_audited_with_what_it_copied(bench: Bench) -> None:
+    parent, _ = await a_parent(bench)
     child = await stored(bench.database, of_run(parent, "rerank"))
     async with bench.database.connection() as connection:
         assert await audit.audit(connection, child.run_id) == audit.Audit(3, [])
@@ -132,7 +127,7 @@ async def test_the_hashes_of_a_fork_are_audited_through_to_what_it_shares(bench:
             (child.job_ids[0], "embed", "its output or its vectors changed")
         ]
         await connection.execute(
-            "UPDATE stage_attempt SET output = '{}' WHERE job_id = $1 AND stage = 'extract'", parent_job
+            "UPDATE stage_attempt SET output = '{}' WHERE job_id = $1 AND stage = 'extract'", child.job_ids[0]
         )
         found = await audit.audit(connection, child.run_id)
     assert {flaw.stage for flaw in found.flaws} == {"extract", "embed"}
@@ -145,46 +140,52 @@ async def test_the_lineage_of_a_fork_shows_outputs_vectors_and_their_source(benc
         trace, of_parent = [await job_trace(connection, job_id) for job_id in (child.job_ids[0], parent_job)]
 
     assert trace is not None and of_parent is not None
-    shared = {stage.stage: stage.current for stage in trace.stages if stage.current is not None}
+    copied = {stage.stage: stage.current for stage in trace.stages if stage.current is not None}
     whole = {stage.stage: stage.current for stage in of_parent.stages if stage.current is not None}
-    assert list(shared) == ["extract", "embed", "retrieve", "rerank", "validate"]
-    for stage, current in shared.items():
-        assert (current.output, current.vectors, current.source_id) == (
+    assert list(copied) == ["extract", "embed", "retrieve", "rerank", "validate"]
+    for stage, current in copied.items():
+        assert (current.output, current.vectors, current.seconds) == (
             whole[stage].output,
             whole[stage].vectors,
-            whole[stage].id,
+            whole[stage].seconds,
         )
         assert (current.paid, len(current.calls)) == (0, len(whole[stage].calls))
+        assert current.copied_from == (parent_job, 1)
     assert whole["validate"].calls
-    assert shared["embed"].inputs == {"by": "shared", "from": {"job": parent_job, "attempt": 1}}
+    assert copied["embed"].inputs == {"by": "copied", "from": {"job": parent_job, "attempt": 1}}
 
 
-async def test_forks_keep_what_they_share_when_the_parent_is_deleted(bench: Bench) -> None:
+async def test_forks_are_whole_when_the_parent_is_deleted(bench: Bench) -> None:
     parent, parent_job = await a_parent(bench)
     children = [await stored(bench.database, of_run(parent, stage)) for stage in ("validate", "rerank")]
     expected = {stage: await bench.output(parent_job, stage) for stage in STAGES[:3]}
     async with bench.database.connection() as connection:
         await connection.execute("UPDATE job SET status = 'cancelled' WHERE run_id = $1", parent)
-        vectors = await connection.fetchval("SELECT count(*) FROM stage_vector")
 
-        with refused("run-forked", match=f"r{children[0].run_id}, r{children[1].run_id} refer"):
-            await delete_run(connection, parent)
-        await delete_run(connection, parent, keeps_forks=True)
+        await delete_run(connection, parent)
 
-        assert await connection.fetchval("SELECT count(*) FROM stage_vector") == vectors > 0
         for child in children:
             assert (await audit.audit(connection, child.run_id)).flaws == []
-            family = await families.family(connection, child.run_id)
+            family = await forks.family(connection, child.run_id)
             assert (family.parent_id, family.named) == (None, parent)
         await connection.execute("UPDATE job SET status = 'cancelled' WHERE run_id = $1", children[0].run_id)
         await delete_run(connection, children[0].run_id)
-        assert await connection.fetchval("SELECT count(*) FROM attempt_source") == 0
     (left,) = children[1].job_ids
     assert {stage: await bench.output(left, stage) for stage in STAGES[:3]} == expected
     for stage in STAGES[3:]:
         assert await bench.runner.run(stage, left, is_redelivered=False) is Outcome.STORED
     async with bench.database.connection() as connection:
         assert await flaws(connection) == []
+
+
+async def test_a_run_that_keeps_its_results_alone_cannot_be_forked(bench: Bench) -> None:
+    parent, parent_job = await a_parent(bench)
+    async with bench.database.connection() as connection:
+        await connection.execute("UPDATE job SET status = 'succeeded' WHERE run_id = $1", parent)
+        await purging.purge(connection, purging.Old(parent, "participant", 1), keep_results=True)
+
+    with refused("fork-refused", match=f"j{parent_job}: stage 'extract' is not stored"):
+        await planned(bench.database, of_run(parent, "rerank"))
 
 
 @pytest.mark.parametrize(
@@ -317,7 +318,7 @@ async def test_a_question_that_moved_on_is_left_out(database: Database) -> None:
         await planned(database, of_run(asked.run_id, "retrieve"))
 
 
-async def test_a_fork_is_claimed_with_the_hash_that_its_shared_stages_end_with(bench: Bench) -> None:
+async def test_a_fork_is_claimed_with_the_hash_that_its_copied_stages_end_with(bench: Bench) -> None:
     parent, _ = await a_parent(bench)
     child = await stored(bench.database, of_run(parent, "rerank"))
 

@@ -43,7 +43,7 @@ async def test_two_jobs_are_shown_side_by_side_with_what_differs(client: httpx.A
     text = words(page)
 
     assert "job 2 was forked from job 1" in text
-    assert text.count("Shared: job 2 has the output of job 1.") == 2
+    assert text.count("Copied: job 2 has the output of job 1.") == 2
     assert "<del>3</del>" in page.text and "<ins>2</ins>" in page.text
     assert (await see(client, "/jobs/1/beside/99")).status_code == 404
 

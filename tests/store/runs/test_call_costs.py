@@ -77,20 +77,17 @@ async def test_a_retry_never_lowers_the_cost(database: Database, store_run: Stor
     assert any(line.startswith("saved by retries: 1 stored stage") for line in words)
 
 
-async def test_what_a_fork_shares_is_saved_and_not_spent(database: Database, store_run: StoreRun) -> None:
+async def test_what_a_fork_copied_is_saved_and_not_spent(database: Database, store_run: StoreRun) -> None:
     async with database.connection() as connection:
         parent, child = await store_run(), await store_run("317")
         await stages.commit(
             connection, await claimed(connection, parent.job_ids[0], "extract"), inputs={}, output={"a": 1}
         )
-        await connection.execute("UPDATE stage_attempt SET started_at = ended_at - interval '7 s'")
         await stages.commit(
             connection, await claimed(connection, child.job_ids[0], "extract"), inputs={}, output={"a": 1}
         )
-        await connection.execute("UPDATE stage_attempt SET worker_id = 'shared' WHERE job_id = $1", child.job_ids[0])
-        await connection.execute(
-            "INSERT INTO attempt_source (attempt_id, source_id) SELECT max(id), min(id) FROM stage_attempt"
-        )
+        await connection.execute("UPDATE stage_attempt SET started_at = ended_at - interval '7 s'")
+        await connection.execute("UPDATE stage_attempt SET worker_id = 'copied' WHERE job_id = $1", child.job_ids[0])
         cost = await cost_of_run(connection, child.run_id)
         sums = await cost_of_run(connection, parent.run_id)
 
