@@ -69,33 +69,32 @@ def estimate_shown(found: Estimate) -> Drawing:
     lines.append(Text(f"{counted(found.jobs, 'job')} ({modes}), profile {found.profile}; nothing was stored or sent"))
     if found.existing_run:
         lines.append(Text(f"the same work is stored as {found.existing_run}, which would be found"))
-    table = figure_table("stage", "jobs", "calls at most", "in the ledger", "to pay, expected", "tokens", "seconds")
+    table = figure_table("stage", "jobs", "calls at most", "expected", "tokens", "seconds")
     for name, stage in found.stages.items():
         table.add_row(
             name,
             str(stage.jobs),
             _number(stage.calls_at_most) if stage.calls_at_most != 0 else "",
-            str(stage.calls_held or ""),
             _number(stage.calls_expected) if stage.calls_at_most != 0 else "",
             _tokens(stage.prompt_tokens, stage.reply_tokens) if stage.calls_at_most != 0 else "",
             NOT_AVAILABLE if stage.seconds is None else f"{stage.seconds:.1f}",
         )
     lines.append(table)
-    lines.append(
-        Text(
-            f"model calls: at most {_number(found.calls_at_most)}, {found.calls_held} of them in the ledger; to pay at "
-            f"most {_number(found.calls_to_pay_at_most)}, expected {_number(found.calls_expected)}"
-        )
-    )
+    lines.append(Text(f"model calls: at most {_number(found.calls_at_most)}, expected {_number(found.calls_expected)}"))
     lines.append(Text(f"tokens of the expected calls: {_tokens(found.prompt_tokens, found.reply_tokens)}"))
-    took = found.seconds
-    time = NOT_AVAILABLE if took is None else f"{duration(took.value)} ({duration(took.low)} to {duration(took.high)})"
-    lines.append(Text(f"time: {time}, from {found.basis_words}"))
+    time = NOT_AVAILABLE if found.seconds is None else duration(found.seconds)
+    lines.append(Text(f"time: {time}, {_basis(found)}"))
     if found.currency:
         lines.append(Text(f"money: {money_in_words(found.money, found.currency)}"))
     lines += [Text(f"model {name}: {state}") for name, state in found.models.items()]
     lines += [Text(notice, style="yellow") for notice in found.notices]
     return Group(*lines)
+
+
+def _basis(found: Estimate) -> str:
+    if not found.basis:
+        return f"no past run of kind {found.kind} with these models"
+    return f"by the medians of {', '.join(found.basis)}"
 
 
 def _number(value: float | None) -> str:

@@ -168,9 +168,7 @@ def _print_estimates(found: Sequence[PointEstimate], *, as_json: bool) -> None:
     if as_json:
         print_json({"points": [{"values": dict(one.values), "estimate": one.estimate} for one in found]})
     else:
-        table = figure_table(
-            "point", "jobs", "stored as", "calls at most", "to pay at most", "to pay, expected", "time"
-        )
+        table = figure_table("point", "jobs", "stored as", "calls at most", "calls expected", "time")
         for one in found:
             of = one.estimate
             table.add_row(
@@ -178,9 +176,8 @@ def _print_estimates(found: Sequence[PointEstimate], *, as_json: bool) -> None:
                 str(of.jobs),
                 of.existing_run or "",
                 number(of.calls_at_most, 0),
-                number(of.calls_to_pay_at_most, 0),
                 number(of.calls_expected, 0),
-                duration(None if of.seconds is None else of.seconds.value),
+                duration(of.seconds),
             )
         draw(table)
         for words in dict.fromkeys(words for one in found for words in one.estimate.missing):

@@ -1,19 +1,15 @@
-"""Dry runs: what a submission would do and cost, from its plan, the ledger and past runs. Nothing is stored or sent."""
+"""Dry runs: what a submission would do, from its plan and the medians of past runs. Nothing is stored or sent."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from statistics import median
-from typing import Any, Final
+from typing import Final
 
-from schemas.chains import CHAINS, reads_of
 from schemas.errors import EmbeddingArtifactMismatchError, ModelUnavailableError, Refused
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.resolve import EffectiveSettings
-from schemas.values.estimates import Estimate, Range, StageEstimate
-from schemas.values.model_identities import ModelIdentity
+from schemas.values.estimates import Estimate, StageEstimate
 from schemas.values.prices import Prices
-from services.documents import MOST_HEADINGS
 from services.draws import in_draw
 from services.forks import ForkRequest, NewFork, plan_fork
 from services.long_transcripts import refuse_long_transcripts
@@ -27,17 +23,15 @@ from stages.reports.numbers_in_words import counted
 from stages.reports.run_words import notices
 from store.database import Connection, Database
 from store.runs import past_work, runs, workers
-from store.runs.past_work import Pace, PastRun, PastStage
+from store.runs.past_work import PastRun, PastStage
 from store.runs.runs import NewJob, NewRun
 
 Plan = Callable[[Connection], Awaitable[NewRun]]
 
 #: The newest runs of the kind that are looked at.
 LOOKED_AT: Final = 100
-#: Of these with equal models, the newest that seconds and tokens are estimated from.
+#: Of these with equal models, the newest that calls, tokens and seconds are estimated from.
 COMPARED: Final = 10
-#: The interval of a single past run: it may take half or double the time.
-_ONE_RUN: Final = 2.0
 #: Settings that decide which stages ask a language model, and how often, beside the models themselves.
 _WHO_IS_ASKED: Final = (
     "LLM_BACKEND",
@@ -112,28 +106,23 @@ async def estimate(
         missing = await _missing_servers(connection, run)
         existing = await runs.find(connection, run)
         modes = Counter(job.mode for job in run.jobs)
-        past = await past_work.past_runs(connection, run.kind, list(modes), draw=run.draw, limit=LOOKED_AT)
+        past = await past_work.past_runs(connection, run.kind, list(modes), limit=LOOKED_AT)
     try:
         served = await served_models(run, live)
     except ModelUnavailableError as error:
         served = ()
         missing.append(str(error))
-    names = sorted(set(asked_models(run).values()))
     found = {one.model for one in served}
-    frozen = thaw(run.settings)
+    alike = [one.id for one in past if _is_alike(one, run)][:COMPARED]
     async with database.connection() as connection:
         try:
             await refuse_long_transcripts(connection, replace(run, models=served))
         except Refused as refused:
             missing.append(str(refused))
-        held = await _held(connection, run, _equal_stages(run, past, served))
-        alike = [one.id for one in past if _is_alike(one, run)]
-        known = await past_work.past_stages(connection, alike[:COMPARED], list(modes))
-        paces = await past_work.paces(connection, alike, _planned_stages(run))
-    stages = _stages(run, frozen, held, known)
-    to_pay = _sum([stage.calls_expected for stage in stages.values() if stage.calls_at_most != 0])
-    paces = _comparable(paces, to_pay)
+        stages = _stages(run, thaw(run.settings), await past_work.past_stages(connection, alike))
+        at_once = await past_work.at_once(connection, alike)
     asking = [stage for stage in stages.values() if stage.calls_at_most != 0]
+    seconds = _sum([stage.seconds for stage in stages.values()])
     money, currency = _money(run, stages, prices)
     return Estimate(
         kind=run.kind,
@@ -143,20 +132,17 @@ async def estimate(
         existing_run=None if existing is None else f"r{existing}",
         stages=stages,
         calls_at_most=_whole(_sum([stage.calls_at_most for stage in stages.values()])),
-        calls_held=sum(stage.calls_held for stage in stages.values()),
-        calls_to_pay_at_most=_whole(_sum([stage.calls_to_pay_at_most for stage in stages.values()])),
         calls_expected=_sum([stage.calls_expected for stage in asking]),
         prompt_tokens=_whole(_sum([stage.prompt_tokens for stage in asking])),
         reply_tokens=_whole(_sum([stage.reply_tokens for stage in asking])),
-        seconds=_seconds(
-            [(pace.seconds, to_pay / pace.paid if to_pay else len(run.jobs) / pace.jobs) for pace in paces],
-            is_whole=all(pace.is_whole for pace in paces),
-        ),
-        basis=tuple(f"r{pace.run_id}" for pace in reversed(paces)),
-        basis_words=_basis_words(run, paces),
+        seconds=None if seconds is None else seconds / min(at_once, max(len(run.jobs), 1)),
+        basis=tuple(f"r{run_id}" for run_id in reversed(alike)),
         currency=currency,
         money=money,
-        models={name: "available" if name in found else "not found, or its server did not answer" for name in names},
+        models={
+            name: "available" if name in found else "not found, or its server did not answer"
+            for name in sorted(set(asked_models(run).values()))
+        },
         missing=tuple(missing),
         notices=(*notices(run.kind, run.profile, run.request), *_notices_of_bounds(asking)),
     )
@@ -188,66 +174,17 @@ def _nothing(settings: EffectiveSettings, missing: str) -> Estimate:
         existing_run=None,
         stages={},
         calls_at_most=0,
-        calls_held=0,
-        calls_to_pay_at_most=0,
         calls_expected=None,
         prompt_tokens=None,
         reply_tokens=None,
         seconds=None,
         basis=(),
-        basis_words="nothing can be planned",
         currency=None,
         money=None,
         models={},
         missing=(missing,),
         notices=(),
     )
-
-
-def _equal_stages(
-    run: NewRun, past: Sequence[PastRun], served: Sequence[ModelIdentity]
-) -> dict[tuple[int, str], set[str]]:
-    """Past run and mode -> the first stages of the chain for which both have equal settings and models."""
-    own = {name: entry["value"] for name, entry in run.settings.items()}
-    weights = {one.model: one for one in served}
-    found = {}
-    for one in past:
-        theirs = {name: entry["value"] for name, entry in one.settings.items()}
-        if any(
-            ModelIdentity.read(identity).weights != weights[name].weights
-            for name, identity in one.models.items()
-            if name in weights
-        ):
-            continue
-        for mode in {job.mode for job in run.jobs}:
-            equal = set()
-            for stage in CHAINS.get((run.kind, mode), ()):
-                reads = reads_of(run.kind, mode, stage.name) or frozenset()
-                if any(own.get(name) != theirs.get(name) for name in reads):
-                    break
-                equal.add(stage.name)
-            found[one.id, mode] = equal
-    return found
-
-
-async def _held(
-    connection: Connection, run: NewRun, equal: dict[tuple[int, str], set[str]]
-) -> dict[tuple[int, str], int]:
-    """Planned job and stage -> the calls of it that the ledger holds."""
-    run_ids = sorted({run_id for (run_id, _), stages in equal.items() if stages})
-    if not run_ids:
-        return {}
-    planned = list(run.jobs)
-    jobs: list[tuple[str, str, Any]] = [
-        (job.mode, job.subject, {name: value for name, value in job.inputs.items() if name != MOST_HEADINGS})
-        for job in planned
-    ]
-    held: dict[tuple[int, str], int] = {}
-    for found in await past_work.held_calls(connection, run.kind, run_ids, jobs):
-        if found.stage in equal.get((found.run_id, planned[found.place].mode), ()):
-            place = found.place, found.stage
-            held[place] = max(held.get(place, 0), found.calls)
-    return held
 
 
 def _is_alike(past: PastRun, run: NewRun) -> bool:
@@ -259,72 +196,40 @@ def _is_alike(past: PastRun, run: NewRun) -> bool:
     )
 
 
-def _planned_stages(run: NewRun) -> set[tuple[str, str]]:
-    """The modes of jobs with the stages that are computed in them."""
-    return {(job.mode, stage) for job in run.jobs for stage in _computed(run, job)}
-
-
-def _comparable(paces: Sequence[Pace], to_pay: float | None) -> list[Pace]:
-    """Those whose time says something about stages that pay for so many calls; of whole runs alone where there are any.
-
-    None when it is not known how many are paid for.
-    """
-    if to_pay is None:
-        return []
-    alike = [one for one in paces if (one.paid > 0) is (to_pay > 0)]
-    return ([one for one in alike if one.is_whole] or alike)[:COMPARED]
-
-
 def _stages(
-    run: NewRun, frozen: FrozenSettings, held: dict[tuple[int, str], int], known: dict[str, PastStage]
+    run: NewRun, frozen: FrozenSettings, known: Mapping[tuple[str, str], PastStage]
 ) -> dict[str, StageEstimate]:
-    jobs = list(run.jobs)
-    computed = [_computed(run, job) for job in jobs]
-    names = list(dict.fromkeys(stage for stages in computed for stage in stages))
-    found = {}
-    for name in names:
-        places = [place for place, stages in enumerate(computed) if name in stages]
-        bounds = {place: most_calls(run.kind, name, frozen, jobs[place].inputs) for place in places}
-        to_pay = [place for place in places if bounds[place] != 0 and not held.get((place, name))]
-        past = known.get(name)
-        expected = None
-        if not to_pay:
-            expected = 0.0
-        elif past is not None and past.paid_jobs:
-            expected = len(to_pay) * past.paid / past.paid_jobs
-        found[name] = StageEstimate(
-            jobs=len(places),
-            calls_at_most=_whole(_sum(list(bounds.values()))),
-            jobs_unbounded=sum(bound is None for bound in bounds.values()),
-            calls_held=sum(held.get((place, name), 0) for place in places),
-            calls_to_pay_at_most=_whole(_sum([bounds[place] for place in to_pay])),
-            calls_expected=expected,
-            prompt_tokens=_tokens(expected, past, "prompt_tokens"),
-            reply_tokens=_tokens(expected, past, "reply_tokens"),
-            seconds=_of_stage(past, jobs=len(places), to_pay=len(to_pay)),
-        )
-    return found
+    jobs: dict[str, list[NewJob]] = {}
+    for job in run.jobs:
+        for stage in _computed(run, job):
+            jobs.setdefault(stage, []).append(job)
+    return {stage: _stage(run.kind, stage, of_stage, frozen, known) for stage, of_stage in jobs.items()}
 
 
-def _of_stage(past: PastStage | None, *, jobs: int, to_pay: int) -> float | None:
-    """The seconds of a stage in so many jobs, of which some pay for calls; the replies of others are in the ledger."""
-    if past is None or not past.jobs or (to_pay and not past.paid_jobs):
-        return None
-    return jobs * past.seconds / past.jobs + (to_pay * past.call_seconds / past.paid_jobs if to_pay else 0.0)
+def _stage(
+    kind: str,
+    stage: str,
+    jobs: Sequence[NewJob],
+    frozen: FrozenSettings,
+    known: Mapping[tuple[str, str], PastStage],
+) -> StageEstimate:
+    bounds = [most_calls(kind, stage, frozen, job.inputs) for job in jobs]
+    past = [known.get((job.mode, stage)) for job in jobs]
+    asking = [one for one, bound in zip(past, bounds, strict=True) if bound != 0]
+    return StageEstimate(
+        jobs=len(jobs),
+        calls_at_most=_whole(_sum(bounds)),
+        jobs_unbounded=sum(bound is None for bound in bounds),
+        calls_expected=_sum([one and one.calls for one in asking]),
+        prompt_tokens=_whole(_sum([one and one.prompt_tokens for one in asking])),
+        reply_tokens=_whole(_sum([one and one.reply_tokens for one in asking])),
+        seconds=_sum([one and one.seconds for one in past]),
+    )
 
 
 def _computed(run: NewRun, job: NewJob) -> Sequence[str]:
     """The stages that are computed: a fork copies what those before its own stored."""
     return job.stages[job.stages.index(run.stage) :] if isinstance(run, NewFork) else job.stages
-
-
-def _tokens(expected: float | None, past: PastStage | None, which: str) -> int | None:
-    if expected == 0:
-        return 0
-    total: int | None = None if past is None else getattr(past, which)
-    if expected is None or past is None or total is None or not past.counted:
-        return None
-    return round(expected * total / past.counted)
 
 
 def _money(run: NewRun, stages: dict[str, StageEstimate], prices: Prices | None) -> tuple[float | None, str | None]:
@@ -337,35 +242,6 @@ def _money(run: NewRun, stages: dict[str, StageEstimate], prices: Prices | None)
             return None, prices.currency
         money += (found.prompt_tokens * price.prompt + found.reply_tokens * price.reply) / _MILLION
     return money, prices.currency
-
-
-def _seconds(paces: Sequence[tuple[float, float]], *, is_whole: bool = True) -> Range | None:
-    """From the seconds of past runs, and how many times as many calls, or jobs without any, there are now.
-
-    The ends are a run whose jobs are worked on one after the other, and one that works on all of them at once. A share
-    of the time of a run says as little as a single run does.
-    """
-    if not paces:
-        return None
-    spread = _ONE_RUN if len(paces) == 1 or not is_whole else 1.0
-    return Range(
-        low=min(took * min(1.0, times) for took, times in paces) / spread,
-        value=median(took * times for took, times in paces),
-        high=max(took * max(1.0, times) for took, times in paces) * spread,
-    )
-
-
-def _basis_words(run: NewRun, paces: Sequence[Pace]) -> str:
-    if not paces:
-        return f"no past run of kind {run.kind} with these models, modes and stages"
-    jobs = counted(sum(pace.jobs for pace in paces), "job")
-    if all(pace.is_whole for pace in paces):
-        ends = "half to double its time" if len(paces) == 1 else "fastest to slowest of them"
-        basis = f"{counted(len(paces), 'past run')} with these models, modes and stages ({jobs})"
-    else:
-        ends = "half to double that time"
-        basis = f"the share of these stages in {counted(len(paces), 'past run')} with these models ({jobs})"
-    return f"{basis}; interval: {ends}, with jobs at once or one after the other"
 
 
 def _sum(values: Sequence[float | None]) -> float | None:

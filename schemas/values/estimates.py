@@ -10,8 +10,6 @@ _STAGE: Final[dict[str, Any]] = {
     "jobs": 41,
     "calls_at_most": 246,
     "jobs_unbounded": 0,
-    "calls_held": 0,
-    "calls_to_pay_at_most": 246,
     "calls_expected": 43.0,
     "prompt_tokens": 90300,
     "reply_tokens": 12900,
@@ -24,26 +22,15 @@ _EXAMPLE: Final[dict[str, Any]] = {
     "modes": {"few_shot": 41},
     "existing_run": "r12",
     "stages": {"score": _STAGE},
-    **{name: _STAGE[name] for name in ("calls_at_most", "calls_held", "calls_to_pay_at_most", "calls_expected")},
-    **{name: _STAGE[name] for name in ("prompt_tokens", "reply_tokens")},
-    "seconds": {"low": 540.0, "value": 700.0, "high": 910.0},
+    **{name: _STAGE[name] for name in ("calls_at_most", "calls_expected", "prompt_tokens", "reply_tokens")},
+    "seconds": 310.0,
     "basis": ["r3", "r7"],
-    "basis_words": "2 past runs with these models, modes and stages (82 jobs); interval: fastest to slowest of them, "
-    "with jobs at once or one after the other",
     "currency": "EUR",
     "money": 0.0116,
     "models": {"gemma3:27b": "available"},
     "missing": [],
     "notices": [],
 }
-
-
-class Range(Value):
-    """An estimate with the ends of its interval."""
-
-    low: float
-    value: float
-    high: float
 
 
 class StageEstimate(Value):
@@ -55,18 +42,13 @@ class StageEstimate(Value):
     which that is not known yet."""
     jobs_unbounded: int
     """Jobs whose calls an earlier stage decides: documents whose headings are known once they are converted."""
-    calls_held: int
-    """Calls that the ledger holds: equal jobs with equal settings up to this stage made them."""
-    calls_to_pay_at_most: int | None
-    """`calls_at_most` of the jobs of which the ledger holds none."""
     calls_expected: float | None
-    """To pay, by the mean of past runs; None without any."""
+    """By the median of past jobs in the same mode; None without any. The ledger may hold some of them."""
     prompt_tokens: int | None
-    """Of the expected calls, by the mean of past calls; None without any that counted them."""
+    """Of the expected calls, likewise; None where no server counted them."""
     reply_tokens: int | None
     seconds: float | None
-    """Of all jobs together, by the mean of past attempts; None without any, or without any that paid where calls are to
-    be paid for. Calls that the ledger holds take no time."""
+    """Of all jobs together, one after the other, by the median of past jobs; None without any."""
 
 
 class Estimate(Value):
@@ -84,16 +66,13 @@ class Estimate(Value):
     stages: dict[str, StageEstimate]
     calls_at_most: int | None
     """None where it is None for a stage."""
-    calls_held: int
-    calls_to_pay_at_most: int | None
     calls_expected: float | None
     prompt_tokens: int | None
     reply_tokens: int | None
-    seconds: Range | None
-    """Until the run finishes; None without a past run to compare with."""
+    seconds: float | None
+    """Until the run finishes, with as many stages at the same time as in past runs; None where a stage has none."""
     basis: tuple[str, ...]
-    """The past runs that seconds and tokens are estimated from."""
-    basis_words: str
+    """The past runs with the same models that calls, tokens and seconds are estimated from."""
     currency: str | None
     """None without prices."""
     money: float | None

@@ -69,29 +69,48 @@ async def test_calls_are_bounded_by_the_settings(bench: Bench) -> None:
     }
     # In both modes: evidence three times, scores six times.
     assert (found.stages["extract"].calls_at_most, found.stages["score"].calls_at_most) == (2 * 3, 2 * 6)
-    assert found.calls_at_most == found.calls_to_pay_at_most == 6 + 48 + 12
-    assert (found.calls_held, found.calls_expected, found.seconds) == (0, None, None)
-    assert found.basis_words == "no past run of kind participant with these models, modes and stages"
+    assert found.calls_at_most == 6 + 48 + 12
+    assert (found.calls_expected, found.seconds, found.basis) == (None, None, ())
     assert set(found.models) == {"gemma3:27b"}
 
 
-async def test_the_ledger_and_past_runs_are_counted(bench: Bench) -> None:
+async def test_calls_tokens_and_seconds_are_medians_of_past_jobs(bench: Bench) -> None:
     settings = await ran(bench)
     async with bench.database.connection() as connection:
         paid = await connection.fetchval("SELECT count(*) FROM llm_call")
+        await connection.execute("UPDATE llm_call SET prompt_tokens = 100, reply_tokens = 10")
+        await connection.execute(
+            "UPDATE stage_attempt SET started_at = $1, ended_at = $1::timestamptz + interval '12 seconds'", BEGAN
+        )
 
-    same = await estimate_request(bench.database, REQUEST, settings)
-    other = await estimate_request(
-        bench.database,
-        REQUEST,
-        resolve(profile="paper", options=OTHER.options, environment={}),
-        prices=Prices(currency="EUR", models={"gemma3:27b": ModelPrice(prompt=1.0, reply=2.0)}),
-    )
+    same, other = [
+        await estimate_request(
+            bench.database,
+            REQUEST,
+            of,
+            prices=Prices(currency="EUR", models={"gemma3:27b": ModelPrice(prompt=1.0, reply=2.0)}),
+        )
+        for of in (settings, resolve(profile="paper", options=OTHER.options, environment={}))
+    ]
 
-    assert (same.existing_run, same.calls_held, same.calls_to_pay_at_most, same.calls_expected) == ("r1", paid, 0, 0.0)
-    # Another threshold: the references may be others from there on, so nothing is promised.
-    assert (other.existing_run, other.calls_held, other.calls_to_pay_at_most) == (None, 0, 48)
-    assert other.calls_expected == paid > 0
-    assert other.basis == ("r1",)
-    assert other.seconds is not None and other.seconds.low < other.seconds.value < other.seconds.high
-    assert other.currency == "EUR"
+    assert (same.existing_run, other.existing_run) == ("r1", None)
+    for one in (same, other):
+        assert (one.calls_expected, one.basis) == (paid, ("r1",))
+        assert (one.prompt_tokens, one.reply_tokens) == (100 * paid, 10 * paid)
+        assert one.stages["rerank"].seconds == pytest.approx(12)
+        # The only job computed one stage at a time, whatever the times say.
+        assert one.seconds == pytest.approx(12 * len(STAGES))
+        assert one.currency == "EUR"
+        assert one.money == pytest.approx(120e-6 * paid)
+
+
+async def test_attempts_that_the_ledger_answered_and_copies_say_nothing(bench: Bench) -> None:
+    settings = await ran(bench)
+    async with bench.database.connection() as connection:
+        await connection.execute("UPDATE llm_call_use SET is_reused = true")
+        await connection.execute("UPDATE stage_attempt SET worker_id = 'copied' WHERE stage = 'rerank'")
+
+    found = await estimate_request(bench.database, REQUEST, settings)
+
+    assert (found.stages["validate"].seconds, found.stages["rerank"].seconds, found.seconds) == (None, None, None)
+    assert found.stages["embed"].seconds is not None
