@@ -9,21 +9,17 @@ from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 from tests.stages.participants.score_replies import reply_of
 
 STAGES = stages_of("participant", "few_shot")
-SHARED = STAGES[: STAGES.index("rerank")]
+BEFORE = STAGES[: STAGES.index("rerank")]
 LEASE = {"RAGQ_LEASE_SECONDS": "1.5", "RAGQ_HEARTBEAT_SECONDS": "0.3"}
 UPSTREAM = """
-SELECT count(*) FILTER (WHERE a.worker_id <> 'shared') AS attempts,
-       coalesce(sum((SELECT count(*) FROM stage_vector AS v WHERE v.attempt_id = a.id)), 0)::integer AS vectors,
-       coalesce(sum((SELECT count(*) FROM llm_call_use AS u WHERE u.attempt_id = a.id)), 0)::integer AS calls
-FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
-WHERE j.run_id = $1 AND a.stage = ANY($2)
+SELECT count(*)::integer FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
+WHERE j.run_id = $1 AND a.stage = ANY($2) AND a.worker_id <> 'copied'
 """
-NOTHING = {"attempts": 0, "vectors": 0, "calls": 0}
 
 
-def upstream(installation: Installation, run_id: int) -> dict[str, int]:
-    """What a run computed before `rerank`: attempts of workers, vectors, and calls."""
-    (found,) = installation.rows(UPSTREAM, run_id, SHARED)
+def computed_upstream(installation: Installation, run_id: int) -> int:
+    """The attempts of workers before `rerank`."""
+    found: int = installation.value(UPSTREAM, run_id, BEFORE)
     return found
 
 
@@ -81,7 +77,7 @@ def test_a_whole_day_by_json_alone(
     forked = ragq("fork", run, "--from", "rerank", "--set", "EMBEDDING_TOP_K_REFERENCES=1")
     fork_id = int(forked["run"].removeprefix("r"))
     assert ragq("watch", forked["run"])["overview"]["states"] == {"succeeded": 2}
-    assert upstream(fresh, fork_id) == NOTHING
+    assert computed_upstream(fresh, fork_id) == 0
     assert ragq("show", forked["run"])["family"]["parent_id"] == run_id
     assert ragq("audit", forked["run"])["flaws"] == []
 
@@ -91,7 +87,7 @@ def test_a_whole_day_by_json_alone(
     swept = ragq(*sweep)
     (point,) = swept["points"]
     assert swept["points"][point] == dict(part.split("=") for part in grid)
-    assert upstream(fresh, int(point.removeprefix("r"))) == NOTHING
+    assert computed_upstream(fresh, int(point.removeprefix("r"))) == 0
     assert swept["results"][0]["runs"] == [run, point]
     assert "chosen on the same subjects" in swept["warning"]
     assert ragq(*sweep) == swept

@@ -1,5 +1,8 @@
 """Dry runs: what a submission would do, without a row or a message."""
 
+from datetime import UTC, datetime
+
+import pytest
 import redis
 
 from schemas.settings.resolve import EffectiveSettings, resolve
@@ -18,6 +21,7 @@ FULL = "every chunk has tags and scores"
 CHOSEN = Combination(FULL, False, "participant", True, 0.0, budget=0, top_k=2, reranker="similarity")
 OTHER = Combination(FULL, False, "participant", True, 0.6, budget=0, top_k=2, reranker="similarity")
 
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 REQUEST = ParticipantRequest(
     participants=[TESTED], modes=[AssessmentMode.FEW_SHOT], until="assemble", evidence=EVIDENCE
 )
@@ -104,13 +108,16 @@ async def test_calls_tokens_and_seconds_are_medians_of_past_jobs(bench: Bench) -
         assert one.money == pytest.approx(120e-6 * paid)
 
 
-async def test_attempts_that_the_ledger_answered_and_copies_say_nothing(bench: Bench) -> None:
+async def test_what_the_ledger_answered_counts_as_asked_and_copies_say_nothing(bench: Bench) -> None:
     settings = await ran(bench)
     async with bench.database.connection() as connection:
+        paid = await connection.fetchval("SELECT count(*) FROM llm_call")
         await connection.execute("UPDATE llm_call_use SET is_reused = true")
+        await connection.execute("UPDATE llm_call SET seconds = 5")
+        await connection.execute("UPDATE stage_attempt SET ended_at = started_at + interval '1 second'")
         await connection.execute("UPDATE stage_attempt SET worker_id = 'copied' WHERE stage = 'rerank'")
 
     found = await estimate_request(bench.database, REQUEST, settings)
 
-    assert (found.stages["validate"].seconds, found.stages["rerank"].seconds, found.seconds) == (None, None, None)
-    assert found.stages["embed"].seconds is not None
+    assert (found.stages["rerank"].seconds, found.seconds) == (None, None)
+    assert found.stages["validate"].seconds == pytest.approx(1 + 5 * paid)
