@@ -13,6 +13,7 @@ from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 
 PAGE = Path(__file__).parents[2] / "docs" / "reproduce.md"
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PRINTED = re.compile(r"^`ragq report r2`.*\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ENVIRONMENT = re.compile(r"^```ini\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -49,6 +50,11 @@ def test_every_command_of_the_page_works_in_its_order(
             assert done.exit_code == 0, (command, done.stdout, done.stderr)
             printed[" ".join(command)] = done.stdout
 
+    (shown,) = PRINTED.findall(PAGE.read_text())
+    headings = [line.split() for line in shown.splitlines() if line.startswith(("mode ", "item "))]
+    assert len(headings) == 2
+    assert [heading for heading in headings if heading not in map(str.split, printed["report r2"].splitlines())] == []
+    assert [of for of, words in printed.items() if "parity" in words] == []
     assert "aurc" in printed["diff r4 r5"]
     assert "budget" in printed["report r5"]
     assert "tabular" in printed["report r2 --latex"]
