@@ -107,7 +107,10 @@ class CrossEncoderScorer:
         try:
             model: CrossEncoder = CrossEncoder(str(folder or self._name), local_files_only=folder is not None)
         except (OSError, ValueError) as error:
-            raise RerankerUnavailableError(self._name, type(error).__name__) from error
+            raise RerankerUnavailableError(
+                f"Cross-encoder '{self._name}' cannot be loaded ({type(error).__name__}); name the folder of one, or "
+                "its id on the model hub."
+            ) from error
         # Loading fills a missing head with random weights, without an error.
         architectures = model.model.config.architectures or () if model.model is not None else ()
         if model.num_labels != 1 or (len(model) == 1 and not any(map(_is_trained_to_score, architectures))):

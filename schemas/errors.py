@@ -127,12 +127,6 @@ class StackError(Refused):
 class OutcomeUnknownError(StackError):
     """The database did not answer whether it stored a run."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "The database did not answer whether the run was stored. `ragq runs` lists the newest runs; without --new "
-            "the same submission again finds its run."
-        )
-
 
 class SettingsError(Refused):
     """Settings that cannot be used. `problems` has a line for each; most begin with the name of their setting."""
@@ -145,12 +139,7 @@ class SettingsError(Refused):
 
 
 class ModelUnavailableError(Refused):
-    """The server that the running workers ask does not have a model of a submission. `settings` name that model."""
-
-    def __init__(self, missing: "ModelMissingError", profile: str, why: str, settings: Sequence[str]) -> None:
-        self.missing = missing
-        chosen = " or ".join(f"--set {name}=NAME" for name in settings)
-        super().__init__(f"{missing} The run has profile {profile} ({why}); {chosen} chooses another model.")
+    """The server that the running workers ask does not have a model of a submission."""
 
 
 class DuplicateWorkError(Refused):
@@ -199,10 +188,6 @@ class DocumentMissingError(Refused):
 class PresetExistsError(Refused):
     """A preset of this name, compared without case, is stored already."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"There is a preset {name!r} already; `ragq preset set` changes it.")
-
 
 class PresetValueError(Refused):
     """The values or the name of a preset are invalid; the message lists every problem.
@@ -218,16 +203,11 @@ class PresetValueError(Refused):
 class DefaultPresetError(Refused):
     """The default preset cannot be deleted."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"Preset {name!r} is the default; make another one the default before you delete it.")
-
 
 class RunMissingError(Refused):
     """A run is not stored, or no longer."""
 
     def __init__(self, run_id: int) -> None:
-        self.run_id = run_id
         super().__init__(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
 
 
@@ -235,7 +215,6 @@ class JobMissingError(Refused):
     """A job is not stored, or no longer."""
 
     def __init__(self, job_id: int) -> None:
-        self.job_id = job_id
         super().__init__(f"Job j{job_id} does not exist. `ragq runs` lists the runs, `ragq show RUN` their jobs.")
 
 
@@ -243,19 +222,11 @@ class QueryMissingError(Refused):
     """A question is not stored, or no longer."""
 
     def __init__(self, query_id: int) -> None:
-        self.query_id = query_id
         super().__init__(f"There is no query {query_id}. `ragq query list` shows those there are.")
 
 
 class StageRunningError(Refused):
     """A change is refused while a stage is running."""
-
-    def __init__(self, job_id: int, stage: str) -> None:
-        self.job_id = job_id
-        self.stage = stage
-        super().__init__(
-            f"Stage '{stage}' of job j{job_id} is running; wait until it is done, or `ragq pause j{job_id}` first."
-        )
 
 
 class QueryValueError(Refused):
@@ -333,8 +304,6 @@ class ReferenceTextError(InputChangedError):
     """The text of a retrieved chunk is gone, or is another one."""
 
     def __init__(self, chunk_id: int, participant_id: int, *, is_gone: bool) -> None:
-        self.chunk_id = chunk_id
-        self.participant_id = participant_id
         self.is_gone = is_gone
         found = "is gone" if is_gone else "has another text now"
         super().__init__(
@@ -347,7 +316,6 @@ class WorkChangedError(InputChangedError):
     """The stored markdown of a work is not the one that a chunk's lines belong to."""
 
     def __init__(self, work_id: int) -> None:
-        self.work_id = work_id
         super().__init__(
             f"Work {work_id} has changed since it was cut into chunks or read; import it again and retry the job from "
             "stage 'retrieve'."
@@ -358,9 +326,8 @@ class ChunksGoneError(InputChangedError):
     """Chunks that a stage works on are no longer stored."""
 
     def __init__(self, chunk_ids: Sequence[int]) -> None:
-        self.chunk_ids = tuple(chunk_ids)
         super().__init__(
-            f"{len(self.chunk_ids)} retrieved chunks are no longer stored, chunk {self.chunk_ids[0]} first; "
+            f"{len(chunk_ids)} retrieved chunks are no longer stored, chunk {chunk_ids[0]} first; "
             "retry the job from stage 'retrieve'."
         )
 
@@ -396,7 +363,6 @@ class EvidenceGroundingError(UnusableReply, ValueError):
     """Quotes were extracted, and none of them is in the transcript."""
 
     def __init__(self, rejected: int) -> None:
-        self.rejected = rejected
         self.problem = f"none of {rejected} extracted quotes is in the transcript"
         super().__init__(f"None of {rejected} extracted quotes is in the transcript.")
 
@@ -470,31 +436,18 @@ class ModelMissingError(LLMError):
     def __init__(self, server: str, model: str, available: Sequence[str], *, is_embedded: bool = False) -> None:
         self.server = server
         self.model = model
-        self.available = tuple(available)
-        self.is_embedded = is_embedded
         remedy = (
             "It is the embedded server, whose models are those of `--profile demo`; for another model set OLLAMA_HOST "
             "to a server that has it, then `ragq down` and `ragq up`."
             if is_embedded
             else f"Fetch it with `ollama pull {model}`, or name one that `ollama list` shows."
         )
-        names = ", ".join(self.available) or "none"
+        names = ", ".join(available) or "none"
         super().__init__(f"{server} has no model '{model}'. It has: {names}. {remedy}", status=404)
 
 
 class ModelChangedError(DomainError):
-    """A language model is another one than the run began with. `frozen` and `found` name the two."""
-
-    def __init__(self, run_id: int, model: str, frozen: str, found: str, *, is_from_submission: bool) -> None:
-        self.run_id = run_id
-        self.model = model
-        self.frozen = frozen
-        self.found = found
-        when = "at its submission" if is_from_submission else "at its first call"
-        super().__init__(
-            f"Model '{model}' of run r{run_id} has changed: {frozen} {when}, {found} now. Serve the first one again "
-            f"and `ragq retry r{run_id}`, or submit the same work with `--new`, which uses the present one."
-        )
+    """A language model is another one than the run began with."""
 
 
 class EmbeddingError(DomainError):
@@ -533,8 +486,6 @@ class TextTooLongError(EmbeddingError):
         self, model: str, position: int, *, texts: int, chars: int, tokens: int | None = None, limit: int | None = None
     ) -> None:
         self.position = position
-        self.tokens = tokens
-        self.limit = limit
         length = f"{chars} characters" if tokens is None else f"{chars} characters, {tokens} tokens"
         reads = "" if limit is None else f" ({limit} tokens)"
         super().__init__(
@@ -552,20 +503,11 @@ class ReferenceIndexMissingError(EmbeddingArtifactMismatchError):
     """The reference index of a run is no longer stored."""
 
     def __init__(self, index_id: int) -> None:
-        self.index_id = index_id
         super().__init__(f"Reference index {index_id} is not stored; build it again and submit again.")
 
 
 class ReferenceIndexReplacedError(EmbeddingArtifactMismatchError):
     """Chunks were scored for a reference index that a newer one of its name and identity has replaced meanwhile."""
-
-    def __init__(self, index_id: int, name: str) -> None:
-        self.index_id = index_id
-        self.name = name
-        super().__init__(
-            f"Reference index {index_id} was replaced by a newer one of its name, which has chunks of its own; "
-            f"score those: `ragq index chunk-scores {name}`."
-        )
 
 
 class RerankError(DomainError):
@@ -573,13 +515,7 @@ class RerankError(DomainError):
 
 
 class RerankerUnavailableError(RerankError):
-    """The weights of a cross-encoder cannot be loaded. `cause` is the class of the loader's error."""
-
-    def __init__(self, model: str, cause: str) -> None:
-        self.model = model
-        super().__init__(
-            f"Cross-encoder '{model}' cannot be loaded ({cause}); name the folder of one, or its id on the model hub."
-        )
+    """The weights of a cross-encoder cannot be loaded."""
 
 
 class ReferenceLeakError(DomainError):
@@ -602,7 +538,6 @@ class VocabularyMissingError(VocabularyError):
     """A vocabulary is not stored, or no longer."""
 
     def __init__(self, vocabulary_id: int) -> None:
-        self.vocabulary_id = vocabulary_id
         super().__init__(f"Vocabulary {vocabulary_id} is not stored; import it again and submit again.")
 
 
@@ -611,18 +546,13 @@ class VocabularyModelsError(VocabularyError):
 
 
 class TagContractError(DomainError):
-    """Candidates for tags break their contract. `violations` counts each way."""
-
-    def __init__(self, violations: tuple[str, ...]) -> None:
-        self.violations = violations
-        super().__init__(f"The candidates break their contract: {'; '.join(violations)}.")
+    """Candidates for tags break their contract."""
 
 
 class CorpusMissingError(DomainError):
     """The corpus of a query is no longer stored."""
 
     def __init__(self, corpus_id: int) -> None:
-        self.corpus_id = corpus_id
         super().__init__(f"Corpus {corpus_id} is not stored; import its works again and submit again.")
 
 
@@ -644,24 +574,9 @@ class TemplateError(DomainError, ValueError):
 class TemplateMissingError(DomainError):
     """A version of a prompt template is not stored, or none of its versions is active."""
 
-    def __init__(self, tag: str, version: int | None) -> None:
-        self.tag = tag
-        self.version = version
-        found = f"No template of {tag} is active" if version is None else f"Template {tag} has no version {version}"
-        super().__init__(f"{found}; `ragq template list` shows those there are.")
-
 
 class ContextTooSmallError(DomainError):
     """The context of a model has no room for a single source."""
-
-    def __init__(self, context_tokens: int, taken_tokens: int) -> None:
-        self.context_tokens = context_tokens
-        self.taken_tokens = taken_tokens
-        super().__init__(
-            f"The model reads and writes {context_tokens} tokens together; the question, the instructions and room for "
-            f"the answer take about {taken_tokens} of them, which leaves no room for a source. Use a model with a "
-            "longer context, or the shorter instructions of RAGQ_ANSWER_TEMPLATE=short_answer."
-        )
 
 
 class NothingRelevantError(DomainError):
@@ -689,8 +604,3 @@ class NothingRelevantError(DomainError):
 
 class UndeclaredSettingError(DomainError):
     """The code of a stage reads a setting that the list of chains does not declare for it."""
-
-    def __init__(self, stage: str, setting: str) -> None:
-        self.stage = stage
-        self.setting = setting
-        super().__init__(f"Stage '{stage}' reads {setting}, which schemas/chains.py does not declare for it.")

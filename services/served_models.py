@@ -70,8 +70,11 @@ async def served_models(
         )
     for one in found:
         if isinstance(one, ModelMissingError) and one.server in asked_by_workers:
-            naming = [name for name, stored in run.settings.items() if stored["value"] == one.model]
-            raise ModelUnavailableError(one, run.profile, run.request["profile_source"], naming)
+            naming = [f"--set {name}=NAME" for name, stored in run.settings.items() if stored["value"] == one.model]
+            raise ModelUnavailableError(
+                f"{one} The run has profile {run.profile} ({run.request['profile_source']}); {' or '.join(naming)} "
+                "chooses another model."
+            )
     return tuple(one for one in found if isinstance(one, ModelIdentity))
 
 

@@ -52,4 +52,7 @@ async def _is_committed(database: Database, number: str, lost: BaseException) ->
         if found != "in progress":
             return found == "committed"
         await asyncio.sleep(_POLL_SECONDS)
-    raise OutcomeUnknownError from lost
+    raise OutcomeUnknownError(
+        "The database did not answer whether the run was stored. `ragq runs` lists the newest runs; without --new "
+        "the same submission again finds its run."
+    ) from lost

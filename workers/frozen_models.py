@@ -29,13 +29,7 @@ class FrozenModels:
             self._frozen[key] = await self._database.with_retry(lambda connection: _freeze(connection, run_id, found))
         frozen = self._frozen[key]
         if frozen is not None and frozen.identity.weights != found.weights:
-            raise ModelChangedError(
-                run_id,
-                found.model,
-                frozen.identity.words,
-                found.words,
-                is_from_submission=frozen.is_from_submission,
-            )
+            raise _changed(run_id, frozen, found.words)
 
     async def check_missing(self, run_id: int, missing: ModelMissingError) -> None:
         """Raise ModelChangedError when a run was submitted with a model that the server of this worker does not have.
@@ -47,13 +41,16 @@ class FrozenModels:
             return await run_models.frozen(connection, run_id, model=missing.model)
 
         for frozen in await self._database.with_retry(find):
-            raise ModelChangedError(
-                run_id,
-                missing.model,
-                frozen.identity.words,
-                f"no model of this name at {missing.server}",
-                is_from_submission=frozen.is_from_submission,
-            )
+            raise _changed(run_id, frozen, f"no model of this name at {missing.server}")
+
+
+def _changed(run_id: int, frozen: FrozenModel, found: str) -> ModelChangedError:
+    when = "at its submission" if frozen.is_from_submission else "at its first call"
+    return ModelChangedError(
+        f"Model '{frozen.identity.model}' of run r{run_id} has changed: {frozen.identity.words} {when}, {found} now. "
+        f"Serve the first one again and `ragq retry r{run_id}`, or submit the same work with `--new`, which uses the "
+        "present one."
+    )
 
 
 async def _freeze(connection: Connection, run_id: int, found: ModelIdentity) -> FrozenModel | None:

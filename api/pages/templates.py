@@ -18,7 +18,7 @@ from api.rest.templates import Version
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
-from schemas.errors import TemplateError, TemplateMissingError
+from schemas.errors import TemplateError
 from stages.queries.templates import RULES, TemplateTag
 from stages.texts.line_diff import line_diff
 from store.access.idempotency import once
@@ -200,7 +200,7 @@ def _numbered(versions: list[StoredTemplate], tag: TemplateTag, number: int) -> 
     for version in versions:
         if version.version == number:
             return version
-    raise TemplateMissingError(tag, number)
+    raise templates.template_missing(tag, number)
 
 
 def _placeholders(tag: TemplateTag) -> list[Placeholder]:

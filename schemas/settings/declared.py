@@ -35,7 +35,9 @@ class _DeclaredGroup:
     def __getattr__(self, field: str) -> Any:
         name = self._names.get(field)
         if name is not None and name not in self._reads:
-            raise UndeclaredSettingError(self._stage, name)
+            raise UndeclaredSettingError(
+                f"Stage '{self._stage}' reads {name}, which schemas/chains.py does not declare for it."
+            )
         return getattr(self._group, field)
 
 

@@ -78,7 +78,11 @@ def augment_prompt(
         room = context_tokens - taken
         shown, cut_chars = _fitting(wanted, room, parents)
         if wanted and not shown:
-            raise ContextTooSmallError(context_tokens, taken)
+            raise ContextTooSmallError(
+                f"The model reads and writes {context_tokens} tokens together; the question, the instructions and room "
+                f"for the answer take about {taken} of them, which leaves no room for a source. Use a model with a "
+                "longer context, or the shorter instructions of RAGQ_ANSWER_TEMPLATE=short_answer."
+            )
     blocks = "\n\n".join(_block(of, passage, parents) for of, passage in shown) or NO_CONTEXT
     return AugmentedPrompt(
         prompt=prompt_with(blocks),

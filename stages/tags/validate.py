@@ -29,7 +29,7 @@ def validate_tags(
         )
     )
     if violations:
-        raise TagContractError(violations)
+        raise TagContractError(f"The candidates break their contract: {'; '.join(violations)}.")
     return ValidatedTags(
         candidates=ranked.candidates,
         phrase_rank_by_tag=ranked.phrase_rank_by_tag,

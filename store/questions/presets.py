@@ -99,7 +99,7 @@ async def create(connection: Connection, name: str, preset: Preset, *, descripti
         await connection.execute(ALONE)
         row = await connection.fetchrow(CREATE, name, description, json.dumps(preset.model_dump()))
     if row is None:
-        raise PresetExistsError(name)
+        raise PresetExistsError(f"There is a preset {name!r} already; `ragq preset set` changes it.")
     return _stored(row)
 
 
@@ -145,7 +145,9 @@ async def delete(connection: Connection, name: str) -> str:
             raise await _missing(connection, name)
         stored: str = row["preset_name"]
         if row["is_default"]:
-            raise DefaultPresetError(stored)
+            raise DefaultPresetError(
+                f"Preset {stored!r} is the default; make another one the default before you delete it."
+            )
         await connection.execute(DELETE, stored)
     return stored
 

@@ -72,8 +72,14 @@ async def get(connection: Connection, tag: TemplateTag, version: int | None = No
     else:
         row = await connection.fetchrow(VERSION, tag, version)
     if row is None:
-        raise TemplateMissingError(tag, version)
+        raise template_missing(tag, version)
     return _stored(row)
+
+
+def template_missing(tag: str, version: int | None) -> TemplateMissingError:
+    """A version of a template is not stored, or, without a version, none is active."""
+    found = f"No template of {tag} is active" if version is None else f"Template {tag} has no version {version}"
+    return TemplateMissingError(f"{found}; `ragq template list` shows those there are.")
 
 
 async def add(connection: Connection, tag: TemplateTag, text: str, *, title: str) -> StoredTemplate:
@@ -92,7 +98,7 @@ async def activate(connection: Connection, tag: TemplateTag, version: int) -> St
         await connection.execute(DEACTIVATE, tag)
         row = await connection.fetchrow(ACTIVATE, tag, version)
         if row is None:
-            raise TemplateMissingError(tag, version)
+            raise template_missing(tag, version)
     return _stored(row)
 
 
@@ -100,7 +106,7 @@ async def rename(connection: Connection, tag: TemplateTag, version: int, title: 
     """Change the title of a version. Raises TemplateMissingError."""
     row = await connection.fetchrow(RENAME, tag, version, title)
     if row is None:
-        raise TemplateMissingError(tag, version)
+        raise template_missing(tag, version)
     return _stored(row)
 
 

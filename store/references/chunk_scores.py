@@ -76,7 +76,7 @@ async def text_to_score(connection: Connection, index_id: int, chunk: ChunkIdent
     if row is None:
         raise ReferenceIndexMissingError(index_id)
     if row["is_replaced"]:
-        raise ReferenceIndexReplacedError(index_id, row["name"])
+        raise _replaced(index_id, row["name"])
     text: str = row["text"]
     return text
 
@@ -96,7 +96,7 @@ async def store_when_complete(connection: Connection, run_id: int, index_id: int
     if await connection.fetchval(UNFINISHED, run_id):
         return False
     if index["replaced_at"] is not None:
-        raise ReferenceIndexReplacedError(index_id, index["name"])
+        raise _replaced(index_id, index["name"])
     scorers: int = await connection.fetchval(SCORERS, run_id)
     if scorers != 1:
         raise EmbeddingArtifactMismatchError(
@@ -118,3 +118,10 @@ async def scored_by(connection: Connection, index_id: int) -> str:
     """A hash that changes whenever the chunks of an index are scored anew."""
     meta: dict[str, Any] | None = await connection.fetchval(META, index_id)
     return content_hash(meta)
+
+
+def _replaced(index_id: int, name: str) -> ReferenceIndexReplacedError:
+    return ReferenceIndexReplacedError(
+        f"Reference index {index_id} was replaced by a newer one of its name, which has chunks of its own; score "
+        f"those: `ragq index chunk-scores {name}`."
+    )

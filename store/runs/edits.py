@@ -104,7 +104,10 @@ async def stage_states(connection: Connection, job_id: int) -> list[StageState]:
     ]
     for of in found:
         if of.status is StageStatus.RUNNING:
-            raise StageRunningError(job_id, of.stage)
+            raise StageRunningError(
+                f"Stage '{of.stage}' of job j{job_id} is running; wait until it is done, or `ragq pause "
+                f"j{job_id}` first."
+            )
     return found
 
 

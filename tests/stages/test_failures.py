@@ -89,7 +89,7 @@ ORIGINAL = (
         ("consolidate", WorkChangedError(2), "input_changed"),
         ("retrieve", VocabularyMissingError(4), "vocabulary_unusable"),
         ("embed", VocabularyModelsError("no models"), "vocabulary_unusable"),
-        ("validate", TagContractError(("1 candidate is no tag",)), "tag_contract_broken"),
+        ("validate", TagContractError("1 candidate is no tag"), "tag_contract_broken"),
         ("generate", LLMResponseParseError("", "blank"), "answer_unusable"),
         ("generate", LLMTimeoutError(600), "answer_llm_timeout"),
     ],

@@ -158,10 +158,8 @@ def test_groups_come_best_first_and_ties_in_order() -> None:
 
 @pytest.mark.parametrize("works", [{}, {1: WorkText("Work", "another hash", LINES)}])
 def test_b4_a_changed_work_is_an_error(works: Mapping[int, WorkText]) -> None:
-    with pytest.raises(WorkChangedError, match="Work 1 has changed") as caught:
+    with pytest.raises(WorkChangedError, match="Work 1 has changed"):
         consolidate(part(1, 1, 2), works=works)
-
-    assert caught.value.work_id == 1
 
 
 @st.composite

@@ -73,7 +73,7 @@ def test_each_broken_clause_is_named_alone(violation: str) -> None:
     with pytest.raises(TagContractError) as broken:
         BROKEN[violation]()
 
-    assert broken.value.violations == (violation,)
+    assert str(broken.value) == f"The candidates break their contract: {violation}."
 
 
 def test_a_required_tag_may_be_cut_off_by_a_full_list() -> None:

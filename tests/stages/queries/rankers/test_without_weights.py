@@ -36,7 +36,7 @@ async def test_a_cross_encoder_that_can_be_loaded_ranks() -> None:
 
 
 async def test_without_its_weights_the_scores_of_both_searches_rank_and_the_name_states_it() -> None:
-    scorer = broken(RerankerUnavailableError("bge", "OSError"))
+    scorer = broken(RerankerUnavailableError("bge cannot be loaded"))
     both = ranker(scorer)
 
     scores = await both.scores("Why?", CANDIDATES)
