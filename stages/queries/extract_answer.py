@@ -32,10 +32,10 @@ _RELEVANCE: Final = 0.75
 """Against diversity, in MMR."""
 _PASSAGE_WEIGHT: Final = 0.5
 _TERM_WEIGHT: Final = 2.0
-_MARGIN: Final = 2.0
-"""Standard deviations of all scores by which a further unit may be below the best one."""
+_SHARE: Final = 0.7
+"""What a further unit has of the best one's cosine to the question, and of its BM25."""
 _NEAR: Final = 2
-"""Places from the best unit within which a further one may have any score above the average."""
+"""Places from the best unit within which a further one need not."""
 _SAME: Final = 0.9
 """Cosine from which a unit says the same as another."""
 _K1: Final = 0.9
@@ -102,15 +102,15 @@ async def extracted_answer(
     embedded = [question, *(unit.searched for unit in units)]
     found = await embedder.embed_batch(embedded, timeout_s=timeout_s, truncate=True)
     rows = unit_rows(found.vectors, rows=len(embedded))
+    cosines, lexical = rows[1:].astype(np.float64) @ rows[0], lexical_scores(of_units, asked)
     ranked = unit_scores(
         units,
-        cosines=rows[1:].astype(np.float64) @ rows[0],
-        terms=of_units,
-        asked=asked,
+        cosines=cosines,
+        lexical=lexical,
         passage_scores=passage_scores,
         introduced=introductions(bold, asked),
     )
-    chosen = chosen_units(units, ranked, rows[1:])
+    chosen = chosen_units(units, ranked, rows[1:], cosines=cosines, lexical=lexical)
     text = quoted(chosen, [source.label for source in augmented.sources])
     return stored_answer(text, augmented, origin=Origin.EXTRACTIVE, model=EXTRACTIVE)
 
@@ -151,18 +151,17 @@ def unit_scores(
     units: Sequence[Unit],
     *,
     cosines: Scores,
-    terms: Sequence[Mapping[str, int]],
-    asked: Collection[str],
+    lexical: Scores,
     passage_scores: Sequence[float],
     introduced: Scores,
 ) -> Scores:
     """z(cosine) + z(BM25) + half of z(score of the passage) over all units, and twice what a unit introduces.
 
-    `cosines` are those of the searched texts to the question, `terms` how often each of them has a term, and `asked`
-    the terms of the question. Passages are in the order of the sources. `introduced` is what `introductions` gives.
+    `cosines` and `lexical` are those of the searched texts to the question, `passage_scores` are in the order of the
+    sources, and `introduced` is what `introductions` gives.
     """
     passages = np.array([passage_scores[unit.source] for unit in units])
-    found = z_scores(cosines) + z_scores(lexical_scores(terms, asked)) + _PASSAGE_WEIGHT * z_scores(passages)
+    found = z_scores(cosines) + z_scores(lexical) + _PASSAGE_WEIGHT * z_scores(passages)
     return found + _TERM_WEIGHT * introduced
 
 
@@ -189,23 +188,26 @@ def lexical_scores(terms: Sequence[Mapping[str, int]], asked: Collection[str]) -
     return found
 
 
-def chosen_units(units: Sequence[Unit], scores: Scores, vectors: Vectors) -> list[Unit]:
+def chosen_units(
+    units: Sequence[Unit], scores: Scores, vectors: Vectors, *, cosines: Scores, lexical: Scores
+) -> list[Unit]:
     """One to three units that say different things, with those that they point to, in the order of the sources.
 
-    The second and the third score above the average, and nearly as high as the best one or stand beside it. `vectors`
-    have length 1.
+    The second and the third score above the average, and stand beside the best one or are nearly as close to the
+    question, both by meaning and by words. `vectors` have length 1.
     """
     order = np.argsort(-scores, kind="stable")
-    cosines = vectors[order].astype(np.float64) @ vectors[order].T
+    alike = vectors[order].astype(np.float64) @ vectors[order].T
     best, *others = select_diverse(
-        [float(scores[at]) for at in order], (cosines + 1) / 2, count=_QUOTED, mmr_lambda=_RELEVANCE
+        [float(scores[at]) for at in order], (alike + 1) / 2, count=_QUOTED, mmr_lambda=_RELEVANCE
     )
     kept = [best]
-    first, least = units[order[best]], scores[order[best]] - _MARGIN * scores.std()
+    first = order[best]
     for one in others:
-        unit, score = units[order[one]], scores[order[one]]
-        is_beside = unit.source == first.source and abs(unit.place - first.place) <= _NEAR
-        if score > 0 and (is_beside or score >= least) and cosines[one, kept].max() < _SAME:
+        at = order[one]
+        is_beside = units[at].source == units[first].source and abs(units[at].place - units[first].place) <= _NEAR
+        is_near = cosines[at] >= _SHARE * cosines[first] and lexical[at] >= _SHARE * lexical[first]
+        if scores[at] > 0 and (is_beside or is_near) and alike[one, kept].max() < _SAME:
             kept.append(one)
     places = {int(order[one]) for one in kept}
     for place in list(places):

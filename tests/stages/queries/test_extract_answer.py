@@ -60,13 +60,14 @@ def test_a_further_sentence_is_nearly_as_good_as_the_best_or_stands_beside_it() 
     units = units_of(0, " ".join(f"Sentence number {place}0 is here." for place in range(1, 12)))
     vectors = np.eye(len(units), dtype=np.float32)
 
-    def places(*scores: float) -> list[int]:
-        return [unit.place for unit in chosen_units(units, np.array(scores), vectors)]
+    def places(second: int, *, cosine: float = 0.0, lexical: float = 0.0) -> list[int]:
+        scores, cosines, words = np.full(len(units), -1.0), np.zeros(len(units)), np.zeros(len(units))
+        scores[[0, second]], cosines[[0, second]], words[[0, second]] = (9, 1), (0.5, cosine), (2.0, lexical)
+        return [unit.place for unit in chosen_units(units, scores, vectors, cosines=cosines, lexical=words)]
 
-    others = [-1.0] * 9
-    assert places(9, *others, 1) == [0]
-    assert places(9, 1, *others) == [0, 1]
-    assert places(9, *others, 5) == [0, 10]
+    assert places(1) == [0, 1]
+    assert places(10, cosine=0.4, lexical=1.5) == [0, 10]
+    assert places(10, cosine=0.3, lexical=1.5) == places(10, cosine=0.4, lexical=1.3) == [0]
 
 
 async def test_a_row_of_a_table_is_quoted_below_its_header() -> None:
