@@ -11,7 +11,6 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import settings_hash
 from schemas.suggestions import did_you_mean
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.transcript_variants import TranscriptVariant
 from services import baselines
 from services.assessed import Assessed
 from services.few_shot import PlannedSearch, plan_search
@@ -112,9 +111,7 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
 
 
 def _inputs(transcript: TranscriptIdentity) -> dict[str, Any]:
-    # Without the unknown variant, jobs of transcripts that older versions imported have the inputs of those versions.
-    known = {} if transcript.variant is TranscriptVariant.UNKNOWN else {"transcript_variant": transcript.variant.value}
-    return {"transcript_hash": transcript.hash} | known
+    return {"transcript_hash": transcript.hash, "transcript_variant": transcript.variant.value}
 
 
 async def _participants(connection: Connection, request: ParticipantRequest) -> tuple[str, str | None, Sequence[int]]:

@@ -39,7 +39,7 @@ def askers(run: NewRun, live: Sequence[LiveWorker]) -> set[str]:
         address
         for stage, name in _needed(run).items()
         for taker in _takers(stage, live)
-        if (address := (taker.servers or {}).get(name))
+        if (address := taker.servers.get(name))
     }
 
 
@@ -55,7 +55,7 @@ def _needed(run: NewRun) -> dict[str, str]:
 def _takers(stage: str, live: Iterable[LiveWorker]) -> list[LiveWorker]:
     """The workers of a stage; of those on one host with the same stages the newest, which replaced the others."""
     newest = {(worker.host, worker.stages): worker for worker in live if stage in worker.stages}
-    return [worker for worker in newest.values() if worker.servers is not None]
+    return list(newest.values())
 
 
 def _named(name: str, environment: Mapping[str, str]) -> str | None:
@@ -70,7 +70,7 @@ def _check(stage: str, name: str, named: str | None, takers: Sequence[LiveWorker
             f"Stage '{stage}' asks a server with backend openai, and {name} is not set: set it here and for the "
             "workers (`ragq down`, then `ragq up`), or choose backend ollama."
         )
-    for there in (taker.servers.get(name) for taker in takers if taker.servers is not None):
+    for there in (taker.servers.get(name) for taker in takers):
         if there is None:
             raise Refused(
                 f"Stage '{stage}' asks a server that {name} names, and the running workers were started without it. "

@@ -16,16 +16,13 @@ from workers.turns import Room
 MESSAGES_PER_THREAD: Final = 3
 #: Messages for a stage that no worker serves now: enough for one that starts. What leads to the stage then waits.
 LEAST_MESSAGES: Final = 16
-#: For workers of an older version, which do not state it.
-_UNKNOWN_CONCURRENCY: Final = 8
 
 
 def windows(workers: Iterable[Capacity]) -> dict[str, int]:
     """The most messages of each queue and priority."""
     threads = Counter(dict.fromkeys(QUEUES, 0))
     for worker in workers:
-        concurrency = _UNKNOWN_CONCURRENCY if worker.concurrency is None else worker.concurrency
-        threads.update(dict.fromkeys(worker.stages, concurrency))
+        threads.update(dict.fromkeys(worker.stages, worker.concurrency))
     return {queue: max(LEAST_MESSAGES, MESSAGES_PER_THREAD * count) for queue, count in threads.items()}
 
 

@@ -205,12 +205,12 @@ CREATE TABLE worker (
     pid integer NOT NULL,
     stages text[] NOT NULL,
     version varchar NOT NULL,
-    environment_id bigint REFERENCES environment,
+    environment_id bigint NOT NULL REFERENCES environment,
     started_at timestamptz NOT NULL DEFAULT now(),
     seen_at timestamptz NOT NULL DEFAULT now(),
-    servers jsonb,
-    concurrency integer,
-    broker text
+    servers jsonb NOT NULL,
+    concurrency integer NOT NULL,
+    broker text NOT NULL
 );
 
 -- Limits of runs.

@@ -34,7 +34,7 @@ class CorpusTable(SQLModel, table=True):
     model_digest: str | None = None
     """None until the first batch is embedded."""
     model_dtypes: list[str] = Field(default_factory=list, sa_column=dtypes_column())
-    """The number formats of its vectors, in order of their first batch; none is known of older batches."""
+    """The number formats of its vectors, in order of their first batch."""
     dimension: int
     embeds_headings: bool = True
     """The headings above a chunk are embedded with it."""

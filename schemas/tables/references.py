@@ -51,7 +51,7 @@ class ReferenceIndexTable(SQLModel, table=True):
     model: str
     model_digest: str | None = None
     model_dtypes: list[str] = Field(default_factory=list, sa_column=dtypes_column())
-    """The number formats of its vectors; none is known of older and imported indexes."""
+    """The number formats of its vectors; none is known of imported indexes."""
     dimension: int
     chunk_size: int
     chunk_step: int

@@ -42,7 +42,7 @@ class RunTable(SQLModel, table=True):
     environment_id: int | None = Field(
         default=None, sa_column=reference_column("environment.id", cascade=False, nullable=True)
     )
-    """Where it was submitted; null for runs older than the column."""
+    """Where it was submitted."""
     priority: str = Field(
         default=Priority.NORMAL, sa_column=Column(Text, nullable=False, server_default=text("'normal'"))
     )

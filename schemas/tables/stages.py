@@ -78,8 +78,8 @@ class StageAttemptTable(SQLModel, table=True):
     """What must not be logged: the raw reply, the exception's own words, the traceback."""
     database_s: float | None = None
     """Seconds of its database calls, without its claim and the statement that closes it: its own time cannot be in it.
-    Nor are the pieces of an answer, which are stored while the model writes. Empty for attempts of older versions, and
-    those that no worker closed itself."""
+    Nor are the pieces of an answer, which are stored while the model writes. Empty for those that no worker closed
+    itself."""
 
 
 class StageVectorTable(SQLModel, table=True):
@@ -92,6 +92,6 @@ class StageVectorTable(SQLModel, table=True):
     ordinal: int = Field(sa_column=Column(BigInteger, primary_key=True))
     vector: Any = Field(sa_column=Column(VECTOR, nullable=False))
     text_key: bytes | None = Field(default=None, sa_column=Column(LargeBinary, nullable=True))
-    """A hash over the text, the model and its settings, by which an equal text finds the vector; None of older rows."""
+    """A hash over the text, the model and its settings, by which an equal text finds it; None where none may."""
     is_cut: bool | None = Field(default=None, sa_column=Column(Boolean, nullable=True))
     """Whether the model read only a part of the text."""

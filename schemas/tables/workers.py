@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, Column, Integer, Text
+from sqlalchemy import ARRAY, Column, Text
 from sqlmodel import Field, SQLModel
 
 from schemas.tables.columns import id_column, json_column, now_column, reference_column, text_column
@@ -30,15 +30,13 @@ class WorkerTable(SQLModel, table=True):
     pid: int
     stages: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
     version: str
-    environment_id: int | None = Field(
-        default=None, sa_column=reference_column("environment.id", cascade=False, nullable=True)
-    )
-    """Where it runs; null for workers older than the column."""
+    environment_id: int = Field(sa_column=reference_column("environment.id", cascade=False))
+    """Where it runs."""
     started_at: datetime | None = Field(default=None, sa_column=now_column())
     seen_at: datetime | None = Field(default=None, sa_column=now_column())
-    servers: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
-    """The servers of models that it asks, by the setting that names each, without secrets; null for older workers."""
-    concurrency: int | None = Field(default=None, sa_column=Column(Integer, nullable=True))
-    """How many stages it runs at a time; null for older workers, 0 for a process that another one counts."""
-    broker: str | None = Field(default=None, sa_column=text_column(nullable=True))
-    """The broker that it takes messages from, without credentials; null for older workers."""
+    servers: dict[str, Any] = Field(sa_column=json_column())
+    """The servers of models that it asks, by the setting that names each, without secrets."""
+    concurrency: int
+    """How many stages it runs at a time; 0 for a process that another one counts."""
+    broker: str = Field(sa_column=text_column())
+    """The broker that it takes messages from, without credentials."""

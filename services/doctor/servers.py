@@ -91,7 +91,7 @@ def worker_findings(live: list[LiveWorker]) -> Findings:
     if not live:
         yield Finding("workers", Verdict.FAIL, "none was seen in the last 10 seconds", start)
         return
-    servers = sorted({url for worker in live for url in (worker.servers or {}).values() if url})
+    servers = sorted({url for worker in live for url in worker.servers.values() if url})
     found = f"{len(live)} run" + (f"; they ask {', '.join(servers)}" if servers else "")
     missing = [queue for queue in QUEUES if not any(queue in worker.stages for worker in live)]
     if missing:

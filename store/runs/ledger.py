@@ -3,9 +3,6 @@
 The key is a hash over everything that can change the answer: backend, server, model, its digest or else its entry in
 the server's list of models, messages, options, schema, sample number, the run's draw and the log-probabilities asked
 for. A reply that a stage could not use is rejected: it stays readable and is never reused.
-
-Rows without `served_by` were paid for before servers were kept. Such an answer may be another server's, so only the
-runs that used it before find it again, and only with a digest.
 """
 
 import json
@@ -95,14 +92,7 @@ async def reject_last(connection: Connection, attempt_id: int, calls: int = 1) -
 
 
 def _identity(call: ChatCall) -> dict[str, Any]:
-    identity = call.model_dump(mode="json", exclude={"timeout_s", "purpose"})
-    if not call.top_logprobs:
-        # Calls that ask for none keep the key that they had before anybody could.
-        del identity["top_logprobs"]
-    if not call.draw:
-        # Likewise the first draw.
-        del identity["draw"]
-    return identity
+    return call.model_dump(mode="json", exclude={"timeout_s", "purpose"})
 
 
 def _kept(row: Mapping[str, Any] | None) -> KeptCall | None:

@@ -23,7 +23,7 @@ WHERE seen_at > now() - $1 * interval '1 second' ORDER BY started_at
 
 CAPACITIES = """
 SELECT stages, concurrency FROM worker
-WHERE seen_at > now() - $1 * interval '1 second' AND coalesce(broker = $2, true)
+WHERE seen_at > now() - $1 * interval '1 second' AND broker = $2
 """
 
 # Their stages start again at once.
@@ -51,8 +51,8 @@ class Capacity(NamedTuple):
     """What a worker takes."""
 
     stages: list[str]
-    concurrency: int | None
-    """Stages at a time; None for an older version of ragq."""
+    concurrency: int
+    """Stages at a time; 0 of a process that another one counts."""
 
 
 class LiveWorker(NamedTuple):
@@ -63,8 +63,8 @@ class LiveWorker(NamedTuple):
     stages: tuple[str, ...]
     version: str
     started_at: datetime
-    servers: Mapping[str, str | None] | None
-    """The language model servers that it asks, by the setting that names each; None for an older version of ragq."""
+    servers: Mapping[str, str | None]
+    """The language model servers that it asks, by the setting that names each."""
 
 
 class SilentWorker(NamedTuple):
@@ -82,9 +82,9 @@ async def enroll(
     pid: int,
     stages: Sequence[str],
     environment: Environment,
-    servers: Mapping[str, str | None] | None = None,
-    concurrency: int | None = None,
-    broker: str | None = None,
+    servers: Mapping[str, str | None],
+    concurrency: int,
+    broker: str,
 ) -> None:
     """Make a worker known. Its heartbeat keeps the row fresh."""
     environment_id = await environments.keep(connection, environment)
@@ -96,7 +96,7 @@ async def enroll(
         list(stages),
         environment.ragq_version,
         environment_id,
-        None if servers is None else json.dumps(dict(servers)),
+        json.dumps(dict(servers)),
         concurrency,
         broker,
     )
@@ -109,7 +109,7 @@ async def live(connection: Connection) -> list[LiveWorker]:
 
 
 async def capacities(connection: Connection, broker: str) -> list[Capacity]:
-    """What the workers take that run on a broker, and those of older versions, which name none."""
+    """What the workers take that run on a broker."""
     return [Capacity(*row) for row in await connection.fetch(CAPACITIES, SEEN_WITHIN_SECONDS, broker)]
 
 

@@ -12,7 +12,15 @@ async def test_the_workers_that_run_are_listed_with_their_stages(client: httpx.A
     async with ctx.database.connection() as connection:
         for name, pid in (("first", 11), ("second", 12)):
             await workers.enroll(
-                connection, name, host="node1", pid=pid, stages=["extract"], environment=this_environment()
+                connection,
+                name,
+                host="node1",
+                pid=pid,
+                stages=["extract"],
+                environment=this_environment(),
+                servers={},
+                concurrency=1,
+                broker="broker",
             )
 
     listed = (await client.get("/workers")).json()["workers"]

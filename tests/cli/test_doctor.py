@@ -82,7 +82,15 @@ def test_servers_that_answer_are_named_with_their_versions_and_models(
         known = {"OLLAMA_HOST": "http://gpu"}
         here = this_environment()
         await workers.enroll(
-            connection, "w1", host="here", pid=1, stages=("extract", "score"), environment=here, servers=known
+            connection,
+            "w1",
+            host="here",
+            pid=1,
+            stages=("extract", "score"),
+            environment=here,
+            servers=known,
+            concurrency=1,
+            broker="broker",
         )
 
     stored(enrol)

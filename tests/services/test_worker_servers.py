@@ -39,7 +39,17 @@ async def enrol(
     connection: Connection, name: str, *, stages: tuple[str, ...] = ("extract", "score"), **servers: str | None
 ) -> None:
     known = {name: servers.get(key) for name, key in NAMES.items()}
-    await workers.enroll(connection, name, host="here", pid=1, stages=stages, environment=HERE, servers=known)
+    await workers.enroll(
+        connection,
+        name,
+        host="here",
+        pid=1,
+        stages=stages,
+        environment=HERE,
+        servers=known,
+        concurrency=1,
+        broker="broker",
+    )
 
 
 async def test_a_named_server_that_the_workers_do_not_ask_is_refused_with_both_names(database: Database) -> None:

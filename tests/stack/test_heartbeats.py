@@ -38,7 +38,15 @@ def started() -> Iterator[list["subprocess.Popen[bytes]"]]:
 async def enroll(database: Database, pid: int, silent_s: float) -> None:
     async with database.connection() as connection:
         await workers.enroll(
-            connection, f"w{pid}", host=socket.gethostname(), pid=pid, stages=[], environment=this_environment()
+            connection,
+            f"w{pid}",
+            host=socket.gethostname(),
+            pid=pid,
+            stages=[],
+            environment=this_environment(),
+            servers={},
+            concurrency=1,
+            broker="broker",
         )
         await connection.execute(
             "UPDATE worker SET seen_at = now() - $2 * interval '1 second' WHERE pid = $1", pid, silent_s

@@ -75,6 +75,7 @@ async def enroll(database: Database, *stages: str, concurrency: int) -> None:
             environment=this_environment(),
             concurrency=concurrency,
             broker=BROKER,
+            servers={},
         )
 
 

@@ -25,7 +25,15 @@ async def worker(ctx: ApiContext) -> None:
     """A worker that was seen just now."""
     async with ctx.database.connection() as connection:
         await workers.enroll(
-            connection, "w", host="h", pid=1, stages=["embed"], environment=this_environment(), servers={}
+            connection,
+            "w",
+            host="h",
+            pid=1,
+            stages=["embed"],
+            environment=this_environment(),
+            servers={},
+            concurrency=1,
+            broker="broker",
         )
 
 

@@ -99,7 +99,15 @@ async def test_jobs_leases_and_workers(ctx: ApiContext, metrics: Metrics, stored
         await stages.claim(connection, stored.job_ids[1], "extract", "w", 60)
         await stages.claim(connection, stored.job_ids[2], "extract", "w", 0)
         await workers.enroll(
-            connection, "w", host="h", pid=1, stages=["embed"], environment=this_environment(), servers={}
+            connection,
+            "w",
+            host="h",
+            pid=1,
+            stages=["embed"],
+            environment=this_environment(),
+            servers={},
+            concurrency=1,
+            broker="broker",
         )
 
     figures = parsed(await metrics.text())

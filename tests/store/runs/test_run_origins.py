@@ -37,7 +37,15 @@ async def test_stages_are_counted_by_the_distinct_environments_of_their_workers(
     async with database.connection() as connection:
         for worker, environment in (("one", HERE), ("two", HERE), ("three", THERE)):
             await workers.enroll(
-                connection, worker, host="h", pid=1, stages=["extract"], environment=environment, servers={}
+                connection,
+                worker,
+                host="h",
+                pid=1,
+                stages=["extract"],
+                environment=environment,
+                servers={},
+                concurrency=1,
+                broker="broker",
             )
         for job_id, stage, worker in [
             (stored.job_ids[0], "extract", "one"),
