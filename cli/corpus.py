@@ -4,18 +4,21 @@ from dataclasses import asdict
 
 import click
 
+from cli.completed_names import CORPUS
 from cli.drawing import plain_table
-from cli.lazy_group import LazyGroup
-from cli.output import print_list
+from cli.output import confirm, draw, json_option, print_json, print_list, print_result
 from cli.session import with_database
-from store.corpora import corpora
+from schemas.full_text import language_words
+from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss
+from stages.reports.corpus_words import chunk_size_words
+from stages.reports.numbers_in_words import counted
+from store.corpora import corpora, works
 from store.corpora.corpora import CorpusContent, StoredCorpus
+from store.corpora.works import ListedWork
 from store.database import Connection
 
-_COMMANDS = {name: f"cli.one_corpus:{name}_command" for name in ("show", "delete")}
 
-
-@click.group("corpus", cls=LazyGroup, elsewhere=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("corpus", context_settings={"help_option_names": ["-h", "--help"]})
 def corpus_group() -> None:
     """List, show and delete corpora: works that are searched together.
 
@@ -50,3 +53,71 @@ def list_command(as_json: bool) -> None:
 
 async def _listed(connection: Connection) -> list[tuple[StoredCorpus, CorpusContent]]:
     return [(corpus, await corpora.content(connection, corpus.id)) for corpus in await corpora.all_corpora(connection)]
+
+
+@corpus_group.command("show")
+@click.argument("name", type=CORPUS)
+@json_option
+def show_command(name: str, as_json: bool) -> None:
+    """Show a corpus and its works.
+
+    A chunk whose job failed waits: `ragq retry RUN` tries it again, and so does the next `ragq import works`.
+
+    \b
+    Example:
+        ragq corpus show library
+    """
+    corpus, content, in_it = with_database(lambda connection: _shown(connection, name))
+    if as_json:
+        loss = {"unseen_share": content.unseen_share}
+        print_json(asdict(corpus) | content._asdict() | loss | {"works": [asdict(work) for work in in_it]})
+        return
+    draw(
+        f"{corpus.name}: {content.works} works, {content.searchable} chunks can be found, {content.waiting} wait for a "
+        f"vector ({content.failed} of them failed), {content.tables} tables, {content.figures} figures",
+    )
+    weights = "none yet" if corpus.model_digest is None else corpus.model_digest[:12] or "unknown"
+    headings = "with" if corpus.embeds_headings else "without"
+    draw(
+        f"embedded by {corpus.model} ({corpus.backend}, {corpus.dimension} dimensions, weights {weights}"
+        f"{', ' + ' and '.join(corpus.model_dtypes) if corpus.model_dtypes else ''}), {headings} "
+        f"headings",
+    )
+    draw(language_words(corpus.language))
+    draw(f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus, content)}")
+    table = plain_table("work", "title", "authors", "year", "chunks", "searchable", "imported")
+    for work in in_it:
+        year = "" if work.year is None else str(work.year)
+        counts = (str(work.chunks), str(work.searchable))
+        table.add_row(str(work.id), work.title, work.authors or "", year, *counts, f"{work.updated_at:%Y-%m-%d %H:%M}")
+    draw(table)
+
+
+@corpus_group.command("delete")
+@click.argument("name", type=CORPUS)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+def delete_command(name: str, yes: bool, as_json: bool) -> None:
+    """Delete a corpus: its works, chunks and vectors, and the queries that were asked of it with their answers.
+
+    \b
+    Example:
+        ragq corpus delete library
+    """
+    corpus, content, loss = with_database(lambda connection: _to_delete(connection, name))
+    if not yes:
+        confirm(f"Delete corpus '{name}' with {loss}?")
+    with_database(lambda connection: delete_corpus(connection, corpus.id))
+    words = f"Deleted corpus '{name}' and its {counted(content.works, 'work')}."
+    print_result({"deleted": corpus.name, "works": content.works}, words, as_json=as_json)
+
+
+async def _shown(connection: Connection, name: str) -> tuple[StoredCorpus, CorpusContent, list[ListedWork]]:
+    corpus = await corpus_of_name(connection, name)
+    return corpus, await corpora.content(connection, corpus.id), await works.listed(connection, corpus.id)
+
+
+async def _to_delete(connection: Connection, name: str) -> tuple[StoredCorpus, CorpusContent, CorpusLoss]:
+    corpus = await corpus_of_name(connection, name)
+    content = await corpora.content(connection, corpus.id)
+    return corpus, content, await corpus_loss(connection, corpus, content)

@@ -1,23 +1,38 @@
 """`ragq index`: the reference indexes, and the models of vocabularies."""
 
+from hashlib import file_digest
+from pathlib import Path
+
 import click
 
+from cli.choices import Choice
+from cli.completed_names import SPLIT, VOCABULARY
 from cli.drawing import plain_table
-from cli.lazy_group import LazyGroup
-from cli.output import print_list
-from cli.session import with_database
+from cli.estimate import dry_run_option, print_estimate, print_found
+from cli.other_words import OtherWordsGroup
+from cli.output import json_option, print_json, print_list, print_result, print_text
+from cli.prices import refuse_prices
+from cli.run_options import run_options
+from cli.session import with_database, with_open_database
+from cli.settings_options import effective_settings, settings_options
+from cli.submit import print_submitted, report_submitted
+from cli.watch import follow, follow_to_rest
 from schemas.values.stored_splits import StoredSplit
+from schemas.values.tags import VectorLayout
+from services.chunk_scores import plan_chunk_scores, score_chunks
+from services.estimates import estimate_vocabulary
+from services.references import build_references, plan_references
+from services.vocabularies import SEED, GivenVectors, build_vocabulary
 from stages.participants.split_names import first_index
 from store.database import Connection
-from store.references import references
+from store.references import index_runs, references
 from store.references.references import StoredIndex
 from store.references.splits import stored_splits
+from store.runs.runs import NewRun
 
-_COMMANDS = {
-    "references": "cli.index_references:references_command",
-    "chunk-scores": "cli.index_chunk_scores:chunk_scores_command",
-    "tags": "cli.index_tags:tags_command",
-}
+NOT_PUBLISHED = 1
+PUBLISHED_IN_PART = 2
+
 
 #: What is indexed -> the command that does it.
 _OTHER_WORDS = {
@@ -27,8 +42,7 @@ _OTHER_WORDS = {
 
 
 @click.group(
-    cls=LazyGroup,
-    elsewhere=_COMMANDS,
+    cls=OtherWordsGroup,
     other_words=_OTHER_WORDS,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -92,3 +106,245 @@ def _scorer(one: StoredIndex) -> str:
     remarks += [f"prompt {meta['prompt_hash']}"] if meta.get("other_prompt") else []
     scorer = meta.get("scorer_model") or "unknown scorer"
     return f"{scorer} ({', '.join(remarks)})" if remarks else scorer
+
+
+#: The exit codes of the generators that few-shot studies used, so that scripts around them keep working.
+@index.command("references")
+@click.option("--split", type=SPLIT, default="paper-train", show_default=True, help="Whose chunks.")
+@settings_options
+@click.option(
+    "--allow-partial",
+    is_flag=True,
+    help="Publish without the participants whose jobs fail, and record it in the index; exit code 2 then.",
+)
+@click.option(
+    "--write-item-tags/--no-write-item-tags",
+    default=True,
+    show_default=True,
+    help="Tag each chunk with the items it speaks of; EMBEDDING_ENABLE_ITEM_TAG_FILTER needs the tags.",
+)
+@click.option("--new", "always_new", is_flag=True, help="Build again even if the same index was built before.")
+@dry_run_option
+@click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
+@json_option
+def references_command(
+    split: str,
+    allow_partial: bool,
+    write_item_tags: bool,
+    profile: str | None,
+    assignments: tuple[tuple[str, str], ...],
+    always_new: bool,
+    dry_run: bool,
+    no_wait: bool,
+    as_json: bool,
+) -> None:
+    """Chunk and embed the transcripts of a training split, as a run of one job per participant.
+
+    The split is paper-train, avec-train or one of your own; whoever is scored may not be in it. The name is
+    EMBEDDING_EMBEDDINGS_FILE with the split (such as paper_train) and, unless the transcripts are raw, with their
+    variant; an index of another split, model or chunking stays beside it. It becomes visible in one
+    step when every job has succeeded; until then, and when one fails, an older index of the same name and identity
+    stays. `ragq retry` finishes a run that failed. With --allow-partial the index lacks the participants that failed,
+    until a retry publishes a fuller one.
+
+    Exit codes: 0 published whole, 1 refused or not published, 2 published in part (and wrong usage, after which
+    nothing is stored).
+
+    \b
+    Example:
+        ragq index references --split paper-train
+        ragq index references --split paper-train --dry-run
+        ragq index references --set EMBEDDING_CHUNK_SIZE=6 --set EMBEDDING_EMBEDDINGS_FILE=short_windows
+    """
+    settings = effective_settings(profile, assignments)
+    if dry_run:
+
+        async def plan_index(connection: Connection) -> NewRun:
+            return (await plan_references(connection, split, settings, allow_partial, write_item_tags)).run
+
+        print_estimate(plan_index, settings, price_file=None, as_json=as_json)
+        return
+    submitted, published = with_open_database(
+        lambda database: build_references(
+            database,
+            split,
+            settings,
+            allow_partial=allow_partial,
+            write_item_tags=write_item_tags,
+            always_new=always_new,
+        )
+    )
+    if published is not None:
+        print_text(f"Index '{published.name}' is built already (r{submitted.run_id}); --new builds it again.", err=True)
+        print_indexes([published], as_json)
+        return
+    report_submitted([submitted], settings, kind="index", briefly=not no_wait and not as_json)
+    if not no_wait:
+        follow_to_rest(submitted.run_id, as_json=as_json)
+        _exit_by_what_was_published(submitted.run_id)
+    else:
+        run = f"r{submitted.run_id}"
+        print_result({"run": run, "jobs": submitted.jobs}, run, as_json=as_json)
+
+
+def _exit_by_what_was_published(run_id: int) -> None:
+    index = with_database(lambda connection: index_runs.by_run(connection, run_id))
+    if index is None or index.published_at is None:
+        print_text(
+            f"Nothing was published: every participant has to succeed. `ragq retry r{run_id}` continues; "
+            "--allow-partial publishes without those that fail.",
+            err=True,
+        )
+        raise SystemExit(NOT_PUBLISHED)
+    if index.partial is not None:
+        left_out = ", ".join(map(str, index.partial["skipped_participants"]))
+        print_text(
+            f"Index '{index.name}' was published without participant {left_out}; `ragq retry r{run_id}` continues "
+            "what failed and publishes a fuller one.",
+            err=True,
+        )
+        raise SystemExit(PUBLISHED_IN_PART)
+
+
+@index.command("chunk-scores")
+@click.argument("name", required=False)
+@click.option("--scorer-model", required=True, metavar="MODEL", help="Language model that scores, at temperature 0.")
+@click.option(
+    "--allow-same-model",
+    is_flag=True,
+    help="Let MODEL_QUANTITATIVE_MODEL score: it is shown its own labels as examples then, and every run records it.",
+)
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Only the first N chunks, as a trial: their scores stay invisible."
+)
+@settings_options
+@click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same chunks were scored before.")
+@run_options("run")
+def chunk_scores_command(
+    name: str | None,
+    scorer_model: str,
+    allow_same_model: bool,
+    limit: int | None,
+    profile: str | None,
+    assignments: tuple[tuple[str, str], ...],
+    always_new: bool,
+    dry_run: bool,
+    price_file: Path | None,
+    wait: bool,
+    as_json: bool,
+) -> None:
+    """Score every chunk of an index by itself with a language model, as a run of one job per chunk.
+
+    NAME is the index that runs of these settings search unless it is given; NAME@IDENTITY is one of several of a
+    name. EMBEDDING_REFERENCE_SCORE_SOURCE=chunk shows these scores with
+    the references. They become visible in one step when every chunk has been scored; a reply that cannot be used
+    fails the job of its chunk. The same command again, or `ragq retry`, continues with the missing chunks, and
+    no answer is paid for twice.
+
+    \b
+    Example:
+        ragq index chunk-scores --scorer-model gemma3:12b --wait
+        ragq index chunk-scores huggingface_qwen3_8b_paper_train --scorer-model gemma3:12b --limit 20 --wait
+    """
+    settings = effective_settings(profile, assignments)
+    if dry_run:
+
+        async def plan_scores(connection: Connection) -> NewRun:
+            run, _, _ = await plan_chunk_scores(
+                connection,
+                name,
+                settings,
+                scorer_model=scorer_model,
+                allow_same_model=allow_same_model,
+                limit=limit,
+            )
+            return run
+
+        print_estimate(plan_scores, settings, price_file=price_file, as_json=as_json)
+        return
+    refuse_prices(price_file)
+    scoring = with_open_database(
+        lambda database: score_chunks(
+            database,
+            name,
+            settings,
+            scorer_model=scorer_model,
+            allow_same_model=allow_same_model,
+            limit=limit,
+            always_new=always_new,
+        )
+    )
+    submitted = scoring.submitted
+    report_submitted([submitted], settings, kind="index", briefly=wait and not as_json)
+    if scoring.is_trial:
+        print_text(f"A trial of {submitted.jobs} of {scoring.chunks} chunks: no run will use these scores.", err=True)
+    if wait:
+        follow(submitted.run_id, as_json=as_json)
+    else:
+        print_submitted([submitted], settings, as_json=as_json)
+
+
+@index.command("tags")
+@click.argument("vocabulary", type=VOCABULARY)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=SEED, show_default=True, help="The same gives the same bytes."
+)
+@click.option(
+    "--vectors",
+    type=click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path),
+    help="Place tokens by the vectors in this file, which workers must find under the same path; train none.",
+)
+@click.option("--layout", type=Choice([one.value for one in VectorLayout]), help="How --vectors is written.")
+@settings_options
+@dry_run_option
+@click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
+@json_option
+def tags_command(
+    vocabulary: str,
+    seed: int,
+    vectors: Path | None,
+    layout: str | None,
+    profile: str | None,
+    assignments: tuple[tuple[str, str], ...],
+    dry_run: bool,
+    no_wait: bool,
+    as_json: bool,
+) -> None:
+    """Build the models of a vocabulary, as a run of one job: how tokens lie together, and what tags occur with.
+
+    It takes about a minute for ten thousand tags. The models become visible in one step. A vocabulary
+    is given models once, so that what a run found can be found again: to build others, import it again.
+
+    \b
+    Example:
+        ragq index tags topics
+        ragq index tags topics --vectors words.bin --layout fasttext
+    """
+    if (vectors is None) is not (layout is None):
+        raise click.UsageError("--vectors and --layout go together.")
+    given = None if vectors is None or layout is None else _given(vectors, VectorLayout(layout))
+    settings = effective_settings(profile, assignments)
+    if dry_run:
+        found = with_open_database(
+            lambda database: estimate_vocabulary(database, vocabulary, settings, seed=seed, vectors=given)
+        )
+        print_found([found], as_json=as_json)
+        return
+    run_id, submitted = with_open_database(
+        lambda database: build_vocabulary(database, vocabulary, settings, seed=seed, vectors=given)
+    )
+    if submitted is None:
+        print_text(f"The models of '{vocabulary}' are built already (r{run_id}).", err=True)
+        if as_json:
+            print_json({"run": f"r{run_id}", "jobs": 0})
+        return
+    report_submitted([submitted], settings, kind="tags", briefly=not no_wait and not as_json)
+    if not no_wait:
+        follow(submitted.run_id, as_json=as_json)
+    else:
+        print_submitted([submitted], settings, as_json=as_json)
+
+
+def _given(path: Path, layout: VectorLayout) -> GivenVectors:
+    with path.open("rb") as file:
+        return GivenVectors(path, layout, file_digest(file, "sha256").hexdigest())

@@ -5,19 +5,25 @@ from typing import Any
 
 import click
 
+from cli.assignments import Assignment
+from cli.completed_names import PRESET
 from cli.drawing import Text, plain_table
-from cli.lazy_group import LazyGroup
-from cli.output import print_list
+from cli.output import draw, json_option, print_json, print_list, print_result, print_text
 from cli.session import with_database
+from schemas.settings.allowed_values import allowed
 from schemas.settings.preset import differing_values, preset_of
-from store.questions import preset_lines
+from schemas.settings.preset_groups import PRESET_SETTINGS
+from schemas.settings.words import value_in_words
+from store.database import Connection
+from store.questions import preset_lines, presets
 from store.questions.preset_lines import PresetLine
 from store.questions.presets import StoredPreset
 
-_COMMANDS = {name: f"cli.one_preset:{name}_command" for name in ("show", "diff", "create", "set", "delete")}
+_ORIGIN = "command line"
+_VALUES = Assignment("retrieval.dense_limit=25")
 
 
-@click.group(cls=LazyGroup, elsewhere=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def preset() -> None:
     """Manage presets: named values for query runs (search, ranking, validation, prompt).
 
@@ -62,3 +68,147 @@ def preset_json(stored: PresetLine | StoredPreset, values: Mapping[str, Any]) ->
         "created_at": stored.created_at,
         "updated_at": stored.updated_at,
     }
+
+
+@preset.command("show")
+@click.argument("name", required=False, type=PRESET)
+@json_option
+def show_command(name: str | None, as_json: bool) -> None:
+    """Show every value of a preset and what it accepts; without NAME those of the default preset.
+
+    Values other than those of `Balanced`, as ragq comes with it, are marked with *; `ragq preset diff` compares with
+    the original pipeline.
+
+    \b
+    Example:
+        ragq preset show
+        ragq preset show small --json
+    """
+    stored = with_database(lambda connection: _chosen(connection, name))
+    if as_json:
+        print_json(_json(stored))
+        return
+    mark = " (default)" if stored.is_default else ""
+    words = f": {stored.description}" if stored.description else ""
+    print_text(f"Preset '{stored.name}'{mark}{words}\n")
+    differing = differing_values(stored.preset.values())
+    table = plain_table("", "name", "value", "allowed", "what it does")
+    for key, value in stored.preset.values().items():
+        setting = PRESET_SETTINGS[key]
+        mark = "*" if key in differing else ""
+        table.add_row(mark, key, Text(value_in_words(value)), allowed(setting), Text(setting.description))
+    draw(table)
+
+
+@preset.command("diff")
+@click.argument("name")
+@click.argument("other", default="Original")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: each value's name, and both values.")
+def diff_command(name: str, other: str, as_json: bool) -> None:
+    """Show the values in which a preset differs from another one; without OTHER from `Original`.
+
+    `Original` is the original pipeline to the letter.
+
+    \b
+    Example:
+        ragq preset diff Balanced
+        ragq preset diff small Balanced --json
+    """
+
+    async def read(connection: Connection) -> tuple[StoredPreset, StoredPreset]:
+        return await presets.get(connection, name), await presets.get(connection, other)
+
+    one, two = with_database(read)
+    of_two = two.preset.values()
+    differing = {key: (value, of_two[key]) for key, value in one.preset.values().items() if value != of_two[key]}
+    table = plain_table("value", one.name, two.name, "what it does")
+    for key, values in differing.items():
+        table.add_row(key, *(Text(value_in_words(value)) for value in values), Text(PRESET_SETTINGS[key].description))
+    if as_json:
+        print_json({key: {one.name: values[0], two.name: values[1]} for key, values in differing.items()})
+    elif differing:
+        draw(table)
+    else:
+        print_text(f"Presets '{one.name}' and '{two.name}' have the same values.")
+
+
+@preset.command("create")
+@click.argument("name")
+@click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
+@click.option("--from", "origin", type=PRESET, help="Preset to copy; without it the default preset.")
+@click.option("--description", help="Its purpose, in a few words.")
+@json_option
+def create_command(
+    name: str, values: tuple[tuple[str, str], ...], origin: str | None, description: str | None, as_json: bool
+) -> None:
+    """Create a preset: a copy of another one with some values changed.
+
+    A name has 1 to 100 letters from A to Z, digits, spaces, '-' and '_'; names that differ only in the case of
+    letters are the same.
+
+    \b
+    Example:
+        ragq preset create small augmentation.top_n_contexts=3
+        ragq preset create "small and judged" --from small validation.enabled=true
+    """
+
+    async def work(connection: Connection) -> StoredPreset:
+        copied = await _chosen(connection, origin)
+        changed = copied.preset.changed(dict(values), origin=_ORIGIN)
+        return await presets.create(connection, name, changed, description=description)
+
+    created = with_database(work)
+    print_result(_json(created), f"Created preset '{created.name}'.", as_json=as_json)
+
+
+@preset.command("set")
+@click.argument("name", type=PRESET)
+@click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
+@click.option("--description", help="Its purpose, in a few words.")
+@click.option("--default", "is_default", is_flag=True, help="Make it that of query runs submitted without --preset.")
+@json_option
+def set_command(
+    name: str, values: tuple[tuple[str, str], ...], description: str | None, is_default: bool, as_json: bool
+) -> None:
+    """Change values of a preset, all of them or none. Runs that were submitted keep the values they had.
+
+    \b
+    Example:
+        ragq preset set Balanced retrieval.dense_limit=25 retrieval.fusion=rrf
+        ragq preset set small --default
+    """
+    if not values and description is None and not is_default:
+        raise click.UsageError("Say what to change: GROUP.KEY=VALUE, --description or --default.")
+
+    async def work(connection: Connection) -> StoredPreset:
+        async with connection.transaction():
+            if is_default:
+                await presets.set_default(connection, name)
+            if not values and description is None:
+                return await presets.get(connection, name)
+            return await presets.change(connection, name, dict(values), origin=_ORIGIN, description=description)
+
+    changed = with_database(work)
+    print_result(_json(changed), f"Changed preset '{changed.name}'.", as_json=as_json)
+
+
+@preset.command("delete")
+@click.argument("name", type=PRESET)
+@json_option
+def delete_command(name: str, as_json: bool) -> None:
+    """Delete a preset. The default preset cannot be deleted.
+
+    \b
+    Example:
+        ragq preset delete small
+    """
+    stored = with_database(lambda connection: presets.delete(connection, name))
+    print_result({"deleted": stored}, f"Deleted preset '{stored}'.", as_json=as_json)
+
+
+async def _chosen(connection: Connection, name: str | None) -> StoredPreset:
+    return await presets.default(connection) if name is None else await presets.get(connection, name)
+
+
+def _json(stored: StoredPreset) -> dict[str, Any]:
+    return preset_json(stored, stored.preset.values())

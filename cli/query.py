@@ -1,22 +1,39 @@
 """`ragq query`: the queries of query runs."""
 
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
 
 import click
 
-from cli.drawing import plain_table
-from cli.lazy_group import LazyGroup
-from cli.output import coloured, draw, json_option, print_json
+from cli.assignments import Assignment
+from cli.completed_names import PRESET
+from cli.drawing import Text, plain_table
+from cli.output import coloured, confirm, draw, json_option, print_json, print_result, print_text
+from cli.query_answers import line_json, print_answer, print_failure, print_nearest, query_json
 from cli.session import with_database
+from cli.submit_queries import LIGHT, model_option, read_reply
+from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
-from store.questions import query_lines
+from schemas.values.queries import AugmentedPrompt, Intent
+from services.questions import edits
+from services.questions.answers import answer, stored_prompt
+from services.questions.edits import UNCHANGED, QueryEdit, Unchanged
+from services.questions.lookup import QueryDetails, get_query, query_details
+from services.questions.steps import run_stages
+from stages.corpora.pages import pages_in_words
+from stages.reports.numbers_in_words import counted
+from store.database import Connection
+from store.questions import deletions, query_lines
+from store.questions.queries import StoredQuery
 from store.questions.query_lines import QueryLine
 
-_COMMANDS = {name: f"cli.one_query:{name}_command" for name in ("show", "prompt", "edit", "run", "answer", "delete")}
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_VALUE = Assignment("retrieval.dense_limit=25")
+_QUERY = click.argument("query_id", metavar="QUERY", type=click.IntRange(min=1))
 
 
-@click.group(cls=LazyGroup, elsewhere=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def query() -> None:
     """Show questions, edit them and what a model made of them, and run their stages.
 
@@ -59,13 +76,278 @@ def list_command(limit: int, as_json: bool) -> None:
     draw(table)
 
 
-def line_json(line: QueryLine) -> dict[str, Any]:
-    """A question in one line, as JSON shows it."""
-    return asdict(line) | {"corpora": line.corpora, "works": line.works}
-
-
 def _needs(line: QueryLine) -> str:
     """What a question needs next; of one that has all of its context, only an answer that failed is named."""
     if line.status is not QueryStatus.READY:
         return line.status
     return "answer" if line.job_status in (JobStatus.FAILED, JobStatus.POISONED) else ""
+
+
+Given = TypeVar("Given")
+
+
+@query.command("show")
+@_QUERY
+@json_option
+def show_command(query_id: int, as_json: bool) -> None:
+    """Show a question with everything that is stored for it: expansion, passages, prompt and answers.
+
+    The output contains sensitive text, of the corpus and of models.
+
+    \b
+    Example:
+        ragq query show 7
+        ragq query show 7 --json
+    """
+    shown = with_database(lambda connection: query_details(connection, query_id))
+    if as_json:
+        print_json(query_json(shown) | {"stages": shown.outputs})
+    else:
+        _print_query(shown)
+
+
+@query.command("prompt")
+@_QUERY
+@json_option
+def prompt_command(query_id: int, as_json: bool) -> None:
+    """Print the prompt with its sources, to be pasted into an external model.
+
+    \b
+    Example:
+        ragq query prompt 7 > prompt.txt
+        ragq query answer 7 reply.txt
+    """
+
+    async def read(connection: Connection) -> AugmentedPrompt:
+        stored = await stored_prompt(connection, await get_query(connection, query_id))
+        if stored is None:
+            raise Refused(f"Query {query_id} has no prompt yet; `ragq query show {query_id}` shows its progress.")
+        return stored
+
+    stored = with_database(read)
+    print_result({"query": query_id, **stored.model_dump(mode="json")}, stored.prompt, as_json=as_json)
+
+
+@query.command("edit")
+@_QUERY
+@click.option("--text", help="Ask this instead; the expansion stays.")
+@click.option("--intent", metavar="INTENT", help=f"What the question asks for: {', '.join(Intent)}, or another text.")
+@click.option("--mqe", "phrases", multiple=True, metavar="TEXT", help="Search phrase; repeated, they replace all.")
+@click.option("--hyde", metavar="TEXT", help="The hypothetical answer (HyDE) that is searched for.")
+@click.option("--entity", "entities", multiple=True, metavar="TEXT", help="Entity; repeated, they replace all.")
+@click.option("--expansion", type=_FILE, help="An expansion reply of an external model.")
+@click.option("--passages", metavar="N,N...", help="Passages of the context to keep, by place, in this order.")
+@click.option(
+    "--run/--no-run",
+    default=True,
+    show_default=True,
+    help="Run the stages that the change made stale; otherwise the chain ends with what was changed.",
+)
+@json_option
+def edit_command(
+    query_id: int,
+    text: str | None,
+    intent: str | None,
+    phrases: tuple[str, ...],
+    hyde: str | None,
+    entities: tuple[str, ...],
+    expansion: Path | None,
+    passages: str | None,
+    run: bool,
+    as_json: bool,
+) -> None:
+    """Change a question, its expansion or its context: everything that is given, or nothing.
+
+    What was computed from the old values runs again, up to the stage that the chain ended with. With --no-run nothing
+    runs, and `ragq query run` continues. The old outputs stay in `ragq inspect`. A change of the passages is kept until
+    something before it changes, and cannot be combined with another.
+
+    \b
+    Example:
+        ragq query edit 7 --intent MECHANISM --entity tannin
+        ragq query edit 7 --passages 2,1,3
+        ragq query edit 7 --text "Why does green tea turn brown?" --no-run
+    """
+    changes = QueryEdit(
+        original_query=_given(text),
+        expansion_reply=UNCHANGED if expansion is None else read_reply(expansion),
+        expanded_queries=_given(phrases or None),
+        hyde_answer=_given(hyde),
+        intent=_given(intent),
+        entities=_given(entities or None),
+        context=UNCHANGED if passages is None else _places(passages),
+    )
+    if changes == QueryEdit():
+        raise click.UsageError("Name what to change: --text, parts of the expansion, --expansion, or --passages.")
+
+    async def change(connection: Connection, query: StoredQuery) -> bool:
+        return await edits.edit(connection, query, changes, run=run)
+
+    _change(query_id, change, as_json=as_json)
+
+
+@query.command("run")
+@_QUERY
+@click.option("--from", "start", metavar="STAGE", help="Run this stage and those after it again.")
+@click.option("--until", metavar="STAGE", help="End the chain with this stage; without it with the answer.")
+@click.option("--preset", type=PRESET, help="Continue with the values of this preset.")
+@click.option("--set", "values", type=_VALUE, multiple=True, help="Continue with this value of the preset; repeatable.")
+@model_option
+@json_option
+def run_command(
+    query_id: int,
+    start: str | None,
+    until: str | None,
+    preset: str | None,
+    values: tuple[tuple[str, str], ...],
+    model: str,
+    as_json: bool,
+) -> None:
+    """Run the stages of a question that are not done, or stages of it again.
+
+    `--from generate` asks for another answer; the others stay. With another preset or other values the question moves
+    to a run of its own with them: stages whose values are the same are carried over, the others run again.
+
+    \b
+    Example:
+        ragq query run 7
+        ragq query run 7 --from retrieve
+        ragq query run 7 --from generate --model light
+        ragq query run 7 --preset Original --set retrieval.min_word_count=0
+    """
+
+    async def change(connection: Connection, query: StoredQuery) -> bool:
+        await run_stages(
+            connection,
+            query,
+            first=start,
+            last=until,
+            preset=preset,
+            values=dict(values),
+            use_light_model=model == LIGHT,
+        )
+        return True
+
+    _change(query_id, change, as_json=as_json)
+
+
+@query.command("answer")
+@_QUERY
+@click.argument("file", type=_FILE)
+@json_option
+def answer_command(query_id: int, file: Path, as_json: bool) -> None:
+    """Store the answer of an external model to the question's prompt, beside the answers there are.
+
+    A prompt that is not stored yet is made from the passages, and stored.
+
+    \b
+    Example:
+        ragq query answer 7 reply.txt
+    """
+    text = read_reply(file)
+
+    async def paste(connection: Connection) -> int:
+        return (await answer(connection, await get_query(connection, query_id), text, key=None)).result_id
+
+    result_id = with_database(paste)
+    print_result({"query": query_id, "answer": result_id}, str(result_id), as_json=as_json)
+
+
+@query.command("delete")
+@_QUERY
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
+    """Delete a question: its answers, its job with everything that was computed, and every text of them.
+
+    A run without other questions is deleted with it. Refused while a stage of the question is running. This cannot be
+    undone.
+
+    \b
+    Example:
+        ragq query delete 7
+        ragq query delete 7 --yes
+    """
+    line = with_database(lambda connection: _line(connection, query_id))
+    if not yes:
+        answers = counted(line.results, "answer")
+        confirm(f"Delete question {query_id} of r{line.run_id} with {answers}?")
+
+    async def delete(connection: Connection) -> None:
+        await deletions.delete_query(connection, await get_query(connection, query_id))
+
+    with_database(delete)
+    words = f"Deleted question {query_id} and {counted(line.results, 'answer')}."
+    print_result({"deleted": query_id, "answers": line.results}, words, as_json=as_json)
+
+
+async def _line(connection: Connection, query_id: int) -> QueryLine:
+    await get_query(connection, query_id)
+    (line,) = await query_lines.lines(connection, query_id=query_id)
+    return line
+
+
+def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable[bool]], *, as_json: bool) -> None:
+    """Change a query, and print the status of its job."""
+
+    async def change_and_read(connection: Connection) -> QueryLine:
+        await change(connection, await get_query(connection, query_id))
+        (line,) = await query_lines.lines(connection, query_id=query_id)
+        return line
+
+    line = with_database(change_and_read)
+    shown = {
+        "query": query_id,
+        "run": f"r{line.run_id}",
+        "job": f"j{line.job_id}",
+        "job_status": line.job_status,
+        "status": line.status,
+    }
+    print_result(shown, f"j{line.job_id} {line.job_status}", as_json=as_json)
+    if line.job_status == JobStatus.SUCCEEDED and line.status != QueryStatus.READY:
+        print_text(f"Query {query_id} {line.status}; `ragq query run {query_id}` continues.", err=True)
+
+
+def _given(value: Given | None) -> Given | Unchanged:
+    return UNCHANGED if value is None else value
+
+
+def _places(text: str) -> list[int]:
+    try:
+        return [int(place) for place in text.split(",")]
+    except ValueError:
+        raise click.UsageError(f"'{text}' is not a list of places; write it like 2,1,3.") from None
+
+
+def _print_query(shown: QueryDetails) -> None:
+    line, stages = shown.line, shown.outputs
+    draw(Text(f"query {line.id}  r{line.run_id}  j{line.job_id}  {line.job_status}", "bold"))
+    draw(line.original_query)
+    works = f", works of {line.works_in_words}" if line.works else ""
+    draw(Text(f"corpus {', '.join(line.corpora)}{works}", "dim"))
+    if expansion := stages["expand"]:
+        draw(Text(f"\nexpansion ({expansion['origin']})  intent {expansion['intent'] or 'none'}", "bold"))
+        for phrase in expansion["queries"]:
+            draw(f"  {phrase}")
+        if expansion["entities"]:
+            draw(f"  entities: {', '.join(expansion['entities'])}")
+    if reranked := stages["rerank"]:
+        draw(Text(f"\n{len(reranked['chunks'])} chunks chosen by {reranked['ranker']}", "bold"))
+    if context := stages["consolidate"]:
+        draw(Text(f"\n{len(context['groups'])} passages", "bold"))
+        for place, group in enumerate(context["groups"], start=1):
+            heading = " > ".join(group["heading_chain"])
+            lines = f"work {group['work_id']}, lines {group['start_line']} to {group['end_line']}"
+            if group.get("pages"):
+                lines = f"{lines}, {pages_in_words(group['pages'])}"
+            draw(f"  {place}. {group['score']:.3f}  {lines}  {heading}")
+    for result in shown.answers:
+        print_answer(result)
+    if line.status == QueryStatus.VEC_ERR:
+        why, again = f"`ragq show r{line.run_id}` shows why", f"`ragq retry r{line.run_id}` retries"
+        draw(Text(f"\n{QueryStatus.VEC_ERR}: the embedding failed; {why}, {again}", "red"))
+    elif shown.error is not None:
+        print_failure(line.id, shown.error)
+        print_nearest(shown)
+    elif line.status != QueryStatus.READY:
+        draw(Text(f"\nnext: {line.status}", "dim"))

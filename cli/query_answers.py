@@ -7,7 +7,6 @@ from typing import Any
 
 from cli.drawing import Text
 from cli.output import draw, print_json, print_text
-from cli.query import line_json
 from cli.session import with_database
 from cli.shown_run import print_run, run_json
 from cli.watch import SOME_FAILED, all_succeeded, wait_until_idle
@@ -17,6 +16,7 @@ from stages.corpora.pages import pages_in_words
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredResult
+from store.questions.query_lines import QueryLine
 from store.runs import answer_pieces
 from store.runs.run_view import RunView
 
@@ -48,6 +48,11 @@ def query_json(shown: QueryDetails) -> dict[str, Any]:
     """A question with its answers, the newest first, and its last error, as JSON shows it."""
     answers = [asdict(result) | {"cited": result.cited} for result in shown.answers]
     return line_json(shown.line) | {"answers": answers, "error": shown.error, "nearest": shown.nearest}
+
+
+def line_json(line: QueryLine) -> dict[str, Any]:
+    """A question in one line, as JSON shows it."""
+    return asdict(line) | {"corpora": line.corpora, "works": line.works}
 
 
 async def so_far(connection: Connection, view: RunView) -> Text | None:

@@ -1,23 +1,25 @@
 """`ragq template`: the texts of prompts, by version."""
 
+from pathlib import Path
+
 import click
 
 from cli.choices import Choice
 from cli.drawing import Text, plain_table
-from cli.lazy_group import LazyGroup
-from cli.output import draw, print_data, print_json
+from cli.output import draw, json_option, print_data, print_json, print_result
 from cli.session import with_database
-from stages.queries.templates import TemplateTag
+from cli.settings_options import effective_settings
+from cli.user_files import read_file
+from schemas.errors import Refused
+from stages.queries.templates import OF_ANSWERS, TemplateTag
 from store.database import Connection
 from store.questions import templates
 from store.questions.templates import StoredTemplate
 
 TAG = Choice([tag.value for tag in TemplateTag])
 
-_COMMANDS = {name: f"cli.template_changes:{name}" for name in ("new", "activate")}
 
-
-@click.group(cls=LazyGroup, elsewhere=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def template() -> None:
     """Manage the prompt templates of query runs: versions are added and never changed; one version of each is active.
 
@@ -89,3 +91,52 @@ def template_json(stored: StoredTemplate) -> dict[str, object]:
         "characters": len(stored.text),
         "created_at": stored.created_at,
     }
+
+
+@template.command()
+@click.argument("tag", type=TAG)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--title", required=True, help="What is new about it, in a few words.")
+@json_option
+def new(tag: str, file: Path, title: str, as_json: bool) -> None:
+    """Add the text of a file as the next version, which is used once it is activated.
+
+    A placeholder is a name in braces, {query}; a brace that is meant as such is doubled. Unknown placeholders, and
+    needed ones that are missing, are refused.
+
+    \b
+    Example:
+        ragq template new query_expansion mine.txt --title "More angles"
+    """
+    text = _read(file)
+    stored = with_database(lambda connection: templates.add(connection, TemplateTag(tag), text, title=title))
+    print_result(
+        template_json(stored),
+        f"Added version {stored.version} of {tag}; `ragq template activate {tag} {stored.version}` uses it.",
+        as_json=as_json,
+    )
+
+
+@template.command()
+@click.argument("tag", type=TAG)
+@click.argument("version", type=click.IntRange(min=1))
+@json_option
+def activate(tag: str, version: int, as_json: bool) -> None:
+    """Make a version the active one of its template. Stored prompts do not change.
+
+    \b
+    Example:
+        ragq template activate query_expansion 1
+    """
+    used = effective_settings(None, ()).run.ragq.answer_template
+    stored = with_database(lambda connection: templates.activate(connection, TemplateTag(tag), version))
+    print_result(template_json(stored), f"Version {version} of {tag} is active.", as_json=as_json)
+    if TemplateTag(tag) in OF_ANSWERS and tag != used:
+        draw(f"Answers are asked for with {used} here; RAGQ_ANSWER_TEMPLATE={tag} uses this one.", err=True)
+
+
+def _read(file: Path) -> str:
+    try:
+        return read_file(file).decode("utf-8")
+    except UnicodeDecodeError:
+        raise Refused(f"{file} is not UTF-8; save it as UTF-8 text.") from None
