@@ -7,31 +7,33 @@ has just marked as sent: a process that lost the lock sends nothing.
 """
 
 import asyncio
+import math
 import random
 import time
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 import structlog
 from celery import Celery
 
-from schemas.chains import INDEXING
+from schemas.chains import INDEXING, QUEUES
 from schemas.statuses import Priority
 from store.database import DATABASE_ERRORS, Connection, Database
 from store.runs import backlog, workers
 from store.runs.backlog import CHANNEL, Flow, FlowKind
 from store.runs.pending_chains import PendingChain, pending_chains
+from store.runs.workers import Capacity
 from workers.depths import Depths, QueueDepths
 from workers.election import LOOK_SECONDS, Election
 from workers.messages import BROKER_ERRORS, send
-from workers.priorities import BACKGROUND, FIRST, NORMAL
+from workers.priorities import BACKGROUND, FIRST, NORMAL, PRIORITIES
 from workers.reaper import Reaper
-from workers.turns import DueJob, Turns, WaitingFlow
-from workers.windows import room, windows
-from workers.yielding import AWAITED_SECONDS, Yielding
+from workers.turns import DueJob, Room, Turns, WaitingFlow
 
 log = structlog.get_logger(__name__)
 
@@ -258,3 +260,83 @@ def _usual_priority(of: FlowKind) -> int:
 
 def _others_wait(depths: Depths) -> bool:
     return any(count for (_, priority), count in depths.waiting.items() if priority == NORMAL)
+
+
+#: Messages for each stage that may run, so that no worker waits until its queue is filled again.
+MESSAGES_PER_THREAD: Final = 3
+#: Messages for a stage that no worker serves now: enough for one that starts. What leads to the stage then waits.
+LEAST_MESSAGES: Final = 16
+
+
+def windows(workers: Iterable[Capacity]) -> dict[str, int]:
+    """The most messages of each queue and priority."""
+    threads = Counter(dict.fromkeys(QUEUES, 0))
+    for worker in workers:
+        threads.update(dict.fromkeys(worker.stages, worker.concurrency))
+    return {queue: max(LEAST_MESSAGES, MESSAGES_PER_THREAD * count) for queue, count in threads.items()}
+
+
+def room(
+    windows: Mapping[str, int],
+    depths: Depths,
+    *,
+    set_aside: Mapping[tuple[str, int], int] = MappingProxyType({}),
+    others: int | None = None,
+) -> Room:
+    """How many messages more each queue takes, by name and priority; `others` limits what is not interactive.
+
+    Jobs that a queue has `set_aside` count as messages: they will be sent again, and more of them would wait too.
+    """
+    limit = {priority: math.inf if priority == FIRST or others is None else others for priority in PRIORITIES}
+    return {
+        (queue, priority): int(
+            min(most - depths.waiting.get((queue, priority), 0) - set_aside.get((queue, priority), 0), limit[priority])
+        )
+        for queue, most in windows.items()
+        for priority in PRIORITIES
+    }
+
+
+#: How long a job that was sent is thought to be waited for, in case it cannot finish.
+AWAITED_SECONDS: Final = 20.0
+#: The part of its pace that other work keeps.
+_KEPT: Final = 0.25
+#: Jobs a second that other work keeps at least.
+_LEAST: Final = 4.0
+#: The pace is that of about so many seconds.
+_OVER_S: Final = 2.0
+
+
+class Yielding:
+    """The pace of other work, and what it may send now."""
+
+    def __init__(self) -> None:
+        self._pace = 0.0
+        self._allowance = 0.0
+        self._seen_s: float | None = None
+
+    def allowance(self, now_s: float, *, is_awaited: bool) -> int | None:
+        """How many jobs that are not interactive may be sent now; None for any number.
+
+        >>> yielding = Yielding()
+        >>> yielding.allowance(0, is_awaited=False)
+        >>> yielding.sent(400, is_awaited=False)
+        >>> [yielding.allowance(at_s, is_awaited=True) for at_s in (0, 0.1, 0.2)]
+        [0, 5, 10]
+        """
+        passed_s = 0.0 if self._seen_s is None else max(0.0, now_s - self._seen_s)
+        self._seen_s = now_s
+        if not is_awaited:
+            self._pace *= math.exp(-passed_s / _OVER_S)
+            self._allowance = 0.0
+            return None
+        rate = max(_LEAST, _KEPT * self._pace)
+        self._allowance = min(self._allowance + rate * passed_s, rate)
+        return int(self._allowance)
+
+    def sent(self, count: int, *, is_awaited: bool) -> None:
+        """Other work was sent."""
+        if is_awaited:
+            self._allowance -= count
+        else:
+            self._pace += count / _OVER_S

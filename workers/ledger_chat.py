@@ -15,7 +15,7 @@ from store.runs.llm_waits import Caller
 from store.runs.stages import Claim
 from workers import telemetry
 from workers.call_limits import CallLimits
-from workers.frozen_models import FrozenModels
+from workers.frozen import FrozenModels
 
 
 class CallingAttempt(NamedTuple):

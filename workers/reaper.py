@@ -6,6 +6,7 @@ How long a message may take before it is sent again doubles each time: a careles
 copies. When a queue of the broker holds at least as many messages as were sent and not claimed, nothing is missing.
 """
 
+import math
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -17,7 +18,6 @@ from store.database import Connection, Database
 from store.references import index_runs
 from store.runs import backlog, clock, stages
 from store.runs.backlog import Unclaimed
-from workers.database_clock import DatabaseClock
 from workers.depths import Depths
 from workers.runner import LONGEST_RETRY_SECONDS
 
@@ -86,3 +86,23 @@ def overdue(unclaimed: Sequence[Unclaimed], depths: Depths, *, grace_s: float) -
         return of.waited_s > grace_s * (2 ** min(of.resent, 20) if held else 1)
 
     return [of.job_id for of in sorted(unclaimed, key=lambda of: -of.waited_s) if is_overdue(of)]
+
+
+_TOLERATED_S: Final = 1.0
+
+
+class DatabaseClock:
+    """Compares the database's clock with the one of this machine that never runs backwards."""
+
+    def __init__(self) -> None:
+        self._ahead_s = math.inf
+
+    def was_set_back(self, database_s: float, monotonic_s: float) -> bool:
+        """Whether it was set back by more than a second since the last call; at the first call that is not known: True.
+
+        >>> clock = DatabaseClock()
+        >>> [clock.was_set_back(database_s, at_s) for at_s, database_s in enumerate([100, 101, 50, 51, 90])]
+        [True, False, True, False, False]
+        """
+        before, self._ahead_s = self._ahead_s, database_s - monotonic_s
+        return self._ahead_s < before - _TOLERATED_S

@@ -26,10 +26,10 @@ from store.runs import ledger, run_limits, stages
 from store.runs.stages import Claim, Committed
 from workers import telemetry, waited
 from workers.crashpoints import crash_point
-from workers.frozen_runs import FrozenRun, FrozenRuns
+from workers.frozen import FrozenRun, FrozenRuns
 from workers.leases import Leases
 from workers.put_off import PutOff, UnknownSettings, give_back
-from workers.stage_failed import StageFailed
+from workers.telemetry import StageFailed
 from workers.waited import Waited
 from workers.wiring import Wiring
 from workers.work import Result, StageFunctions, Work

@@ -18,7 +18,11 @@ from schemas.values.chat import ChatCall, ChatReply
 from schemas.values.model_identities import ModelIdentity
 from stages import failures
 from store.runs.stages import Claim
-from workers.stage_failed import StageFailed
+
+
+class StageFailed(Exception):
+    """Raised in place of a foreign exception that ended a stage: with its type, without its message."""
+
 
 #: OpenTelemetry's own variables; one of them switches it on.
 ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")

@@ -13,7 +13,7 @@ from store.database import Database
 from store.references.search import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
 from workers.call_limits import CallLimits
-from workers.frozen_models import FrozenModels
+from workers.frozen import FrozenModels
 from workers.ledger_chat import InFlightCalls
 from workers.priorities import FIRST
 from workers.server_limits import client

@@ -15,7 +15,7 @@ from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question
 from workers.answer_stream import EVERY_SECONDS, published
 from workers.call_limits import CallLimits
-from workers.frozen_models import FrozenModels
+from workers.frozen import FrozenModels
 from workers.ledger_chat import InFlightCalls
 from workers.queries import run_generate
 from workers.work import Work

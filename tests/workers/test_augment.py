@@ -15,7 +15,7 @@ from store.runs import stages, stored_runs
 from tests.fakes.chat import served
 from tests.services.questions.questions import CONTEXT, WHOLE, a_question
 from workers.call_limits import CallLimits
-from workers.frozen_models import FrozenModels
+from workers.frozen import FrozenModels
 from workers.ledger_chat import InFlightCalls
 from workers.queries import run_augment
 from workers.work import Work

@@ -19,10 +19,9 @@ from tests.brokers import broker_of_its_own
 from tests.store.conftest import new_run
 from workers.app import KEY_PREFIX, make_app
 from workers.broker import list_of
-from workers.dispatcher import Dispatcher
+from workers.dispatcher import LEAST_MESSAGES, MESSAGES_PER_THREAD, Dispatcher
 from workers.priorities import FIRST, NORMAL
 from workers.reaper import Reaper
-from workers.windows import LEAST_MESSAGES, MESSAGES_PER_THREAD
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from workers.kept_in_memory import KeptInMemory, Sized
+from workers.tag_models import KeptInMemory, Sized
 
 
 class Loads:

@@ -18,7 +18,7 @@ from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat, served
 from tests.scripted_openai import ScriptedOpenAI
 from workers.call_limits import CallLimits
-from workers.frozen_models import FrozenModels
+from workers.frozen import FrozenModels
 from workers.ledger_chat import CallingAttempt, InFlightCalls, LedgerChat
 
 StoreRun = Callable[..., Awaitable[StoredRun]]

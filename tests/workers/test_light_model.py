@@ -16,7 +16,7 @@ from store.runs import stages, stored_runs
 from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question, complete_stages
 from workers.call_limits import CallLimits
-from workers.frozen_models import FrozenModels
+from workers.frozen import FrozenModels
 from workers.ledger_chat import InFlightCalls
 from workers.queries import run_expand, run_generate
 from workers.work import StageFunction, Work

@@ -19,7 +19,7 @@ from store.runs.attempts import Attempt
 from store.runs.runs import StoredRun
 from workers.leases import Leases
 from workers.runner import Outcome, StageRunner
-from workers.stage_failed import StageFailed
+from workers.telemetry import StageFailed
 from workers.wiring import Wiring
 from workers.work import Result, StageFunction, Work
 

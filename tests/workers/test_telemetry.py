@@ -24,11 +24,11 @@ from tests.fakes.chat import ScriptedChat
 from workers import telemetry
 from workers.call_limits import CallLimits
 from workers.exported_spans import WithoutWords, provider
-from workers.frozen_models import FrozenModels
+from workers.frozen import FrozenModels
 from workers.leases import Leases
 from workers.ledger_chat import CallingAttempt, InFlightCalls, LedgerChat
 from workers.runner import StageRunner
-from workers.stage_failed import StageFailed
+from workers.telemetry import StageFailed
 from workers.wiring import Wiring
 from workers.work import Result, StageFunction, Work
 

@@ -7,8 +7,8 @@ import pytest
 
 from store.database import Database
 from store.runs.runs import StoredRun
-from workers import frozen_runs
-from workers.frozen_runs import FrozenRuns
+from workers import frozen as module
+from workers.frozen import FrozenRuns
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
@@ -27,7 +27,7 @@ async def test_runs_of_equal_settings_share_them(database: Database, store_run: 
 async def test_a_forgotten_run_is_read_again(
     database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frozen_runs, "REMEMBERED", 1)
+    monkeypatch.setattr(module, "REMEMBERED", 1)
     run_ids = [(await store_run("316")).run_id for _ in range(2)]
     frozen = FrozenRuns(database)
 

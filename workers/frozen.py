@@ -1,14 +1,65 @@
-"""Holds every stage of a run to the language models that the run began with."""
+"""What was frozen of a run: its settings when it was submitted, and the language models that it began with."""
+
+import json
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
 
 from schemas.errors import ModelChangedError, ModelMissingError
+from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.values.environments import FrozenModel
 from schemas.values.model_identities import ModelIdentity
 from store.database import Connection, Database
-from store.runs import run_models
-from workers.remembered import Remembered
+from store.runs import run_models, stored_runs
 
 REMEMBERED = 1000
-"""Models of runs that a process remembers."""
+"""Runs, and models of runs, that a process remembers: it lives for years, and every question is a run."""
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Remembered(dict[Key, Value]):
+    """The values that were stored last, at most so many; those before are forgotten."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = most
+
+    def __setitem__(self, key: Key, value: Value) -> None:
+        super().__setitem__(key, value)
+        if len(self) > self._most:
+            del self[next(iter(self))]
+
+
+class FrozenRun(NamedTuple):
+    """What was frozen at the submission of a run."""
+
+    settings: FrozenSettings
+    draw: int
+
+
+class FrozenRuns:
+    """The frozen runs of this process; each is read once, or again when it was forgotten."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._frozen: Remembered[int, FrozenRun] = Remembered(REMEMBERED)
+
+    def __len__(self) -> int:
+        """How many runs it remembers."""
+        return len(self._frozen)
+
+    async def get(self, run_id: int) -> FrozenRun:
+        """What a run was submitted with; runs of equal settings share them. Raises Refused as `thaw` does."""
+        if run_id not in self._frozen:
+            snapshot, draw = await self._database.with_retry(lambda connection: stored_runs.frozen(connection, run_id))
+            self._frozen[run_id] = FrozenRun(_thawed(json.dumps(snapshot)), draw)
+        return self._frozen[run_id]
+
+
+@lru_cache(maxsize=100)
+def _thawed(snapshot: str) -> FrozenSettings:
+    return thaw(json.loads(snapshot))
 
 
 class FrozenModels:
