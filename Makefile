@@ -17,7 +17,7 @@ MINUTES ?= 60
 SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-fast servers-test compose-test hosts-test chaos fuzz lint format docs pictures sbom bench clean
+.PHONY: help install demo test test-long test-fast servers-test compose-test hosts-test chaos fuzz lint format docs pictures sbom bench clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -43,14 +43,16 @@ $(INSTALLED): $(RUNNABLE)
 demo: $(RUNNABLE) ## Run the main job on embedded servers and models, then stop them
 	@PATH="$(CURDIR)/$(BIN):$$PATH" RAGQ_HOME="$(DEMO_HOME)" sh demo/run.sh
 
-# Processes are started, killed and waited for on a machine that others use: a failed test is taken once more, three of
-# a process at most. Both tries are printed and the summary counts them: such a test hides a race until it is mended.
-test: $(INSTALLED) ## Run every test
-	@$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder \
-		--reruns 1 --max-suite-reruns 3 --rerun-show-tracebacks
+# How long each test took is in .ragq/tests.xml, which CI keeps.
+test: $(INSTALLED) ## Run every test that takes seconds
+	@$(BIN)/python -m pytest -q -n $(TEST_PROCESSES) --dist worksteal --durations=50 --junitxml=.ragq/tests.xml
+
+test-long: $(INSTALLED) ## Run the tests that take minutes: two minutes of faults, the wheel, containers, hosts, servers
+	$(BIN)/python -m pytest -q -m long
+	CHAOS_SECONDS=120 $(BIN)/python -m pytest -q tests/chaos
 
 test-fast: $(INSTALLED) ## Run the tests that start no server and load no model
-	@$(BIN)/python -m pytest -q -m 'not servers and not long' -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -q -m 'not servers and not long' -n $(TEST_PROCESSES) --dist worksteal
 
 servers-test: $(INSTALLED) ## Test Redis, RabbitMQ, PgBouncer, TLS and Postgres 15, installed as root on Debian
 	@.ci/debian redis-server rabbitmq-server pgbouncer openssl

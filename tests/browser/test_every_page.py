@@ -1,15 +1,16 @@
-"""Every page in light, dark and narrow: accessible, no wider than the window, and no text over another.
+"""One visit of every page: light, dark and narrow, from the keyboard, and without JavaScript.
 
 The pictures are in the folder `pictures` of pytest's base folder; tests/browser/pictures.py takes some to docs/images.
 """
 
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import pytest
 from playwright.async_api import Page
 
 from tests.browser.accessibility import findings
+from tests.browser.chromium import LOST_CONNECTION
 from tests.browser.conftest import Visit
 from tests.browser.places import PAGES, addresses
 from tests.browser.site import Site
@@ -63,6 +64,42 @@ OVERLAPS: Final = """() => {
   return [...found].slice(0, 5);
 }"""
 
+#: The text of a page without what needs scripts: local times, copying, counting.
+TEXT: Final = """
+() => {
+  const words = document.querySelector("main").cloneNode(true);
+  const scripted = "time, [data-copy], [data-copy] + [role=status], [data-move], #counted";
+  for (const element of words.querySelectorAll(scripted)) element.remove();
+  return words.textContent.split("\\n").map((line) => line.trim()).filter((line) => line);
+}
+"""
+
+MOST_STOPS: Final = 600
+
+#: What the focus is on: its index among the elements of the page, and whether it is visible.
+FOCUSED: Final = """
+() => {
+  const element = document.activeElement;
+  if (element === document.body) return null;
+  const style = getComputedStyle(element), box = element.getBoundingClientRect();
+  const ring = (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0) || style.boxShadow !== "none";
+  const inside = box.bottom > 0 && box.top < innerHeight && box.width > 0 && box.height > 0;
+  return {
+    place: [...document.querySelectorAll("*")].indexOf(element),
+    shown: ring && inside,
+    html: element.outerHTML.slice(0, 120),
+  };
+}
+"""
+#: What can be used on the page. In a radio group the keyboard stops at the checked one.
+USABLE: Final = """
+() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
+  .filter((element) => element.checkVisibility({visibilityProperty: true}))
+  .filter((element) => !element.disabled && element.tabIndex >= 0)
+  .filter((element) => element.type !== "radio" || element.checked)
+  .map((element) => [...document.querySelectorAll("*")].indexOf(element))
+"""
+
 
 @pytest.fixture(scope="session")
 def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -71,14 +108,17 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", PAGES)
-async def test_a_page_is_accessible_in_every_theme(
+async def test_a_page_is_accessible_in_every_theme_by_keyboard_and_without_javascript(
     name: str, visit: Visit, read_only_site: Site, pictures: Path
 ) -> None:
     address = (await addresses(read_only_site))[name]
     found = {}
-    async with visit(read_only_site, reduced_motion="reduce") as page:
+    async with visit(read_only_site, reduced_motion="reduce", forgiven=LOST_CONNECTION) as page:
+        # Elements are identified by index; none may be replaced meanwhile.
+        await page.route("**/events", lambda route: route.fulfill(content_type="text/event-stream", body=""))
         reply = await page.goto(address)
         assert reply is not None and reply.status == (404 if name == "missing" else 200)
+        text = await page.evaluate(TEXT)
         for look, (scheme, (width, height)) in LOOKS.items():
             await page.set_viewport_size({"width": width, "height": height})
             await page.emulate_media(color_scheme=scheme)
@@ -86,8 +126,39 @@ async def test_a_page_is_accessible_in_every_theme(
             found[look] = [*await findings(page, of_colours=look == "dark"), *await _misplaced(page)]
         await page.set_viewport_size({"width": NARROWEST[0], "height": NARROWEST[1]})
         found["narrowest"] = await _misplaced(page)
+        await page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+        found["keyboard"] = await _unreached(page)
+    async with visit(read_only_site, java_script_enabled=False) as page:
+        await page.goto(address)
+        without_scripts = await page.evaluate(TEXT)
 
     assert {look: problems for look, problems in found.items() if problems} == {}
+    assert without_scripts == text
+
+
+async def _unreached(page: Page) -> list[str]:
+    """What the keyboard does not reach in the order of the page, or shows no focus on."""
+    found = await _stops(page)
+    places = [stop["place"] for stop in found]
+    hidden = [f"no visible focus on {stop['html']}" for stop in found if not stop["shown"]]
+    missed = set(await page.evaluate(USABLE)) - set(places)
+    return [
+        *hidden,
+        *(f"never reached: element {place}" for place in sorted(missed)),
+        *(["out of order"] if places != sorted(places) else []),
+    ]
+
+
+async def _stops(page: Page) -> list[dict[str, Any]]:
+    """The focus stops from the beginning of the page to its end."""
+    found: list[dict[str, Any]] = []
+    while len(found) < MOST_STOPS:
+        await page.keyboard.press("Tab")
+        focused = await page.evaluate(FOCUSED)
+        if focused is None or (found and focused["place"] == found[0]["place"]):
+            return found
+        found.append(focused)
+    raise AssertionError(f"The focus does not come round within {MOST_STOPS} stops.")
 
 
 async def _misplaced(page: Page) -> list[str]:

@@ -1,13 +1,12 @@
-"""Every page from the keyboard alone: in the order of the page, with a focus that can be seen."""
+"""Journeys from the keyboard alone."""
 
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.browser.chromium import LOST_CONNECTION
 from tests.browser.conftest import Visit
-from tests.browser.places import PAGES, addresses
+from tests.browser.places import addresses
 from tests.browser.populate import PRESET
 from tests.browser.site import Site, SiteWithWorker
 
@@ -15,29 +14,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 MOST_STOPS: Final = 600
 
-#: What the focus is on: its index among the elements of the page, and whether it is visible.
-FOCUSED: Final = """
-() => {
-  const element = document.activeElement;
-  if (element === document.body) return null;
-  const style = getComputedStyle(element), box = element.getBoundingClientRect();
-  const ring = (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0) || style.boxShadow !== "none";
-  const inside = box.bottom > 0 && box.top < innerHeight && box.width > 0 && box.height > 0;
-  return {
-    place: [...document.querySelectorAll("*")].indexOf(element),
-    shown: ring && inside,
-    html: element.outerHTML.slice(0, 120),
-  };
-}
-"""
-#: What can be used on the page. In a radio group the keyboard stops at the checked one.
-USABLE: Final = """
-() => [...document.querySelectorAll("a[href], button, input, select, textarea, summary")]
-  .filter((element) => element.checkVisibility({visibilityProperty: true}))
-  .filter((element) => !element.disabled && element.tabIndex >= 0)
-  .filter((element) => element.type !== "radio" || element.checked)
-  .map((element) => [...document.querySelectorAll("*")].indexOf(element))
-"""
 
 LABEL: Final = """
 () => {
@@ -48,35 +24,6 @@ LABEL: Final = """
 EXPANDED: Final = """
 SELECT a.output FROM queries AS q JOIN stage_attempt AS a ON a.job_id = q.job_id WHERE q.id = $1 AND a.stage = 'expand'
 """
-
-
-async def stops(page: Page) -> list[dict[str, Any]]:
-    """The focus stops from the beginning of the page to its end."""
-    found: list[dict[str, Any]] = []
-    while len(found) < MOST_STOPS:
-        await page.keyboard.press("Tab")
-        focused = await page.evaluate(FOCUSED)
-        if focused is None or (found and focused["place"] == found[0]["place"]):
-            return found
-        found.append(focused)
-    raise AssertionError(f"The focus does not come round within {MOST_STOPS} stops.")
-
-
-@pytest.mark.parametrize("name", PAGES)
-async def test_the_focus_reaches_everything_in_order_and_is_visible(
-    name: str, visit: Visit, read_only_site: Site
-) -> None:
-    async with visit(read_only_site, reduced_motion="reduce", forgiven=LOST_CONNECTION) as page:
-        # Elements are identified by index; none may be replaced meanwhile.
-        await page.route("**/events", lambda route: route.fulfill(content_type="text/event-stream", body=""))
-        await page.goto((await addresses(read_only_site))[name])
-
-        found = await stops(page)
-
-        assert [stop["html"] for stop in found if not stop["shown"]] == []
-        places = [stop["place"] for stop in found]
-        assert places == sorted(places)
-        assert set(await page.evaluate(USABLE)) <= set(places)
 
 
 async def test_the_first_focus_stop_skips_the_navigation(visit: Visit, read_only_site: Site) -> None:

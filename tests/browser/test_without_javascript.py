@@ -1,39 +1,15 @@
-"""Every page and every form works without JavaScript."""
+"""Every form works without JavaScript."""
 
 import asyncio
-from typing import Final
 
 import pytest
 from playwright.async_api import Locator, Page, expect
 
 from tests.browser.conftest import Visit
-from tests.browser.places import PAGES, addresses
 from tests.browser.populate import PRESET
-from tests.browser.site import Site, SiteWithWorker
-
-#: The text of a page without what needs scripts: local times, copying, counting.
-TEXT: Final = """
-() => {
-  const words = document.querySelector("main").cloneNode(true);
-  const scripted = "time, [data-copy], [data-copy] + [role=status], [data-move], #counted";
-  for (const element of words.querySelectorAll(scripted)) element.remove();
-  return words.textContent.split("\\n").map((line) => line.trim()).filter((line) => line);
-}
-"""
+from tests.browser.site import SiteWithWorker
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-@pytest.mark.parametrize("name", PAGES)
-async def test_a_page_has_the_same_text_without_javascript(name: str, visit: Visit, read_only_site: Site) -> None:
-    address = (await addresses(read_only_site))[name]
-    texts = []
-    for has_scripts in (True, False):
-        async with visit(read_only_site, java_script_enabled=has_scripts) as page:
-            await page.goto(address)
-            texts.append(await page.evaluate(TEXT))
-
-    assert texts[0] == texts[1]
 
 
 async def load_until(page: Page, shown: Locator) -> None:
