@@ -21,7 +21,7 @@ from ragq.packages import PACKAGES
 from stack.ports import free_port
 from tests.docs.blocks import blocks_of
 
-pytestmark = pytest.mark.servers
+pytestmark = [pytest.mark.servers, pytest.mark.long]
 
 #: The programs of the documented installation, after that of Python itself.
 _USED = ("pip", "pip", "ragq", "ragq")
@@ -151,7 +151,6 @@ def commands() -> list[list[str]]:
     return [shlex.split(line) for line in block.commands]
 
 
-@pytest.mark.long
 @pytest.mark.timeout(3600)
 def test_the_documented_installation_into_an_empty_environment_is_complete(
     wheel: Path, commands: list[list[str]], tmp_path: Path
