@@ -3,7 +3,7 @@
 from schemas.values.documents import Heading, Repair, RepairAction, TocEntry
 from stages.corpora.blocks import read_markdown
 from stages.corpora.sections import sections
-from stages.documents.outline import outline, without_number
+from stages.documents.outline import outline
 from stages.documents.repair import repair_by_rules
 from stages.documents.sanitise import sanitise
 from stages.documents.select import select_by_rules
@@ -35,11 +35,6 @@ def test_repairs_are_applied_and_pages_keep_their_lines() -> None:
     assert sanitise(MARKDOWN, repairs, (1, 3, 5)) == ("\nText.\n\n## Leaves\n\nGreen.\n", (1, 2, 4))
 
 
-def test_a_heading_of_two_lines_becomes_one() -> None:
-    repair = Repair(line=1, action=RepairAction.NO_CHANGE, text="Tea")
-    assert sanitise("Tea\n===\n\nText.\n", [repair], ()) == ("# Tea\n\nText.\n", ())
-
-
 def test_sections_that_nobody_asks_about_are_skipped_with_what_is_in_them() -> None:
     text = "# Tea\n\n## Leaves\n\n# 9 References\n\n## Books\n\n# Copyright\n"
     found = select_by_rules(sections(read_markdown(text), title=""))
@@ -50,10 +45,3 @@ def test_sections_that_nobody_asks_about_are_skipped_with_what_is_in_them() -> N
         (7, "a bibliography"),
         (9, "a copyright page"),
     ]
-
-
-def test_titles_agree_without_their_numbers_and_keep_letters_that_look_like_some() -> None:
-    titles = ["dpkg-dev", "GNU/Linux tutorials", "Special lists", "I drink tea", "1984"]
-    assert [without_number(title) for title in titles] == titles
-    numbered = ["1.1.1. Tea", "Chapter 3: Tea", "IV. Tea", "A. Tea", "Appendix B Tea"]
-    assert {without_number(title) for title in numbered} == {"Tea"}

@@ -20,11 +20,6 @@ def markdown(pages: Sequence[PdfPage], toc: Sequence[TocEntry] = ()) -> str:
     return pdf_markdown(pages, toc).variants[0].markdown
 
 
-def test_larger_lines_are_headings_by_their_sizes() -> None:
-    found = markdown([page(line("Tea", 700, size=20), line("Leaves", 660, size=14), line("They are green.", 640))])
-    assert found == "# Tea\n\n## Leaves\n\nThey are green.\n"
-
-
 def test_the_outline_of_the_pdf_decides_where_it_is_found() -> None:
     pages = [page(line("1 Tea", 700, size=20), line("Leaves", 660), line("They are green.", 640))]
     toc = [TocEntry(level=1, title="Tea", page=1), TocEntry(level=2, title="Leaves", page=1)]
@@ -47,12 +42,6 @@ def test_lines_become_paragraphs_and_divided_words_are_joined() -> None:
     found = pdf_markdown([page(*lines)], [])
     assert found.variants[0].markdown == "Green tea is brewed cool.\n\nBlack tea is not.\n"
     assert found.cleaned.hyphenations == 1
-
-
-def test_a_paragraph_continues_on_the_next_page_and_pages_keep_their_lines() -> None:
-    found = pdf_markdown([page(line("Green tea", 100)), page(line("is brewed cool.", 700), line("Next.", 600))], [])
-    assert found.variants[0].markdown == "Green tea is brewed cool.\n\nNext.\n"
-    assert found.variants[0].page_lines == (1, 3)
 
 
 def test_headers_footers_and_page_numbers_are_left_out_and_counted() -> None:

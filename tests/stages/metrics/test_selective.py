@@ -49,29 +49,6 @@ def test_the_worked_numbers_of_the_specification() -> None:
     assert found.augrc().tolist() == [pytest.approx(0.04)]
 
 
-@pytest.mark.parametrize(
-    ("up_to", "expected_aurc", "expected_augrc"),
-    [
-        (1.0, 0.25 * (1 / 9) / 2 + 0.125 * (1 / 9 + 1 / 4) / 2, 0.25 * (1 / 24) / 2 + 0.125 * (1 / 24 + 1 / 8) / 2),
-        (0.375, 0.25 * (1 / 9) / 2, 0.25 * (1 / 24) / 2),
-        (0.25, 0.125 * (1 / 18) / 2, 0.125 * (1 / 48) / 2),  # half way between two steps
-        (0.1, 0, 0),  # before the first step, whose risk is 0
-    ],
-)
-def test_areas_end_at_the_given_coverage(up_to: float, expected_aurc: float, expected_augrc: float) -> None:
-    areas = [value_of(partial(area, confidence=evidence_count, up_to=up_to), WORKED) for area in (aurc, augrc)]
-
-    assert areas == [pytest.approx(expected_aurc), pytest.approx(expected_augrc)]
-
-
-def test_the_first_risk_reaches_back_to_coverage_zero() -> None:
-    # One step at coverage 2/8 with losses 1 and 1/3: selective risk 2/3, generalised 1/6.
-    two = cohort(("31", "00", "22"))
-
-    assert value_of(partial(aurc, confidence=evidence_count), two) == pytest.approx(1 / 4 * 2 / 3)
-    assert value_of(partial(augrc, confidence=evidence_count), two) == pytest.approx(1 / 4 * 1 / 6 / 2)
-
-
 def test_absolute_loss_is_three_times_the_normed_one() -> None:
     for area in (aurc, augrc):
         normed, absolute = (value_of(partial(area, confidence=evidence_count, loss=loss), WORKED) for loss in Loss)

@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import pearsonr  # type: ignore[import-untyped]
 from sklearn.metrics import mean_absolute_error, root_mean_squared_error  # type: ignore[import-untyped]
 
-from schemas.values.metrics import TotalMetrics
 from stages.metrics.cohort import cohort_of
 from stages.metrics.draws import value_of
 from stages.metrics.totals import has_total, total_metrics, total_pearson_r
@@ -58,13 +57,6 @@ def test_a_share_outside_0_and_1_is_refused(share: float) -> None:
 )
 def test_correlation_needs_two_participants_and_variance(rows: list[tuple[str, str]]) -> None:
     assert value_of(total_pearson_r, cohort(*rows)) is None
-
-
-def test_without_totals_only_the_counts_are_known() -> None:
-    unknown = {"mae": None, "rmse": None, "pearson_r": None, "severity_accuracy": None}
-
-    assert total_metrics(cohort(("-", "1"))) == TotalMetrics(subjects=1, predicted=0, coverage=0.0, **unknown)
-    assert total_metrics(cohort()) == TotalMetrics(subjects=0, predicted=0, coverage=None, **unknown)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.errors import ScoringRetriesExhausted
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.scoring import Consistency, ParticipantScores
+from schemas.values.scoring import ParticipantScores
 from stages.participants.consistency import chosen_sample, consistency_of
 from stages.participants.score import ScoringPlan
 from tests.fakes.chat import ScriptedChat
@@ -92,17 +92,6 @@ async def test_unusable_samples_are_replaced_and_counted() -> None:
 
     assert (scores.failed_samples, [call.sample for call in chat.calls]) == (2, [0, 1, 2, 3])
     assert scores.items[PHQ8Item.SLEEP].consistency == consistency_of([2, 2])
-
-
-async def test_attempts_end_at_twice_the_samples_with_what_there_is() -> None:
-    chat = replying(reply_of(score=1), *[UNUSABLE] * 5)
-
-    scores = await score(chat, samples=3)
-
-    assert (len(chat.calls), scores.failed_samples) == (6, 5)
-    assert scores.items[PHQ8Item.SLEEP].consistency == Consistency(
-        samples=(1,), modal_score=1, modal_count=1, modal_confidence=1.0, score_std=0.0, na_rate=0.0
-    )
 
 
 async def test_without_any_usable_sample_the_last_error_is_raised() -> None:

@@ -88,32 +88,10 @@ def test_the_problems_of_all_files_are_reported_together() -> None:
     ]
 
 
-def test_nobody_is_in_two_avec_splits() -> None:
-    assert problems_with(dev=DEV + b"303,0,0,0,0,0,0,0,0,0,0,0\n") == [
-        "dev_split_Depression_AVEC2017.csv: participant 303 is also in train_split_Depression_AVEC2017.csv; "
-        "keep one of them"
-    ]
-
-
-def test_nobody_is_in_two_paper_splits() -> None:
-    assert problems_with(paper_val=b"Participant_ID\n303\n302\n", metadata=b"") == [
-        "paper_splits/paper_split_val.csv: participant 302 is also in paper-train; keep one of them"
-    ]
-
-
 def test_paper_participants_have_item_labels() -> None:
     assert problems_with(paper_train=b"Participant_ID\n302\n300\n", metadata=b"") == [
         "paper_splits/paper_split_train.csv: participants 300 have no item labels; "
         "add them to train_split_Depression_AVEC2017.csv or dev_split_Depression_AVEC2017.csv"
-    ]
-
-
-def test_who_is_in_a_split_has_a_transcript() -> None:
-    assert problems_with(interview=b"") == [
-        "dev_split_Depression_AVEC2017.csv: participants 319 have no transcript; "
-        "add <id>_P/<id>_TRANSCRIPT.csv for each, or remove them",
-        "paper_splits/paper_split_test.csv: participants 319 have no transcript; "
-        "add <id>_P/<id>_TRANSCRIPT.csv for each, or remove them",
     ]
 
 

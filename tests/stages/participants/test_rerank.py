@@ -92,15 +92,6 @@ def test_the_budget_ends_at_the_first_reference_beyond_it(lengths: tuple[int, ..
     assert guarded.kept == tuple(references[:kept])
 
 
-def test_equal_similarities_are_ordered_by_participant_and_place() -> None:
-    late, other, early = (
-        reference(chunk_id=at).model_copy(update={"participant_id": participant, "ordinal": ordinal})
-        for at, participant, ordinal in ((1, 303, 9), (2, 302, 5), (3, 303, 4))
-    )
-
-    assert filtered([late, other, early], min_similarity=0, top_k=3, max_chars=0).kept == (other, early, late)
-
-
 def test_a_repeated_reference_is_replaced_by_the_next_and_counted() -> None:
     # Chunks 5, 6 and 7 of one transcript: the second shares 6 of 8 lines with the first, the third 4.
     references = tuple(

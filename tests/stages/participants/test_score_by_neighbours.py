@@ -86,15 +86,6 @@ async def test_the_score_is_the_weighted_mean_of_the_nearest(found: list[tuple[i
     assert (await score_of(Found(neighbours(*found)))).score == score
 
 
-async def test_a_score_has_its_neighbours_and_their_spread() -> None:
-    found = await score_of(Found(neighbours((3, 0.91), (1, 0.8))))
-
-    assert (found.basis, found.evidence_count, found.evidence) == (ScoreBasis.NEIGHBOURS, 1, "I lie awake")
-    assert found.consistency is not None
-    assert (found.consistency.samples, found.consistency.score_std) == ((3, 1), 1.0)
-    assert "301 (3, 0.91), 302 (1, 0.80)" in found.reason
-
-
 @pytest.mark.parametrize("items", [(), (SLEEP,)])
 async def test_without_evidence_on_either_side_the_score_is_the_median_and_says_so(items: tuple[PHQ8Item, ...]) -> None:
     found = (await scores(Found(scores=(0, 0, 1, 3)), *items)).items[SLEEP]

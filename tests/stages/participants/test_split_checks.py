@@ -44,15 +44,6 @@ def test_participants_that_are_not_stored_or_not_labelled_are_named() -> None:
     ]
 
 
-def test_labels_that_do_not_add_up_are_named() -> None:
-    people = EVERYBODY | {
-        303: RIGHT.model_copy(update={"phq8_score": 9}),
-        304: RIGHT.model_copy(update={"phq8_binary": 1}),
-    }
-
-    assert found(PAPER, people) == ["paper-train: participant 303, 304 with labels that do not add up"]
-
-
 def test_splits_that_share_participants_are_named() -> None:
     listed = SplitOrigin(method=SplitMethod.LISTED, file="ids.csv")
     splits = [split("paper-train", [303, 304], origin=listed), split("paper-test", [304, 316], origin=listed)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.errors import InputChangedError, LLMError, LLMResponseParseError, LLMTimeoutError
+from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError
 from schemas.values.chat import ChatCall, ChatReply
 from schemas.values.participants import (
     RankedReferences,
@@ -18,7 +18,7 @@ from schemas.values.participants import (
 )
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.verdicts import Decision
-from stages.participants.validate import keep_all, validate_by_similarity
+from stages.participants.validate import keep_all
 from stages.ports import OnText
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import reference_verdict_call, validate_references
@@ -224,37 +224,6 @@ class Hanging(ScriptedChat):
         finally:
             self.ended += 1
         raise AssertionError
-
-
-async def test_by_similarity_a_reference_that_is_near_and_about_the_item_is_accepted() -> None:
-    texts = {1: "i cant sleep", 2: "i cant sleep at all", 3: "we went to the lake", 4: "i cant sleep either"}
-    near = {1: 0.71, 2: 0.72, 3: 0.9, 4: 0.9}
-    ranking = sleep(*(reference(texts[at], chunk_id=at, similarity=near[at]) for at in texts))
-
-    found = await validate_by_similarity(ranking, chunk_texts=texts, min_similarity=0.72, max_refs=2)
-    first = await validate_by_similarity(ranking, chunk_texts=texts, min_similarity=0.72, max_refs=1)
-
-    assert found.validator == "similarity"
-    assert [one.chunk_id for one in found.items[PHQ8Item.SLEEP]] == [2, 4]
-    assert [one.decision for one in found.verdicts[PHQ8Item.SLEEP]] == [
-        Decision.REJECT,
-        Decision.ACCEPT,
-        Decision.REJECT,
-        Decision.ACCEPT,
-    ]
-    assert [one.rank for one in first.verdicts[PHQ8Item.SLEEP]] == [1, 2]
-
-
-@pytest.mark.parametrize("texts", [{}, {1: "another text"}])
-async def test_a_chunk_whose_text_is_not_the_ranked_one_raises_without_a_call(texts: dict[int, str]) -> None:
-    chat = deciding()
-
-    with pytest.raises(InputChangedError, match="Chunk 1 of participant 1"):
-        await validate_references(
-            sleep(FIRST), extracted=EVIDENCE, chunk_texts=texts, chat=chat, model="judge", timeout_s=9
-        )
-
-    assert chat.calls == []
 
 
 @pytest.mark.skipif(not INJECTIONS.exists(), reason="the public test data is not here; RAGQ_DATA_DIR names its folder")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from schemas.errors import ChunksGoneError, NothingRelevantError
+from schemas.errors import ChunksGoneError
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.queries.candidates import RankingCandidate
@@ -128,18 +128,6 @@ async def test_diversity_selects_and_the_chunks_keep_the_order_of_selection() ->
     )
 
     assert ([kept.chunk_id for kept in result.chunks], result.ranking) == ([1, 3], (1, 2, 3))
-
-
-async def test_the_error_of_chunks_that_are_all_too_short_names_counts_thresholds_and_the_stage() -> None:
-    short = [chunk(1, "short"), *(chunk(id_, "word " * 60) for id_ in (2, 3)), chunk(4, " ")]
-
-    with pytest.raises(NothingRelevantError) as caught:
-        await rerank(FixedRanker({}), *short)
-
-    assert str(caught.value) == (
-        "Stage 'rerank' dropped all 4 retrieved chunks for their length: 1 with fewer than 250 characters "
-        "(retrieval.min_char_count), 2 with fewer than 150 words (retrieval.min_word_count), 1 blank."
-    )
 
 
 async def test_a_deleted_chunk_is_an_error() -> None:

@@ -10,7 +10,6 @@ from schemas.errors import LLMResponseParseError, NothingRelevantError
 from schemas.values.queries import ChunkVerdict, RerankedChunk, ValidatedChunks
 from schemas.values.verdicts import Decision
 from stages.queries.templates import TemplateTag, default_template
-from stages.replies.verdict import VERDICT_JSON_SCHEMA
 from stages.texts.fence import visible
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import keep_all, validate_chunks, verdict_call
@@ -119,18 +118,6 @@ async def test_a_reply_that_is_no_verdict_is_sent_back_with_what_is_wrong() -> N
     assert (len(validated.chunks), validated.reasks) == (1, ("missing_structure",))
     assert [call.purpose for call in chat.calls] == ["validate rank 1", "validate rank 1, re-ask 1"]
     assert (chat.calls[0].max_tokens, "Expecting value" in chat.calls[1].messages[-1].content) == (256, True)
-
-
-def test_a_call_shows_question_headings_and_the_ranked_text_under_a_schema() -> None:
-    judged = reranked(chunk(1, "short", breadcrumbs="Tea > Colour"), enriched="short and more")
-
-    call = verdict_call("Why?", judged, 4, template=TEMPLATE, model="judge", timeout_s=9)
-
-    user = call.messages[1].content
-    assert "\nWhy?\n" in user
-    assert "\nTea > Colour\n\nshort and more\n" in user
-    assert (call.temperature, call.json_mode, call.json_schema) == (0.0, True, dict(VERDICT_JSON_SCHEMA))
-    assert call.purpose == "validate rank 4"
 
 
 def inside_the_fence(prompt: str) -> str:

@@ -44,25 +44,6 @@ def test_a_temperature_is_fitted_on_the_scores_of_the_other_run_with_a_stated_co
     assert found.before.ece == pytest.approx((1 + 0.25 + 2 * 0 + 0.75 + 0) / 6)
 
 
-def test_the_order_and_so_the_areas_are_those_of_the_stated_confidence() -> None:
-    calibrated_areas, stated = (
-        report(name, on=on).experiments[0].selective_prediction.chosen
-        for name, on in (("calibrated:temperature:verbalized", TRAINING), ("verbalized", None))
-    )
-
-    assert (calibrated_areas.aurc, calibrated_areas.augrc) == (stated.aurc, stated.augrc)
-    assert calibrated_areas.curve[1].confidence != stated.curve[1].confidence
-
-
-def test_counts_of_quotes_become_probabilities() -> None:
-    experiment = report("calibrated:isotonic:llm").experiments[0]
-
-    assert experiment.calibrated is not None
-    assert (experiment.calibrated.items, experiment.calibrated.before) == (4, None)
-    assert experiment.calibration is not None
-    assert experiment.calibration.confidence == "calibrated:isotonic:llm"
-
-
 def test_a_run_of_the_same_participants_is_refused() -> None:
     with pytest.raises(Refused, match="r12 and r12 share 2 participants, so"):
         report("calibrated:temperature:verbalized", on=TEST)

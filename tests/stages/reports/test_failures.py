@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from schemas.values.failures import FailureContext, FailureCounts, FailureSummary, ReportedFailure
+from schemas.values.failures import FailureContext, ReportedFailure
 from schemas.values.run_failures import HallucinatedEvidence, RunFailures
-from stages.reports.failures import failure_list, unresolved_counts
+from stages.reports.failures import failure_list
 from tests.stages.reports.builders import NOON, ZERO_SHOT, failed, labels
 
 HALLUCINATED = HallucinatedEvidence(
@@ -49,35 +49,4 @@ def test_a_failure_names_job_stage_and_attempt() -> None:
             error_type="schemas.errors.LLMTimeoutError",
             resolved=False,
         ),
-    )
-
-
-def test_the_summary_counts_all_of_them() -> None:
-    assert failure_list(FAILURES, LABELS).summary == FailureSummary(
-        run_id="r12",
-        start=NOON,
-        end=NOON + timedelta(seconds=3),
-        total_failures=5,
-        unresolved=4,
-        by_category={
-            "evidence_hallucination": 1,
-            "ground_truth_invalid": 1,
-            "ground_truth_missing": 1,
-            "transport": 1,
-            "validation_json_parse": 1,
-        },
-        by_severity={"error": 3, "warning": 2},
-        by_participant={"319": 2, "330": 2, "316": 1},
-        by_stage={"extract": 2, "validate": 1},
-        fatal_count=0,
-        error_count=3,
-    )
-
-
-def test_a_report_counts_failures_that_no_retry_resolved() -> None:
-    assert unresolved_counts(FAILURES, {316: labels("0")}) == FailureCounts(
-        total=2,
-        by_category={"evidence_hallucination": 1, "validation_json_parse": 1},
-        by_severity={"error": 2},
-        by_stage={"extract": 1, "validate": 1},
     )

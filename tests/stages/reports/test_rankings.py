@@ -1,9 +1,8 @@
 """Rankings of chunks as rankings of documents."""
 
-from schemas.values.queries import Leg, QueryText
 from schemas.values.retrieval_reports import RankingStage
 from stages.reports.rankings import document_rankings
-from tests.stages.reports.query_builders import DOCUMENTS, both_legs, query, ranked_list, retrieved
+from tests.stages.reports.query_builders import DOCUMENTS, both_legs, query
 
 
 def test_a_document_has_the_rank_of_its_best_chunk() -> None:
@@ -24,23 +23,6 @@ def test_a_document_has_the_rank_of_its_best_chunk() -> None:
         RankingStage.SELECTED: ("d3",),
         RankingStage.CONSOLIDATED: ("d1", "d4"),
     }
-
-
-def test_an_expanded_query_shows_each_leg_alone_and_together() -> None:
-    lists = (
-        ranked_list(Leg.DENSE, QueryText.ORIGINAL, [11, 21]),
-        ranked_list(Leg.DENSE, QueryText.HYDE, [31, 11]),
-        ranked_list(Leg.LEXICAL, QueryText.ORIGINAL, []),
-        ranked_list(Leg.LEXICAL, QueryText.MQE, [41]),
-    )
-
-    found = document_rankings(query("q", {}, retrieved(*lists)), DOCUMENTS)
-
-    assert found is not None
-    assert found[RankingStage.DENSE] == ("d1", "d2")
-    assert found[RankingStage.DENSE_ALL] == ("d1", "d3", "d2")
-    assert found[RankingStage.LEXICAL] == ()
-    assert found[RankingStage.LEXICAL_ALL] == ("d4",)
 
 
 def test_a_query_with_a_deleted_chunk_is_left_out() -> None:

@@ -1,22 +1,17 @@
 """The report of a run; comments give the arithmetic."""
 
 import json
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.chat import ReaskReason, TokenSignals
-from schemas.values.measures import Measures
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
-from schemas.values.scored_runs import ScoredRun
 from stages.reports.report import build_report
-from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, NOON, ZERO_SHOT, failed, job, labels, run, scores
+from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, ZERO_SHOT, failed, job, labels, run, scores
 
 GOLDEN = Path(__file__).with_name("report.golden.json")
 
@@ -145,33 +140,6 @@ def test_provenance_names_what_the_original_left_out() -> None:
     assert (zero_shot.reference_indexes, zero_shot.min_reference_similarity, zero_shot.mode) == ((), None, ZERO_SHOT)
 
 
-def test_two_reports_of_the_same_work_differ_in_timings_alone() -> None:
-    later = NOON + timedelta(days=1)
-    again = failed(5, 345, attempt=2, at=9)
-    failures = replace(
-        RUN.failures,
-        submitted_at=later,
-        failed=(
-            failed(1, 316, stage="extract", is_final=False, is_resolved=True),
-            failed(5, 345, is_final=False),
-            again,
-        ),
-    )
-    other = RUN.model_copy(
-        update={
-            "jobs": RUN.jobs[::-1],
-            "attempts": (*RUN.attempts[::-1], RUN.attempts[0]),
-            "calls": RUN.calls[::-1],
-            "failures": failures,
-        }
-    )
-
-    one, two = build_report(RUN, measures=FEW), build_report(other, measures=FEW)
-
-    assert without_timings(one) == without_timings(two)
-    assert one.timings != two.timings
-
-
 def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
     report = build_report(run(job(1, 316, None, "0"), failures=[failed(1, 316)]), measures=FEW)
 
@@ -211,36 +179,6 @@ def test_the_report_equals_the_golden_file() -> None:
     assert rounded(found) == json.loads(GOLDEN.read_text(), parse_constant=pytest.fail)
 
 
-@pytest.mark.parametrize(
-    ("confidence", "words"),
-    [("certainty", "There is no confidence 'certainty'"), ("token_msp", "token probabilities")],
-)
-def test_a_confidence_that_cannot_be_had_is_refused(confidence: str, words: str) -> None:
-    with pytest.raises(Refused, match=words):
-        build_report(RUN, measures=Measures(confidence=confidence, bootstrap_resamples=2))
-
-
-def calibrated(one: ScoredRun, **measures: Any) -> Any:
-    return build_report(one, measures=Measures(bootstrap_resamples=2, **measures)).experiments[0].calibration
-
-
-def test_calibration_falls_back_to_the_stated_confidence() -> None:
-    found = calibrated(RUN)
-
-    assert found.confidence == "verbalized"
-    # Stated 5 1 3 4 . 2 . . and 3, which are 1, 0, 0.5, 0.75, 0.25, 0.5; exact are the first two and the fifth
-    assert [(one.low, one.count, one.confidence, one.exact) for one in found.bins if one.count] == [
-        (0.0, 1, 0.0, 1.0),
-        (0.2, 1, 0.25, 1.0),
-        (0.5, 2, 0.5, 0.0),
-        (pytest.approx(0.7), 1, 0.75, 0.0),
-        (0.9, 1, 1.0, 1.0),
-    ]
-    # NoInterest: stated 5 and correct, stated 3 and wrong
-    per_item = found.per_item[PHQ8Item.NO_INTEREST]
-    assert (per_item.count, per_item.confidence, per_item.exact) == (2, 0.75, 0.5)
-
-
 def test_token_confidences_appear_where_every_score_has_token_signals() -> None:
     one = scores("10")
     tokens = TokenSignals(msp=0.9, pe=0.5, energy=-0.1)
@@ -254,19 +192,6 @@ def test_token_confidences_appear_where_every_score_has_token_signals() -> None:
     assert {"token_msp", "token_pe", "token_energy"} <= found.by_confidence.keys()
     assert not any(name.startswith("token") for name in found.unavailable)
     assert found.signals["tokens"] == 2
-
-
-def test_one_score_without_token_signals_leaves_token_confidences_out_and_never_counts_as_0() -> None:
-    one = scores("10")
-    tokens = TokenSignals(msp=0.9, pe=0.5, energy=-0.1)
-    items = one.items | {PHQ8Item.NO_INTEREST: one.items[PHQ8Item.NO_INTEREST].model_copy(update={"tokens": tokens})}
-
-    (mode,) = build_report(run(job(1, 316, one.model_copy(update={"items": items}), "10")), measures=FEW).experiments
-
-    found = mode.selective_prediction
-    assert {"token_msp", "token_pe", "token_energy"} <= found.unavailable.keys()
-    assert "RAGQ_TOKEN_SIGNALS=true" in found.unavailable["token_msp"]
-    assert found.signals["tokens"] == 1
 
 
 def test_a_mode_stands_beside_the_median_and_the_mode_of_the_training_split() -> None:

@@ -2,8 +2,7 @@
 
 from schemas.statuses import JobStatus
 from schemas.values.figures import ExperimentStatus, ModeFigures
-from schemas.values.phq8 import AssessmentMode
-from schemas.values.score_tables import ModeSummary, ScoreTable
+from schemas.values.score_tables import ModeSummary
 from stages.reports.figures import mode_figures
 from stages.reports.report import build_report
 from stages.reports.score_table import score_table
@@ -16,26 +15,6 @@ JOBS = (
     job(4, 319, None, "11111111", mode=FEW_SHOT, status=JobStatus.RUNNING),
     job(5, 320, scores("--------"), None, mode=FEW_SHOT),
 )
-
-
-def of(table: ScoreTable, participant_id: int) -> tuple[dict[AssessmentMode, tuple[str, ...]], tuple[int, ...] | None]:
-    """The scores of a participant by mode, and the truth."""
-    (row,) = [one for one in table.participants if one.participant_id == participant_id]
-    by_mode = {
-        mode: () if one.items is None else tuple("N/A" if score is None else str(score) for score in one.items.values())
-        for mode, one in row.modes.items()
-    }
-    return by_mode, None if row.truth is None else tuple(row.truth.values())
-
-
-def test_what_is_missing_has_no_number() -> None:
-    table = score_table(12, item_scores(JOBS))
-    failed, running = table.participants[0].modes[ZERO_SHOT], table.participants[1].modes[FEW_SHOT]
-
-    assert (failed.status, failed.items, failed.total, failed.mae) == (JobStatus.FAILED, None, None, None)
-    assert (running.status, running.lowest_total, running.highest_total) == (JobStatus.RUNNING, None, None)
-    assert of(table, 320) == ({FEW_SHOT: ("N/A",) * 8}, None)
-    assert table.participants[2].truth_total is None
 
 
 def test_a_mode_counts_the_items_that_have_both_score_and_truth() -> None:

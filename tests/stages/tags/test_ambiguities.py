@@ -35,16 +35,6 @@ async def test_ambiguity_2_a_phrase_with_more_required_tags_than_places_gets_the
     assert names(await candidates(searched, "abc", per_phrase_final_k=1)) == ["c", "b", "a"]
 
 
-@pytest.mark.parametrize(("min_tag_count", "kept"), [(0, ["uncounted"]), (1, [])])
-async def test_ambiguity_3_a_tag_without_a_count_was_used_0_times(min_tag_count: int, kept: list[str]) -> None:
-    searched = vocabulary({"uncounted": None}, rows={"uncounted": at(0)})
-
-    found = await candidates(searched, "uncounted", min_tag_count=min_tag_count)
-
-    assert names(found) == kept
-    assert [tag.count for tag in found] == [None] * len(kept)
-
-
 def test_ambiguity_4_aliases_are_followed_once_and_targets_outside_the_vocabulary_drop_out() -> None:
     lexicon = Lexicon(tags=tags_of({"tag": 1}), aliases={"near": ("tag", "gone"), "far": ("near",)})
 
@@ -129,18 +119,6 @@ async def test_ambiguity_9_unknown_terms_are_reported_and_count_nothing() -> Non
         ("big_shirt", (), ("big_shirt",)),
         ("shirt", ("shirt",), ()),
     ]
-
-
-def test_ambiguity_10_the_merged_score_need_not_be_that_of_the_merged_parts() -> None:
-    # Context is the same for all phrases; what differs is what is imputed: .0 in the second phrase, .8 in the first.
-    found = retrieved({"one": {"rowless": 0.2, "near": 0.5}, "two": {"rowless": 0.9}})
-
-    ranked = rank_tags(found, context=(1.0, 0.0), rows={"near": at(36.8698976)}, per_phrase_final_k=2)
-
-    (rowless,) = [tag for tag in ranked.candidates if tag.tag == "rowless"]
-    # (.2 + .8) / 2 = .5 and (.9 + 0) / 2 = .45; the parts would give (.9 + .8) / 2.
-    assert (rowless.score_fasttext, round(rowless.score_combined, 6)) == (0.9, 0.5)
-    assert rowless.score_context == pytest.approx(0.8)
 
 
 def test_ambiguity_11_an_imputed_score_enters_the_merged_maximum() -> None:

@@ -25,8 +25,6 @@ from tests.stages.participants.artifacts.builders import (
     rules,
 )
 
-ALIGNED = [rules(with_tags=True), rules(with_chunk_scores=True)]
-
 
 def mismatches(loaded_by: LoadRules | None = None, /, **changes: bytes | None) -> list[str]:
     """The lines of the one error, without the sentence above them."""
@@ -51,15 +49,6 @@ def test_participants_are_read_by_id_with_texts_and_vectors_in_order() -> None:
 
 
 # Vectors
-
-
-def test_vectors_are_cut_and_then_normalised() -> None:
-    longer = {303: [[3, 4, 5], [0, 2, 9]], 304: [[1, 0, 0]]}
-    arrays = npz({key: np.array(rows, dtype=np.float32) for key, rows in longer.items()})
-
-    loaded = load(rules(dimension=2), VECTORS=arrays, META=None)
-
-    assert loaded.participants[0].vectors.tolist() == [[np.float32(0.6), np.float32(0.8)], [0, 1]]
 
 
 def test_vectors_of_length_one_are_unchanged_to_the_last_bit() -> None:
@@ -95,20 +84,6 @@ def test_shorter_vectors_may_be_left_out() -> None:
         skipped_chunks=2,
         chunk_skip_reason_counts={"dimension_mismatch": 2},
     )
-
-
-@pytest.mark.parametrize("aligned", ALIGNED)
-def test_with_sidecars_a_missing_array_is_a_mismatch(aligned: LoadRules) -> None:
-    assert found(aligned, VECTORS=npz({303: VECTORS[303]})) == [
-        "small.npz: participant 304 has texts and no array emb_304"
-    ]
-
-
-@pytest.mark.parametrize("aligned", ALIGNED)
-def test_with_sidecars_another_count_of_texts_is_a_mismatch(aligned: LoadRules) -> None:
-    assert found(aligned, VECTORS=npz(VECTORS | {304: VECTORS[303]})) == [
-        "small.npz: participant 304 does not have as many texts (1) as vectors (2)"
-    ]
 
 
 # The description

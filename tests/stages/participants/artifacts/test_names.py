@@ -1,25 +1,7 @@
-from pathlib import Path
-
 import pytest
 
 from schemas.values.transcript_variants import TranscriptVariant
-from stages.participants.artifacts.names import answers_to, built_name, named_parts, vectors_path
-
-DATA = Path("data")
-
-
-@pytest.mark.parametrize(
-    ("embeddings_file", "path"),
-    [
-        ("paper_train", "data/embeddings/paper_train.npz"),
-        ("paper_train.npz", "data/embeddings/paper_train.npz"),
-        ("mine/paper_train", "data/mine/paper_train.npz"),
-        ("/srv/paper_train", "/srv/paper_train.npz"),
-        ("/srv/v1.2.npz", "/srv/v1.2.npz"),
-    ],
-)
-def test_the_vectors_are_at_the_path_of_the_settings(embeddings_file: str, path: str) -> None:
-    assert vectors_path(embeddings_file, embeddings_path=None, data_directory=DATA).as_posix() == path
+from stages.participants.artifacts.names import answers_to, built_name, named_parts
 
 
 @pytest.mark.parametrize(
