@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,19 +91,3 @@ def test_runs_are_completed_by_number_and_name(complete: Any, ragq: Ragq, stored
     for command in ("show", "watch", "report", "retry", "diff"):
         assert complete(command, "r") == [run]
         assert complete(command, "ba") == ["baseline"]
-
-
-@pytest.mark.parametrize("url", ["postgresql://127.0.0.1:1/none", "postgresql://192.0.2.1/none", "nonsense", None])
-def test_without_a_database_nothing_is_completed_and_nothing_printed(
-    home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], url: str | None
-) -> None:
-    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
-    monkeypatch.setenv("RAGQ_HOME", str(home))
-    if url is not None:
-        monkeypatch.setenv("DATABASE_URL", url)
-    started = time.monotonic()
-
-    found = ShellComplete(cli, {}, "ragq", VARIABLE).get_completions(["show"], "r")
-
-    assert (found, capfd.readouterr()) == ([], ("", ""))
-    assert time.monotonic() - started < 30

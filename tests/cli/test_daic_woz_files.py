@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 
 from cli.daic_woz_files import read_directory
-from schemas.errors import Refused
 from schemas.values.transcript_variants import TranscriptVariant
 
 INTERVIEWS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "interviews_primock57"
@@ -50,11 +49,3 @@ def test_the_variant_is_the_one_named_else_that_of_the_manifest_else_that_of_the
     if manifest is not None:
         (tmp_path / folder / "preprocess_manifest.json").write_text(manifest)
     assert read_directory(tmp_path, transcripts=folder, variant=named).transcripts[303].variant == variant
-
-
-@pytest.mark.parametrize("manifest", ["", "[]", "{}", '{"variant": "raw"}', '{"variant": ["participant_only"]}'])
-def test_a_manifest_that_names_no_variant_is_refused(tmp_path: Path, manifest: str) -> None:
-    write_transcript(tmp_path / "transcripts", 303)
-    (tmp_path / "transcripts" / "preprocess_manifest.json").write_text(manifest)
-    with pytest.raises(Refused, match=r"preprocess_manifest\.json names none of the variants .* --transcripts-variant"):
-        read_directory(tmp_path)

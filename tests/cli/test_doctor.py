@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -18,11 +17,7 @@ from schemas.settings.process import KNOWN_NAMES, OpenAIAddress
 from services.doctor import models
 from services.doctor.examine import examine
 from services.doctor.findings import Finding, Findings, Verdict
-from stack.environment import this_environment
 from stack.ports import LOOPBACK
-from stack.valkey import ValkeyServer
-from store.runs import workers
-from tests.scripted_ollama import ScriptedOllama
 from tests.scripted_openai import ScriptedOpenAI
 from tests.store.statements import EMPTIED, execute
 
@@ -73,44 +68,6 @@ def hostile(reply: bytes) -> Iterator[int]:
         yield server.getsockname()[1]
         for connection in kept:
             connection.close()
-
-
-def test_servers_that_answer_are_named_with_their_versions_and_models(
-    doctor: Doctor, database_url: str, valkey: ValkeyServer, stored: Callable[..., Any]
-) -> None:
-    async def enrol(connection: Any) -> None:
-        known = {"OLLAMA_HOST": "http://gpu"}
-        here = this_environment()
-        await workers.enroll(
-            connection,
-            "w1",
-            host="here",
-            pid=1,
-            stages=("extract", "score"),
-            environment=here,
-            servers=known,
-            concurrency=1,
-            broker="broker",
-        )
-
-    stored(enrol)
-    with ScriptedOllama() as ollama:
-        ollama.model(name="llama3.2:3b")
-        found = checked(
-            doctor("--json", DATABASE_URL=database_url, REDIS_URL=valkey.url, OLLAMA_HOST=f"127.0.0.1:{ollama.port}")
-        )
-
-    assert [only(found, name)[0] for name in ("postgres", "pgvector", "tables", "broker")] == ["ok"] * 4
-    assert only(found, "broker")[1].startswith("Valkey ")
-    assert only(found, "workers")[0] == "warn"
-    assert "1 run; they ask http://gpu; none takes embed, retrieve" in only(found, "workers")[1]
-    assert only(found, "profile")[1].startswith("server: OLLAMA_HOST is set")
-    assert "llama3.2:3b" in only(found, "language model")[1]
-    assert only(found, "model")[:2] == (
-        "ok",
-        "llama3.2:3b, reads 32768 tokens; expands questions; answers questions; scores participants",
-    )
-    assert only(found, "embedder")[1] == "all-minilm-l6-v2, installed as a package"
 
 
 def test_without_a_stage_that_asks_a_model_no_server_is_missed(doctor: Doctor) -> None:

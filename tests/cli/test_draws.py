@@ -13,28 +13,12 @@ from tests.fakes.chat import served
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import import_labels, store_scored_run
 
-WORK = ("submit", "--participants", "316", "--zero-shot-only", "--profile", "paper", "--json")
 FEW = ("--bootstrap-resamples", "20")
 
 
 @pytest.fixture(autouse=True)
 def participant(stored: Callable[..., Any]) -> None:
     stored(import_labels, {316: labels("10"), 319: labels("2")})
-
-
-def runs_of(ragq: Ragq, *options: str) -> list[str]:
-    printed = json.loads(ragq(*WORK, *options).stdout)
-    return [one["run"] for one in (printed if isinstance(printed, list) else [printed])]
-
-
-def test_samples_are_runs_of_their_own_and_found_again(ragq: Ragq) -> None:
-    ordinary = runs_of(ragq)
-    three = runs_of(ragq, "--samples", "3")
-
-    assert three[:1] == ordinary
-    assert len(set(three)) == 3
-    assert runs_of(ragq, "--samples", "3") == three
-    assert runs_of(ragq, "--samples", "4")[:3] == three
 
 
 async def draws(connection: Connection) -> list[int]:

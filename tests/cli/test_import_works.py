@@ -1,14 +1,11 @@
 """`ragq import works` and `ragq corpus`: what is stored, refused and printed. Embedding has acceptance tests."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from services.chunk_sizes import DEFAULT_TOKENS
-from store.database import Connection
 from tests.cli.conftest import Ragq
 
 MODEL = ("--profile", "demo")
@@ -65,16 +62,6 @@ def test_importing_again_changes_nothing_and_a_changed_file_replaces_its_work(ra
     changed = imported(ragq, str(books))
 
     assert (changed["replaced"], changed["unchanged"], changed["waiting"]) == (1, 1, first["waiting"])
-
-
-def test_a_text_that_another_work_has_is_refused_alone(ragq: Ragq, books: Path) -> None:
-    (books / "copy.md").write_text((books / "tea.md").read_text())
-
-    done = ragq("import", "works", str(books), "--no-embed", *MODEL)
-
-    assert done.exit_code == 1
-    assert f"Refused: {books / 'tea.md'}: the same text is work 1 already, 'Tea'.\n" in done.stderr
-    assert "2 new" in done.stderr
 
 
 def test_bad_files_are_named_and_the_others_are_imported(ragq: Ragq, books: Path) -> None:
@@ -151,21 +138,6 @@ def test_a_work_is_not_gone_where_anything_has_the_name_of_its_file(ragq: Ragq, 
     assert json.loads(planned.stdout)["removed"] == []
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("none.md", "there is no such file or folder"),
-        ("folder", "holds no file that ends in .md or .markdown or .pdf or .epub"),
-    ],
-)
-def test_paths_without_a_file_to_import_are_refused(ragq: Ragq, tmp_path: Path, name: str, message: str) -> None:
-    (tmp_path / "folder").mkdir()
-
-    done = ragq("import", "works", str(tmp_path / name), *MODEL)
-
-    assert f"{tmp_path / name}: {message}" in str(done.exception)
-
-
 def test_files_of_other_formats_become_jobs_of_a_run(ragq: Ragq, tmp_path: Path) -> None:
     (tmp_path / "book.pdf").write_bytes(b"%PDF-")
     (tmp_path / "book").write_bytes(b"%PDF-1.7 without a suffix")
@@ -176,60 +148,6 @@ def test_files_of_other_formats_become_jobs_of_a_run(ragq: Ragq, tmp_path: Path)
     assert "Documents for corpus 'default': 2 to convert, 0 unchanged." in done.stderr
     shown = json.loads(ragq("show", "r1", "--json").stdout)
     assert [(job["subject"], job["mode"]) for job in shown["jobs"]] == [("1", "document"), ("2", "document")]
-
-
-def test_corpora_are_listed_shown_and_deleted(ragq: Ragq, books: Path) -> None:
-    assert "There is no corpus yet" in ragq("corpus", "list").stderr
-    imported(ragq, str(books), "--corpus", "library")
-
-    assert "library" in ragq("corpus", "list").stdout
-    shown = ragq("corpus", "show", "library").stdout
-    assert "library: 2 works, 0 chunks can be found, 2 wait for a vector (0 of them failed)" in shown
-    assert "There are: library." in str(ragq("corpus", "show", "other").exception)
-    assert ragq("corpus", "delete", "library", "--yes").stdout == "Deleted corpus 'library' and its 2 works.\n"
-    assert json.loads(ragq("corpus", "list", "--json").stdout) == []
-
-
-def test_a_new_corpus_has_chunks_that_its_embedder_reads_whole_and_an_old_one_keeps_its_own(
-    ragq: Ragq, tmp_path: Path, stored: Callable[..., Any]
-) -> None:
-    folder = tmp_path / "long"
-    folder.mkdir()
-    sentences = [f"The leaf number {number} is rolled, rests in the shade, and is dried again." for number in range(90)]
-    (folder / "tea.md").write_text("# Tea\n\n" + " ".join(sentences))
-    for corpus, options in (("new", []), ("words", ["--chunk-tokens", "0"]), ("small", ["--chunk-tokens", "64"])):
-        assert ragq("import", "works", str(folder), "--corpus", corpus, *options).exit_code == 0
-    stored(as_before_tokens_were_counted, "words")
-
-    (folder / "pot.md").write_text("# Pot\n\n" + " ".join(reversed(sentences)))
-    assert ragq("import", "works", str(folder), "--corpus", "words").exit_code == 0
-    shown = {name: json.loads(ragq("corpus", "show", name, "--json").stdout) for name in ("new", "words", "small")}
-
-    assert [(one["chunk_tokens"], one["reads_tokens"]) for one in shown.values()] == [
-        (DEFAULT_TOKENS, 256),
-        (0, None),
-        (64, 256),
-    ]
-    assert (shown["new"]["unseen_tokens"], shown["small"]["unseen_share"]) == (0, 0.0)
-    assert shown["words"]["tokens"] is None
-    pieces = {name: [work["chunks"] for work in one["works"]] for name, one in shown.items()}
-    assert pieces["words"][0] == pieces["words"][1] < pieces["new"][0] < pieces["small"][0]
-    assert f"chunks of at most {DEFAULT_TOKENS} tokens; no chunk is longer than the 256" in words_of(
-        ragq("corpus", "show", "new").stdout
-    )
-    refused = ragq("import", "works", str(folder), "--corpus", "words", "--chunk-tokens", "64")
-    assert "has chunks of 200 to 300 words; import into a new corpus" in str(refused.exception)
-
-
-async def as_before_tokens_were_counted(connection: Connection, corpus: str) -> None:
-    changed = "UPDATE corpus SET reads_tokens = NULL WHERE name = $1 RETURNING id"
-    corpus_id = await connection.fetchval(changed, corpus)
-    of_corpus = "work_id IN (SELECT id FROM works WHERE corpus_id = $1)"
-    await connection.execute(f"UPDATE chunks SET tokens = NULL WHERE {of_corpus}", corpus_id)
-
-
-def words_of(printed: str) -> str:
-    return " ".join(printed.split())
 
 
 @pytest.mark.parametrize(

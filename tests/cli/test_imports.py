@@ -5,30 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cli.imports import in_variant, new_participants
 from schemas.errors import Refused
-from schemas.values.interviews import DataSet, Utterance
-from schemas.values.transcript_variants import TranscriptVariant
-from stages.participants.transcripts import transcript_of
 from store.database import Connection
 from tests.cli.conftest import Ragq
-
-
-def data_set(*rows: tuple[str, str]) -> DataSet:
-    utterances = tuple(
-        Utterance(speaker=speaker, value=value, start_s=float(at), stop_s=float(at + 1))
-        for at, (speaker, value) in enumerate(rows)
-    )
-    return DataSet(transcripts={316: transcript_of(316, utterances)}, labels={}, splits={})
-
-
-def test_a_variant_keeps_the_lines_of_its_speakers() -> None:
-    interview = data_set(("Ellie", "how are you"), ("Participant", "fine"), ("Participant", "really"))
-
-    (person,) = new_participants(in_variant(interview, TranscriptVariant.PARTICIPANT_ONLY))
-
-    assert person.transcript == "Participant: fine\nParticipant: really"
-
 
 ROWS = "start_time\tstop_time\tspeaker\tvalue\n1\t2\tELLIE\thi\n4\t3\tParticipant\thello\n5\t6\tRA\twait\n"
 

@@ -43,19 +43,6 @@ def test_the_language_of_a_new_corpus_is_found_in_its_first_works(ragq: Ragq, tm
     assert ("has no dictionary here" in words) == (language == "polish")
 
 
-def test_a_language_that_is_chosen_wins_and_is_fixed(ragq: Ragq, tmp_path: Path) -> None:
-    file = work(tmp_path, TEXTS["german"])
-
-    assert ragq("import", "works", file, "--corpus", "books", "--language", "FR", *PLAIN).exit_code == 0
-    assert ragq("import", "works", file, "--corpus", "books", *PLAIN).exit_code == 0
-    assert ragq("import", "works", file, "--corpus", "books", "--language", "auto", *PLAIN).exit_code == 0
-    refused = ragq("import", "works", file, "--corpus", "books", "--language", "german", *PLAIN)
-
-    assert shown(ragq, "books")["language"] == "french"
-    assert "Corpus 'books' has the language french" in str(refused.exception)
-    assert "import into a new corpus for german, or leave the language out" in str(refused.exception)
-
-
 @pytest.fixture
 def shelves(stored: Callable[..., Any]) -> None:
     """Two corpora, of one work each."""
@@ -80,20 +67,3 @@ def test_the_configuration_of_such_a_run_submits_it_again(ragq: Ragq, shelves: N
 
     assert again.exit_code == 0, again.exception
     assert json.loads(again.stdout)["run"] == run
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        (("--where", "autor=Leaf"), "Did you mean 'author'?"),
-        (("--where", "author=nobody"), "nothing was submitted"),
-        (("--corpus", "nowhere"), "There are"),
-    ],
-)
-def test_what_cannot_be_searched_is_refused_before_anything_is_stored(
-    ragq: Ragq, shelves: None, options: tuple[str, ...], problem: str
-) -> None:
-    refused = ragq("submit", "--query", "Why?", "--corpus", "shelf", *options, "--profile", "demo")
-
-    assert (refused.exit_code != 0, problem in str(refused.exception)) == (True, True)
-    assert json.loads(ragq("runs", "--json").stdout) == []

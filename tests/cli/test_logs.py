@@ -25,13 +25,6 @@ def logs(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["logs", *arguments])
 
 
-def test_the_end_of_one_log_is_printed_as_it_is(home: Home) -> None:
-    home.log("llm").write_text("first\nsecond\nthird\n")
-
-    assert logs("llm", "--lines", "2").stdout == "second\nthird\n"
-    assert logs("llm", "--lines", "0").stdout == ""
-
-
 def test_an_unknown_part_is_wrong_usage(home: Home) -> None:
     assert logs("worker").exit_code == 2
 

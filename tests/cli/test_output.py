@@ -12,11 +12,11 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
+from tests.cli.test_run_table import ERROR, job
 
 from cli.drawing import Drawing, FittingTable, plain_table
 from cli.output import coloured, draw, print_json
 from schemas.statuses import JobStatus
-from tests.cli.test_run_table import ERROR, job
 
 
 def test_a_job_is_one_object_with_its_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,19 +67,6 @@ def test_a_terminal_without_colours_gets_none(name: str, value: str, monkeypatch
     monkeypatch.setenv(name, value)
 
     assert "[31m" not in words_in_a_terminal(monkeypatch, a_state())
-
-
-def test_a_narrow_terminal_gets_words_in_lines_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "30")
-    notice = "`ragq submit --split paper-test` makes a run, and shows it."
-
-    seen = words_in_a_terminal(monkeypatch, notice)
-
-    assert [line.rstrip() for line in seen.splitlines()] == [
-        "`ragq submit --split",
-        "paper-test` makes a run, and",
-        "shows it.",
-    ]
 
 
 @pytest.mark.parametrize(("forced", "has_colours"), [({}, False), ({"FORCE_COLOR": "1"}, True)])

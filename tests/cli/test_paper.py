@@ -86,17 +86,6 @@ def test_tables_are_written_to_a_file(ragq: Ragq, pair: tuple[str, str]) -> None
     assert Path("numbers.csv").read_bytes() == printed
 
 
-def test_a_comparison_has_both_values_and_the_difference(ragq: Ragq, pair: tuple[str, str]) -> None:
-    shown = ragq("diff", *pair, "--latex", *FEW).stdout
-    (row,) = (row for row in rows_of(ragq("diff", *pair, "--csv", *FEW).stdout) if row["metric"] == "item_mae_weighted")
-
-    # Errors 0 1 and 0 on the left, 0 0 and 1 on the right.
-    assert re.search(r"item\\_mae\\_weighted & 0\.333 & 0\.333 & 0\.000 too few & 2 \\\\", shown)
-    assert f"Notice: {pair[0]} zero\\_shot: Profile demo" in shown
-    assert (row["run"], row["mode"]) == (f"{pair[1]} - {pair[0]}", "zero_shot - zero_shot")
-    assert tuple(map(number, (row["value"], row["low"], row["high"], row["n"]))) == (0.0, None, None, 2)
-
-
 def test_hostile_text_stays_text() -> None:
     table = PaperTable(HOSTILE, (HOSTILE, "a"), ((HOSTILE, "-1"),), (HOSTILE,))
 

@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from cli.artifact_files import write_artifact_files
 from cli.references import references_group
-from schemas.errors import EmbeddingArtifactMismatchError, Refused
+from schemas.errors import Refused
 from tests.stages.participants.artifacts.builders import VECTORS, artifact_files
 
 PAPER = ("--profile", "paper", "--set", "EMBEDDING_DIMENSION=4")
@@ -40,14 +40,6 @@ def test_an_index_is_imported_and_exported(ragq: Callable[..., Result], tmp_path
     assert json.loads(done.stdout) == ["out/small.npz", "out/small.json", "out/small.meta.json"]
     with np.load("out/small.npz", allow_pickle=False) as arrays:
         assert arrays["emb_303"].tobytes() == VECTORS[303].tobytes()
-
-
-def test_sidecars_that_are_not_asked_for_may_be_broken(ragq: Callable[..., Result]) -> None:
-    write_artifact_files(Path("small.npz"), artifact_files(TAGS=b"\xff", CHUNK_SCORES=b"\xff"), force=False)
-
-    assert ragq("import", "small.npz", *PAPER).exit_code == 0
-    assert isinstance(ragq("import", "small.npz", *PAPER, "--tags").exception, EmbeddingArtifactMismatchError)
-    assert isinstance(ragq("import", "small.npz", *PAPER, "--chunk-scores").exception, EmbeddingArtifactMismatchError)
 
 
 def test_an_export_overwrites_nothing_unasked(ragq: Callable[..., Result]) -> None:

@@ -53,42 +53,6 @@ def test_json_is_strict_and_has_the_shape_of_a_run(ragq: Ragq, run_id: int) -> N
     assert found["settings"] == {"MODEL_QUANTITATIVE_MODEL": {"value": "scorer", "source": "option"}}
 
 
-async def a_run_that_sets_its_measures(connection: Connection) -> int:
-    await import_labels(connection, {316: labels("33333333"), 319: labels("00000000")})
-    return await store_scored_run(
-        connection,
-        {("zero_shot", 316): scores("33332000"), ("zero_shot", 319): scores("00000001")},
-        settings={"PREDICTION_MODE": "binary", "BINARY_THRESHOLD": 15, "TOTAL_SCORE_MIN_COVERAGE": 1.0},
-    )
-
-
-def test_the_settings_of_the_run_define_totals_and_depression(
-    ragq: Ragq, stored: Callable[..., Any], tmp_path: Path
-) -> None:
-    number = f"r{stored(a_run_that_sets_its_measures)}"
-
-    shown = ragq("report", number, "--html", "report.html", *FEW, "--loss", "abs")
-    table = ragq("report", number, *FEW).output
-    found = json.loads(ragq("report", number, "--json", *FEW).stdout)
-
-    words = (
-        "prediction mode binary (PREDICTION_MODE of the run, option), a total from 100.0 % of the items "
-        "(TOTAL_SCORE_MIN_COVERAGE of the run, option), depressed from a total of 15 "
-        "(BINARY_THRESHOLD of the run, option)"
-    )
-    assert words in " ".join(table.split())
-    # 14 of 24 is not depressed from 15 on, so recall is 0; the other participant is rightly not depressed
-    lines = [line.split() for line in table.splitlines()]
-    assert ["total", "of", "15", "or", "more", "predicted", "accuracy"] in [line[:7] for line in lines]
-    assert ["zero_shot", "2", "of", "2", "0.500"] in [line[:5] for line in lines]
-    assert (shown.exit_code, f"P{words[1:]}." in (tmp_path / "report.html").read_text()) == (0, True)
-    measures = found["measures"]
-    assert (measures["binary_threshold"], measures["sources"]["binary_threshold"]) == (
-        15,
-        "BINARY_THRESHOLD of the run, option",
-    )
-
-
 def test_a_page_is_written_where_it_is_asked_for(ragq: Ragq, run_id: int) -> None:
     done = ragq("report", str(run_id), "--html", "report.html", *FEW)
 
@@ -115,13 +79,6 @@ def test_a_confidence_is_calibrated_on_a_run_of_other_participants(ragq: Ragq, s
     assert f"zero_shot   r{other} paper-test       2  temperature" in shown
     assert page.exit_code == 0
     assert f"2 scores of 1 other participants in run r{other} (paper-test)" in Path("report.html").read_text()
-
-
-def test_a_run_is_not_calibrated_on_itself(ragq: Ragq, run_id: int) -> None:
-    refused = ragq("report", f"r{run_id}", "--calibrate-on", f"r{run_id}", *FEW).exception
-
-    assert isinstance(refused, Refused)
-    assert "share 4 participants" in str(refused)
 
 
 @pytest.mark.parametrize(

@@ -56,18 +56,3 @@ def test_the_difference_is_one_object_in_json(ragq: Ragq, pair: tuple[str, str])
     found = json.loads(ragq("diff", *pair, "--json", *FEW).stdout, parse_constant=pytest.fail)
 
     assert (found["left"], found["right"], found["common_queries"]) == (*pair, 2)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("report", "{}", "--confidence", "llm"),
-        ("diff", "{}", "{}", "--mode", "few_shot"),
-        ("diff", "{}", "{}", "--loss", "abs"),
-    ],
-)
-def test_options_of_scored_runs_are_refused(ragq: Ragq, pair: tuple[str, str], arguments: tuple[str, ...]) -> None:
-    refused = ragq(*(argument.format(pair[0]) for argument in arguments))
-
-    assert refused.exit_code == 2
-    assert "only for" in refused.stderr

@@ -27,24 +27,6 @@ def members(ragq: Ragq, name: str) -> list[int]:
     return [int(line) for line in ragq("splits", "show", name).stdout.split()]
 
 
-def test_missing_participants_are_left_out_on_request_and_recorded(ragq: Ragq, plain: str) -> None:
-    folder = Path(plain) / "transcripts"
-    data = Path(plain)
-    for path in (folder / "316_P").iterdir():
-        path.unlink()
-    (folder / "316_P").rmdir()
-    for name in ("train_split_Depression_AVEC2017.csv", "dev_split_Depression_AVEC2017.csv"):
-        rows = (data / name).read_text().splitlines(keepends=True)
-        (data / name).write_text("".join(row for row in rows if not row.startswith("316,")))
-    assert ragq("import", "participants", plain).exit_code == 0
-    assert isinstance(ragq("splits", "make", "--paper").exception, Refused)
-
-    done = ragq("splits", "make", "--paper", "--allow-missing")
-
-    assert "split paper-test: 40 participants, published ids, without participant 316\n" in done.stdout
-    assert ragq("splits", "list").exit_code == 0
-
-
 def test_a_seed_draws_the_papers_splits_anew_and_replaces_nothing_unasked(ragq: Ragq, plain: str) -> None:
     ragq("import", "participants", plain)
 
@@ -81,20 +63,6 @@ def test_splits_that_would_overlap_are_refused(ragq: Ragq, plain: str) -> None:
     assert isinstance(refused, Refused)
     assert "paper-train: participant 303 also in paper-test" in str(refused)
     assert members(ragq, "paper-test") == list(PUBLISHED_SPLITS["test"])
-
-
-def test_the_avec_splits_are_read_from_the_label_files(ragq: Ragq, plain: str) -> None:
-    ragq("import", "participants", plain)
-    before = {name: members(ragq, name) for name in ("train", "dev", "train+dev")}
-
-    done = ragq("splits", "make", "--avec", "--directory", plain)
-
-    assert [line.split(",")[0] for line in done.stdout.splitlines()] == [
-        "split train: 107 participants",
-        "split dev: 35 participants",
-        "split train+dev: 142 participants",
-    ]
-    assert {name: members(ragq, name) for name in before} == before
 
 
 def test_the_list_says_what_is_wrong_and_exits_with_1(ragq: Ragq, tmp_path: Path) -> None:

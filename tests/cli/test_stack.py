@@ -14,9 +14,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 
-from cli import stack
 from cli.main import cli, main
-from stack.home import Home
 from stack.ports import free_port
 from tests import run_folder
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
@@ -133,17 +131,6 @@ def test_a_full_disk_is_one_sentence_with_sizes(
     assert re.fullmatch(r"ragq: There is no room on the disk of \S+: [\d,]+ of [\d,]+ MB are free now\..*\n", said)
 
 
-def test_the_owner_of_a_stack_gets_the_first_token_of_the_api(tmp_path: Path, database_url: str) -> None:
-    home = Home(tmp_path)
-    is_open = stack._is_open(database_url)
-
-    first, second = [stack._token_for_owner(database_url, home) for _ in range(2)]
-
-    assert (is_open, stack._is_open(database_url), second) == (True, False, [])
-    assert home.api_token.read_text().split() == first
-    assert home.api_token.stat().st_mode & 0o777 == 0o600
-
-
 @pytest.fixture(scope="module")
 def running() -> Iterator[Installed]:
     """Everything that `ragq up` starts, for the tests below."""
@@ -202,20 +189,6 @@ def test_up_again_replaces_nothing(running: Installed) -> None:
     assert again.returncode == 0
     assert f"The stack in {running.home} is already running." in again.stderr
     assert {part["name"]: part["pid"] for part in running.parts()} == before
-
-
-def test_ps_is_a_table_for_people(running: Installed) -> None:
-    lines = running.ragq("ps").stdout.splitlines()
-    assert lines[0].split() == ["part", "state", "health", "pid", "port", "uptime", "MB", "log"]
-    assert [line.split()[0] for line in lines[1:]] == [
-        "postgres",
-        "valkey",
-        "llm",
-        "worker-model",
-        "worker-llm",
-        "api",
-        "flower",
-    ]
 
 
 def test_a_run_that_down_cuts_is_finished_after_up(running: Installed, tmp_path: Path) -> None:

@@ -80,30 +80,6 @@ def test_the_printed_file_submits_the_same_run(
     assert tomllib.loads(of_forced.stdout) == tomllib.loads(printed.stdout)
 
 
-@pytest.mark.parametrize(
-    ("submitted", "given"),
-    [
-        (("--query", "quetzal?", "--corpus", "small"), ("--query", "quetzal?")),
-        (("--queries", "secret.jsonl", "--corpus", "small"), ("--queries", "secret.jsonl")),
-        (("--phrases", "secret.txt", "--vocabulary", "clothes"), ("--phrases", "secret.txt")),
-    ],
-)
-def test_without_with_text_no_text_is_printed_and_the_command_line_gives_it(
-    filled: Ragq, submitted: Sequence[str], given: Sequence[str]
-) -> None:
-    Path("secret.jsonl").write_text('{"id": "q1", "text": "What is a quetzal?"}\n')
-    Path("secret.txt").write_text("quetzal\n")
-    run = filled("submit", *submitted).stdout.strip()
-
-    printed = filled("show", run, "--config").stdout
-    Path("run.toml").write_text(printed)
-
-    assert "quetzal" not in printed
-    assert f"{given[0]}" in printed.partition("lacks the text")[2]
-    assert filled("submit", "--config", "run.toml").exit_code == 2
-    assert json.loads(filled("submit", "--config", "run.toml", *given, "--json").stdout)["is_new"] is False
-
-
 def test_the_command_line_wins_over_the_file_and_the_file_over_the_environment(filled: Ragq) -> None:
     Path(".env").write_text("MODEL_TEMPERATURE=0.1\nBINARY_THRESHOLD=11\nPREDICTION_MODE=total\n")
     Path("run.toml").write_text(

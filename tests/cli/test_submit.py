@@ -1,6 +1,5 @@
 """`ragq submit` of participants: what it prints of the settings, and the modes that they leave."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,10 +25,6 @@ async def cancel(connection: Any, run_id: int) -> None:
     await connection.execute("UPDATE job SET status = 'cancelled' WHERE run_id = $1", run_id)
 
 
-async def modes(connection: Any) -> list[str]:
-    return [row["mode"] for row in await connection.fetch("SELECT mode FROM job ORDER BY id")]
-
-
 def test_notices_and_settings_of_a_run_that_is_waited_for_are_printed_once(
     submit: Ragq, stored: Callable[..., Any]
 ) -> None:
@@ -40,32 +35,6 @@ def test_notices_and_settings_of_a_run_that_is_waited_for_are_printed_once(
 
     assert done.exit_code == 3
     assert (done.output.count("BINARY_THRESHOLD"), done.output.count("135M")) == (1, 1)
-
-
-def test_a_run_is_named_at_its_submission_and_another_run_of_that_name_stores_nothing(submit: Ragq) -> None:
-    assert submit(*ZERO_SHOT, "--name", "baseline").exit_code == 0
-    assert json.loads(submit("show", "baseline", "--json").stdout)["overview"]["id"] == 1
-
-    taken = submit(*ZERO_SHOT, "--set", "BINARY_THRESHOLD=12", "--name", "Baseline")
-    unusable = submit(*ZERO_SHOT, "--set", "BINARY_THRESHOLD=12", "--name", "r7")
-    several = submit(*ZERO_SHOT, "--samples", "2", "--set", "MODEL_TEMPERATURE=1", "--name", "varied")
-
-    assert (taken.exit_code, unusable.exit_code, several.exit_code) == (1, 1, 2)
-    assert "`ragq set` names each" in several.stderr
-    assert len(json.loads(submit("runs", "--json").stdout)) == 1
-    assert submit(*ZERO_SHOT, "--name", "first").stdout == "r1\n"
-    assert submit("show", "first").exit_code == 0
-
-
-def test_without_few_shot_participants_are_scored_in_zero_shot_mode_alone(
-    submit: Ragq, stored: Callable[..., Any]
-) -> None:
-    Path(".env").write_text("ENABLE_FEW_SHOT=false\n")
-
-    done = submit("submit", "--participants", "303")
-
-    assert (done.exit_code, stored(modes)) == (0, ["zero_shot"])
-    assert "1 setting differs from profile demo: ENABLE_FEW_SHOT=false" in done.stderr
 
 
 def test_a_run_that_is_stored_is_named_although_the_database_is_gone_then(submit: Ragq, database_url: str) -> None:

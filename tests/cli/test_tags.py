@@ -41,15 +41,6 @@ def sql(stored: Callable[..., Any]) -> Callable[[str], Any]:
     return lambda statement: stored(fetch, statement)
 
 
-def test_a_folder_becomes_a_vocabulary_of_its_name(ragq: Ragq, tmp_path: Path) -> None:
-    done = ragq("import", "tags", str(write_wardrobe(tmp_path / "wardrobe")))
-
-    assert done.stdout == "Imported vocabulary 'wardrobe': 12 tags, 10 aliases, 36 documents, 3 rated.\n"
-    assert "no models yet; `ragq index tags wardrobe` builds them" in ragq("vocabulary", "show", "wardrobe").stdout
-    (listed,) = json.loads(ragq("vocabulary", "list", "--json").stdout)
-    assert (listed["name"], listed["tags"], listed["model"]) == ("wardrobe", 12, None)
-
-
 def test_phrases_and_context_tags_become_inputs_of_one_job_each(
     ragq: Ragq, wardrobe: Path, sql: Callable[[str], Any], tmp_path: Path
 ) -> None:
@@ -110,18 +101,3 @@ def test_incompatible_options_are_wrong_usage(
     done = ragq("submit", *options)
 
     assert (done.exit_code, message in done.stderr.replace("\n", " ")) == (2, True), done.stderr
-
-
-def test_building_is_one_job_that_carries_the_seed_and_the_hash_of_given_vectors(
-    ragq: Ragq, wardrobe: Path, sql: Callable[[str], Any], tmp_path: Path
-) -> None:
-    (tmp_path / "words.txt").write_text("1 2\nhat 1 0\n")
-    given = ("--vectors", "words.txt", "--layout", "word2vec-text")
-
-    assert ragq("index", "tags", "wardrobe", *given, "--seed", "3", "--no-wait").exit_code == 0
-    assert ragq("index", "tags", "wardrobe", "--vectors", "words.txt", "--no-wait").exit_code == 2
-
-    (job,) = sql("SELECT mode, inputs FROM job")
-    assert (job["mode"], job["inputs"]["seed"]) == ("tags", 3)
-    assert job["inputs"]["vectors"]["path"] == str(tmp_path / "words.txt")
-    assert len(job["inputs"]["vectors"]["sha256"]) == 64

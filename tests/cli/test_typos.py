@@ -2,8 +2,6 @@
 
 import pytest
 
-from cli.main import COMMANDS, cli
-from cli.other_words import OtherWordsGroup
 from tests.cli.conftest import Ragq
 
 
@@ -32,11 +30,3 @@ def test_commands_options_choices_and_ids_are_suggested(ragq: Ragq, typed: str, 
     done = ragq(*typed.split())
 
     assert (done.exit_code, meant in done.stderr) == (2, True), done.stderr
-
-
-def test_other_words_lead_to_commands_that_exist() -> None:
-    assert isinstance(cli, OtherWordsGroup)
-    meant = {command.partition(" ")[0] for words in cli.other_words.values() for command in words.split(", ")}
-
-    assert meant - COMMANDS.keys() == {"--help", "--version"}
-    assert not cli.other_words.keys() & COMMANDS.keys()

@@ -43,17 +43,6 @@ def json_of(ragq: Ragq, *arguments: str, **named: Any) -> Any:
     return json.loads(done.stdout)
 
 
-def test_markdown_is_printed_and_written(ragq: Ragq, job: str, tmp_path: Path) -> None:
-    sanitised = BOOK.replace("### Leaves", "## Leaves")
-
-    assert ragq("work", "export", job).stdout == sanitised
-    assert ragq("work", "export", "1").stdout == sanitised
-    assert json_of(ragq, "export", "1", "--output", "tea2.md") == {"file": "tea2.md"}
-    assert (tmp_path / "tea2.md").read_text() == sanitised
-    refused = ragq("work", "export", "1", "--output", "nowhere/tea.md")
-    assert "name another file" in str(refused.exception)
-
-
 @pytest.mark.parametrize("by_stdin", [False, True])
 def test_a_pasted_reply_is_an_attempt(
     ragq: Ragq, stored: Stored, database_url: str, job: str, tmp_path: Path, by_stdin: bool
