@@ -65,15 +65,6 @@ async def test_no_connection_is_held_while_it_waits(database_url: str, changes: 
     await narrow.close()
 
 
-async def test_a_running_job_is_returned_with_its_present_status(
-    database: Database, changes: Changes, store_run: StoreRun
-) -> None:
-    job_id = (await store_run()).job_ids[0]
-
-    assert await wait_until_idle(database, changes, job_id, timeout_s=0.1) is JobStatus.WAITING
-    assert await wait_until_idle(database, changes, job_id, timeout_s=0) is JobStatus.WAITING
-
-
 async def test_a_change_without_a_notification_is_found(
     database: Database, database_url: str, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:

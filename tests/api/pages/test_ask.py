@@ -1,14 +1,12 @@
 """A new question."""
 
 import httpx
-import numpy as np
 import pytest
 
 from api.context import ApiContext
 from store.questions import query_lines
 from tests.api.pages.html import see, send, words
 from tests.services.questions.questions import chain, store_small_corpus
-from tests.store.small_corpora import SearchableChunk, store_corpus
 
 
 @pytest.fixture(autouse=True)
@@ -74,38 +72,3 @@ async def test_an_invalid_form_shows_its_errors_and_keeps_the_input(
     if "reply" in values:
         assert "\nI &lt;cannot&gt;</textarea>" in reply.text
     assert await asked(ctx) == []
-
-
-async def test_line_ends_of_browsers_are_line_ends(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    shown = await see(client, "/rag/new")
-
-    await send(client, shown, "/rag/new", question="Why?\r\nAnd how?", expansion="none")
-
-    assert [line.original_query for line in await asked(ctx)] == ["Why?\nAnd how?"]
-
-
-async def test_several_corpora_and_some_works_are_chosen_in_the_form(
-    client: httpx.AsyncClient, ctx: ApiContext
-) -> None:
-    assert "multiple" not in (await see(client, "/rag/new")).text
-    async with ctx.database.connection() as connection:
-        await store_corpus(connection, [SearchableChunk(2, "tea", np.ones(2, dtype=np.float32))], name="archive")
-        await connection.execute("UPDATE works SET authors = 'A. Leaf', year = 2019")
-    shown = await see(client, "/rag/new", corpus="archive")
-    assert '<select id="corpus" name="corpus" multiple' in shown.text
-
-    wrong = await send(client, shown, "/rag/new", question="Why?", corpus=["small", "archive"], year_from="soon")
-    empty = await send(client, shown, "/rag/new", question="Why?", corpus=["small"], author="nobody")
-    asked_for = {"question": "Why?", "corpus": ["small", "archive"], "author": "leaf", "year_from": "2001"}
-    reply = await send(client, shown, "/rag/new", **asked_for)
-
-    assert (wrong.status_code, "A year is a whole number" in words(wrong)) == (422, True)
-    assert 'value="soon"' in wrong.text and '<details id="works" open>' in wrong.text
-    assert (empty.status_code, "nothing was submitted" in words(empty)) == (422, True)
-    assert reply.status_code == 303
-    (line,) = await asked(ctx)
-    assert (line.corpora, line.works_in_words) == (["small", "archive"], "author has 'leaf', year 2001 or later")
-    page = words(await see(client, f"/rag/{line.id}")).replace(" ,", ",")
-    assert "corpora small, archive" in page
-    assert "author has &#39;leaf&#39;, year 2001 or later" in (await see(client, f"/rag/{line.id}")).text
-    assert "corpora small, archive" in words(await see(client, "/rag"))

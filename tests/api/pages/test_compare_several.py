@@ -46,13 +46,3 @@ async def test_two_jobs_are_shown_side_by_side_with_what_differs(client: httpx.A
     assert text.count("Copied: job 2 has the output of job 1.") == 2
     assert "<del>3</del>" in page.text and "<ins>2</ins>" in page.text
     assert (await see(client, "/jobs/1/beside/99")).status_code == 404
-
-
-async def test_several_runs_are_compared_over_rest(client: httpx.AsyncClient, runs: list[int]) -> None:
-    (found,) = (await client.get("/runs/1/compare", params={"other": [2, 3]})).json()
-    csv = await client.get("/runs/1/compare.csv", params={"other": [2, 3]})
-
-    assert (found["runs"], found["comparisons"]) == (["r1", "r2", "r3"], 2)
-    assert csv.text.startswith("run,baseline_run,mode")
-    assert (await client.get("/runs/1/compare", params={"other": 99})).status_code == 404
-    assert (await client.get("/runs/1/compare")).status_code == 422

@@ -6,7 +6,6 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from api.pages.work import PAGE_CHUNKS
 from api.rest.bodies.corpora import MAX_FILES
 from store.corpora import corpora
 from tests.api.pages.html import HTML, form, see, send, words
@@ -25,18 +24,6 @@ async def upload(
     fields = {name: value for name, value in form(shown, NEW).items() if name and name != "files"}
     sent = [("files", (name, content, "text/markdown")) for name, content in files]
     return await client.post(NEW, headers=HTML, data=fields | values, files=sent)
-
-
-async def test_the_lines_of_a_chunk_lead_to_the_text(client: httpx.AsyncClient) -> None:
-    made = await imported(client, tea="x\n\n" * 400 + "# Tea\n\nGreen.\n")
-    address = f"/works/{made['files'][0]['work_id']}"
-
-    chunks = (await client.get(f"{address}/chunks")).json()
-    last = await see(client, address, part=-(-chunks["total"] // PAGE_CHUNKS))
-    text = await see(client, address, line=803)
-
-    assert f'href="{address}?line=803#L803">line 803' in last.text
-    assert '<li id="L803" value="803"><code>Green.</code></li>' in text.text
 
 
 async def test_files_are_uploaded_into_a_new_corpus(client: httpx.AsyncClient, ctx: ApiContext) -> None:
@@ -64,14 +51,6 @@ async def test_a_refused_file_is_named_and_the_others_are_imported(client: httpx
     assert "1 file was refused; the others are imported." in words(reply)
     assert "copy.md: the same text is work 1 already, &#39;Tea&#39;" in words(reply)
     assert (await client.get("/corpora")).json()["corpora"][0]["works"] == 2
-
-
-async def test_documents_open_the_run_that_makes_works_of_them(client: httpx.AsyncClient) -> None:
-    reply = await upload(client, ("pot.html", b"<!doctype html><h1>Pot</h1>"), corpus="library")
-
-    assert reply.status_code == 303
-    run = (await client.get(reply.headers["location"], headers={"Accept": "application/json"})).json()["run"]
-    assert (run["kind"], run["jobs"]) == ("work", 1)
 
 
 @pytest.mark.parametrize(

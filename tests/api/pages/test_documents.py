@@ -5,13 +5,13 @@ import pytest
 from fastapi import FastAPI
 
 from api.context import ApiContext
-from schemas.values.documents import DecidedBy, RepairedTitles, SelectedSections
+from schemas.values.documents import DecidedBy, RepairedTitles
 from services.corpora import CorpusOptions
 from services.document_edits import repair_text
 from services.imports import import_files
 from services.work_files import WorkFile
 from tests.api.pages.html import HTML, form, see, words
-from tests.services.documents import BOOK, Library, library
+from tests.services.documents import Library, library
 
 __all__ = ["library"]
 
@@ -71,19 +71,6 @@ async def test_a_reply_is_pasted_and_one_that_cannot_be_used_stays_in_its_field(
     assert (await library.output(job, RepairedTitles)).by is DecidedBy.PASTED
 
 
-async def test_sections_are_ticked(client: httpx.AsyncClient, library: Library, job: int) -> None:
-    address = f"/documents/{job}/sections"
-    shown = await see(client, f"/documents/{job}", show="sections")
-    assert "skipped: a bibliography" in words(shown)
-    fields = form(shown, address)
-    assert ("embed-9" in fields, "embed-13" in fields) == (True, False)
-
-    reply = await sent(client, address, fields | {"embed-13": "true"})
-
-    assert reply.headers["location"] == f"/documents/{job}?show=sections&saved=sections"
-    assert (await library.output(job, SelectedSections)).skipped == 0
-
-
 async def test_an_original_is_a_download_unless_it_is_a_pdf(
     client: httpx.AsyncClient, library: Library, app: FastAPI
 ) -> None:
@@ -110,13 +97,3 @@ async def test_an_original_is_a_download_unless_it_is_a_pdf(
 
     listed = await see(client, f"/runs/{run_id}")
     assert all(name in words(listed) for name in ("import of documents", *files, "2 documents"))
-
-
-async def test_the_text_of_a_document_is_shown_as_text(client: httpx.AsyncClient, library: Library, job: int) -> None:
-    hostile = await library.job(BOOK.replace("Green", "<script>alert(1)</script>"))
-    await library.run(hostile, until="sanitise")
-
-    shown = await see(client, f"/documents/{hostile}", show="text")
-
-    assert "&lt;script&gt;alert(1)" in shown.text and "<script>alert" not in shown.text
-    assert "never shown by the browser" in words(shown)

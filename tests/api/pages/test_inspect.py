@@ -5,10 +5,9 @@ import pytest
 
 from api.context import ApiContext
 from schemas.values.queries import ConsolidatedContext, Expansion, Origin
-from services.questions.steps import Step, take_step
 from store.questions import query_lines
 from store.questions.queries import StoredQuery
-from store.runs import attempts, stages
+from store.runs import attempts
 from tests.api.pages.html import HTML, Form, form, see, send, words
 from tests.services.questions.questions import CONTEXT, EXPANSION, WHOLE, a_question, chain
 
@@ -107,21 +106,6 @@ async def test_an_invalid_value_is_reported_at_its_field(
     assert await expansion(ctx, ready) == EXPANSION
 
 
-async def test_a_running_stage_refuses_the_edit_and_no_input_is_lost(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
-) -> None:
-    shown = await see(client, f"/rag/{ready.id}/inspect")
-    async with ctx.database.connection() as connection:
-        await take_step(connection, ready, Step.EMBED)
-        assert await stages.claim(connection, ready.job_id, "embed", "worker", 60)
-
-    reply = await send(client, shown, f"/rag/{ready.id}/expansion", hyde_answer="New.")
-
-    assert reply.status_code == 422
-    assert "Stage &#39;embed&#39;" in reply.text
-    assert form(reply, f"/rag/{ready.id}/expansion")["hyde_answer"] == "New."
-
-
 async def test_a_manual_order_is_the_order_of_the_prompt(
     client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
 ) -> None:
@@ -154,19 +138,6 @@ async def test_without_a_script_a_button_moves_a_passage_in_the_form_alone(
     assert 'name="drop" value="2" checked' in reply.text
     assert await places(ctx, ready) == [1, 2, 3]
     assert form(reply, f"/rag/{ready.id}/context#context")
-
-
-async def test_a_form_of_another_context_changes_nothing(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
-) -> None:
-    shown = await see(client, f"/rag/{ready.id}/inspect")
-    await put(client, shown, ready, at=(3, 1, 2))
-
-    reply = await put(client, shown, ready, at=(2, 1, 3))
-
-    assert reply.status_code == 422
-    assert "The passages changed meanwhile" in reply.text
-    assert await places(ctx, ready) == [2, 3, 1]
 
 
 @pytest.mark.parametrize("values", [{"move": "sideways 1"}, {"at": "x"}, {"group": "1"}])

@@ -49,10 +49,3 @@ def test_external_links_send_no_referrer() -> None:
 
     assert 'href="https://elsewhere.example/?a=1&amp;b=2"' in shown
     assert 'rel="noreferrer noopener nofollow"' in shown
-
-
-def test_tables_and_lists_are_kept() -> None:
-    shown = answer_html("| a |\n|---|\n| b |\n\n3. three", [])
-
-    assert "<td>b</td>" in shown
-    assert '<ol start="3">' in shown

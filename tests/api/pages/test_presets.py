@@ -72,20 +72,3 @@ async def test_a_preset_that_was_changed_meanwhile_is_not_overwritten_at_once(
 
     await send(client, refused, at)
     assert (await stored(ctx, "Small")).preset.retrieval.dense_limit == 8
-
-
-async def test_a_preset_is_duplicated_and_deleted(client: httpx.AsyncClient, ctx: ApiContext, at: str) -> None:
-    shown = await see(client, at)
-    taken = await send(client, shown, f"{at}/duplicate", name="small")
-    unfit = await send(client, shown, f"{at}/duplicate", name="a/b")
-    made = await send(client, shown, f"{at}/duplicate", name="Smaller")
-
-    copy = await stored(ctx, "Smaller")
-    assert (taken.status_code, unfit.status_code) == (422, 422)
-    assert 'id="wrong-name"' in taken.text
-    assert made.headers["location"] == f"/presets/{copy.id}?notice=created"
-    assert (copy.preset, copy.is_default) == ((await stored(ctx, "Small")).preset, False)
-
-    gone = await send(client, shown, f"{at}/delete")
-    assert gone.headers["location"] == "/presets?notice=deleted"
-    assert (await see(client, at)).status_code == 404

@@ -6,13 +6,11 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from schemas.values.failures import AttemptError
-from services.questions.lookup import get_query
 from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import stages, stored_runs
-from tests.api.pages.html import form, see, send, words
-from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, chain, complete_stages
+from store.runs import stages
+from tests.api.pages.html import see, send
+from tests.services.questions.questions import OUTPUTS, WHOLE, a_question, complete_stages
 
 READY = WHOLE[:6]
 OTHER_PASSAGES = (
@@ -25,22 +23,6 @@ async def ready(ctx: ApiContext) -> StoredQuery:
     """A question with three passages, whose job is idle."""
     async with ctx.database.connection() as connection:
         return await a_question(connection, *READY, until="consolidate")
-
-
-async def test_the_chain_is_shown_with_what_failed(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        query = await a_question(connection, "expand")
-        claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
-        assert claim is not None
-        await stages.fail(connection, claim, AttemptError("a.Broken", "It <broke>.", "unknown", {}), inputs={})
-
-    shown = await see(client, f"/rag/{query.id}")
-
-    assert "expand ✓ done" in words(shown)
-    assert "embed ✗ failed" in words(shown)
-    assert "It &lt;broke&gt;." in shown.text
-    assert form(shown, f"/rag/{query.id}/decision", "Retry")
-    assert "There is no prompt yet" in shown.text
 
 
 async def test_a_page_that_waits_for_an_answer_redirects_to_it(
@@ -82,34 +64,6 @@ async def test_a_pasted_answer_is_kept_with_the_sources_that_were_shown(
     assert reply.headers["location"] == again.headers["location"] == f"/rag/{ready.id}/results/{result.id}"
     assert (result.response_text, result.origin) == ("So [S1].\nYes.", "pasted")
     assert [source["label"] for source in result.sources] == ["S1", "S2"]
-
-
-@pytest.mark.parametrize("text", ["   ", "a\x00b"])
-async def test_an_answer_that_cannot_be_stored_is_kept_in_its_field(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, text: str
-) -> None:
-    shown = await see(client, f"/rag/{ready.id}")
-
-    reply = await send(client, shown, f"/rag/{ready.id}/pasted", response_text=text)
-
-    assert reply.status_code == 422
-    assert 'id="wrong-pasted"' in reply.text
-    assert f"\n{text}</textarea>" in reply.text
-
-
-async def test_the_page_opens_with_the_newest_answer_and_its_sources(
-    client: httpx.AsyncClient, ready: StoredQuery
-) -> None:
-    shown = await see(client, f"/rag/{ready.id}", top_n=2)
-    await send(client, shown, f"/rag/{ready.id}/pasted", response_text="**Oxygen** did it [S1].", top_n=2)
-
-    shown = await see(client, f"/rag/{ready.id}")
-
-    assert "<strong>Oxygen</strong> did it" in shown.text and '<a class="cite" href="#source-S1"' in shown.text
-    places = [shown.text.index(f'id="{part}"') for part in ("newest", "source-S1", "source-S2", "state", "prompt")]
-    assert places == sorted(places) and 'id="source-S3"' not in shown.text
-    assert "The sources changed" not in shown.text
-    assert "Demo model: results are not meaningful" in shown.text
 
 
 @pytest.mark.parametrize(
@@ -179,26 +133,6 @@ def _with(value: Any, text: str) -> Any:
             for key, of in value.items()
         }
     return [_with(of, text) for of in value] if isinstance(value, list) else value
-
-
-async def test_the_question_runs_with_another_preset_and_other_values(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
-) -> None:
-    shown = await see(client, f"/rag/{ready.id}")
-    assert '<details id="values">' in shown.text and "wrong-values" not in shown.text
-
-    reply = await send(
-        client, shown, f"/rag/{ready.id}/again", preset="Original", values="retrieval.min_word_count = 0\n\n"
-    )
-
-    assert (reply.status_code, reply.headers["location"]) == (303, f"/rag/{ready.id}")
-    async with ctx.database.connection() as connection:
-        moved = await get_query(connection, ready.id)
-        settings = await stored_runs.settings(connection, moved.run_id)
-        stages_now = await chain(connection, moved.job_id)
-    assert settings["retrieval.min_word_count"] == {"value": 0, "source": "option"}
-    assert settings["retrieval.fusion"]["value"] == "rrf"
-    assert list(stages_now.values()) == ["done"] * 2 + ["ready"] + ["waiting"] * 5
 
 
 @pytest.mark.parametrize(

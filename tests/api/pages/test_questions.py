@@ -4,8 +4,6 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from schemas.values.failures import AttemptError
-from store.runs import stages
 from tests.api.pages.html import form, forms, see, send, words
 from tests.services.questions.questions import WHOLE, a_question, chain, complete_stages, job_status
 
@@ -48,24 +46,6 @@ async def test_run_all_runs_the_remaining_steps_on_the_server(client: httpx.Asyn
     assert "2 of 8 retrieve" in words(shown)
     assert "1 question is running." in words(shown)
     assert not [of for of in forms(shown) if of.action.endswith(("/run", "/steps"))]
-
-
-async def test_a_failed_embedding_is_shown_and_can_be_retried(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        query = await a_question(connection, "expand")
-        claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
-        assert claim is not None
-        failure = AttemptError("a.Broken", "The <b>model</b> went away.", "unknown", {})
-        await stages.fail(connection, claim, failure, inputs={})
-    shown = await see(client, "/rag", status="vec_err")
-    assert "embedding failed" in words(shown)
-    assert "The &lt;b&gt;model&lt;/b&gt; went away." in shown.text
-
-    reply = await send(client, shown, f"/rag/{query.id}/decision")
-
-    assert reply.status_code == 303
-    async with ctx.database.connection() as connection:
-        assert await job_status(connection, query.job_id) == "waiting"
 
 
 async def test_a_form_without_its_csrf_token_is_refused(client: httpx.AsyncClient, ctx: ApiContext) -> None:

@@ -6,7 +6,7 @@ import pytest
 from api.context import ApiContext
 from services.questions.answers import answer
 from store.questions.queries import StoredQuery
-from tests.api.pages.html import see, send, words
+from tests.api.pages.html import see, words
 from tests.services.questions.questions import WHOLE, a_question
 
 ANSWER = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
@@ -22,20 +22,6 @@ async def ready(ctx: ApiContext) -> StoredQuery:
 async def answered(ctx: ApiContext, query: StoredQuery, text: str = ANSWER, top_n: int | None = 2) -> int:
     async with ctx.database.connection() as connection:
         return (await answer(connection, query, text, top_n=top_n, key=None)).result_id
-
-
-async def test_the_list_shows_the_beginning_of_each_answer_newest_first(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
-) -> None:
-    first = await answered(ctx, ready, "a" * 341)
-    second = await answered(ctx, ready, "b" * 340)
-
-    shown = await see(client, f"/rag/{ready.id}/results")
-
-    assert shown.text.index(f"/results/{second}") < shown.text.index(f"/results/{first}")
-    assert "a" * 340 + "…" in shown.text
-    assert "b" * 340 + "</p>" in shown.text
-    assert "pasted" in words(shown) and "preset Balanced" in words(shown)
 
 
 async def test_a_citation_links_to_the_passage_of_the_prompt(
@@ -61,31 +47,3 @@ async def test_nothing_in_an_answer_runs(client: httpx.AsyncClient, ctx: ApiCont
 
     for path in (f"/rag/{ready.id}/results/{result_id}", f"/rag/{ready.id}/results"):
         assert "<script>alert" not in (await see(client, path)).text
-
-
-async def test_passages_that_are_no_longer_stored_are_reported(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
-) -> None:
-    result_id = await answered(ctx, ready)
-    async with ctx.database.connection() as connection:
-        await connection.execute("UPDATE results SET prompt_hash = 'another'")
-
-    shown = await see(client, f"/rag/{ready.id}/results/{result_id}")
-
-    assert "is no longer stored" in shown.text
-    assert "[S2] A work" in shown.text
-    assert "passage 2" not in shown.text
-
-
-async def test_an_answer_is_deleted_and_the_question_is_kept(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
-) -> None:
-    result_id = await answered(ctx, ready)
-    there = f"/rag/{ready.id}/results"
-    shown = await see(client, f"{there}/{result_id}")
-
-    reply = await send(client, shown, f"{there}/{result_id}/delete")
-
-    assert (reply.status_code, reply.headers["location"]) == (303, there)
-    assert (await see(client, f"{there}/{result_id}")).status_code == 404
-    assert (await see(client, there)).status_code == 200

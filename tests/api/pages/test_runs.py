@@ -1,7 +1,6 @@
 """The list of runs."""
 
 import httpx
-import pytest
 
 from api.context import ApiContext
 from services.runs import change_run
@@ -13,19 +12,6 @@ async def test_the_list_contains_no_text_of_a_question(client: httpx.AsyncClient
     async with ctx.database.connection() as connection:
         await question_run(connection)
     assert "tea" not in words(await see(client, "/runs"))
-
-
-async def test_the_list_continues_after_its_last_run(
-    client: httpx.AsyncClient, ctx: ApiContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("api.pages.runs.PAGE_ROWS", 1)
-    async with ctx.database.connection() as connection:
-        shown = await participant_run(connection)
-    first = await see(client, "/runs")
-    assert f'href="/runs?before={shown.run_id}">Older' in first.text
-    below = await see(client, "/runs", before=shown.run_id)
-    assert f'href="/runs/{shown.run_id}"' not in below.text
-    assert "index" in words(below)
 
 
 async def test_a_search_finds_runs_by_name_note_number_kind_and_state(

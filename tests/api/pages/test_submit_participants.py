@@ -36,15 +36,6 @@ async def test_a_split_is_submitted_and_its_run_opens(client: httpx.AsyncClient,
     assert "MODEL_TEMPERATURE 0.5 0.0 option" in words(await see(client, f"/runs/{run.id}"))
 
 
-async def test_participants_by_number_are_submitted(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    shown = await see(client, ADDRESS)
-
-    await send(client, shown, ADDRESS, split="", participants="330, 316", **ZERO_SHOT)
-
-    (run,) = await submitted(ctx)
-    assert run.request["participants"] == [330, 316]
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [
@@ -74,12 +65,3 @@ async def test_an_invalid_form_shows_its_errors_and_keeps_the_input(
     if "settings" in values:
         assert f"\n{values['settings']}</textarea>" in reply.text
     assert await submitted(ctx) == []
-
-
-async def test_limits_are_given_in_the_form_and_shown_with_the_run(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    shown = await see(client, ADDRESS)
-
-    await send(client, shown, ADDRESS, **ZERO_SHOT, max_failures="10 %", max_llm_calls="5 000", max_tokens="")
-
-    (run,) = await submitted(ctx)
-    assert "stops at 10% failed jobs; 0 of 5000 language model calls" in words(await see(client, f"/runs/{run.id}"))

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from stages.queries.templates import TemplateTag, default_template
+from stages.queries.templates import TemplateTag
 from store.questions import templates
 from store.questions.templates import StoredTemplate
 from tests.api.pages.html import form, see, send, words
@@ -25,14 +25,6 @@ async def two_versions(ctx: ApiContext) -> None:
     """A second version, which is not active."""
     async with ctx.database.connection() as connection:
         await templates.add(connection, TAG, TEXT, title="Shorter")
-
-
-async def test_a_version_is_shown_with_its_placeholders_marked(client: httpx.AsyncClient, two_versions: None) -> None:
-    shown = await see(client, f"{AT}/2")
-
-    assert "Ask <mark>{n}</mark> times, in {{braces}}:\n<mark>{query}</mark>" in shown.text
-    assert "– not active" in words(shown)
-    assert (await see(client, f"{AT}/9")).status_code == 404
 
 
 async def test_a_new_version_starts_from_another_and_is_used_when_it_is_activated(
@@ -74,17 +66,3 @@ async def test_what_cannot_be_a_version_stays_in_its_field_with_the_reason(
     assert f'id="wrong-{field}"' in reply.text
     assert {name: form(reply, NEW)[name] for name in filled} == filled
     assert len(await stored(ctx)) == 1
-
-
-async def test_two_versions_are_compared(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        await templates.add(connection, TAG, default_template(TAG) + "\nBe brief, {query}.\n", title="Brief")
-
-    shown = await see(client, f"{AT}/diff", old=1, new=2)
-    same = await see(client, f"{AT}/diff", old=1, new=1)
-
-    assert "+ added Be brief, {query}." in words(shown)
-    assert "equal lines" in words(shown)
-    assert "removed" not in words(shown)
-    assert "Both versions have the same text." in words(same)
-    assert (await see(client, f"{AT}/diff", old=1, new=9)).status_code == 404

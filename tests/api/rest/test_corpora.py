@@ -1,13 +1,8 @@
 """Corpora over REST: their sizes, works and imports."""
 
-from typing import Any
-
 import httpx
-import pytest
 
 from api.context import ApiContext
-from api.rest.bodies.corpora import MAX_FILES
-from store.corpora import corpora
 from store.runs import overviews
 from tests.api.works import POT, TEA, imported
 from tests.services.questions.questions import a_question
@@ -130,43 +125,6 @@ async def test_files_of_other_formats_become_jobs_of_a_run(client: httpx.AsyncCl
     assert slug(await send_files(client, page, embed="false")) == (409, "refused")
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"works": []},
-        {"works": [{"file_name": "tea.md", "markdown": TEA, "page": 3}]},
-        {"works": [{"file_name": f"{n}.md", "markdown": f"# {n}"} for n in range(MAX_FILES + 1)]},
-        {"corpus": ""},
-        {"colour": "red"},
-    ],
-)
-async def test_an_import_outside_of_its_limits_is_refused(client: httpx.AsyncClient, change: dict[str, Any]) -> None:
-    body = {"corpus": "library", "works": [{"file_name": "tea.md", "markdown": TEA}], **change}
-
-    assert slug(await client.post("/corpora/works", json=body)) == (422, "request-invalid")
-
-
-async def test_an_upload_with_too_many_files_or_unknown_fields_is_refused(client: httpx.AsyncClient) -> None:
-    many = [(f"{n}.md", f"# {n}".encode()) for n in range(MAX_FILES + 1)]
-
-    assert slug(await send_files(client, *many)) == (422, "request-invalid")
-    assert slug(await send_files(client, ("tea.md", TEA.encode()), colour="red")) == (422, "request-invalid")
-
-
-async def test_works_are_listed_in_parts_and_searched(client: httpx.AsyncClient) -> None:
-    made = await imported(client, tea=TEA, pot=POT, cup="# Cups_\n\nSmall.\n")
-    address = f"/corpora/{made['corpus_id']}/works"
-
-    first = (await client.get(address, params={"limit": 2})).json()
-    rest = (await client.get(address, params={"limit": 2, "offset": first["next_offset"]})).json()
-
-    assert [work["title"] for work in (*first["works"], *rest["works"])] == ["Cups_", "Tea", "The pot"]
-    assert (first["total"], rest["next_offset"], first["works"][1]["chunks"]) == (3, None, 3)
-    for search, titles in (("leaf", ["Tea"]), ("2019", ["Tea"]), ("POT", ["The pot"]), ("_", ["Cups_"]), ("%", [])):
-        found = (await client.get(address, params={"search": search})).json()
-        assert ([work["title"] for work in found["works"]], found["total"]) == (titles, len(titles))
-
-
 async def test_a_deleted_corpus_is_gone_with_its_questions(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     async with ctx.database.connection() as connection:
         query = await a_question(connection)
@@ -179,17 +137,6 @@ async def test_a_deleted_corpus_is_gone_with_its_questions(client: httpx.AsyncCl
     assert slug(await client.delete(f"/corpora/{corpus_id}")) == (404, "corpus-missing")
     async with ctx.database.connection() as connection:
         assert await connection.fetchval("SELECT count(*) FROM job WHERE id = $1", query.job_id) == 0
-
-
-async def test_a_corpus_is_kept_while_a_stage_of_its_questions_runs(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        query = await a_question(connection)
-        corpus_id = await connection.fetchval("SELECT corpus_id FROM queries WHERE id = $1", query.id)
-        await connection.execute("UPDATE stage_run SET status = 'running' WHERE job_id = $1", query.job_id)
-
-    assert slug(await client.delete(f"/corpora/{corpus_id}")) == (409, "stage-running")
-    async with ctx.database.connection() as connection:
-        assert (await corpora.corpus(connection, corpus_id)).id == corpus_id
 
 
 async def test_a_work_has_headings_and_their_chunks(client: httpx.AsyncClient) -> None:

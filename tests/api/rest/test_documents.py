@@ -9,8 +9,6 @@ import pytest
 from api.context import ApiContext
 from tests.services.documents import BOOK, Library, made_library
 
-REPAIR = "5 : H1 : On tea\n9 : H2 : Green leaves\n13 : REMOVE : References\n"
-
 
 @pytest.fixture
 async def document(ctx: ApiContext, database_url: str) -> AsyncIterator[tuple[Library, int]]:
@@ -58,25 +56,6 @@ async def test_a_document_is_shown_by_its_work_and_by_its_job(
     }
     markdown = (await client.get(f"/documents/{job_id}/markdown")).json()
     assert markdown == {"job_id": job_id, "markdown": BOOK.replace("### Leaves", "## Leaves")}
-
-
-async def test_headings_are_repaired_by_a_reply_and_one_by_one(
-    client: httpx.AsyncClient, document: tuple[Library, int]
-) -> None:
-    library, job_id = document
-    prompt = (await client.get(f"/documents/{job_id}/repair/prompt")).json()["prompt"]
-    assert "\n9 : H3 : Leaves\n" in prompt
-
-    pasted = await posted(client, f"/documents/{job_id}/repair/reply", {"reply": REPAIR})
-    assert pasted == {"job_id": job_id, "stage": "repair", "changed": 3}
-    await library.run(job_id)
-    changes = [{"line": 9, "action": "NO_CHANGE", "text": "Brown leaves"}]
-    await posted(client, f"/documents/{job_id}/repair", {"changes": changes})
-    await library.run(job_id)
-
-    shown = (await client.get(f"/documents/{job_id}")).json()
-    assert shown["repaired_by"] == "user"
-    assert [one["repaired_text"] for one in shown["headings"]] == ["On tea", "Brown leaves", None]
 
 
 async def test_a_document_is_made_again(client: httpx.AsyncClient, document: tuple[Library, int]) -> None:

@@ -72,20 +72,3 @@ async def test_answers_are_evaluated_once_and_reported_with_what_is_not_scored(
     assert [one["scores"] is None for one in report["answers"]] == [False, True]
     shown = words(await see(client, "/runs/2/evaluation"))
     assert "1 of 3 questions scored; N/A: 1 without an answer, 1 unfinished." in shown
-
-
-@pytest.mark.parametrize(
-    ("method", "address", "status"),
-    [
-        ("POST", "/runs/9/evaluations", 404),
-        ("POST", "/runs/9/evaluations/estimate", 404),
-        ("GET", "/runs/9/evaluation", 404),
-        ("GET", "/runs/1/evaluation", 409),
-    ],
-)
-async def test_what_cannot_be_evaluated_is_refused(
-    client: httpx.AsyncClient, answered: None, method: str, address: str, status: int
-) -> None:
-    reply = await client.request(method, address, json={} if method == "POST" else None)
-
-    assert reply.status_code == status, reply.text

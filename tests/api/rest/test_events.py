@@ -14,7 +14,6 @@ import pytest
 from httpx_sse import ServerSentEvent, aconnect_sse
 
 from api.context import ApiContext
-from api.streams import Streams
 from stack.ports import LOOPBACK, free_port
 from stack.probes import http_answers
 from stack.valkey import ValkeyServer
@@ -113,18 +112,6 @@ async def test_a_stream_without_a_reader_ends(watching: Open, ctx: ApiContext, s
         await anext(events)
         assert ctx.streams.open == 1
     await eventually(lambda: not ctx.streams.open)
-
-
-async def test_many_streams_of_a_run_borrow_one_connection_at_a_time(
-    watching: Open, ctx: ApiContext, stored: StoredRun
-) -> None:
-    database = Database(ctx.database.url, pool_size=1)
-    streams = Streams(database)
-
-    found = await asyncio.gather(*(streams.state(stored.run_id) for _ in range(100)))
-
-    await database.close()
-    assert {state.stages for state in found if state is not None} == {2}
 
 
 async def test_a_state_is_read_after_it_was_asked_for(ctx: ApiContext, stored: StoredRun) -> None:

@@ -44,19 +44,3 @@ async def test_an_unknown_work_one_of_another_corpus_and_one_without_a_file_remo
     assert (await client.get(f"/corpora/{made['corpus_id']}")).json()["works"] == 2
     assert slug(await client.post("/corpora/999/works/remove", json={"work_ids": [tea]})) == (404, "corpus-missing")
     assert slug(await client.post(address, json={"work_ids": []})) == (422, "request-invalid")
-
-
-async def test_an_import_of_texts_is_estimated_and_nothing_is_stored(client: httpx.AsyncClient) -> None:
-    body = {"corpus": "library", "works": [{"file_name": "tea.md", "markdown": TEA}]}
-    by_model = {"settings": {"RAGQ_REPAIR_BY": "model", "RAGQ_REPLY_RETRIES": 1}}
-
-    plain = (await client.post("/corpora/works/estimate", json=body)).json()
-    asking = (await client.post("/corpora/works/estimate", json=body | by_model)).json()
-    assert (await client.get("/corpora")).json()["corpora"] == []
-    made = (await client.post("/corpora/works", json=body)).json()
-    again = (await client.post("/corpora/works/estimate", json=body)).json()
-
-    assert plain["estimate"] is None and plain["embedding"]["jobs"] == made["jobs"] == 1
-    assert asking["embedding"] is None
-    assert (asking["estimate"]["jobs"], asking["estimate"]["calls_at_most"]) == (1, 2)
-    assert again == {"embedding": None, "estimate": None}

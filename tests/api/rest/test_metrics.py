@@ -1,6 +1,5 @@
 """Metrics for Prometheus, against rows."""
 
-import asyncio
 from collections.abc import Mapping
 
 import httpx
@@ -13,7 +12,6 @@ from schemas.values.chat import ChatCall, ChatReply, Message
 from stack.environment import this_environment
 from store.database import Connection
 from store.runs import ledger, runs, stages, workers
-from store.runs.queue_figures import QueueFigures, queue_figures
 from store.runs.runs import StoredRun
 from tests.fakes.chat import served
 from tests.store.conftest import new_run
@@ -79,18 +77,6 @@ async def test_the_depth_and_age_of_queues(ctx: ApiContext, metrics: Metrics, st
     assert figure(figures, "ragq_queue_depth", stage="score") == 0
     age = figure(figures, "ragq_queue_oldest_seconds", stage="extract")
     assert age is not None and 90 <= age < 150
-
-
-async def test_a_message_that_was_sent_again_does_not_make_a_stage_younger(
-    ctx: ApiContext, metrics: Metrics, stored: StoredRun
-) -> None:
-    async with ctx.database.connection() as connection:
-        await connection.execute("UPDATE job SET created_at = now() - interval '2 hours'")
-        await connection.execute("UPDATE stage_run SET enq_n = 3, enq_at = now() WHERE status = 'ready'")
-
-    age = figure(parsed(await metrics.text()), "ragq_queue_oldest_seconds", stage="extract")
-
-    assert age is not None and 7200 <= age < 7260
 
 
 async def test_jobs_leases_and_workers(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
@@ -161,21 +147,6 @@ async def test_calls_and_tokens_by_cache(ctx: ApiContext, metrics: Metrics, stor
     assert b"said" not in text
 
 
-async def test_counts_are_kept_when_their_rows_are_deleted(
-    ctx: ApiContext, metrics: Metrics, stored: StoredRun
-) -> None:
-    await metrics.text()
-    async with ctx.database.connection() as connection:
-        await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
-        await metrics.text()
-        await connection.execute("DELETE FROM run WHERE id = $1", stored.run_id)
-
-    figures = parsed(await metrics.text())
-
-    assert figure(figures, "ragq_stage_seconds_count", stage="extract", outcome="succeeded") == 1
-    assert figure(figures, "ragq_jobs", kind="participant", status="running") == 0
-
-
 async def test_each_attempt_is_counted_once_however_long_it_takes(
     ctx: ApiContext, metrics: Metrics, stored: StoredRun
 ) -> None:
@@ -214,20 +185,3 @@ async def test_requests_are_timed_by_route_and_by_nothing_that_a_client_sent(cli
     assert figure(figures, "ragq_http_request_seconds_count", **counted) == 2
     assert figure(figures, "ragq_http_request_seconds_count", method="GET", route="none", status="404") == 1
     assert "secret" not in reply.text
-
-
-async def test_a_database_that_takes_long_to_count_is_read_less_often(
-    ctx: ApiContext, stored: StoredRun, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    readings = []
-
-    async def slow(connection: Connection) -> QueueFigures:
-        readings.append(1)
-        await asyncio.sleep(0.1)
-        return await queue_figures(connection)
-
-    monkeypatch.setattr("api.metrics.queue_figures", slow)
-    rare, often = Metrics(ctx.database, kept_s=0, kept_times=10_000), Metrics(ctx.database, kept_s=0, kept_times=0)
-    for one in (rare, rare, often, often):
-        await one.text()
-    assert len(readings) == 3

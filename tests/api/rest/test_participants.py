@@ -24,16 +24,6 @@ async def submit(client: httpx.AsyncClient, body: dict[str, Any], **headers: str
     return await client.post("/participants/runs", json=body, headers=headers)
 
 
-async def test_splits_are_listed_with_their_sizes(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        await connection.execute("DELETE FROM participant WHERE id = 330")
-
-    assert (await client.get("/participants/splits")).json() == [
-        {"data_set": "data", "called": name, "name": name, "participants": size, "without_transcript": without}
-        for name, size, without in (("paper-test", 3, 1), ("paper-train", 2, 0))
-    ]
-
-
 async def test_a_split_is_submitted(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     body = SPLIT | {"limit": 2, "profile": "paper", "settings": {"MODEL_TEMPERATURE": 0.5, "CONSISTENCY_ENABLED": True}}
 

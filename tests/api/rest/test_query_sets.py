@@ -34,16 +34,6 @@ async def test_a_set_is_one_run_with_a_job_per_question(client: httpx.AsyncClien
     assert [job["subject"] for job in shown["jobs"]] == ["tea", "arch"]
 
 
-async def test_judgements_are_stored_with_the_set(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    judged = [{"query_id": "tea", "document": "A work", "relevance": 2}]
-
-    made = (await client.post(SETS, json=SET | {"judgements": judged})).json()
-
-    async with ctx.database.connection() as connection:
-        request = await connection.fetchval("SELECT request FROM run WHERE id = $1", made["run_id"])
-    assert (request["queries"], request["judgements"]) == (2, 1)
-
-
 async def test_a_set_with_a_key_is_submitted_once(client: httpx.AsyncClient) -> None:
     key = {"Idempotency-Key": "set-1"}
     first, second = [await client.post(SETS, json=SET | {"always_new": True}, headers=key) for _ in range(2)]

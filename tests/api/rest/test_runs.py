@@ -10,7 +10,7 @@ from schemas.statuses import JobStatus
 from store.runs import runs
 from store.runs.runs import StoredRun
 from tests.store.conftest import new_run
-from tests.store.scored import TIMED_OUT, committing, failing, take
+from tests.store.scored import TIMED_OUT, failing, take
 
 MakeRun = Callable[..., Awaitable[StoredRun]]
 
@@ -35,49 +35,6 @@ async def test_runs_are_listed_newest_first_and_in_pages(client: httpx.AsyncClie
     assert [run["id"] for run in newest["runs"]] == [third, second]
     assert ([run["id"] for run in rest["runs"]], rest["next_before"]) == ([first], None)
     assert (await client.get("/runs", params={"kind": "query"})).json() == {"runs": [], "next_before": None}
-
-
-async def test_a_run_shows_its_jobs_with_stages_and_errors(
-    client: httpx.AsyncClient, ctx: ApiContext, make_run: MakeRun
-) -> None:
-    stored = await make_run("316", "317")
-    async with ctx.database.connection() as connection:
-        await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
-        await take(connection, stored.job_ids[1], "extract", failing(TIMED_OUT))
-
-    found = (await client.get(f"/runs/{stored.run_id}")).json()
-
-    assert found["run"]["states"] == {"running": 1, "failed": 1}
-    assert (found["progress"]["stages_done"], found["progress"]["stages"]) == (1, 4)
-    assert found["progress"]["is_idle"] is False
-    going_on, failed = found["jobs"]
-    assert [stage["status"] for stage in going_on["stages"]] == ["done", "ready"]
-    assert (failed["job_id"], failed["subject"], failed["status"]) == (stored.job_ids[1], "317", "failed")
-    assert failed["error"] == {
-        "stage": "extract",
-        "attempt": 1,
-        "type": "schemas.errors.LLMTimeoutError",
-        "message": "LLM request timed out after 600s",
-        "category": "scoring_llm_timeout",
-    }
-
-
-async def test_the_jobs_of_a_run_are_paged_and_filtered_by_state(
-    client: httpx.AsyncClient, ctx: ApiContext, make_run: MakeRun
-) -> None:
-    stored = await make_run("1", "2", "3")
-    async with ctx.database.connection() as connection:
-        await take(connection, stored.job_ids[1], "extract", failing(TIMED_OUT))
-    address = f"/runs/{stored.run_id}"
-
-    first = (await client.get(address, params={"jobs_limit": 2})).json()
-    second = (await client.get(address, params={"jobs_limit": 2, "after": first["next_after"]})).json()
-    failed = (await client.get(address, params={"status": "failed"})).json()
-
-    assert [job["subject"] for job in first["jobs"]] == ["1", "2"]
-    assert ([job["subject"] for job in second["jobs"]], second["next_after"]) == (["3"], None)
-    assert [job["subject"] for job in failed["jobs"]] == ["2"]
-    assert second["run"]["jobs"] == 3
 
 
 @pytest.mark.parametrize("path", ["/runs/9", "/runs/9/settings"])

@@ -95,21 +95,3 @@ async def test_an_edit_stores_the_same_rows(
         awaited = [row["id"] for row in await connection.fetch(AWAITED)]
     is_due = run and name in ("text", "parts", "text and intent", "passages")
     assert awaited == ([by_command.job_id, over_rest.job_id] if is_due else [])
-
-
-@pytest.mark.usefixtures("corpus")
-async def test_a_query_that_was_edited_without_running_continues_on_request(ctx: ApiContext, command: Command) -> None:
-    query = await asked(ctx)
-    number = str(query.query_id)
-
-    edited = await command("query", "edit", number, "--hyde", "Air.", "--no-run")
-    continued = await command("query", "run", number, "--until", "validate")
-
-    assert (edited.stdout, edited.stderr) == (
-        f"j{query.job_id} succeeded\n",
-        f"Query {number} needs_embeddings; `ragq query run {number}` continues.\n",
-    )
-    assert continued.stdout == f"j{query.job_id} waiting\n"
-    async with ctx.database.connection() as connection:
-        await complete_stages(connection, query.job_id, *WHOLE[1:5])
-        assert await connection.fetchval("SELECT status FROM job WHERE id = $1", query.job_id) == "succeeded"

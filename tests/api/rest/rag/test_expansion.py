@@ -3,7 +3,6 @@
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 
 from api.context import ApiContext
@@ -11,7 +10,6 @@ from schemas.values.failures import AttemptError
 from store.runs import jobs, stored_runs
 from tests.api.rest.rag.conftest import Working, waits_long
 from tests.services.questions.questions import chain
-from tests.store.small_corpora import SearchableChunk, store_corpus
 
 PROMPT = "/rag/expansion/prompt"
 RUN = "/rag/expansion/run"
@@ -163,32 +161,6 @@ async def test_a_pasted_expansion_that_cannot_be_used_is_a_400_and_nothing_is_st
     assert (await client.get("/rag/queries")).json()["total"] == 0
 
 
-UNUSABLE: tuple[dict[str, Any], ...] = (
-    {},
-    {"query": None},
-    {"query": ""},
-    {"query": " \t"},
-    {"query": "x" * 2001},
-    {"query": "a\x00b"},
-    {"query": 1},
-    {"query": QUESTION, "original_query": QUESTION},
-    {"query": QUESTION, "n": 0},
-    {"query": QUESTION, "n": 11},
-    {"query": QUESTION, "n": "3"},
-    {"query": QUESTION, "n": True},
-    {"query": QUESTION, "corpus": ""},
-    {"query": QUESTION, "model": "other"},
-)
-
-
-@pytest.mark.parametrize("path", [PROMPT, RUN, MANUAL])
-async def test_a_question_that_cannot_be_asked_is_refused(client: httpx.AsyncClient, path: str) -> None:
-    for body in UNUSABLE:
-        whole = SMALL | body | ({"llm_response": REPLY} if path == MANUAL else {})
-        assert (await client.post(path, json=whole)).status_code == 422, body
-    assert (await client.get("/rag/queries")).json()["total"] == 0
-
-
 @pytest.mark.parametrize("path", [RUN, MANUAL])
 async def test_a_missing_corpus_or_preset_is_a_404(client: httpx.AsyncClient, path: str) -> None:
     nowhere: dict[str, str] = {"corpus": "nowhere"}
@@ -200,26 +172,3 @@ async def test_a_missing_corpus_or_preset_is_a_404(client: httpx.AsyncClient, pa
         reply = await client.post(path, json=body)
         assert (reply.status_code, slug(reply)) == (404, kind)
     assert (await client.get("/rag/queries")).json()["total"] == 0
-
-
-async def test_a_question_may_name_several_corpora_and_the_works_to_search(
-    client: httpx.AsyncClient, ctx: ApiContext
-) -> None:
-    async with ctx.database.connection() as connection:
-        await store_corpus(connection, [SearchableChunk(2, "tea", np.ones(2, dtype=np.float32))], name="archive")
-        await connection.execute("UPDATE works SET authors = 'A. Leaf', tags = 'tea, history'")
-    asked: dict[str, Any] = {"query": QUESTION, "response_text": REPLY, "corpora": ["archive", "small"]}
-
-    made = await client.post(MANUAL, json=asked | {"works": {"author": "leaf", "tag": "History"}})
-    unknown = await client.post(MANUAL, json=asked | {"works": {"autor": "leaf"}})
-    years = await client.post(MANUAL, json=asked | {"works": {"year_from": 2, "year_to": 1}})
-    nothing = await client.post(MANUAL, json=asked | {"works": {"tag": "hist"}})
-
-    assert made.status_code == 200, made.text
-    found = (await client.get(f"/rag/queries/{made.json()['query_id']}")).json()
-    assert (found["corpus"], found["corpora"]) == ("archive", ["archive", "small"])
-    works = {"author": "leaf", "title": None, "tag": "History", "year_from": None, "year_to": None}
-    assert found["works"] == works
-    assert unknown.status_code == 422 and "autor" in unknown.text
-    assert years.status_code in (409, 422) and "no year is from 2 to 1" in years.text
-    assert nothing.status_code in (409, 422) and "nothing was submitted" in nothing.text

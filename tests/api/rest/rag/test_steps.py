@@ -190,14 +190,6 @@ async def test_without_a_worker_a_step_is_pending_and_links_to_its_job(
 
 
 @waits_long
-@pytest.mark.parametrize("prefer", ["respond-async", "wait=0", "wait=1"])
-async def test_a_client_may_prefer_to_wait_for_less(client: httpx.AsyncClient, ask: Ask, prefer: str) -> None:
-    query = await ask("expand")
-    reply = await client.post(path(query.id, "embed"), headers={"Prefer": prefer})
-    assert (reply.status_code, reply.headers["preference-applied"]) == (202, prefer)
-
-
-@waits_long
 @pytest.mark.parametrize(
     ("step", "done", "stage", "error", "status", "kind"),
     [
@@ -252,21 +244,6 @@ async def test_a_failed_step_is_taken_again(client: httpx.AsyncClient, ask: Ask,
 
 
 @waits_long
-async def test_the_rest_of_the_chain_runs_up_to_the_answer(
-    client: httpx.AsyncClient, ask: Ask, working: Working
-) -> None:
-    query = await ask("expand")
-
-    async with working():
-        reply = await client.post(path(query.id, "run"))
-        again = await client.post(path(query.id, "run"))
-
-    assert (reply.status_code, reply.json()["response_text"]) == (200, ANSWER.text)
-    assert (await client.get(f"/rag/queries/{query.id}")).json()["status"] == "ready"
-    assert (again.status_code, slug(again)) == (409, "nothing-to-do")
-
-
-@waits_long
 @pytest.mark.parametrize(
     ("meanwhile", "status", "kind"), [("cancelled", 409, "step-superseded"), ("deleted", 404, "query-missing")]
 )
@@ -283,26 +260,6 @@ async def test_a_concurrent_change_to_the_question_ends_the_wait(
 
     reply = await waiting
     assert (reply.status_code, slug(reply)) == (status, kind)
-
-
-async def test_a_paused_step_is_no_success_for_a_client_without_a_preference(
-    client: httpx.AsyncClient, ask: Ask, working: Working
-) -> None:
-    query = await ask("expand")
-    waiting = await on_its_way(client, query)
-    await client.post(f"/jobs/{query.job_id}/pause")
-
-    reply = await waiting
-
-    assert (reply.status_code, slug(reply)) == (409, "step-paused")
-    assert f"POST /jobs/{query.job_id}/resume" in reply.json()["detail"]
-    assert (await client.post(f"/jobs/{query.job_id}/resume")).status_code == 200
-    async with working(), asyncio.timeout(60):
-        for _ in itertools.count():
-            status = (await client.get(f"/jobs/{query.job_id}")).json()["status"]
-            if status not in ("waiting", "running"):
-                break
-    assert status == "succeeded"
 
 
 async def test_a_step_continues_when_its_client_leaves(
@@ -373,29 +330,6 @@ async def test_a_step_takes_other_values_in_the_body_and_in_the_query(
     settings = (await client.get(f"/runs/{reply.json()['run_id']}/settings")).json()
     assert settings["retrieval.min_word_count"] == {"value": 0, "source": "option"}
     assert settings["retrieval.fusion"] == {"value": "rrf", "source": "preset Original"}
-
-
-@pytest.mark.parametrize(
-    ("request_values", "problem"),
-    [
-        ({"json": {"settings": {"retrieval.no_such": 1}}}, "preset-value-unusable"),
-        ({"json": {"settings": {"retrieval.dense_limit": 1000}}}, "preset-value-unusable"),
-        ({"params": {"settings": "retrieval.dense_limit"}}, "request-invalid"),
-        ({"params": {"config_preset": "Original"}, "json": {"config_preset": "Balanced"}}, "query-value-unusable"),
-        (
-            {"params": {"settings": "retrieval.rrf_k=3"}, "json": {"settings": {"retrieval.rrf_k": 4}}},
-            "query-value-unusable",
-        ),
-    ],
-)
-async def test_values_that_cannot_be_used_are_refused(
-    client: httpx.AsyncClient, ask: Ask, request_values: dict[str, Any], problem: str
-) -> None:
-    query = await ask("expand", "embed")
-
-    reply = await client.post(path(query.id, "retrieve"), **request_values)
-
-    assert (reply.status_code, slug(reply)) == (422, problem)
 
 
 @waits_long

@@ -197,16 +197,6 @@ async def test_a_reply_that_cannot_be_used_is_a_failure_and_no_answer(
         assert (await following(events)).name == "waiting"
 
 
-@pytest.mark.parametrize("status", ["paused", "cancelled"])
-async def test_a_held_question_is_idle(watching: Open, writer: Writer, there: str, status: str) -> None:
-    async with watching(there) as events:
-        await following(events)
-        await writer.control(status)
-        found = await following(events)
-
-    assert (found.name, found.data["status"]) == ("idle", status)
-
-
 @pytest.mark.parametrize("strange", ["", "x", "1", "-1.2", "9" * 19 + ".1", "1." + "9" * 10, "1.2.3", "1" * 5000])
 async def test_an_id_of_another_stream_begins_at_the_beginning(
     watching: Open, writer: Writer, there: str, strange: str
