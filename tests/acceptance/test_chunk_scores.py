@@ -114,36 +114,6 @@ def test_a_reply_that_cannot_be_used_fails_one_chunk_and_a_retry_pays_for_that_o
     assert fresh.value(SCORED) == CHUNKS
 
 
-def test_a_worker_with_another_prompt_than_the_one_submitted_for_asks_nothing(
-    fresh: Installation, scorer: ScriptedModel
-) -> None:
-    run_id = score_chunks(fresh, scorer.name, "--limit", "2")
-    other = """UPDATE job SET inputs = inputs || '{"prompt_hash": "000000000000"}' WHERE run_id = $1 RETURNING id"""
-    assert len(fresh.rows(other, run_id)) == 2
-
-    fresh.start_worker()
-
-    assert fresh.wait_for(run_id) == {"failed": 2}
-    assert f"this worker asks by the prompt {PROMPT_HASH}" in jobs_of(fresh, run_id)[0]["error"]["message"]
-    assert scorer.calls == 0
-
-
-def test_an_index_that_was_replaced_meanwhile_keeps_its_scorers_from_paying(
-    fresh: Installation, scorer: ScriptedModel
-) -> None:
-    run_id = score_chunks(fresh, scorer.name)
-    fresh.ragq("references", "export", NAME, "--directory", "out")
-    assert fresh.ragq("references", "import", f"out/{NAME}.npz").exit_code == 0
-
-    fresh.start_worker()
-
-    assert fresh.wait_for(run_id) == {"failed": CHUNKS}
-    errors = {job["error"]["message"].partition(" ")[2] for job in jobs_of(fresh, run_id)}
-    assert (scorer.calls, fresh.value(SCORED), len(errors)) == (0, 0, 1)
-    assert f"`ragq index chunk-scores {NAME}`" in errors.pop()
-    assert score_chunks(fresh, scorer.name) != run_id
-
-
 def test_a_scorer_that_assesses_too_is_refused_or_shown_with_every_run(
     fresh: Installation, scorer: ScriptedModel, evidence: GiveEvidence
 ) -> None:

@@ -117,21 +117,3 @@ def test_answers_are_evaluated_forked_and_deleted_with_their_question(
     kept = answering.rows("SELECT output::text FROM stage_attempt WHERE stage IN ('split', 'judge')")
     assert not any(QUESTION in str(row) for row in kept)
     assert answering.value("SELECT count(*) FROM llm_call WHERE request::text LIKE '%Warmth stops this%'") == 0
-
-
-def test_an_unusable_verdict_fails_its_answer_which_is_counted_and_not_scored(
-    answering: Installation, writer: ScriptedModel, ollama: ScriptedOllama, tmp_path: Path
-) -> None:
-    babbler = ollama.model(
-        lambda prompt: ScriptedReply("It depends." if "Oxygen" in prompt.rpartition("<<< question")[2] else "{}")
-    )
-    run_id = answered(answering, tmp_path, "--set", f"RAGQ_QUERY_MODEL={writer.name}")
-
-    done = answering.ragq("evaluate", f"r{run_id}", "--set", f"MODEL_JUDGE_MODEL={babbler.name}", "--wait", "--json")
-
-    assert done.exit_code == 3
-    report = answering.ragq("report", f"r{done.json['overview']['id']}", "--json").json
-    assert (report["counts"]["failed"], report["counts"]["scored"]) == (2, 0)
-    assert report["measures"]["citation_precision"]["share"]["value"] is None
-    assert report["failures"] == {"validation_json_parse": 2}
-    assert report["validator"] is None

@@ -14,14 +14,6 @@ def listed(installation: Installation) -> dict[str, int]:
     return {index["name"]: index["run_id"] for index in installation.ragq("index", "list", "--json").json}
 
 
-def test_an_index_that_was_built_is_found_and_not_built_again(shared: Installation) -> None:
-    again = shared.ragq(*BUILD)
-
-    (index,) = again.json
-    assert (again.exit_code, index["name"], index["participants"], index["chunks"]) == (0, NAME, 3, 81)
-    assert again.stderr == f"Index '{NAME}' is built already (r{index['run_id']}); --new builds it again.\n"
-
-
 def test_while_a_participant_fails_the_older_index_is_searched_and_a_retry_replaces_it(
     fresh: Installation, data_directory: Path, tmp_path: Path
 ) -> None:

@@ -9,7 +9,6 @@ import pytest
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, SHORT
-from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 
 UNFIT = "tests.acceptance.unfit_for_questions"
 
@@ -81,23 +80,3 @@ def test_searching_again_replaces_the_contexts_and_keeps_the_answers(shelved: In
     assert shelved.wait_for(run_id) == {"succeeded": 1}
     assert (the_query(shelved)["results"], the_query(shelved)["status"]) == (2, "ready")
     assert "Dark tea" in sources(shelved)
-
-
-def test_failures_of_questions_are_listed_with_stage_and_category_without_text(
-    shelved: Installation, ollama: ScriptedOllama
-) -> None:
-    shelved.start_worker(include=UNFIT)
-    broken = ask(shelved)
-    babbler = ollama.model(lambda prompt: ScriptedReply("Gladly! Tea is dark."))
-    model = ("--set", f"RAGQ_QUERY_MODEL={babbler.name}")
-    unread = shelved.submit("--query", QUESTION, "--corpus", "shelf", "--until", "expand", *SHORT, *model)
-    assert shelved.wait_for(broken) == shelved.wait_for(unread) == {"failed": 1}
-    listed = {}
-    for run_id, stage in ((broken, "embed"), (unread, "expand")):
-        (failure,) = shelved.ragq("failures", f"r{run_id}", "--json").json["failures"]
-        listed[failure["category"]] = (failure["stage"], failure["context"]["subject"], failure["severity"])
-        printed = shelved.ragq("failures", f"r{run_id}").stdout + shelved.ragq("show", f"r{run_id}").stdout
-        assert (f" {stage} attempt 1: " in printed, f"`ragq retry r{run_id}`" in printed) == (True, True)
-        assert (QUESTION in printed, "Tea is dark" in printed) == (False, False)
-    assert listed == {"unknown": ("embed", "1", "error"), "expansion_json_parse": ("expand", "1", "error")}
-    assert (QUESTION in shelved.logs, "Tea is dark" in shelved.logs) == (False, False)

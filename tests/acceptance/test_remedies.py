@@ -1,6 +1,5 @@
 """What a refusal advises is executed: the commands that it prints are run as printed, and the refused one succeeds."""
 
-import asyncio
 import json
 import re
 import shlex
@@ -17,7 +16,6 @@ from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, write_shelf
 from tests.acceptance.wardrobe import write_wardrobe
 from tests.scripted_ollama import ScriptedOllama, ScriptedReply
-from tests.store.statements import EMPTIED, execute
 
 ROUNDS = 4
 """Refusals of one command after each other: an import may be followed by what builds on it."""
@@ -259,36 +257,6 @@ def test_a_server_that_the_workers_do_not_ask_is_refused_until_it_is_no_longer_n
     assert f"the running workers ask http://127.0.0.1:{served.ollama_port}" in refused.stderr
     assert "to use theirs, unset OLLAMA_HOST and choose the profile with --profile" in " ".join(refused.stderr.split())
     assert served.ragq(*command, "--new", "--profile", "demo", OLLAMA_HOST="").exit_code == 0
-
-
-def test_a_database_that_is_not_migrated_works_after_migrate(
-    install: Install, migrated_template: str, fillings: dict[str, str]
-) -> None:
-    with install(migrated_template) as installation:
-        asyncio.run(execute(installation.database_url, EMPTIED))
-
-        assert_remedied(installation, Situation(("runs",), "ragq migrate"), fillings)
-
-
-INFORMED = {
-    "no such run": ("show", "r999"),
-    "no such job": ("inspect", "j999"),
-    "no such question": ("query", "show", "999"),
-    "no such preset": ("preset", "show", "Nowhere"),
-    "no such vocabulary": ("vocabulary", "show", "nowhere"),
-    "an unknown setting": ("submit", "--participants", "316", "--set", "EMBEDDING_NOTHING=1"),
-    "an unknown value": ("submit", "--participants", "316", "--set", "EMBEDDING_CHUNK_SIZE=many"),
-}
-
-
-@pytest.mark.parametrize("command", INFORMED.values(), ids=INFORMED)
-def test_what_a_refusal_names_for_more_information_runs(served: Installation, command: tuple[str, ...]) -> None:
-    refused = served.ragq(*command)
-
-    assert refused.exit_code == 1, refused.stderr
-    named = [line for line in _COMMAND.findall(refused.stderr) if not _PLACEHOLDER.search(line)]
-    assert [line for line in named if served.ragq(*line.split()[1:]).exit_code != 0] == []
-    assert _COMMAND.findall(refused.stderr) or "There are" in refused.stderr or "There is" in refused.stderr
 
 
 def test_a_fork_over_a_setting_of_the_index_names_commands_that_submit_it_again(

@@ -52,24 +52,3 @@ def test_after_a_failure_the_same_submission_continues_the_run(
 
     assert f"Already submitted as r{run_id}; 1 of 2 jobs continue." in again.stderr
     assert (again.exit_code, again.json["overview"]["id"], judge.calls) == (0, run_id, 5)
-
-
-def test_waiting_for_a_run_whose_jobs_failed_ends_with_3(
-    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    judge.answer = lambda prompt: ScriptedReply("useless")
-
-    done = shared.ragq("submit", *evidence({316: 1}), *judged_by(judge.name), "--wait")
-
-    assert done.exit_code == 3
-    assert "validate attempt 1: The model's reply cannot be used" in done.stdout
-
-
-def test_a_submission_succeeds_without_a_broker(
-    fresh: Installation, judge: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    done = fresh.ragq(
-        "submit", *evidence({316: 1}), *judged_by(judge.name), "--json", REDIS_URL="redis://127.0.0.1:1/0"
-    )
-
-    assert (done.exit_code, done.json["jobs"]) == (0, 1)

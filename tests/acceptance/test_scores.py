@@ -39,20 +39,6 @@ def test_both_modes_are_scored_to_the_end(shared: Installation, judge: ScriptedM
     }
 
 
-def test_a_useless_answer_is_asked_for_again_and_counted(
-    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    answers = iter(["no idea", SCORES])
-    judge.answer = judge_and(lambda: ScriptedReply(next(answers)))
-
-    run_id = shared.submit(*evidence({316: 1}), "--zero-shot-only", *scored_by(judge.name))
-
-    assert shared.wait_for(run_id) == {"succeeded": 1}
-    (attempt,) = shared.inspect(run_id, "score")
-    assert attempt["output"]["reasks"] == ["missing_structure"]
-    assert [call["purpose"] for call in attempt["calls"]] == ["score", "score, re-ask 1"]
-
-
 def test_exhausted_re_asks_fail_the_job_and_a_retry_continues_the_exchange(
     shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
 ) -> None:

@@ -139,29 +139,6 @@ def test_the_four_shapes_of_a_result(asked: Installation, phrases: Any) -> None:
     assert ranks.keys() == {candidate["tag"] for candidate in plain}
 
 
-def test_results_can_be_shown_later(asked: Installation, phrases: Any) -> None:
-    found = ask(asked, phrases({"id": "winter", "phrases": ["mittens"]}, "cap, boots"))
-    run, job = found["run"], found["sets"][0]["job"]
-
-    assert asked.ragq("tags", "show", run, "--json").json == found
-    assert [one["id"] for one in found["sets"]] == ["winter", "2"]
-    assert asked.ragq("tags", "show", job, "--json").json == found["sets"][0]["result"]
-    candidates, ranks = asked.ragq("tags", "show", job, "--phrase-ranks", "--json").json
-    assert (candidates[0]["tag"], ranks) == ("gloves", {"gloves": 1})
-    printed = asked.ragq("tags", "show", run, "--verbose", "--phrase-ranks").stdout
-    assert ("gloves" in printed, "in the context model" in printed) == (True, True)
-
-
-def test_the_models_of_a_vocabulary_are_built_once(asked: Installation) -> None:
-    shown = asked.ragq("vocabulary", "show", "wardrobe", "--json").json
-    assert (shown["model"], shown["dimension"], shown["documents"]) == ("fasttext", 100, 36)
-
-    again = asked.ragq("index", "tags", "wardrobe")
-    assert (again.exit_code, "built already" in again.stderr) == (0, True)
-    other = asked.ragq("index", "tags", "wardrobe", "--seed", "8")
-    assert (other.exit_code, "import it again to build others" in other.stderr) == (1, True)
-
-
 def test_a_newer_vocabulary_of_the_name_does_not_affect_jobs_of_the_older_one(
     install: Install, wardrobe_template: str, phrases: Any, tmp_path: Path
 ) -> None:
@@ -180,28 +157,6 @@ def test_a_newer_vocabulary_of_the_name_does_not_affect_jobs_of_the_older_one(
         refused = installation.ragq("submit", *by)
     assert [one["tag"] for one in found["sets"][0]["result"]] == ["coat"]
     assert (refused.exit_code, "`ragq index tags wardrobe` builds them" in refused.stderr) == (1, True)
-
-
-def test_imported_vectors_replace_trained_ones(
-    install: Install, migrated_template: str, phrases: Any, tmp_path: Path
-) -> None:
-    (tmp_path / "words.txt").write_text("3 2\ncoat 1 0\nhat 0 1\njacket 1 1\n")
-    given = ("--vectors", str(tmp_path / "words.txt"), "--layout", "word2vec-text")
-    with install(migrated_template) as installation:
-        assert installation.ragq("import", "tags", str(write_wardrobe(tmp_path / "wardrobe"))).exit_code == 0
-        stored = installation.ragq("index", "tags", "wardrobe", *given, "--no-wait")
-        (tmp_path / "words.txt").write_text("1 2\ncoat 0 1\n")
-        installation.start_worker()
-        run_id = int(stored.stdout.strip()[1:])
-        assert installation.wait_for(run_id) == {"failed": 1}
-        (job,) = installation.ragq("show", f"r{run_id}", "--json").json["jobs"]
-        assert "is not the file that was submitted" in job["error"]["message"]
-
-        (tmp_path / "words.txt").write_text("3 2\ncoat 1 0\nhat 0 1\njacket 1 1\n")
-        installation.ragq("retry", f"r{run_id}")
-        assert installation.wait_for(run_id) == {"succeeded": 1}
-        assert installation.ragq("vocabulary", "show", "wardrobe", "--json").json["model"] == "word2vec-text"
-        assert [one["tag"] for one in result(installation, phrases(["hat"]))] == ["hat"]
 
 
 def test_a_broken_contract_fails_the_chain(install: Install, wardrobe_template: str, phrases: Any) -> None:

@@ -1,14 +1,11 @@
 """The variant of transcripts, from their import to the runs that refuse an index of another one."""
 
-import shutil
 from pathlib import Path
 
 from tests.acceptance.harness import Finished, Installation
-from tests.acceptance.small_data_set import TEST, TRAIN
 
 NAME = "huggingface_all_minilm_l6_v2_paper_train"
 SUBMIT = ("submit", "--split", "paper-test", "--few-shot-only", "--until", "retrieve", "--json")
-ZERO_SHOT = ("submit", "--split", "paper-test", "--zero-shot-only", "--json")
 
 
 def variants_of(installation: Installation, done: Finished) -> dict[str, object]:
@@ -59,29 +56,3 @@ def test_an_index_of_another_variant_is_refused_until_one_of_the_same_is_built(
     ]
     assert len({index["identity"] for index in listed}) == 2
     assert "participant_only" in fresh.ragq("index", "list").stdout
-
-
-def test_transcripts_of_several_variants_are_named_at_import_and_at_submission(
-    fresh: Installation, data_directory: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(data_directory / "transcripts", tmp_path / "transcripts_participant_qa")
-    for other in (*TRAIN, *TEST[1:]):
-        shutil.rmtree(tmp_path / f"transcripts_participant_qa/{other}_P")
-
-    imported = fresh.ragq(
-        "import",
-        "participants",
-        str(tmp_path),
-        "--transcripts",
-        "transcripts_participant_qa",
-        "--name",
-        data_directory.name,
-        "--replace",
-    )
-
-    assert "  transcript variant participant_qa (1)\n" in imported.stdout
-    assert "Transcripts of several variants are stored: participant_qa (1), raw (5)." in imported.stderr
-    submitted = fresh.ragq(*ZERO_SHOT)
-    assert variants_of(fresh, submitted) == {"transcripts": {"participant_qa": 1, "raw": 2}}
-    assert "The transcripts are of several variants: participant_qa (1), raw (2)." in submitted.stderr
-    assert fresh.ragq(*SUBMIT).exit_code == 1

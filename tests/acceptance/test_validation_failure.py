@@ -87,10 +87,6 @@ def test_later_stages_do_not_run_and_earlier_outputs_are_kept(story: Story) -> N
     ]
 
 
-def test_the_failure_ends_the_stage_after_two_re_asks(story: Story) -> None:
-    assert story.calls_until_failure == 5
-
-
 def test_a_retry_runs_validate_and_what_follows_and_nothing_before_it(story: Story) -> None:
     (job_id,) = story.retried.json["jobs"]
 
@@ -100,14 +96,6 @@ def test_a_retry_runs_validate_and_what_follows_and_nothing_before_it(story: Sto
         ("validate", 2, "succeeded"),
         ("assemble", 1, "succeeded"),
     ]
-
-
-def test_a_retry_repeats_no_request_and_corrects_the_useless_replies(story: Story) -> None:
-    useless, corrected = story.judge.prompts[2], story.judge.prompts[5]
-
-    assert set(story.judge.calls_per_prompt.values()) == {1}
-    assert len(story.judge.calls_per_prompt) == 7
-    assert corrected.startswith(useless) and corrected.count("This answer cannot be used: ") == 3
 
 
 def test_inspect_shows_which_calls_were_reused_and_which_reply_was_rejected(story: Story) -> None:

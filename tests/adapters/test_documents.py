@@ -14,8 +14,7 @@ from adapters.limited_process import ProcessLimits
 from schemas.errors import DocumentError
 from stages.corpora.blocks import read_markdown
 from stages.documents.formats import DocumentFormat, format_of
-from stages.failures import private_details
-from tests.adapters.pdfs import GREEN, pages_of, pdf
+from tests.adapters.pdfs import pdf
 
 LIMITS = ProcessLimits(60, 1500, 20)
 MARKDOWN = """---
@@ -117,46 +116,6 @@ async def test_cells_of_several_lines_formulas_code_and_descriptions_are_kept(fo
     assert ": How long tea is brewed" in found.splitlines()
 
 
-def with_objects(odt: bytes, **contents: bytes) -> bytes:
-    """An ODT whose embedded objects have other contents, by the beginnings of their names."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(odt)) as archive, zipfile.ZipFile(made, "w") as copy:
-        for entry in archive.namelist():
-            folder, _, name = entry.partition("/")
-            other = contents.get(folder.replace("-", "_")) if name == "content.xml" else None
-            copy.writestr(entry, archive.read(entry) if other is None else other)
-    return made.getvalue()
-
-
-async def test_code_and_formulas_of_an_odt_are_kept(tmp_path: Path) -> None:
-    markdown = RICH.split("![A kettle")[0] + "The end[^1], with `a b`.\n\n[^1]: Of tea."
-    content = written("odt", tmp_path, markdown=markdown)
-
-    found = await convert(content, DocumentFormat.ODT, LIMITS)
-
-    tokens = MarkdownIt("commonmark").parse(found.chosen.markdown)
-    code = [one.content.strip() for one in tokens if one.type in ("fence", "code_block")]
-    assert code == [r"\frac{x}{y} + 1", "if a | b:  # $5 and $6\n\n    # no heading"]
-    assert r"The strength is $`\frac{a}{b}`$." in found.chosen.markdown
-    assert found.chosen.markdown.startswith("# Brewing\n")
-    assert found.chosen.markdown.endswith("The end[^1], with `a b`.\n\n[^1]: Of tea.\n")
-    assert found.cleaned.objects == 0
-
-
-async def test_objects_of_an_odt_that_are_left_out_are_counted(tmp_path: Path) -> None:
-    content = written("odt", tmp_path, markdown=r"Tea $\frac{a}{b}$ $a$ $c$ is a drink.")
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        first, second, _ = sorted(name.split("/")[0] for name in archive.namelist() if name.endswith("/content.xml"))
-    chart = b'<office:chart xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"/>'
-    wrong = b'<math xmlns="http://www.w3.org/1998/Math/MathML"><mfrac><mi>a</mi></mfrac></math>'
-    others = {first.replace("-", "_"): chart, second.replace("-", "_"): wrong}
-
-    found = await convert(with_objects(content, **others), DocumentFormat.ODT, LIMITS)
-
-    assert found.cleaned.objects == 2
-    assert "$`c`$ is a drink." in found.chosen.markdown
-
-
 async def test_the_contents_of_an_epub_are_read_with_their_levels(tmp_path: Path) -> None:
     found = await convert(written("epub", tmp_path, "--toc-depth=3"), DocumentFormat.EPUB, LIMITS)
     levels = {entry.title: entry.level for entry in found.toc}
@@ -177,20 +136,6 @@ async def test_what_cannot_be_read_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(DocumentError, match=problem):
         await convert(content, form, LIMITS)
-
-
-async def test_the_error_of_a_page_that_cannot_be_read_has_its_number() -> None:
-    content = pages_of(GREEN, GREEN, GREEN).replace(b"8 0 R]", b"99 0 R]")
-    with pytest.raises(DocumentError, match="at page 3 its PDF cannot be read") as error:
-        await convert(content, DocumentFormat.PDF, LIMITS)
-    assert (error.value.page, private_details(error.value)["page"]) == (3, 3)
-
-
-async def test_the_error_of_a_page_that_takes_too_much_has_its_number() -> None:
-    content = pages_of(GREEN, GREEN, GREEN * 100_000, GREEN)
-    with pytest.raises(DocumentError, match="at page 3 it") as error:
-        await convert(content, DocumentFormat.PDF, LIMITS._replace(memory_mb=250))
-    assert error.value.page == 3
 
 
 async def test_the_text_of_a_pdf_is_read_with_its_pages() -> None:

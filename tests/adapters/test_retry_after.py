@@ -3,13 +3,11 @@
 import httpx
 import pytest
 
-from adapters.ollama_chat import OllamaChat
 from adapters.openai_chat import OpenAIChat
 from adapters.retry_after import retry_after_s
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, Message
 from tests.canned import canned
-from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),))
 
@@ -52,18 +50,3 @@ async def test_the_error_of_an_openai_call_has_its_status_and_its_time(
         await chat.close()
 
     assert (raised.value.status, raised.value.retry_after_s) == (status, seconds)
-
-
-async def test_the_error_of_an_ollama_call_has_the_time_of_its_own_reply() -> None:
-    replies = [ScriptedReply("not now", status=429, retry_after="7"), ScriptedReply("not now", status=503)]
-    with ScriptedOllama() as server:
-        model = server.model(lambda prompt: replies[model.calls - 1])
-        chat = OllamaChat(f"http://127.0.0.1:{server.port}")
-        found = []
-        for _ in replies:
-            with pytest.raises(LLMError) as raised:
-                await chat.chat(CALL.model_copy(update={"model": model.name}))
-            found.append((raised.value.status, raised.value.retry_after_s))
-        await chat.close()
-
-    assert found == [(429, 7.0), (503, None)]

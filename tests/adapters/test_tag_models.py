@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adapters.context_file import read_context_model
-from adapters.fasttext_tokens import FastTextTokens, buckets_of, tokens_file
+from adapters.fasttext_tokens import FastTextTokens
 from adapters.tag_models import TagModelBuilder
 from stages.tags.context import context_score, context_vector
 from stages.tags.models import BuiltModels, TokenModel
@@ -50,15 +50,6 @@ def test_the_vector_of_a_misspelt_word_is_near_that_of_the_word(models: BuiltMod
     assert nearest in {"trousers", "trouser"}
 
 
-def test_a_word_of_unknown_pieces_has_no_vector() -> None:
-    pieces = (3, 3, 100_000)
-    known = buckets_of("hat", *pieces)
-    rows = np.eye(len(known), 4, dtype=np.float32)
-    tokens = FastTextTokens(tokens_file("given", ["fig"], rows[:1], pieces=pieces, buckets=known, ngrams=rows))
-
-    assert list(tokens.vectors_of(["fig", "hat", "zzz", ""])) == ["fig", "hat"]
-
-
 def test_tags_that_occur_together_are_near_in_context_and_others_are_not(models: BuiltModels) -> None:
     model = read_context_model(models.context_file)
 
@@ -69,14 +60,6 @@ def test_tags_that_occur_together_are_near_in_context_and_others_are_not(models:
     assert min(scores["trousers"], scores["hat"]) > 0.5
     assert max(scores["apple"], scores["pear"], scores["plum"]) < 0.1
     assert "fig" not in scores
-
-
-def test_terms_and_rows_are_those_of_the_tags_in_documents(models: BuiltModels) -> None:
-    model = read_context_model(models.context_file)
-
-    assert model.components.shape == (len(model.terms), 4)
-    assert set(model.terms) == set(models.context_rows)
-    np.testing.assert_allclose([np.linalg.norm(row) for row in models.context_rows.values()], 1, atol=1e-5)
 
 
 PROGRAM = """

@@ -38,35 +38,3 @@ def tiny_cross_encoder(folder: Path, *, labels: int = 1, positions: int = 512) -
     )
     BertForSequenceClassification(config).save_pretrained(folder)
     return folder
-
-
-def tiny_bge_reranker(folder: Path) -> Path:
-    """The architecture, head and tokenizer classes of BAAI/bge-reranker-base, with random weights."""
-    import torch
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-    from transformers import XLMRobertaConfig, XLMRobertaForSequenceClassification, XLMRobertaTokenizer
-
-    torch.manual_seed(7)
-    pieces = ["<s>", "<pad>", "</s>", "<unk>", "\u2581", *"abcdefghijklmnopqrstuvwxyz", "<mask>"]
-    tokenizer = Tokenizer(models.Unigram([(piece, -1.0) for piece in pieces], unk_id=3, byte_fallback=False))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
-    )
-    XLMRobertaTokenizer(tokenizer_object=tokenizer, model_max_length=512).save_pretrained(folder)
-    config = XLMRobertaConfig(
-        vocab_size=len(pieces),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=514,
-        type_vocab_size=1,
-        num_labels=1,  # type: ignore[call-arg]
-        pad_token_id=1,
-        bos_token_id=0,
-        eos_token_id=2,
-        initializer_range=1.0,
-    )
-    XLMRobertaForSequenceClassification(config).save_pretrained(folder)
-    return folder

@@ -24,7 +24,6 @@ __all__ = ["library"]
 
 REPAIR = "5 : H1 : On tea\n9 : H2 : Green leaves\n13 : REMOVE : References"
 BY_RULES = "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk vec, H2 no_vec, H2-chunk no_vec"
-EVERYTHING = "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk vec, H2 no_vec, H2-chunk vec"
 
 
 async def test_markdown_goes_through_the_stages_when_it_is_asked_for_and_keeps_its_front_matter(
@@ -58,27 +57,6 @@ async def test_a_model_repairs_and_selects_where_the_settings_say_so(library: Li
     assert await library.chunks() == "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk no_vec"
     assert [call.purpose for call in library.calls] == ["repair headings 1 to 3", "select sections 1 to 2"]
     assert await library.value("SELECT count(*) FROM llm_call_use") == 2
-
-
-async def test_a_model_whose_replies_cannot_be_used_fails_the_job_and_a_pasted_reply_continues_it(
-    library: Library,
-) -> None:
-    library.answers(lambda call: "Certainly!")
-    job_id = await library.job(RAGQ_REPAIR_BY="model", RAGQ_REPLY_RETRIES="1")
-
-    with pytest.raises(HeadingReplyError):
-        await library.run(job_id)
-
-    assert await library.value("SELECT status FROM job WHERE id = $1", job_id) == "failed"
-    assert (
-        await library.value("SELECT error_category FROM stage_attempt WHERE stage = 'repair'")
-        == "repair_reply_unusable"
-    )
-    assert await library.value("SELECT count(*) FROM works") == 0
-    async with library.database.connection() as connection:
-        await document_edits.paste_repair(connection, job_id, REPAIR)
-    await library.run(job_id)
-    assert await library.chunks() == "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk vec"
 
 
 async def test_a_pasted_repair_is_an_attempt_and_what_follows_is_computed_again(library: Library) -> None:
@@ -117,24 +95,6 @@ async def test_a_pasted_selection_replaces_the_chunks_of_the_same_text(library: 
     assert await library.chunks() == "H1 no_vec, H1-chunk vec, H2 no_vec, H2-chunk no_vec, H2 no_vec, H2-chunk vec"
     assert (await library.output(job_id, CutDocument)).outcome == "replaced"
     assert await library.value("SELECT searchable_chunks FROM corpus") == 2
-
-
-async def test_single_headings_and_sections_are_changed(library: Library) -> None:
-    job_id = await library.job()
-    await library.run(job_id)
-
-    async with library.database.connection() as connection:
-        await document_edits.change_repairs(connection, job_id, {9: Change(RepairAction.H2, "Brown leaves")})
-    await library.run(job_id)
-    async with library.database.connection() as connection:
-        await document_edits.change_selection(connection, job_id, {13: True})
-    await library.run(job_id)
-
-    assert await library.value("SELECT count(*) FROM works WHERE markdown LIKE '%## Brown leaves%'") == 1
-    assert await library.chunks() == EVERYTHING
-    async with library.database.connection() as connection:
-        view = await document_view(connection, DocumentTarget(job_id=job_id))
-    assert (view.repaired_by, view.selected_by, view.changed, view.skipped) == (DecidedBy.USER, DecidedBy.USER, 1, 0)
 
 
 @pytest.mark.parametrize("stage", ["repair", "select"])

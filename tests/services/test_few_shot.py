@@ -61,15 +61,6 @@ async def test_those_without_scores_are_named_with_the_run_and_with_the_index(da
         assert NOTICE in notices(kind, "paper", one.request)
 
 
-async def test_with_scores_of_everybody_nothing_is_said(database: Database) -> None:
-    async with database.connection() as connection:
-        await store(connection, labelled=INDEXED)
-
-        run = await plan_participants(connection, FEW_SHOT, SETTINGS)
-
-    assert "unlabelled_references" not in run.request
-
-
 @pytest.mark.parametrize(
     ("profile", "options", "left"),
     [

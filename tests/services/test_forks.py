@@ -17,7 +17,6 @@ from store.database import Connection, Database
 from store.questions import queries
 from store.runs import attempts, audit, forks, purging, runs, stage_vectors, stages, stored_runs
 from store.runs.runs import NewJob, NewRun, StoredRun
-from store.views.lineage import job_trace
 from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, complete_stages, flaws
 from tests.store.scored import committing, failing, take
@@ -131,28 +130,6 @@ async def test_the_hashes_of_a_fork_are_audited_with_what_it_copied(bench: Bench
         )
         found = await audit.audit(connection, child.run_id)
     assert {flaw.stage for flaw in found.flaws} == {"extract", "embed"}
-
-
-async def test_the_lineage_of_a_fork_shows_outputs_vectors_and_their_source(bench: Bench) -> None:
-    parent, parent_job = await a_parent(bench)
-    child = await stored(bench.database, of_run(parent, "assemble"))
-    async with bench.database.connection() as connection:
-        trace, of_parent = [await job_trace(connection, job_id) for job_id in (child.job_ids[0], parent_job)]
-
-    assert trace is not None and of_parent is not None
-    copied = {stage.stage: stage.current for stage in trace.stages if stage.current is not None}
-    whole = {stage.stage: stage.current for stage in of_parent.stages if stage.current is not None}
-    assert list(copied) == ["extract", "embed", "retrieve", "rerank", "validate"]
-    for stage, current in copied.items():
-        assert (current.output, current.vectors, current.seconds) == (
-            whole[stage].output,
-            whole[stage].vectors,
-            whole[stage].seconds,
-        )
-        assert (current.paid, len(current.calls)) == (0, len(whole[stage].calls))
-        assert current.copied_from == (parent_job, 1)
-    assert whole["validate"].calls
-    assert copied["embed"].inputs == {"by": "copied", "from": {"job": parent_job, "attempt": 1}}
 
 
 async def test_forks_are_whole_when_the_parent_is_deleted(bench: Bench) -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from schemas.errors import EmbeddingArtifactMismatchError, Refused
+from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.values.transcript_variants import TranscriptVariant
 from services.indexes import fitting_index
@@ -95,35 +95,6 @@ async def test_of_the_indexes_of_a_name_a_run_searches_the_one_that_fits(
         index = await fitting_index(connection, asking(asked, **options), data_set="data", transcripts=transcripts)
 
     assert (index.name, index.identity) == (found.name, found.identity)
-
-
-async def test_a_name_that_several_indexes_answer_to_is_refused(database: Database) -> None:
-    async with database.connection() as connection:
-        await store(connection, PLAN, OTHER_SPLIT)
-
-        with pytest.raises(Refused, match=r"answer to 'x'.*: x_avec_train, x_paper_train"):
-            await fitting_index(connection, asking("x"), data_set="data", transcripts=RAW)
-
-
-async def test_when_none_fits_the_differences_of_each_are_named(database: Database) -> None:
-    async with database.connection() as connection:
-        await store(connection, PLAN, OTHER_VARIANT)
-
-        with pytest.raises(EmbeddingArtifactMismatchError) as refusal:
-            await fitting_index(
-                connection, asking("x_paper_train", EMBEDDING_CHUNK_SIZE="4"), data_set="data", transcripts=RAW
-            )
-
-    assert str(refusal.value).splitlines() == [
-        "Reference index 'x_paper_train' does not fit the settings of this run:",
-        "  EMBEDDING_CHUNK_SIZE: built with 8, now 4",
-        "Reference index 'x_paper_train_participant_only' does not fit the settings of this run:",
-        "  EMBEDDING_CHUNK_SIZE: built with 8, now 4",
-        "  transcripts: the index was built from variant participant_only, those of the run are raw (3)",
-        "Build one that fits: `ragq index references --split data/paper-train --profile paper --set "
-        "EMBEDDING_EMBEDDINGS_FILE=x_paper_train --set EMBEDDING_DIMENSION=2 --set MODEL_EMBEDDING_MODEL=tiny --set "
-        "EMBEDDING_CHUNK_SIZE=4`; or set the values that it was built with.",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -151,17 +151,6 @@ async def test_item_labels_do_not_stay_beside_a_total_that_replaces_theirs(datab
         assert (stored[301].phq8_score, stored[301].items) == (20, None)
 
 
-async def test_labels_without_transcripts_reach_those_who_are_stored(database: Database) -> None:
-    labels = [Labels(participant_id=number, gender=1, phq8_score=3) for number in (300, 301)]
-    async with database.connection() as connection:
-        await brought(connection, [person(300, knows=frozenset())])
-
-        found = await brought(connection, labels=labels)
-
-        assert (list(found.changes.changed), found.changes.unknown) == ([300], (301,))
-        assert (await stored_labels(connection, "clinic"))[300].phq8_score == 3
-
-
 async def test_two_studies_with_the_same_numbers_and_splits_lie_side_by_side(database: Database) -> None:
     async with database.connection() as connection:
         await brought(connection, [person(300)], splits=[split("train", 300), split("own", 300)])
@@ -180,10 +169,3 @@ async def test_two_studies_with_the_same_numbers_and_splits_lie_side_by_side(dat
             await find_split(connection, "train")
         again = await brought(connection, [person(301)], data_set="third")
         assert again.elsewhere == {"other": 1}
-
-
-@pytest.mark.parametrize("name", ["", "  ", "a/b", "a\nb", "n" * 101])
-async def test_a_name_that_commands_could_not_take_is_refused(database: Database, name: str) -> None:
-    async with database.connection() as connection:
-        with pytest.raises(Refused, match="--name"):
-            await brought(connection, [person(300)], data_set=name)

@@ -9,7 +9,6 @@ from schemas.errors import Refused
 from schemas.settings.resolve import resolve
 from services.new_runs import PlannedRun, submit_run
 from services.served_models import with_models
-from stack.ports import free_port
 from store.database import Database
 from store.references import interviews
 from store.references.interviews import NewParticipant
@@ -70,15 +69,6 @@ async def test_every_model_of_a_run_is_frozen_at_submission(ollama: ScriptedOlla
     assert [(one.model, one.identity.digest, one.is_from_submission) for one in frozen] == [
         (name, f"sha256:{name}", True) for name in sorted(ollama.models)
     ]
-
-
-async def test_a_server_that_cannot_be_reached_is_left_to_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    url = f"http://127.0.0.1:{free_port()}"
-    monkeypatch.setenv("OLLAMA_HOST", url)
-    warnings: list[str] = []
-
-    assert (await with_models(models("a", "b"), warn=warnings.append)).models == ()
-    assert [url in warning for warning in warnings] == [True]
 
 
 async def test_a_transcript_that_is_longer_than_its_model_reads_is_refused_with_its_tokens(

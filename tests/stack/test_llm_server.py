@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import httpx
-import numpy as np
 import ollama
 import psutil
 import pytest
@@ -110,14 +109,6 @@ async def test_log_probabilities_come_with_the_end_of_a_reply_when_asked_for(cli
         assert token.logprob <= likeliest[0] <= 0
     assert [piece.logprobs for piece in pieces[:-1]] == [None] * (len(pieces) - 1)
     assert pieces[-1].logprobs == asked.logprobs
-
-
-async def test_one_text_and_many_texts_embed_alike(client: ollama.AsyncClient) -> None:
-    one = await client.embed(PACKAGED_EMBEDDER, "a lighthouse")
-    many = await client.embed(PACKAGED_EMBEDDER, ["a lighthouse", "a train"])
-    np.testing.assert_allclose(many.embeddings[0], one.embeddings[0], atol=1e-5)
-    assert np.asarray(many.embeddings).shape == (2, 384)
-    assert many.prompt_eval_count == 8  # [CLS] a lighthouse [SEP] and [CLS] a train [SEP]
 
 
 async def test_a_text_beyond_the_embedder_is_cut_unless_forbidden(client: ollama.AsyncClient) -> None:
@@ -237,23 +228,6 @@ def test_sigterm_ends_it_cleanly_in_the_middle_of_a_reply(own_server: StartedSer
         with pytest.raises(httpx.RemoteProtocolError):
             list(lines)
     assert own_server.process.wait(15) == 0
-
-
-def test_the_log_holds_a_line_a_request_and_no_text(own_server: StartedServer) -> None:
-    for messages in (GREET, "the lighthouse"):
-        httpx.post(
-            f"{own_server.url}/api/chat",
-            json={"model": PACKAGED_LLM, "messages": messages, "stream": False, "options": STEADY},
-            timeout=60,
-        )
-    own_server.process.terminate()
-    assert own_server.process.wait(15) == 0
-    log = own_server.log.read_text()
-    assert [line.split("event=")[1].rsplit(" ms=")[0] for line in log.splitlines()[1:-1]] == [
-        "request path=/api/chat status=200",
-        "request path=/api/chat status=400",
-    ]
-    assert "lighthouse" not in log
 
 
 async def test_the_language_model_is_in_memory_only_while_it_is_asked() -> None:

@@ -44,29 +44,11 @@ def test_a_killed_part_is_started_again(supervisor: Supervisor) -> None:
     until(lambda: supervisor.parts()["first"].pid not in (killed, None))
 
 
-def test_starting_and_stopping_twice_change_nothing(supervisor: Supervisor) -> None:
-    supervisor.start("first")
-    pid = supervisor.parts()["first"].pid
-    supervisor.start("first")
-    assert supervisor.parts()["first"].pid == pid
-    supervisor.stop("first")
-    supervisor.stop("first")
-    assert supervisor.parts()["first"].pid is None
-
-
 def test_new_parts_start_and_the_old_ones_keep_running(supervisor: Supervisor) -> None:
     supervisor.start("first")
     pid = supervisor.parts()["first"].pid
     supervisor.apply([sleeper("first"), sleeper("second")])
     assert {name: part.pid for name, part in supervisor.parts().items()} == {"first": pid, "second": None}
-
-
-def test_a_changed_part_is_stopped_and_a_removed_one_forgotten(supervisor: Supervisor) -> None:
-    supervisor.apply([sleeper("first"), sleeper("second")])
-    supervisor.start("first")
-    supervisor.start("second")
-    supervisor.apply([sleeper("first", COLOUR="blue")])
-    assert [(name, part.pid) for name, part in supervisor.parts().items()] == [("first", None)]
 
 
 def test_a_program_that_does_not_exist_is_refused(supervisor: Supervisor) -> None:

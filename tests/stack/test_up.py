@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,7 +17,6 @@ from stack.home import Home
 from stack.ports import LOOPBACK, free_port
 from stack.probes import execute
 from stack.status import PartStatus, status
-from stack.supervision import Supervisor
 from stack.up import up
 
 pytestmark = pytest.mark.servers
@@ -118,15 +116,6 @@ def test_data_ports_and_passwords_are_kept_over_down_and_up(stack: Stack) -> Non
     execute(url, "SELECT FROM kept")
 
 
-def test_down_leaves_no_process_and_connections_report_it(stack: Stack) -> None:
-    stack.up()
-    stack.down()
-    assert stack.processes() == []
-    assert stack.status() == {}
-    with pytest.raises(StackError, match="Run `ragq up`"):
-        _ = stack.database_url
-
-
 def test_the_children_of_a_killed_supervisor_are_found_and_replaced(stack: Stack) -> None:
     first = stack.up()
     kill_supervisor(stack)
@@ -149,25 +138,6 @@ def test_a_stack_that_was_killed_whole_starts_again(stack: Stack) -> None:
     for pid in filter(None, pids(parts).values()):
         kill_tree(pid)
     assert all(part.healthy for part in stack.up().values())
-
-
-def test_a_killed_server_is_restarted(stack: Stack) -> None:
-    killed = stack.up()["postgres"].pid
-    assert killed is not None
-    os.kill(killed, signal.SIGKILL)
-    deadline = time.monotonic() + 20
-    while Supervisor(stack.home).parts()["postgres"].pid in (killed, None) or not stack.status()["postgres"][1]:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
-def test_a_stopped_part_is_started_by_the_next_up(stack: Stack) -> None:
-    postgres = stack.up()["postgres"].pid
-    Supervisor(stack.home).stop("valkey")
-    assert stack.status()["valkey"] == ("stopped", False)
-    parts = stack.up()
-    assert parts["postgres"].pid == postgres
-    assert parts["valkey"].healthy
 
 
 def test_a_port_taken_by_another_process_is_left_to_it(stack: Stack) -> None:

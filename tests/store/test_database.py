@@ -14,8 +14,6 @@ from store.database import (
     Connection,
     Database,
     DatabaseUnavailableError,
-    StatementTimeoutError,
-    condition,
 )
 
 TERMINATE = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'victim'"
@@ -151,19 +149,3 @@ async def test_what_a_database_lacks_is_named(database: Database, sqlstate: str,
 
     with pytest.raises(DatabaseUnavailableError, match=f"For 0.1 s {found}"):
         await database.with_retry(lambda connection: connection.execute(raised), retry_for_s=0.1)
-
-
-async def test_a_statement_that_takes_too_long_is_not_a_database_that_is_away(
-    database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("store.database._STATEMENT_SECONDS", 0.3)
-    impatient = Database(database_url, pool_size=1)
-
-    with pytest.raises(StatementTimeoutError) as slow:
-        async with impatient.connection() as connection:
-            await connection.fetchval("SELECT pg_sleep(30)")
-
-    assert condition(slow.value).words == "did not answer a statement in time"
-    with pytest.raises(DatabaseUnavailableError, match=r"did not answer a statement in time .*Try again"):
-        await impatient.with_retry(lambda connection: connection.fetchval("SELECT pg_sleep(30)"), retry_for_s=0.1)
-    await impatient.close()

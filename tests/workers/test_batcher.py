@@ -124,16 +124,6 @@ async def test_passes_are_sorted_by_length_and_stay_within_the_token_budget(batc
     np.testing.assert_array_equal(matrix, FakeEncoder().encode(texts))
 
 
-async def test_more_requests_than_places_wait_and_are_all_answered(batcher: MakeBatcher) -> None:
-    encoder = SlowEncoder(seconds=0.001)
-    narrow = batcher(encoder, max_waiting=2)
-
-    matrices = await asyncio.gather(*(rows(narrow, [str(number)]) for number in range(9)))
-
-    assert [len(matrix) for matrix in matrices] == [1] * 9
-    assert max(map(len, encoder.passes)) <= 2
-
-
 async def test_the_model_is_used_on_one_thread_that_is_not_the_loops(batcher: MakeBatcher) -> None:
     encoder = SlowEncoder()
     shared = batcher(encoder)
@@ -191,17 +181,6 @@ async def test_waiting_for_others_does_not_count_while_they_make_progress(batche
     assert [len(embedded.vectors) for embedded in await asyncio.gather(*requests)] == [64] * 20
 
 
-async def test_a_waiting_request_times_out_when_nothing_makes_progress(batcher: MakeBatcher) -> None:
-    shared = BatchedEmbedder(batcher(SlowEncoder(seconds=0.5)))
-    hanging = asyncio.create_task(shared.embed_batch(["hangs"], timeout_s=5, truncate=True))
-    await asyncio.sleep(0.05)
-
-    with pytest.raises(LLMTimeoutError, match=r"timed out after 0\.1s"):
-        await shared.embed_batch(["waits"], timeout_s=0.1, truncate=True)
-
-    assert len((await hanging).vectors) == 1
-
-
 async def test_requests_that_still_wait_at_the_end_are_cancelled(batcher: MakeBatcher) -> None:
     shared = batcher(SlowEncoder(seconds=0.2))
     first = asyncio.create_task(shared.encode(["keeps the model busy"]))
@@ -214,21 +193,6 @@ async def test_requests_that_still_wait_at_the_end_are_cancelled(batcher: MakeBa
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(waiting, timeout=60)
     first.cancel()
-
-
-async def test_a_waiting_request_whose_caller_was_cancelled_is_not_computed(batcher: MakeBatcher) -> None:
-    encoder = SlowEncoder(seconds=0.1)
-    shared = batcher(encoder)
-    first = asyncio.create_task(shared.encode(["keeps the model busy"]))
-    await asyncio.sleep(0.05)
-    waiting = asyncio.create_task(shared.encode(["nobody waits for this"]))
-    await asyncio.sleep(0.01)
-
-    waiting.cancel()
-    await first
-
-    await shared.encode(["later"])
-    assert encoder.passes == [("keeps the model busy",), ("later",)]
 
 
 async def test_of_a_request_that_timed_out_no_further_pass_is_computed(batcher: MakeBatcher) -> None:

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from adapters.openai_chat import OpenAIChat
-from schemas.errors import ModelChangedError, ModelMissingError
+from schemas.errors import ModelChangedError
 from schemas.settings.process import LLMLimits
 from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.model_identities import ModelIdentity
 from stages.ports import ChatModel, OnText
 from store.database import Database
-from store.runs import call_uses, ledger, run_models, stages
+from store.runs import call_uses, ledger, stages
 from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat, served
 from tests.scripted_openai import ScriptedOpenAI
@@ -258,38 +258,3 @@ async def test_when_the_first_of_equal_calls_fails_the_next_asks_itself(
 
     assert isinstance(first, ConnectionError)
     assert isinstance(second, ChatReply)
-
-
-async def test_a_worker_whose_server_lacks_the_model_of_a_run_names_both_servers(
-    database: Database, two_runs: list[CallingAttempt]
-) -> None:
-    class Elsewhere(ScriptedChat):
-        async def identity(self, model: str) -> ModelIdentity:
-            raise ModelMissingError("http://127.0.0.1:51903", model, ["smollm2:135m"], is_embedded=True)
-
-    submitted, unknown = two_runs
-    async with database.connection() as connection:
-        at_submission = served(CALL.model, server="http://gpu:11434")
-        await run_models.freeze(connection, submitted.run_id, [at_submission], is_from_submission=True)
-
-    with pytest.raises(ModelChangedError) as changed:
-        await alone(Elsewhere(lambda call: ""), database, submitted).chat(CALL)
-    with pytest.raises(ModelMissingError, match="It is the embedded server"):
-        await alone(Elsewhere(lambda call: ""), database, unknown).chat(CALL)
-
-    assert "digest d at http://gpu:11434 at its submission" in str(changed.value)
-    assert "no model of this name at http://127.0.0.1:51903 now" in str(changed.value)
-
-
-async def test_a_count_of_tokens_that_no_reply_has_loses_no_paid_reply(
-    database: Database, attempts: list[CallingAttempt]
-) -> None:
-    class Boasting(ScriptedChat):
-        async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
-            reply = await super().chat(call, on_text)
-            return ChatReply.model_validate(reply.model_dump() | {"prompt_tokens": 2**31, "reply_tokens": -1})
-
-    reply = await alone(Boasting(lambda call: "yes"), database, attempts[0]).chat(CALL)
-
-    assert (reply.text, reply.prompt_tokens, reply.reply_tokens) == ("yes", None, None)
-    assert await uses(database, attempts[0]) == [(CALL.purpose, "yes", False)]

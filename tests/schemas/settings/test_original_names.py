@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
-from schemas.settings.layers import SettingSource
 from schemas.settings.original_names import ORIGINAL_NAMES, Treatment
 from schemas.settings.process import PROCESS_SETTINGS
 from schemas.settings.resolve import EffectiveSettings, resolve
@@ -118,14 +117,6 @@ def test_a_value_that_ragq_does_not_have_is_refused_once(
     assert given(name, accepted, how, tmp_path).warnings == ()
 
 
-@EVERYWHERE
-def test_the_alias_of_the_severity_mode_sets_it(how: str, tmp_path: Path) -> None:
-    settings = given("SEVERITY_INFERENCE_MODE", "infer", how, tmp_path)
-
-    assert settings.run.quantitative.severity_inference_mode == "infer"
-    assert settings.sources["QUANTITATIVE_SEVERITY_INFERENCE_MODE"] == SettingSource(how)
-
-
 def test_two_values_under_the_two_names_of_the_severity_mode_are_refused() -> None:
     both = {"SEVERITY_INFERENCE_MODE": "infer", "QUANTITATIVE_SEVERITY_INFERENCE_MODE": "strict"}
     problem = (
@@ -155,18 +146,6 @@ def test_one_timeout_is_copied_to_the_other(environment: dict[str, str], timeout
 
     assert (settings.run.score_timeout_s, settings.run.ollama.timeout_seconds) == timeouts
     assert settings.warnings == ()
-
-
-def test_two_timeouts_apply_and_are_warned_about() -> None:
-    settings = resolve(
-        profile="paper", environment={"PYDANTIC_AI_TIMEOUT_SECONDS": "900.5", "OLLAMA_TIMEOUT_SECONDS": "60"}
-    )
-
-    assert (settings.run.score_timeout_s, settings.run.ollama.timeout_seconds) == (900.5, 60)
-    assert settings.warnings == (
-        "PYDANTIC_AI_TIMEOUT_SECONDS=900.5 applies to scoring calls and OLLAMA_TIMEOUT_SECONDS=60 to all others; "
-        "set one of them for both.",
-    )
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.settings.layers import SettingSource
-from schemas.settings.profiles import PROFILES
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings, settings_hash
 
@@ -110,14 +109,6 @@ def test_the_paper_parity_profile_differs_in_the_form_of_the_prompt_alone() -> N
     assert changes_of("paper-parity") == {"RAGQ_PROMPT_FORMAT": "notebook"}
 
 
-@pytest.mark.parametrize("profile", PROFILES)
-def test_every_value_of_a_profile_differs_from_the_paper_and_has_a_reason(profile: str) -> None:
-    differences = PROFILES[profile].differences
-
-    assert changes_of(profile).keys() == differences.keys()
-    assert all(difference.reason for difference in differences.values())
-
-
 def changes_of(profile: str) -> dict[str, Any]:
     paper = RunSettings().values()
     values = resolve(profile=profile, environment={}).run.values()
@@ -145,21 +136,6 @@ def test_every_problem_is_reported_at_once_with_its_origin(tmp_path: Path) -> No
         f"EMBEDDING_DIMENSION is 'abc' (file {file}); allowed is a whole number from 1 up.",
         "EMBEDDING_CHUNK_SIZE is '21' (environment); allowed is a whole number from 2 to 20.",
     ]
-
-
-def test_names_of_other_programs_are_left_alone() -> None:
-    environment = dict.fromkeys(
-        (
-            *("API_KEY", "API_ROOT", "API_POST", "DATABASE_DIR", "DATA_DIR", "HF_HOME", "HF_TOKEN", "LLM_API_KEY"),
-            *("LLM_KEY", "LOGLEVEL", "LOG_DIR", "LOG_FILE", "LOG_LEVEL_FILE", "MODEL_NAME", "MODEL_PATH"),
-            *("OLLAMA_KEEP_ALIVE", "OLLAMA_MODELS", "PREDICTION_MODEL", "PYDANTIC_AI_GATEWAY_API_KEY", "SERVER_PORT"),
-        ),
-        "x",
-    )
-
-    settings = resolve(profile="paper", environment=environment)
-
-    assert (settings.run, settings.warnings) == (RunSettings(), ())
 
 
 def test_the_snapshot_gives_the_run_back() -> None:

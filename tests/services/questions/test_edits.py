@@ -24,8 +24,6 @@ from tests.services.questions.questions import (
     job_status,
 )
 
-TO_CONSOLIDATE = WHOLE[:6]
-
 
 async def expansion(connection: Connection, query: StoredQuery) -> Expansion:
     stored = await attempts.output(connection, query.job_id, "expand")
@@ -58,12 +56,6 @@ async def test_another_intent_or_entity_keeps_the_vectors_and_needs_a_search(
         assert embedded is not None
         assert (await stage_vectors.of_attempt(connection, embedded.attempt_id)).tolist() == VECTORS.tolist()
         assert await flaws(connection) == []
-
-
-async def places(connection: Connection, query: StoredQuery) -> list[int]:
-    stored = await attempts.output(connection, query.job_id, "consolidate")
-    assert stored is not None
-    return [group["chunk_ids"][0] for group in stored.value["groups"]]
 
 
 async def needs(connection: Connection, query: StoredQuery) -> str:
@@ -117,18 +109,6 @@ async def test_another_text_keeps_the_expansion_there_is_and_needs_vectors(
         )
         assert await chain(connection, query.job_id) == {"expand": "done"}
         assert await needs(connection, query) == "needs_embeddings"
-
-
-async def test_chosen_passages_are_kept_in_their_order_and_wait_for_a_prompt(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-
-        await edit(connection, query, QueryEdit(context=[3, 1]), run=False)
-
-        assert await places(connection, query) == [3, 1]
-        assert list(await chain(connection, query.job_id)) == list(TO_CONSOLIDATE)
-        assert (await job_status(connection, query.job_id), await needs(connection, query)) == ("succeeded", "ready")
-        assert await flaws(connection) == []
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,11 @@ from schemas.values.work_filters import WorkFilter
 from services.corpora import delete_corpus
 from services.questions.ask import ask, single_query
 from services.questions.lookup import get_query
-from services.questions.steps import run_stages
 from services.questions.submission import QueryRequest, plan_queries
 from store.database import Connection, Database
 from store.questions import answer_basis, queries, query_lines
 from store.runs import jobs
-from tests.services.questions.questions import PROMPT, complete_stages, settings
+from tests.services.questions.questions import PROMPT, settings
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
 ONE = np.ones(2, dtype=np.float32)
@@ -52,19 +51,6 @@ async def test_a_question_keeps_the_corpora_and_the_filter_that_it_was_asked_wit
     assert (basis.corpora, basis.full_text, basis.works) == (("archive", "shelf"), "english", works)
     # A question to one whole corpus has the identity that it always had.
     assert not {"corpus_ids", "works"} & set(next(iter(whole.run.jobs)).inputs) | ({"works"} & set(whole.run.request))
-
-
-async def test_a_question_that_moves_to_other_values_takes_both_along(database: Database) -> None:
-    async with database.connection() as connection:
-        await two_corpora(connection)
-        wanted = request("shelf", "archive", works=WorkFilter(author="leaf"))
-        asked = await ask(connection, wanted, settings(), key=None)
-        before = await get_query(connection, asked.query_id)
-        await complete_stages(connection, asked.job_id, "expand", "embed")
-        after = await run_stages(connection, before, values={"retrieval.dense_limit": "7"})
-
-    assert after.job_id != before.job_id
-    assert (after.corpus_ids, after.works) == (before.corpus_ids, before.works)
 
 
 @pytest.mark.parametrize(

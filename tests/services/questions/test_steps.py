@@ -9,7 +9,6 @@ from schemas.settings.preset import Preset
 from schemas.values.query_sets import QuerySet, SubmittedQuery
 from services.new_runs import store_run
 from services.questions.answers import answer
-from services.questions.edits import QueryEdit, edit
 from services.questions.steps import Step, run_stages, take_step
 from services.questions.submission import QueryRequest, plan_queries
 from store.database import Connection, Database
@@ -154,21 +153,6 @@ async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(datab
         assert await sources_asked_for(connection, query) is None
 
 
-@pytest.mark.parametrize(("before", "after", "first"), [(None, 3, "augment"), (3, None, "augment"), (3, 3, "generate")])
-async def test_the_prompt_is_made_again_for_another_number_of_sources(
-    database: Database, before: int | None, after: int | None, first: str
-) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_CONSOLIDATE)
-        await run_stages(connection, query, top_n=before)
-        await complete_stages(connection, query.job_id, "augment")
-
-        await run_stages(connection, query, top_n=after)
-
-        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
-        assert pending.stages[0].stage == first
-
-
 @pytest.mark.parametrize("changed", ["name", "values"])
 async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: Database, changed: str) -> None:
     async with database.connection() as connection:
@@ -294,30 +278,6 @@ async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_
         assert await queries.preset_name(connection, moved.run_id) == "Broad"
         assert (await values_of(connection, moved))["retrieval.dense_limit"]["value"] == 30
         assert again == moved
-
-
-async def test_a_given_expansion_is_kept_whatever_a_preset_has_for_expansions(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-        await edit(connection, query, QueryEdit(entities=["tea", "leaf"]), run=False)
-        await complete_stages(connection, query.job_id)
-
-        moved = await run_stages(connection, query, values={"expansion.n": "2"})
-
-        assert (await chain(connection, moved.job_id))["expand"] == "done"
-
-
-async def test_an_answer_without_consolidation_is_made_from_the_retrieved_chunks(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_VALIDATE, until="validate")
-
-        await take_step(connection, query, Step.ANSWER)
-
-        assert list(await chain(connection, query.job_id)) == [*TO_VALIDATE, "augment", "generate"]
-        await complete_stages(connection, query.job_id, "augment")
-        await take_step(connection, query, Step.CONSOLIDATE)
-        assert list(await chain(connection, query.job_id)) == [*TO_VALIDATE, "consolidate"]
-        assert await flaws(connection) == []
 
 
 async def test_a_question_of_a_set_keeps_the_preset_of_its_set(database: Database) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from schemas.errors import CorpusMissingError
 from schemas.values.queries import Hit
 from schemas.values.work_filters import WorkFilter
 from store.corpora.chunk_search import PostgresChunkSearch
@@ -91,17 +90,6 @@ async def test_vectors_of_several_corpora_have_the_scores_of_one_with_all_works(
     async with database.connection() as connection:
         for corpus in apart[:indexed]:
             await drop_index(connection, corpus)
-
-
-async def test_a_corpus_that_is_missing_is_named(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await store_corpus(connection, placed(3, 1, seed=1))
-    search = PostgresChunkSearch(database, k1=0.9, b=0.4)
-
-    with pytest.raises(CorpusMissingError, match="Corpus 404 is not stored"):
-        await search.lexical([corpus, 404], ["tea"], limit=1, scorer="bm25")
-    with pytest.raises(CorpusMissingError, match="Corpus 404 is not stored"):
-        await search.dense([corpus, 404], np.ones((1, 8), dtype=np.float32), limit=1)
 
 
 @pytest.mark.parametrize("is_indexed", [False, True])

@@ -21,13 +21,11 @@ from store.questions import deletions, presets, queries
 from store.questions.queries import StoredQuery
 from store.runs import audit, ledger, overviews, stages
 from tests.fakes.chat import served
-from tests.refusals import refused
 from tests.services.questions.questions import (
     OUTPUTS,
     WHOLE,
     a_question,
     complete_stages,
-    flaws,
     request,
     settings,
     store_small_corpus,
@@ -188,29 +186,3 @@ async def test_a_question_with_a_running_stage_is_not_deleted(database: Database
             await deletions.delete_query(connection, query)
 
         assert await get_query(connection, query.id) == query
-
-
-async def test_a_worker_that_lost_its_question_stores_nothing(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection)
-        lost = await stages.claim(connection, query.job_id, "expand", "worker", 0)
-        assert lost is not None
-        await stages.expire(connection, max_interruptions=3)
-
-        await deletions.delete_query(connection, query)
-
-        assert await stages.commit(connection, lost, inputs={}, output={}) is None
-        assert await stages.claim(connection, query.job_id, "expand", "worker", 60) is None
-
-
-async def test_one_answer_is_deleted_and_the_others_are_kept(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE[:-1])
-        kept, gone = [(await answer(connection, query, text, key=None)).result_id for text in ("One.", "Two.")]
-
-        await deletions.delete_result(connection, query, gone)
-
-        assert [result.id for result in await queries.results(connection, query.id)] == [kept]
-        assert await flaws(connection) == []
-        with refused("result-missing", match=f"has no answer {gone}"):
-            await deletions.delete_result(connection, query, gone)

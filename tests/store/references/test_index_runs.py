@@ -157,25 +157,6 @@ async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_th
         assert [person.participant_id for person in kept] == [304]
 
 
-async def test_a_cancelled_run_publishes_nothing(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id, (good, bad, cancelled) = await planned(connection, 304, 313, 321)
-        await succeed(connection, run_id, good)
-        await fail(connection, bad)
-        await job_control.hold(connection, JobStatus.CANCELLED, None, job_id=cancelled)
-
-        assert not await due_publications.is_publication_due(connection, run_id)
-        assert await index_runs.publish_again(connection) == []
-
-
-async def test_a_run_whose_every_job_fails_publishes_nothing(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id, (bad,) = await planned(connection, 304)
-        await fail(connection, bad)
-
-        assert not await due_publications.is_publication_due(connection, run_id)
-
-
 async def test_a_failed_publish_waits_for_a_manual_retry(database: Database) -> None:
     async with database.connection() as connection:
         run_id, (good, other, bad) = await planned(connection, 304, 313, 321)

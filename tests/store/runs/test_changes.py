@@ -84,22 +84,6 @@ async def test_a_run_and_a_job_can_be_waited_for_alone(
         ]
 
 
-async def test_many_changes_become_one_for_a_slow_subscriber(
-    database: Database, changes: Changes, store_run: StoreRun
-) -> None:
-    stored = [await store_run() for _ in range(3)]
-    async with changes.subscribe() as slow, changes.subscribe(run_id=stored[-1].run_id) as last:
-        await listening(slow)
-        await listening(last)
-        async with database.connection() as connection:
-            for one in stored:
-                held = await claim(connection, one.job_ids[0])
-                await stages.commit(connection, held, inputs={}, output={})
-        await last.next(SOON_S)
-
-        assert await slow.next(SOON_S) == Change(frozenset(one.run_id for one in stored), False)
-
-
 async def test_a_lost_connection_is_replaced_and_every_subscriber_is_notified(
     database: Database, changes: Changes, store_run: StoreRun
 ) -> None:

@@ -2,12 +2,9 @@
 
 from typing import Any
 
-from schemas.values.chat import ChatCall, ChatReply
-from schemas.values.failures import AttemptError
 from store.database import Database
-from store.runs import job_control, jobs, ledger, stages
+from store.runs import job_control, jobs, stages
 from store.runs.failures import run_failures
-from tests.fakes.chat import served
 from tests.stages.reports.builders import scores
 from tests.store.scored import TIMED_OUT, end, store_scored_run
 
@@ -46,26 +43,6 @@ async def test_a_lost_worker_is_a_failure(database: Database) -> None:
         found = await run_failures(connection, run_id)
 
     assert facts(found) == [("extract", 1, "worker_lost", False, False)]
-
-
-async def test_the_item_of_a_reply_that_could_not_be_used_is_known(database: Database) -> None:
-    call = ChatCall(model="m", messages=(), purpose="validate PHQ8_Sleep rank 1")
-    reply = ChatReply(text="yes", model="m", digest="d", stop_reason="stop", seconds=1)
-    failure = AttemptError("x", "not JSON", "validation_json_parse", {})
-    async with database.connection() as connection:
-        run_id = await store_scored_run(connection, {SUBJECT: None})
-        (job_id,) = await jobs.in_order(connection, run_id, limit=2)
-        claim = await stages.claim(connection, job_id, "extract", "worker", 60)
-        assert claim is not None
-        kept = await ledger.keep(connection, "key", call, reply, served())
-        await ledger.use(connection, claim.attempt_id, kept.call_id, call.purpose, is_reused=False)
-        await ledger.reject_last(connection, claim.attempt_id)
-        await stages.fail(connection, claim, failure, inputs={})
-
-        found = await run_failures(connection, run_id)
-
-    assert found is not None
-    assert [one.evidence_key for one in found.failed] == ["PHQ8_Sleep"]
 
 
 async def test_an_extraction_of_only_hallucinated_quotes_is_found_although_its_job_continued(

@@ -44,16 +44,6 @@ async def _nothing(*_: object) -> None:
     """Leaves a stage running."""
 
 
-async def test_jobs_are_paged_in_the_order_of_submission(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run("1", "2", "3", stages=("extract",))
-    one, two, three = stored.job_ids
-    async with database.connection() as connection:
-        await take(connection, two, "extract", failing(TIMED_OUT))
-        assert await jobs.in_order(connection, stored.run_id, limit=2) == [one, two]
-        assert await jobs.in_order(connection, stored.run_id, after=two, limit=2) == [three]
-        assert await jobs.in_order(connection, stored.run_id, status=JobStatus.WAITING, limit=9) == [one, three]
-
-
 async def test_the_texts_that_were_cut_are_counted_over_the_jobs(database: Database, store_run: StoreRun) -> None:
     stored = await store_run("1", "2", stages=("extract", "embed"))
     async with database.connection() as connection:

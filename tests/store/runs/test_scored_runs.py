@@ -9,7 +9,7 @@ from schemas.values.scored_runs import CallCount, ScoredJob, ScoredRun, SettingV
 from stages.participants.validate import keep_all
 from stages.reports.report import build_report
 from store.database import Connection, Database
-from store.runs import job_control, runs, scored_labels, scored_runs
+from store.runs import job_control, runs, scored_runs
 from tests.stages.participants.builders import ranked, reference
 from tests.stages.reports.builders import labels, scores
 from tests.store.conftest import new_run
@@ -123,13 +123,3 @@ async def test_a_retried_run_reports_the_same_but_for_timings(database: Database
             reports.append(found.model_dump_json(exclude={"timings": True, "run_metadata": {"run_id"}}))
 
     assert reports[0] == reports[1]
-
-
-async def test_labels_are_read_of_scored_participants_alone(database: Database) -> None:
-    async with database.connection() as connection:
-        await import_labels(connection, {316: labels("1"), 319: None})
-        run_id = await store_scored_run(connection, {("zero_shot", 316): None, ("few_shot", 319): None})
-        unscored = await runs.store(connection, new_run())
-
-        assert await scored_labels.of_run(connection, run_id) == {316: labels("1"), 319: None}
-        assert await scored_labels.of_run(connection, unscored.run_id) == {}

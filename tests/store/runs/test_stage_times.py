@@ -6,7 +6,6 @@ import pytest
 
 from store.database import Connection, Database
 from store.runs import stage_times as times_module
-from store.runs import stages
 from store.runs.runs import StoredRun
 from store.runs.stage_times import Progress, progress, stage_times
 from tests.store.scored import TIMED_OUT, committing, failing, take
@@ -48,23 +47,6 @@ async def test_what_is_left_is_estimated_from_the_times_of_each_stage(database: 
     assert (after.done, after.stages) == (3, 6)
     assert after.seconds_left == pytest.approx(101, abs=1)
     assert later == Progress(3, 6, None)
-
-
-async def test_stages_that_run_at_the_same_time_share_what_is_left(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run("1", "2", "3", "4", stages=("score",))
-    async with database.connection() as connection:
-        for job_id in stored.job_ids[:2]:
-            await _took(connection, job_id, "score", {}, seconds=30, ended=5)
-        both = await progress(connection, stored.run_id)
-        running = await stages.claim(connection, stored.job_ids[2], "score", "worker", 60)
-        await connection.execute(
-            "UPDATE stage_run SET started_at = now() - interval '20 seconds' WHERE job_id = $1", stored.job_ids[2]
-        )
-        one_began = await progress(connection, stored.run_id)
-
-    assert running is not None
-    assert both.seconds_left == pytest.approx(60 / 2, abs=1)
-    assert one_began.seconds_left == pytest.approx((10 + 30) / 2, abs=1)
 
 
 async def test_of_a_large_run_jobs_are_counted_and_their_pace_is_that_of_the_last_minutes(

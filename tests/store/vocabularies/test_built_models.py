@@ -59,17 +59,6 @@ async def test_models_that_are_missing_or_changed_are_refused(database: Database
             await built_models.file(connection, vocabulary_id, "context")
 
 
-async def test_vectors_are_read_as_they_were_stored_in_the_order_of_tokens(database: Database) -> None:
-    async with database.connection() as connection:
-        vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-        await built_models.keep(connection, vocabulary_id, built({"tee": at(10), "a_": at(1), "aB": at(2)}))
-
-        table = await built_models.token_vectors(connection, vocabulary_id)
-
-    assert table.tokens == ["aB", "a_", "tee"]
-    assert table.vectors.tobytes() == np.array([at(2), at(1), at(10)]).tobytes()
-
-
 async def test_the_embedder_and_the_bytes_of_spelling_and_meaning_are_kept(database: Database) -> None:
     models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
     async with database.connection() as connection:
