@@ -12,19 +12,34 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
-from tests.cli.test_run_table import ERROR, job
 
 from cli.drawing import Drawing, FittingTable, plain_table
 from cli.output import coloured, draw, print_json
 from schemas.statuses import JobStatus
+from schemas.values.failures import StageFailure
+from store.runs.run_view import JobView
 
 
 def test_a_job_is_one_object_with_its_error(capsys: pytest.CaptureFixture[str]) -> None:
-    print_json(job(7, JobStatus.FAILED, ERROR))
+    error = StageFailure(stage="score", attempt=1, type="E", message="it broke", category="unknown")
+    job = JobView(
+        job_id=7,
+        mode="few_shot",
+        subject="316",
+        status=JobStatus.FAILED,
+        note=None,
+        stages=[],
+        kept={},
+        rejected={},
+        llm_paid=0,
+        llm_reused=0,
+        error=error,
+    )
+    print_json(job)
     printed: dict[str, Any] = json.loads(capsys.readouterr().out)
 
     assert (printed["job_id"], printed["status"]) == (7, "failed")
-    assert printed["error"] == asdict(ERROR)
+    assert printed["error"] == asdict(error)
 
 
 def words_in_a_terminal(monkeypatch: pytest.MonkeyPatch, *parts: Drawing | str) -> str:

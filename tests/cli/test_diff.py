@@ -1,0 +1,59 @@
+"""`ragq diff` over stored rows."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from schemas.errors import Refused
+from store.database import Connection
+from tests.cli.conftest import Ragq
+from tests.stages.reports.builders import labels, scores
+from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
+
+FEW = ("--bootstrap-resamples", "20")
+
+
+async def two_runs(connection: Connection) -> tuple[int, int]:
+    """The second run has a higher temperature, scores 316 better, and 319 not at all."""
+    await import_labels(connection, {316: labels("10"), 319: labels("2")})
+    cold = await store_scored_run(
+        connection,
+        {("zero_shot", 316): scores("21"), ("zero_shot", 319): scores("2"), ("few_shot", 316): scores("1")},
+        settings={"MODEL_TEMPERATURE": 0.0},
+    )
+    hot = await store_scored_run(
+        connection,
+        {("zero_shot", 316): scores("1"), ("zero_shot", 319): TIMED_OUT},
+        settings={"MODEL_TEMPERATURE": 0.5},
+    )
+    return cold, hot
+
+
+@pytest.fixture
+def pair(stored: Callable[..., Any]) -> tuple[str, str]:
+    cold, hot = stored(two_runs)
+    return f"r{cold}", f"r{hot}"
+
+
+def test_json_has_one_object_per_mode_that_both_have(ragq: Ragq, pair: tuple[str, str]) -> None:
+    found = json.loads(ragq("diff", *pair, "--json", *FEW).stdout, parse_constant=pytest.fail)
+
+    assert [(one["left"]["mode"], one["flip_counts"]) for one in found] == [
+        ("zero_shot", {"lost": 1, "gained": 0, "changed": 1})
+    ]
+
+
+def test_the_modes_of_one_run_can_be_compared(ragq: Ragq, pair: tuple[str, str]) -> None:
+    modes = ("--mode", "zero_shot", "--other-mode", "few_shot")
+    (found,) = json.loads(ragq("diff", pair[0], pair[0], *modes, "--json", *FEW).stdout)
+
+    assert (found["left"]["mode"], found["right"]["mode"], found["only_in_left"]) == ("zero_shot", "few_shot", [319])
+
+
+def test_a_mode_that_a_run_does_not_have_is_refused(ragq: Ragq, pair: tuple[str, str]) -> None:
+    refused = ragq("diff", *pair, "--mode", "few_shot").exception
+
+    assert isinstance(refused, Refused)
+    assert str(refused) == f"Run {pair[1]} has no jobs in mode few_shot; it has zero_shot."
