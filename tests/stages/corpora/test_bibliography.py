@@ -38,6 +38,10 @@ def test_a_work_without_a_title_is_named_by_its_first_heading_or_its_file(markdo
     assert of(markdown).title == title
 
 
+def test_a_title_is_text() -> None:
+    assert of('---\ntitle: "<i>Tea</i> &amp; pots, 1 < 2"\n---\n').title == "Tea & pots, 1 < 2"
+
+
 @pytest.mark.parametrize(
     ("front_matter", "message"),
     [

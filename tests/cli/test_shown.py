@@ -1,0 +1,62 @@
+"""What commands show people: one stored file, which a reviewer reads in the diff.
+
+WRITE_SHOWN=1 pytest tests/cli/test_shown.py writes it again.
+"""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from store.database import Connection
+from tests.cli.conftest import Ragq
+from tests.stages.reports.builders import labels, scores
+from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
+
+SHOWN: Final = Path(__file__).with_name("shown.txt")
+
+COMMANDS: Final = (
+    *("runs", "show r1", "failures r1", "failures", "report r1 --bootstrap-resamples 20"),
+    *("diff r1 r2 --mode zero_shot --bootstrap-resamples 20", "inspect j1", "preset list", "template list"),
+    *("report r1 --latex --bootstrap-resamples 20", "splits list", "index list", "corpus list", "vocabulary list"),
+)
+
+#: What differs from run to run.
+CHANGING: Final = (
+    (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?( UTC|Z)?"), "TIME"),
+    (re.compile(r"\b\d+(\.\d+)? ?(s|ms)\b"), "SECONDS"),
+    (re.compile(r"ragq \d+\.\d+\.\d+\S*"), "ragq VERSION"),
+    (re.compile(r" +$", re.MULTILINE), ""),
+)
+
+
+async def two_runs(connection: Connection) -> None:
+    """Two participants in two modes, of whom one fails once, and the same with other scores."""
+    await import_labels(connection, {316: labels("10"), 319: labels("2")})
+    for first in ("11", "10"):
+        await store_scored_run(
+            connection,
+            {
+                ("zero_shot", 316): scores(first, "21", "53"),
+                ("few_shot", 316): scores("10", "21", "53"),
+                ("zero_shot", 319): scores("2", "1", "4"),
+                ("few_shot", 319): TIMED_OUT,
+            },
+        )
+    for table, ended in (("stage_run", "finished_at"), ("stage_attempt", "ended_at")):
+        await connection.execute(f"UPDATE {table} SET {ended} = started_at + interval '2 s' WHERE {ended} IS NOT NULL")
+
+
+def test_what_commands_show_is_what_was_read(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    stored(two_runs)
+    shown = ""
+    for command in COMMANDS:
+        done = ragq(*command.split())
+        shown += f"$ ragq {command}\n{done.output}[{done.exit_code}]\n\n"
+    for pattern, word in CHANGING:
+        shown = pattern.sub(word, shown)
+
+    if os.environ.get("WRITE_SHOWN"):
+        SHOWN.write_text(shown, encoding="utf-8")
+    assert shown == SHOWN.read_text(encoding="utf-8")
