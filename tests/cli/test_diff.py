@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from schemas.errors import Refused
 from store.database import Connection
 from tests.cli.conftest import Ragq
 from tests.stages.reports.builders import labels, scores
@@ -43,17 +42,3 @@ def test_json_has_one_object_per_mode_that_both_have(ragq: Ragq, pair: tuple[str
     assert [(one["left"]["mode"], one["flip_counts"]) for one in found] == [
         ("zero_shot", {"lost": 1, "gained": 0, "changed": 1})
     ]
-
-
-def test_the_modes_of_one_run_can_be_compared(ragq: Ragq, pair: tuple[str, str]) -> None:
-    modes = ("--mode", "zero_shot", "--other-mode", "few_shot")
-    (found,) = json.loads(ragq("diff", pair[0], pair[0], *modes, "--json", *FEW).stdout)
-
-    assert (found["left"]["mode"], found["right"]["mode"], found["only_in_left"]) == ("zero_shot", "few_shot", [319])
-
-
-def test_a_mode_that_a_run_does_not_have_is_refused(ragq: Ragq, pair: tuple[str, str]) -> None:
-    refused = ragq("diff", *pair, "--mode", "few_shot").exception
-
-    assert isinstance(refused, Refused)
-    assert str(refused) == f"Run {pair[1]} has no jobs in mode few_shot; it has zero_shot."

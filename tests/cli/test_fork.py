@@ -46,12 +46,3 @@ def test_a_job_that_succeeded_is_computed_again_in_place(ragq: Ragq, parent: Sto
     assert json.loads(done.stdout) == {"job": "j1", "from": "assemble"}
     assert stored(jobs.job, 1).status == "waiting"
     assert "3" in ragq("inspect", "j1").output
-
-
-@pytest.mark.parametrize(
-    ("job", "stage", "words"), [("j1", "rerank", "has no stage 'rerank'"), ("j99", "score", "j99")]
-)
-def test_a_stage_that_cannot_be_computed_again_is_refused(
-    ragq: Ragq, parent: StoredRun, job: str, stage: str, words: str
-) -> None:
-    assert words in str(ragq("retry", job, "--from", stage).exception)

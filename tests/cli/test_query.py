@@ -15,17 +15,6 @@ from tests.services.questions.questions import PROMPT, WHOLE, a_question
 STEPS = WHOLE[:-1]
 
 
-def test_commands_that_change_a_question_print_its_state_as_json(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    query = stored(a_question, "expand")
-
-    edited = json.loads(ragq("query", "edit", str(query.id), "--intent", "MECHANISM", "--json", "--no-run").stdout)
-    run = json.loads(ragq("query", "run", str(query.id), "--json").stdout)
-
-    expected = {"query": query.id, "run": f"r{query.run_id}", "job": f"j{query.job_id}", "status": "needs_embeddings"}
-    assert {**edited, "job_status": "-"} == {**expected, "job_status": "-"}
-    assert run == {**expected, "job_status": "waiting"}
-
-
 def test_a_prompt_and_a_pasted_answer_are_printed_as_json(ragq: Ragq, stored: Callable[..., Any]) -> None:
     query = stored(a_question, *STEPS)
     Path("reply.txt").write_text("Because of its catechins [S1].")

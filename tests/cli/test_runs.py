@@ -1,7 +1,5 @@
 """`ragq runs --json` and `--csv`: the registry of runs, with what ai-psychiatrist kept in `registry.yaml`."""
 
-import csv
-import io
 import json
 from collections.abc import Callable
 from datetime import datetime
@@ -74,14 +72,3 @@ def test_json_has_what_the_registry_of_the_original_had(ragq: Ragq, run_ids: lis
         ("few_shot", "failed", 1),
     ]
     assert (unscored["experiments"][0]["status"], unscored["experiments"][0]["mae_weighted"]) == ("unfinished", None)
-
-
-def test_csv_has_a_line_per_run_and_mode_and_nothing_but_numbers_in_numbers(ragq: Ragq, run_ids: list[int]) -> None:
-    lines = list(csv.DictReader(io.StringIO(ragq("runs", "--csv").stdout)))
-
-    assert [(line["run_id"], line["mode"]) for line in lines] == [
-        (f"r{run_ids[2]}", "few_shot"),
-        *((f"r{run_id}", mode) for run_id in (run_ids[1], run_ids[0]) for mode in ("zero_shot", "few_shot")),
-    ]
-    assert (lines[1]["git_commit"], lines[1]["git_dirty"], lines[3]["git_dirty"]) == ("c0ffee", "true", "")
-    assert (lines[3]["mae_weighted"], lines[3]["coverage_pct"], lines[0]["mae_weighted"]) == ("0.75", "25.0", "")

@@ -5,10 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from store.database import Connection
-from store.runs import runs
 from tests.cli.conftest import Ragq
 from tests.stages.reports.builders import labels, scores
-from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, Outcome, import_labels, store_scored_run
 
 
@@ -34,9 +32,3 @@ def test_a_finished_run_is_watched_to_its_scores(ragq: Ragq, stored: Callable[..
     assert watched.exit_code == 3
     assert "Without ground truth: 316." in watched.stdout
     assert json.loads(ragq("watch", f"r{run_id}", "--json").stdout)["scores"]["modes"][0]["scored"] == 1
-
-
-def test_a_run_that_scores_nobody_has_no_scores(ragq: Ragq, stored: Callable[..., Any]) -> None:
-    run = stored(runs.store, new_run(stages=("extract",)))
-
-    assert json.loads(ragq("show", f"r{run.run_id}", "--json").stdout)["scores"] is None

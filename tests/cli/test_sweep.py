@@ -72,19 +72,3 @@ def test_what_cannot_be_swept_is_refused(
 
     assert refused.exit_code != 0
     assert words in refused.stderr + str(refused.exception)
-
-
-def test_a_dry_run_of_a_sweep_and_of_a_fork_stores_nothing(ragq: Ragq, swept: None) -> None:
-    sweep = ("sweep", "r1", "--from", "score", "--dry-run", "--grid")
-    found = json.loads(ragq(*sweep, "RAGQ_SCORE_TEXT_CHARS=10,30", "--json").stdout)
-    fork = json.loads(
-        ragq("fork", "r1", "--from", "score", "--set", "RAGQ_SCORE_TEXT_CHARS=40", "--dry-run", "--json").stdout
-    )
-
-    first, second = found["points"]
-    assert (first["values"], first["estimate"]["existing_run"]) == ({"RAGQ_SCORE_TEXT_CHARS": "10"}, "r2")
-    assert (second["estimate"]["existing_run"], second["estimate"]["jobs"]) == (None, 2)
-    assert list(fork["stages"]) == ["score"]
-    assert fork["calls_at_most"] > 0
-    assert "RAGQ_SCORE_TEXT_CHARS=30" in ragq(*sweep, "RAGQ_SCORE_TEXT_CHARS=30").stdout
-    assert len(json.loads(ragq("runs", "--json").stdout)) == 3

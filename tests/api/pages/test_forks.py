@@ -26,19 +26,3 @@ async def test_a_run_is_forked_from_its_page(client: httpx.AsyncClient, parent: 
     assert made.headers["Location"] == "/runs/2"
     assert "Forked from run 1 at stage score" in words(await see(client, "/runs/2"))
     assert "Forks: run 2 at score" in words(await see(client, "/runs/1"))
-
-
-@pytest.mark.parametrize(
-    ("settings", "problem"),
-    [("nonsense", "Line 1 of the settings"), ("RAGQ_SCORE_INPUT=evidence", "reads RAGQ_SCORE_INPUT, and comes before")],
-)
-async def test_what_is_wrong_is_shown_with_the_form(
-    client: httpx.AsyncClient, parent: StoredRun, settings: str, problem: str
-) -> None:
-    page = await see(client, "/runs/1/forks/new")
-
-    refused = await send(client, page, "/runs/1/forks/new", stage="score", settings=settings)
-
-    assert refused.status_code == 422
-    assert problem in words(refused)
-    assert settings in refused.text

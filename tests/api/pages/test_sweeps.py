@@ -41,16 +41,3 @@ async def test_a_run_is_swept_from_its_page_and_the_points_are_compared(
     assert "chosen on the same subjects" in found
     image = await client.get(address.replace("/sweep?", "/sweep.svg?"))
     assert (image.status_code, image.headers["Content-Type"]) == (200, "image/svg+xml")
-
-
-@pytest.mark.parametrize(
-    ("grid", "problem"),
-    [("nonsense", "Line 1 of the settings"), ("RAGQ_SCORE_TEXT_CHARS=,", "A sweep needs a grid")],
-)
-async def test_what_is_wrong_is_shown_with_the_form(
-    client: httpx.AsyncClient, parent: None, grid: str, problem: str
-) -> None:
-    refused = await send(client, await see(client, FORM), FORM, stage="score", grid=grid)
-
-    assert refused.status_code == 422
-    assert problem in words(refused) and grid in refused.text

@@ -5,7 +5,6 @@ import httpx
 from api.context import ApiContext
 from store.runs import overviews
 from tests.api.works import POT, TEA, imported
-from tests.services.questions.questions import a_question
 from tests.store.query_runs import store_corpus
 
 
@@ -111,32 +110,6 @@ async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported
     ]
     assert "secret" not in reply.text
     assert (await client.get("/corpora")).json()["corpora"] == []
-
-
-async def test_files_of_other_formats_become_jobs_of_a_run(client: httpx.AsyncClient) -> None:
-    page = ("pot.html", b"<!doctype html><h1>Pot</h1><p>It is hot.")
-    reply = await send_files(client, ("tea.md", TEA.encode()), page, ("mug.txt", b"A mug."))
-    made = reply.json()
-
-    assert (reply.status_code, [file["file_name"] for file in made["files"]]) == (201, ["tea.md"])
-    assert (made["documents"]["jobs"], made["documents"]["unchanged"]) == (2, 0)
-    run = (await client.get(f"/runs/{made['documents']['run_id']}")).json()
-    assert (run["run"]["kind"], [job["mode"] for job in run["jobs"]]) == ("work", ["document", "document"])
-    assert slug(await send_files(client, page, embed="false")) == (409, "refused")
-
-
-async def test_a_deleted_corpus_is_gone_with_its_questions(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        query = await a_question(connection)
-        corpus_id = await connection.fetchval("SELECT corpus_id FROM queries WHERE id = $1", query.id)
-    assert (await client.get(f"/corpora/{corpus_id}")).json()["questions"] == 1
-
-    assert (await client.delete(f"/corpora/{corpus_id}")).status_code == 204
-
-    assert slug(await client.get(f"/corpora/{corpus_id}")) == (404, "corpus-missing")
-    assert slug(await client.delete(f"/corpora/{corpus_id}")) == (404, "corpus-missing")
-    async with ctx.database.connection() as connection:
-        assert await connection.fetchval("SELECT count(*) FROM job WHERE id = $1", query.job_id) == 0
 
 
 async def test_a_work_has_headings_and_their_chunks(client: httpx.AsyncClient) -> None:

@@ -58,21 +58,3 @@ async def test_scores_in_another_form_are_refused_and_never_counted_as_missing(
 
     assert (refused.status_code, "stored by another version of ragq" in refused.json()["detail"]) == (409, True)
     assert (await client.get(f"/runs/{pair[1]}/scores")).status_code == 200
-
-
-async def test_runs_that_cannot_be_compared_are_a_problem(
-    client: httpx.AsyncClient, ctx: ApiContext, pair: tuple[int, int]
-) -> None:
-    async with ctx.database.connection() as connection:
-        query = await question_run(connection)
-
-    for other, params, named in (
-        (query.run_id, {}, "of two kinds"),
-        (pair[0], {"other_mode": "few_shot"}, "mode of A"),
-    ):
-        refused = await client.get(f"/runs/{pair[0]}/diff/{other}", params=params)
-        assert (refused.status_code, named in refused.json()["detail"]) == (409, True)
-    missing = await client.get(f"/runs/{pair[0]}/diff/999")
-    assert (missing.status_code, missing.json()["type"]) == (404, "urn:ragq:problem:run-missing")
-    of_questions = await client.get(f"/runs/{query.run_id}/diff/{query.run_id}")
-    assert (of_questions.json()["scores"], of_questions.json()["retrieval"]["common_queries"]) == ([], 1)

@@ -25,29 +25,6 @@ async def test_files_are_imported_and_shown(client: httpx.AsyncClient) -> None:
     assert (await client.get("/vocabularies")).json()["vocabularies"] == [shown]
 
 
-async def test_tags_are_listed_the_most_used_first_and_searched(client: httpx.AsyncClient) -> None:
-    await upload(client)
-
-    part = (await client.get("/vocabularies/wardrobe/tags", params={"limit": 2})).json()
-    found = (await client.get("/vocabularies/wardrobe/tags", params={"search": "coa"})).json()
-
-    assert [tag["name"] for tag in part["tags"]] == ["red", "blue"]
-    assert (part["total"], part["next_offset"]) == (12, 2)
-    assert [(tag["name"], tag["count"]) for tag in found["tags"]] == [("coat", 500)]
-
-
-async def test_bad_files_are_listed_and_nothing_is_imported(client: httpx.AsyncClient) -> None:
-    bad = await upload(client, **{"tags.csv": "name,category,count,aliases\nhat,0,many,\n"})
-    foreign = await upload(client, **{"words.txt": "hat"})
-    unnamed = await upload(client, name="no blanks")
-
-    assert (bad.status_code, bad.json()["type"]) == (422, "urn:ragq:problem:files-unusable")
-    assert "tags.csv:2" in bad.json()["detail"]
-    assert (foreign.status_code, unnamed.status_code) == (409, 409)
-    assert "tags.csv, cooccurrence.tsv" in foreign.json()["detail"]
-    assert (await client.get("/vocabularies")).json()["vocabularies"] == []
-
-
 async def test_models_are_built_by_a_run(client: httpx.AsyncClient, ctx: ApiContext) -> None:
     await upload(client)
 

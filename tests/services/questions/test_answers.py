@@ -5,7 +5,7 @@ import pytest
 from schemas.errors import StageRunningError
 from schemas.settings.preset import Preset
 from schemas.values.queries import AugmentedPrompt, ContextSource
-from services.questions.answers import answer, preview, show_prompt
+from services.questions.answers import answer, preview
 from stages.queries.templates import TemplateTag, default_template
 from store.database import Database
 from store.questions import presets, queries, templates
@@ -74,18 +74,6 @@ async def test_a_pasted_answer_stores_the_prompt_that_it_answers(database: Datab
         assert (result.id, result.unknown_citations, len(result.sources)) == (given.result_id, ["S3"], 2)
         assert await chain(connection, query.job_id) == dict.fromkeys(TO_AUGMENT, "done")
         assert (await job_status(connection, query.job_id), await flaws(connection)) == ("succeeded", [])
-
-
-async def test_an_answer_as_shown_belongs_to_the_prompt_that_was_shown_last(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_AUGMENT)
-
-        await show_prompt(connection, query, top_n=3)
-        shown = await answer(connection, query, "By oxygen [S1].", as_shown=True, key=None)
-        named = await answer(connection, query, "By oxygen [S1].", top_n=1, as_shown=True, key=None)
-
-        sources = {result.id: len(result.sources) for result in await queries.results(connection, query.id)}
-        assert (sources[shown.result_id], sources[named.result_id]) == (3, 1)
 
 
 async def test_an_answer_keeps_what_its_prompt_was_based_on(database: Database) -> None:

@@ -121,13 +121,6 @@ async def test_the_last_error_is_raised_as_it_is_with_the_number_of_calls() -> N
     assert (type(caught.value), caught.value.calls, len(chat.calls)) == (LLMResponseParseError, 3, 3)
 
 
-async def test_a_reply_that_is_no_json_raises_instead_of_giving_no_evidence() -> None:
-    with pytest.raises(LLMResponseParseError) as caught:
-        await extract(replying("I would rather not."))
-
-    assert caught.value.raw_response == "I would rather not."
-
-
 async def test_a_reply_that_was_cut_off_raises_although_it_could_be_repaired() -> None:
     chat = ScriptedChat(lambda call: '{"PHQ8_Sleep": ["I can\'t sleep"', stop_reason="length")
 

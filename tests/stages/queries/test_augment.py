@@ -26,7 +26,6 @@ from stages.call_tokens import most_prompt_tokens
 from stages.queries.augment import NO_CONTEXT, augment_prompt
 from stages.queries.expand import no_expansion
 from stages.queries.generate import answer_messages
-from stages.queries.templates import TemplateTag, default_template
 from stages.queries.works import WorkName
 from stages.texts.fence import fenced, visible
 from tests.stages.queries.builders import by_id, chunk, reranked
@@ -178,13 +177,6 @@ def test_b5_both_sets_of_variables_are_given(template: str) -> None:
 
     assert with_both.prompt == f"CRITIQUE|black tea, oolong|Why?|{NO_CONTEXT}"
     assert augment(None, template=template).prompt == f"GENERAL|None specified|Why?|{NO_CONTEXT}"
-
-
-def test_the_default_template_shows_the_question_and_the_sources() -> None:
-    prompt = augment(consolidated(group()), template=default_template(TemplateTag.RAG_AUGMENTATION)).prompt
-
-    assert "Question: Why?" in prompt
-    assert "\n[S1] Source: Tea | (work_id=1, start-line=3, end-line=9)\nText:\nLeaves darken.\nS1 " in prompt
 
 
 def fences(prompt: str) -> list[str]:
