@@ -10,7 +10,7 @@ from stages.corpora.blocks import MarkdownDocument
 from stages.corpora.cut import cut_work
 from stages.corpora.measures import Measure, Words
 from stages.corpora.packing import ChunkSize
-from stages.model_aliases import resolved_model
+from stages.models import resolved_model
 
 
 @dataclass(frozen=True)

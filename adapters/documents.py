@@ -15,8 +15,8 @@ from adapters.pdfium import convert_by_pdfium
 from schemas.errors import DocumentError, DocumentReaderMissingError
 from schemas.values.documents import Cleaned, ConvertedDocument, TocEntry, Variant
 from stages.documents.formats import DocumentFormat
-from stages.documents.metadata import without_metadata
-from stages.texts.decoded import DecodedText, decoded
+from stages.documents.outline import without_metadata
+from stages.texts.characters import DecodedText, decoded
 
 _OF_PANDOC: Final = {
     DocumentFormat.EPUB: "epub",

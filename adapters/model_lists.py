@@ -14,8 +14,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from adapters.retry_after import retry_after_s
 from schemas.errors import LLMError, ModelMissingError
-from schemas.values.model_identities import ModelIdentity
-from stages.server_names import server_name
+from schemas.values.chat import ModelIdentity
+from stages.models import server_name
 
 LOOKUP_TIMEOUT_S = 30.0
 LOOKUP_VALID_S = 60.0

@@ -11,7 +11,7 @@ from adapters.limited_process import ProcessLimits, run_limited
 from schemas.errors import DocumentError, DocumentReaderMissingError
 from schemas.values.documents import ConvertedDocument, TocEntry
 from stages.documents.formats import DocumentFormat
-from stages.documents.metadata import Described, described_by
+from stages.documents.outline import Described, described_by
 from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
 
 _FEWEST_LETTERS: Final = 20

@@ -1,11 +1,16 @@
-"""The header Retry-After of a server that takes no request now."""
+"""What the replies of servers have beside their content: when to come back, and vectors as a matrix."""
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final
 
 import httpx
+import numpy as np
+
+from schemas.errors import EmbeddingValidationError
+from stages.ports import Vectors
 
 LONGEST_S: Final = 3600.0
 """A server is asked again after this time in any case."""
@@ -36,3 +41,12 @@ def _date(text: str) -> datetime | None:
     except ValueError:
         return None
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+def matrix_of(rows: Sequence[Sequence[float]], *, model: str, texts: int) -> Vectors:
+    """One row per text. Raises EmbeddingValidationError for another number of rows, and for rows of several lengths."""
+    if len(rows) != texts:
+        raise EmbeddingValidationError(f"{model} returned {len(rows)} vectors for {texts} texts.")
+    if len({len(row) for row in rows}) != 1:
+        raise EmbeddingValidationError(f"{model} returned vectors of different dimensions.")
+    return np.asarray(rows, dtype=np.float32)

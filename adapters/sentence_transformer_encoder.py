@@ -11,15 +11,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 import structlog
 
-from adapters.number_formats import fitting_dtype
-from adapters.packaged import PACKAGED_EMBEDDER, embedder_folder
 from adapters.torch_environment import prepare_torch
-from adapters.weights import cached_folder, local_folder, weights_digest
+from adapters.weights import PACKAGED_EMBEDDER, cached_folder, embedder_folder, local_folder, weights_digest
 from stages.ports import Vectors
 from stages.vectors import seen_tokens
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
+
+def fitting_dtype() -> str:
+    """`bfloat16` where the processor has AMX or AVX-512 for it, or the GPU supports it; `float16` on other GPUs.
+
+    Otherwise `float32`: processors without these instructions compute a shorter format more slowly. Imports torch.
+    """
+    import torch
+    from sentence_transformers.util import get_device_name
+
+    device = get_device_name()
+    if device == "cpu":
+        has = torch.cpu.get_capabilities()
+        return "bfloat16" if has.get("amx_bf16") or has.get("avx512_bf16") else "float32"
+    if device == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False):
+        return "bfloat16"
+    return "float16"
 
 
 log = structlog.get_logger("ragq.encoder")

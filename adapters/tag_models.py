@@ -1,19 +1,171 @@
 """The models of a vocabulary, built by gensim and scikit-learn."""
 
+import hashlib
+import io
+import json
+import struct
+import zipfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from adapters.context_file import context_file
-from adapters.fasttext_tokens import buckets_of, tokens_file
-from schemas.errors import VocabularyModelsError
-from schemas.values.tags import Vocabulary
-from stages.tags.models import BuiltModels, TokenModel
+from schemas.errors import Refused, VocabularyModelsError
+from schemas.values.tags import VectorLayout, Vocabulary
+from stages.ports import Vectors
+from stages.tags.characters import CharacterModel
+from stages.tags.models import BuiltModels, ContextModel, TokenModel, plain, training_lists
 from stages.tags.ports import Vector
-from stages.tags.training_lists import training_lists
+from stages.tags.similarity import SimilarityModel, at_length_1
+
+_DESCRIPTION = "description"
+
+
+class Unpacked(NamedTuple):
+    """What a file holds."""
+
+    arrays: dict[str, NDArray[Any]]
+    description: dict[str, Any]
+
+
+def packed(arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]) -> bytes:
+    """The bytes of an .npz file. The same arrays and description give the same bytes."""
+    text = json.dumps(description, ensure_ascii=False, sort_keys=True).encode()
+    buffer = io.BytesIO()
+    named: dict[str, Any] = {**arrays, _DESCRIPTION: np.frombuffer(text, dtype=np.uint8)}
+    np.savez_compressed(buffer, **named)
+    return buffer.getvalue()
+
+
+def unpacked(data: bytes) -> Unpacked:
+    """The arrays and the description. Raises VocabularyModelsError for bytes that `packed` did not give."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        description = json.loads(arrays.pop(_DESCRIPTION).tobytes())
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise VocabularyModelsError(
+            f"A model file of {len(data)} bytes cannot be read ({type(error).__name__}); index the vocabulary again."
+        ) from error
+    return Unpacked(arrays, description)
+
+
+def context_file(terms: Sequence[str], idf: NDArray[Any], components: NDArray[Any]) -> bytes:
+    """The bytes of a model with one idf and one row of components per term."""
+    arrays: dict[str, NDArray[Any]] = {
+        "idf": np.asarray(idf, dtype=np.float64),
+        "components": np.asarray(components, dtype=np.float32),
+    }
+    return packed(arrays, {"terms": list(terms)})
+
+
+def read_context_model(data: bytes) -> ContextModel:
+    """The model in the bytes that `context_file` made. Raises VocabularyModelsError for any other."""
+    arrays, description = unpacked(data)
+    return ContextModel(
+        digest=hashlib.sha256(data).hexdigest(),
+        terms={term: row for row, term in enumerate(description["terms"])},
+        idf=arrays["idf"],
+        components=arrays["components"].astype(np.float64),
+    )
+
+
+def similarity_file(tokens: Sequence[str], sentences: Vectors) -> bytes:
+    """The bytes of a model of tokens, in ascending order, with one sentence vector each.
+
+    Raises VocabularyModelsError for a vector of zeros or without a value.
+    """
+    if not np.isfinite(sentences).all() or not sentences.any(axis=1).all():
+        raise VocabularyModelsError("The sentence embedder gave a vector that points nowhere; use another embedder.")
+    return packed({"sentences": at_length_1(sentences).astype(np.float16)}, {"tokens": list(tokens)})
+
+
+def read_similarity_model(data: bytes) -> SimilarityModel:
+    """The model in the bytes that `similarity_file` made. Raises VocabularyModelsError for any other."""
+    arrays, description = unpacked(data)
+    tokens = description["tokens"]
+    return SimilarityModel(
+        digest=hashlib.sha256(data).hexdigest(),
+        tokens=tokens,
+        characters=CharacterModel([plain(token) for token in tokens]),
+        sentences=arrays["sentences"].astype(np.float32),
+    )
+
+
+class FastTextTokens:
+    """The port TokenVectors over the bytes of a file that `tokens_file` made.
+
+    The vector of a word that is not in the vocabulary is the mean of its known character n-grams. Without any, or in a
+    model without n-grams, it has no vector.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self.digest = hashlib.sha256(data).hexdigest()
+        arrays, description = unpacked(data)
+        self.name: str = description["name"]
+        self._tokens: list[str] = description["tokens"]
+        self._pieces: tuple[int, int, int] = tuple(description["pieces"])
+        self._vectors: NDArray[np.float32] = arrays["vectors"]
+        self._ngrams: NDArray[np.float32] = arrays["ngrams"]
+        self._rows = {int(bucket): row for row, bucket in enumerate(arrays["buckets"])}
+        self.dimension = int(self._vectors.shape[1])
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {token: place for place, token in enumerate(self._tokens)}
+
+    def vectors_of(self, tokens: Sequence[str]) -> Mapping[str, Vector]:
+        """See TokenVectors."""
+        found = ((token, self._vector(token)) for token in tokens)
+        return {token: vector for token, vector in found if vector is not None}
+
+    def _vector(self, token: str) -> Vector | None:
+        if token in self._places:
+            found: Vector = self._vectors[self._places[token]]
+            return found
+        if not self._rows or not token:
+            return None
+        known = [self._rows[bucket] for bucket in buckets_of(token, *self._pieces) if bucket in self._rows]
+        if not known:
+            return None
+        mean = self._ngrams[known].astype(np.float64).mean(axis=0)
+        length = float(np.linalg.norm(mean))
+        return np.asarray(mean / length, dtype=np.float32) if length > 0 else None
+
+
+def buckets_of(token: str, shortest: int, longest: int, buckets: int) -> list[int]:
+    """The buckets of the character n-grams of a token, by FastText's hash."""
+    from gensim.models.fasttext import ft_ngram_hashes  # type: ignore[import-untyped]
+
+    return [int(bucket) for bucket in ft_ngram_hashes(token, shortest, longest, buckets)]
+
+
+def tokens_file(
+    name: str,
+    tokens: Sequence[str],
+    vectors: NDArray[np.float32],
+    *,
+    pieces: tuple[int, int, int] = (0, 0, 0),
+    buckets: Sequence[int] = (),
+    ngrams: NDArray[np.float32] | None = None,
+) -> bytes:
+    """The bytes of a model: one row of length 1 per token, one row per bucket of n-grams.
+
+    `pieces` are the shortest and the longest n-gram and the number of buckets.
+    """
+    nothing = np.empty((0, vectors.shape[1]), dtype=np.float32)
+    arrays: dict[str, NDArray[Any]] = {
+        "vectors": vectors,
+        "buckets": np.asarray(buckets, dtype=np.int64),
+        "ngrams": nothing if ngrams is None else ngrams,
+    }
+    return packed(arrays, {"name": name, "tokens": list(tokens), "pieces": list(pieces)})
+
 
 FASTTEXT = "fasttext"
 
@@ -140,3 +292,55 @@ def _unit_rows(matrix: NDArray[np.float64]) -> NDArray[np.float32]:
     """The rows at length 1; a row of zeros is unchanged."""
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     return np.asarray(matrix / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+
+
+_ZLIB: Final = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
+"""How files start that joblib compressed."""
+
+
+def imported_vectors(path: Path, layout: VectorLayout, vocabulary: Vocabulary) -> TokenModel:
+    """The vectors of the vocabulary's tags and aliases, at length 1, and their n-grams.
+
+    Tokens that are not in the file, or are zeros there, have no vector. Raises Refused when the file cannot be read in
+    this layout, or has none of the tokens.
+    """
+    try:
+        _refuse_pickle(path)
+        model = _read(path, layout)
+    except (OSError, ValueError, EOFError, NotImplementedError, AssertionError, struct.error) as error:
+        raise Refused(f"{path} cannot be read as {layout.value} ({type(error).__name__}); name its layout.") from error
+    wanted = sorted({*(tag.name for tag in vocabulary.tags), *vocabulary.aliases})
+    rows = {token: np.asarray(model.get_vector(token), dtype=np.float64) for token in wanted if token in model}
+    vectors = {
+        token: np.asarray(row / np.linalg.norm(row), dtype=np.float32) for token, row in rows.items() if row.any()
+    }
+    if not vectors:
+        raise Refused(f"{path} has none of the {len(wanted)} tags and aliases; it belongs to another vocabulary.")
+    matrix = np.array(list(vectors.values()))
+    if layout is not VectorLayout.FASTTEXT:
+        return TokenModel(layout.value, matrix.shape[1], vectors, tokens_file(layout.value, list(vectors), matrix))
+    pieces = (int(model.min_n), int(model.max_n), int(model.bucket))
+    known = sorted({bucket for token in vectors for bucket in buckets_of(token, *pieces)})
+    ngrams = np.asarray(model.vectors_ngrams[known], dtype=np.float32)
+    data = tokens_file(layout.value, list(vectors), matrix, pieces=pieces, buckets=known, ngrams=ngrams)
+    return TokenModel(layout.value, matrix.shape[1], vectors, data)
+
+
+def _refuse_pickle(path: Path) -> None:
+    """Raise Refused for a file of pickle, compress-fasttext or joblib: reading one runs the code in it."""
+    with path.open("rb") as file:
+        start = file.read(2)
+    if start[:1] == b"\x80" or start in _ZLIB:
+        raise Refused(
+            f"{path} is a pickle, as compress-fasttext and joblib write them. ragq reads none: that would run the code "
+            "in it. Write its vectors as word2vec text, as 'Files of the original' of docs/tags.md describes."
+        )
+
+
+def _read(path: Path, layout: VectorLayout) -> Any:
+    from gensim.models import KeyedVectors
+    from gensim.models.fasttext import load_facebook_vectors
+
+    if layout is VectorLayout.FASTTEXT:
+        return load_facebook_vectors(str(path))
+    return KeyedVectors.load_word2vec_format(str(path), binary=layout is VectorLayout.WORD2VEC_BINARY)

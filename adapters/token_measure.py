@@ -6,8 +6,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from adapters.packaged import PACKAGED_EMBEDDER, unchecked_embedder_folder
-from adapters.weights import cached_folder, local_folder
+from adapters.weights import PACKAGED_EMBEDDER, cached_folder, local_folder, unchecked_embedder_folder
 from schemas.errors import StackError
 
 if TYPE_CHECKING:

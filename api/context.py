@@ -9,13 +9,13 @@ from typing import Annotated
 from celery import Celery
 from fastapi import Depends, Request
 
+from api.event_streams import Streams
 from api.metrics import Metrics
 from api.security.login_limit import LoginLimit
-from api.streams import Streams
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.prices import Prices
-from services.prices import prices_of
+from schemas.values.costs import Prices
+from services.costs import prices_of
 from store.database import Database
 from store.runs.changes import Changes
 

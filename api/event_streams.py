@@ -1,14 +1,66 @@
 """What the streams of server-sent events have in common."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+import math
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
+from fastapi import HTTPException
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.types import Receive, Scope, Send
 
 from api.problems import problem_responses
-from api.streams import Streams
+from store.database import Database
+from store.views.run_state import RunState, run_state
+
+#: A browser opens a few, and each takes a connection of the server.
+STREAMS_AT_MOST: Final = 256
+
+
+class Streams:
+    """The streams of one server. The state of a run is read once for all streams that watch it."""
+
+    def __init__(self, database: Database, *, at_most: int = STREAMS_AT_MOST) -> None:
+        self._database = database
+        self._at_most = at_most
+        self._reading: dict[int, asyncio.Task[RunState | None]] = {}
+        self.open = 0
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """A stream counts as open until the block ends. Raises HTTPException 503 when the limit is reached."""
+        if self.open >= self._at_most:
+            raise HTTPException(
+                503,
+                f"{self.open} event streams are open, which is the limit; close some.",
+                headers={"Retry-After": "10"},
+            )
+        self.open += 1
+        try:
+            yield
+        finally:
+            self.open -= 1
+
+    async def state(self, run_id: int) -> RunState | None:
+        """The state of a run, read after the call; waits while the database is unavailable. None for an unknown run."""
+        if (begun := self._reading.get(run_id)) is not None:
+            # That read may have begun before the change that the caller wants to see.
+            await asyncio.wait([begun])
+        if (reading := self._reading.get(run_id)) is None:
+            reading = asyncio.create_task(self._read(run_id))
+            self._reading[run_id] = reading
+        return await asyncio.shield(reading)
+
+    async def _read(self, run_id: int) -> RunState | None:
+        try:
+            return await self._database.with_retry(
+                lambda connection: run_state(connection, run_id), retry_for_s=math.inf
+            )
+        finally:
+            del self._reading[run_id]
+
 
 #: A stream reads the state this often even without a notification.
 POLL_SECONDS: Final = 15.0

@@ -10,7 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from schemas.chains import CHAINS, QUEUES
 from schemas.statuses import JobStatus
-from schemas.values.prices import Prices
+from schemas.values.costs import Prices
 from store.database import Database
 from store.runs.attempt_totals import AttemptCounts, AttemptTotals
 from store.runs.queue_figures import QueueFigures, queue_figures

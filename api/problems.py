@@ -18,7 +18,7 @@ from api.rendering import page
 from api.routes import methods_here, wants_html
 from schemas import errors
 from stages.failures import class_name
-from stages.files.problems import ProblemsFound
+from stages.files.records import ProblemsFound
 from store.database import UNAVAILABLE_ERRORS
 
 log = structlog.get_logger(__name__)

@@ -14,8 +14,8 @@ from schemas.errors import RagqError, Refused, StackError
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack import log_config as logs
-from stack.addresses import is_loopback
 from stack.connections import connections
+from stack.ports import is_loopback
 from store.access import api_tokens
 from store.database import Database
 

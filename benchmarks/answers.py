@@ -30,14 +30,13 @@ from benchmarks.retrieval_sets import corpus_of, data_folder, public_set, query_
 from benchmarks.stack import Stack, stack
 from demo.library import write_library
 from schemas.settings.profiles import PROFILES
-from schemas.values.queries import RerankedChunks, Source
-from schemas.values.query_sets import QuerySet
+from schemas.values.queries import QuerySet, RerankedChunks, Source
 from stack.connections import connections
 from stages.failures import FailureCategory
 from stages.ports import TextVectors
 from stages.queries.citations import citations
-from stages.queries.prompt_sources import source_texts
 from stages.queries.relevance import Evidence, evidence
+from stages.queries.sources import source_texts
 from store.corpora import bm25
 from store.database import Database
 

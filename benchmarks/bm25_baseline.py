@@ -9,7 +9,7 @@ import numpy as np
 import Stemmer
 
 from benchmarks.retrieval_sets import Document
-from schemas.values.query_sets import QuerySet
+from schemas.values.queries import QuerySet
 from stages.metrics.retrieval import measure_rankings
 
 #: The values of Anserini, which ragq searches with too.

@@ -13,8 +13,8 @@ from benchmarks.retrieval_sets import Document, RetrievalSet, query_set_of, writ
 from benchmarks.stack import Stack
 from schemas.values.metrics import Interval
 from stages.corpora.blocks import read_markdown
+from stages.corpora.cut import sections
 from stages.corpora.lines import passage
-from stages.corpora.sections import sections
 
 STAGES: Final = ("dense", "lexical", "fused", "consolidated")
 

@@ -28,8 +28,7 @@ from schemas.errors import DocumentError
 from schemas.values.documents import ConvertedDocument, Variant
 from stages.documents.formats import format_of
 from stages.documents.outline import outline
-from stages.documents.repair import DEEPEST, repair_by_rules
-from stages.documents.sanitise import sanitise
+from stages.documents.repair import DEEPEST, repair_by_rules, sanitise
 
 PACKAGES: Final = ("ragq", "pypandoc-binary", "pypdfium2")
 _LIMITS: Final = ProcessLimits(600, 2000, 50)

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import xllamacpp
 
-from adapters.packaged import PACKAGED_LLM
+from adapters.weights import PACKAGED_LLM
 from stack.embedded_llm import CONTEXT_TOKENS, PROMPT_BATCH_TOKENS
 from stack.llm_weights import embedded_weights
 

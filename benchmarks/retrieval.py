@@ -26,7 +26,7 @@ from benchmarks.retrieval_sets import (
 from benchmarks.stack import Memory, Stack, stack
 from schemas.values.measures import RetrievalMeasures
 from schemas.values.metrics import Interval
-from stages.metrics.query_means import mean_intervals
+from stages.metrics.bootstrap import mean_intervals
 
 PACKAGES: Final = ("ragq", "sentence-transformers", "bm25s", "ir-measures", "pgvector")
 

@@ -9,10 +9,8 @@ from typing import Final, NamedTuple
 
 import click
 
-from schemas.values.query_sets import QuerySet
-from stages.queries.qrels_file import BEIR_HEADER
-from stages.queries.query_file import MAX_CHARS
-from stages.queries.query_set import read_query_set
+from schemas.values.queries import QuerySet
+from stages.queries.query_files import BEIR_HEADER, MAX_CHARS, read_query_set
 
 _FILE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 

@@ -11,18 +11,16 @@ from typing import Final, NamedTuple
 import click
 import numpy as np
 
-from adapters.packaged import PACKAGED_EMBEDDER
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+from adapters.weights import PACKAGED_EMBEDDER
 from demo.data_set import data_set_files
 from schemas.values.phq8 import PHQ8Item
 from stages.evaluations.scorers import Evidence, nearest
-from stages.participants.baselines import median_score
-from stages.participants.chunking import chunk_transcript
+from stages.participants.chunking import chunk_transcript, tag_chunk
 from stages.participants.embed import embed_evidence
 from stages.participants.extract_by_similarity import extract_by_similarity
-from stages.participants.item_tags import tag_chunk
-from stages.participants.score_by_neighbours import mean_score
-from stages.participants.similarity import similarities
+from stages.participants.retrieve import similarities
+from stages.participants.score_by_neighbours import mean_score, median_score
 from stages.participants.transcripts import parse_transcript
 from stages.ports import TextVectors, Vectors
 from stages.vectors import unit_rows

@@ -14,19 +14,21 @@ from numpy.typing import NDArray
 from rapidfuzz.distance import OSA
 from rapidfuzz.process import cdist
 
-from adapters.context_file import read_context_model
-from adapters.fasttext_tokens import FastTextTokens
-from adapters.similarity_file import read_similarity_model, similarity_file
-from adapters.tag_models import TagModelBuilder
+from adapters.tag_models import (
+    FastTextTokens,
+    TagModelBuilder,
+    read_context_model,
+    read_similarity_model,
+    similarity_file,
+)
 from schemas.values.tags import Lexicon, Neighbour, Vocabulary
 from stages.ports import Vectors
 from stages.tags.candidates import SearchedVocabulary, candidates_from_phrases
 from stages.tags.embed import Sentences
-from stages.tags.models import SentenceModel
+from stages.tags.models import SentenceModel, in_any_order, plain
 from stages.tags.phrases import final_phrases, lookup_of
 from stages.tags.ports import TokenQuery, Vector
 from stages.tags.similarity import FusedSearch, TokenTable
-from stages.tags.spelling import in_any_order, plain
 
 RESAMPLES: Final = 2000
 QUERIES: Final = 400

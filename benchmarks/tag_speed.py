@@ -10,10 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from adapters.context_file import read_context_model
-from adapters.fasttext_tokens import FastTextTokens
-from adapters.similarity_file import similarity_file
-from adapters.tag_models import TagModelBuilder
+from adapters.tag_models import FastTextTokens, TagModelBuilder, read_context_model, similarity_file
 from schemas.values.tags import Tag, Vocabulary
 from stages.tags.candidates import SearchedVocabulary, candidates_from_phrases
 from stages.tags.models import BuiltModels, SentenceModel

@@ -9,14 +9,14 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from adapters.packaged import PACKAGED_EMBEDDER
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+from adapters.weights import PACKAGED_EMBEDDER
 from benchmarks import tag_quality, tag_speed
 from benchmarks.machine import this_machine
 from benchmarks.servers import servers
 from benchmarks.tag_quality import Half, Measured, Share
 from schemas.values.tags import Vocabulary
-from stages.files.problems import accept
+from stages.files.records import accept
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 
 PACKAGES = ("gensim", "scikit-learn", "sentence-transformers", "numpy", "asyncpg")

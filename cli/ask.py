@@ -7,10 +7,10 @@ import click
 
 from cli.completed_names import CORPUS, PRESET
 from cli.drawing import Text
+from cli.options import effective_settings, settings_options
 from cli.output import draw, json_option, print_json, print_text
-from cli.query_answers import place_words, print_failure, print_outcome, query_json, so_far
+from cli.query import place_words, print_failure, print_outcome, query_json, so_far
 from cli.session import with_database, with_open_database
-from cli.settings_options import effective_settings, settings_options
 from cli.submit_queries import split_assignments
 from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import QueryValueError
@@ -21,9 +21,8 @@ from services.questions.ask import single_query
 from services.questions.lookup import QueryDetails, query_details
 from services.questions.submission import QueryRequest
 from services.submit import submit
-from stages.queries.headings import SEPARATOR
-from stages.queries.work_conditions import work_filter
-from stages.queries.works import WorkName
+from stages.queries.consolidate import SEPARATOR
+from stages.queries.works import WorkName, work_filter
 from store.corpora import works
 from store.database import Connection, Database
 from store.questions import queries

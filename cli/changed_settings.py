@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cli.drawing import FittingTable, Text, plain_table
-from schemas.settings.changed import ChangedSetting, is_chosen
-from schemas.settings.changes import changed_settings, of_kind
-from schemas.settings.words import value_in_words
+from schemas.settings.base import value_in_words
+from schemas.settings.changes import ChangedSetting, changed_settings, is_chosen, of_kind
 
 #: Changes that a line names; it counts the others.
 _NAMED = 3

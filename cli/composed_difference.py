@@ -7,7 +7,7 @@ from typing import Any
 import click
 from rich.console import Group
 
-from cli.composed_report import as_run
+from cli.composed_report import StoredRun, as_run
 from cli.drawing import Drawing, FittingTable, Text, figure_table, spaced
 from cli.output import draw, print_json
 from cli.paper.differences import (
@@ -20,13 +20,12 @@ from cli.paper.options import PaperFormat
 from cli.paper.writing import write
 from cli.report_options import chosen_measures, retrieval_measures
 from cli.retrieval_table import retrieval_difference_table
-from cli.stored_run import StoredRun
 from schemas.values.differences import Difference
 from schemas.values.query_runs import QueryRun
 from schemas.values.retrieval_reports import RetrievalDifference
-from services.comparisons import compare_queries, compare_scores
+from services.several_runs import compare_queries, compare_scores
 from stages.reports.numbers_in_words import NOT_AVAILABLE, bounds, number
-from stages.reports.origin_words import origin_words
+from stages.reports.words import origin_words
 
 AnyDifference = Sequence[Difference] | RetrievalDifference
 

@@ -3,37 +3,55 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
 from cli.drawing import Drawing
-from cli.evaluation_table import evaluation_table
 from cli.output import draw, print_json
 from cli.paper.options import PaperFormat
 from cli.paper.retrieval import retrieval_tables
 from cli.paper.scored import report_tables
 from cli.paper.writing import write
 from cli.report_options import chosen_measures, retrieval_measures
-from cli.report_table import report_table
+from cli.report_table import evaluation_table, report_table
 from cli.retrieval_table import retrieval_table
-from cli.stored_run import StoredRun
-from schemas.errors import Refused
-from schemas.values.evaluation_reports import EvaluationReport
+from schemas.errors import Refused, RunMissingError
+from schemas.values.costs import Prices
+from schemas.values.evaluations import EvaluationReport
 from schemas.values.measures import Measures
-from schemas.values.prices import Prices
 from schemas.values.query_runs import QueryRun
 from schemas.values.reports import Report
 from schemas.values.retrieval_reports import RetrievalReport
 from schemas.values.scored_runs import ScoredRun
 from stages.reports import calibrated
 from stages.reports.calibrated import is_calibrated
-from stages.reports.measures import measures_of
-from stages.reports.report import build_report
+from stages.reports.report import build_report, measures_of
 from stages.reports.report_numbers import report_numbers, retrieval_numbers
 from stages.reports.retrieval import build_retrieval_report
-from store.runs.scored_rows import ScoredRows
+from store.database import Connection
+from store.questions.query_runs import query_run
+from store.runs import overviews
+from store.runs.scored_rows import ScoredRows, scored_rows
 from store.runs.scored_runs import as_scored_run
+
+StoredRun: TypeAlias = Any
+"""What `stored_run` reads, or what a command reads instead."""
+
+
+async def stored_run(connection: Connection, run_id: int, *, kind: str | None = None) -> StoredRun:
+    """A run of participants or queries, read without what its statistics need. `kind` is its kind, where it is known.
+
+    Raises RunMissingError, and Refused when nothing can be reported.
+    """
+    if (kind or (await overviews.get(connection, run_id)).kind) == "query":
+        found: StoredRun = await query_run(connection, run_id)
+    else:
+        found = await scored_rows(connection, run_id)
+    if found is None:
+        raise RunMissingError(run_id)
+    return found
+
 
 AnyReport = Report | RetrievalReport | EvaluationReport
 

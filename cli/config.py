@@ -8,16 +8,15 @@ import click
 from rich.table import Column
 
 from cli.drawing import FittingTable, Text, plain_table
+from cli.options import effective_settings, settings_options
 from cli.output import draw, print_data, print_json
-from cli.settings_options import effective_settings, settings_options
 from cli.settings_reference import settings_reference
+from schemas.settings.base import value_in_words
 from schemas.settings.layers import ENV_FILE, SettingSource
 from schemas.settings.name_report import report_names
 from schemas.settings.process import PROCESS_SETTINGS, EffectiveProcess, effective_process
 from schemas.settings.resolve import EffectiveSettings
-from schemas.settings.run import settings_hash
-from schemas.settings.run_groups import RUN_SETTINGS
-from schemas.settings.words import value_in_words
+from schemas.settings.run import RUN_SETTINGS, settings_hash
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

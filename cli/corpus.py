@@ -10,8 +10,8 @@ from cli.output import confirm, draw, json_option, print_json, print_list, print
 from cli.session import with_database
 from schemas.full_text import language_words
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss
-from stages.reports.corpus_words import chunk_size_words
 from stages.reports.numbers_in_words import counted
+from stages.reports.words import chunk_size_words
 from store.corpora import corpora, works
 from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.corpora.works import ListedWork

@@ -5,14 +5,14 @@ from typing import Any
 
 import click
 
-from cli.choices import Choice
 from cli.composed_difference import composed_difference, print_difference, write_difference
+from cli.composed_report import StoredRun, stored_run
 from cli.ids import RUN
+from cli.options import Choice
 from cli.paper.options import paper_format, paper_options
 from cli.report_options import given_measures, measure_options, metric_option
 from cli.session import with_database
 from cli.several_table import compared_runs, print_several
-from cli.stored_run import StoredRun, stored_run
 from schemas.values.phq8 import AssessmentMode
 from services.several_runs import tags_run
 from store.database import Connection

@@ -7,8 +7,8 @@ import click
 from rich.console import Group
 
 from cli.drawing import Drawing, Text, figure_table, spaced
+from cli.options import chosen_prices
 from cli.output import draw, print_json
-from cli.prices import chosen_prices
 from cli.session import with_open_database
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate

@@ -5,17 +5,16 @@ from pathlib import Path
 
 import click
 
-from cli.assignments import Assignment
 from cli.drawing import Drawing, Text, figure_table, spaced
 from cli.estimate import print_estimate
 from cli.ids import RUN
+from cli.options import Assignment, refuse_prices
 from cli.output import draw, print_json, print_result, print_text
-from cli.prices import refuse_prices
 from cli.run_options import run_options
 from cli.session import with_open_database
 from cli.watch import follow
+from schemas.values.figures import ScorerComparison
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.scorers import ScorerComparison
 from services.evaluations import evaluate, plan_evaluation
 from services.scorers import compare_scorers
 from stages.reports.numbers_in_words import bounds, counted, number

@@ -5,12 +5,11 @@ from typing import Any
 
 import click
 
-from cli.choices import Choice
 from cli.drawing import Text, plain_table
 from cli.ids import RUN
-from cli.output import draw, json_option, print_json, print_text
+from cli.options import Choice
+from cli.output import draw, json_option, print_json, print_text, with_utc_times
 from cli.session import with_database
-from cli.utc_times import with_utc_times
 from schemas.chains import STAGES
 from schemas.errors import RunMissingError
 from schemas.values.failures import FailureList, ReportedFailure

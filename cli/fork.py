@@ -7,16 +7,15 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from cli.assignments import Assignment
 from cli.estimate import print_found
 from cli.ids import TARGET
+from cli.options import Assignment, chosen_prices, refuse_prices
 from cli.output import print_json, print_text
-from cli.prices import chosen_prices, refuse_prices
 from cli.run_options import run_options
 from cli.session import with_open_database
 from cli.watch import follow
 from schemas.chains import STAGES
-from schemas.values.targets import Target
+from schemas.values.runs import Target
 from services.estimates import estimate_fork
 from services.forks import Forked, ForkRequest, fork
 from stages.reports.numbers_in_words import counted

@@ -10,8 +10,7 @@ from cli import completed_names
 from cli.completed_names import complete
 from cli.session import with_database
 from schemas.suggestions import did_you_mean
-from schemas.values.run_names import run_number
-from schemas.values.targets import Target
+from schemas.values.runs import Target, run_number
 from store.runs import run_names
 
 _JOB = re.compile(r"j?([1-9][0-9]{0,17})", re.IGNORECASE)

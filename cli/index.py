@@ -5,19 +5,17 @@ from pathlib import Path
 
 import click
 
-from cli.choices import Choice
 from cli.completed_names import SPLIT, VOCABULARY
 from cli.drawing import plain_table
 from cli.estimate import dry_run_option, print_estimate, print_found
-from cli.other_words import OtherWordsGroup
+from cli.groups import OtherWordsGroup
+from cli.options import Choice, effective_settings, refuse_prices, settings_options
 from cli.output import json_option, print_json, print_list, print_result, print_text
-from cli.prices import refuse_prices
 from cli.run_options import run_options
 from cli.session import with_database, with_open_database
-from cli.settings_options import effective_settings, settings_options
 from cli.submit import print_submitted, report_submitted
 from cli.watch import follow, follow_to_rest
-from schemas.values.stored_splits import StoredSplit
+from schemas.values.interviews import StoredSplit
 from schemas.values.tags import VectorLayout
 from services.chunk_scores import plan_chunk_scores, score_chunks
 from services.estimates import estimate_vocabulary

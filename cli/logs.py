@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import click
 
-from cli.choices import Choice
+from cli.options import Choice
 from cli.output import print_text
 from schemas.errors import StackError
 from schemas.settings.layers import ENV_FILE, merged

@@ -9,7 +9,7 @@ from typing import NamedTuple, NoReturn
 import click
 from click.shell_completion import CompletionItem
 
-from cli.other_words import OtherWordsGroup
+from cli.groups import OtherWordsGroup
 from schemas.errors import RagqError
 
 
@@ -61,7 +61,7 @@ COMMANDS = {
     "pause": Entry("cli.control", "pause", "Pause unfinished jobs."),
     "resume": Entry("cli.control", "resume", "Continue paused jobs."),
     "cancel": Entry("cli.control", "cancel", "End unfinished and paused jobs; stored work is kept."),
-    "set": Entry("cli.set_run", "set_command", "Change name, note and priority of a run."),
+    "set": Entry("cli.control", "set_command", "Change name, note and priority of a run."),
     "export": Entry("cli.export", "export_command", "Write a finished run to one file."),
     "verify": Entry("cli.export", "verify", "Check the file of a run without a database."),
     "purge": Entry("cli.purge", "purge_command", "Delete old runs, or all but their results."),
@@ -162,7 +162,7 @@ def _refuse(why: str) -> NoReturn:
 
 def _of_system(error: OSError) -> str:
     """What a file, a disk or a connection refused, without a traceback."""
-    from stack.disk import FULL, full_disk, fullest
+    from stack.home import FULL, full_disk, fullest
 
     named = None if error.filename is None else Path(os.fsdecode(error.filename))
     if error.errno in FULL:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -13,6 +13,8 @@ from rich.console import Console
 from cli.drawing import Drawing, FittingTable, Text, Trimmed
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
+from stages.reports.numbers_in_words import duration
+from store.runs.stage_times import Progress
 
 #: Columns for a pipe or a file: the longest setting and its value fit on one line, so that grep finds them.
 _WIDTH_WITHOUT_TERMINAL: Final = 160
@@ -115,3 +117,47 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Value):
         return value.model_dump(mode="json")
     raise TypeError(f"{type(value).__name__} has no place in JSON output.")
+
+
+def with_utc_times(value: Any) -> Any:
+    """What `print_json` takes, with dataclasses as objects and each UTC time ending in `Z`, as in JSON of the API."""
+    if is_dataclass(value):
+        return {field.name: with_utc_times(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: with_utc_times(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [with_utc_times(one) for one in value]
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return value
+
+
+#: At most one line in this time.
+_NOT_WITHIN_S = 5.0
+#: Without news, a line that shows the run still goes on.
+_AT_LEAST_EVERY_S = 30.0
+_STEPS = 10
+
+
+def progress_words(found: Progress, elapsed_s: float) -> str:
+    """Stages that are done, the time so far, and the time to go where it can be estimated."""
+    remaining = "" if found.seconds_left is None else f", about {duration(found.seconds_left)} to go"
+    return f"{found.done} of {found.stages} stages, {duration(elapsed_s)}{remaining}"
+
+
+class ProgressLines:
+    """Prints a line at each tenth of a run's stages, not more often than every 5 and not less than every 30 seconds."""
+
+    def __init__(self, screen: Console, run_id: int) -> None:
+        self._screen = screen
+        self._run_id = run_id
+        self._printed_at_s = 0.0
+        self._printed_tenth = 0
+
+    def show(self, found: Progress, elapsed_s: float) -> None:
+        """Print the progress if a line is due."""
+        tenth = _STEPS * found.done // max(found.stages, 1)
+        since_s = elapsed_s - self._printed_at_s
+        if since_s >= _AT_LEAST_EVERY_S or (since_s >= _NOT_WITHIN_S and tenth > self._printed_tenth):
+            self._printed_at_s, self._printed_tenth = elapsed_s, tenth
+            self._screen.print(f"r{self._run_id}: {progress_words(found, elapsed_s)}", highlight=False)

@@ -10,17 +10,16 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from cli.choices import Choice
-from cli.composed_report import as_run
+from cli.composed_report import StoredRun, as_run, stored_run
 from cli.ids import RUN
+from cli.options import Choice
 from cli.output import print_result
 from cli.session import with_database
-from cli.stored_run import StoredRun, stored_run
-from schemas.values.stage_shares import StageShare
+from schemas.values.runs import StageShare
 from services.plots.of_run import RunPlot, plots_of_run
 from store.database import Connection
 from store.runs import overviews
-from store.runs.stage_shares import stage_shares
+from store.runs.run_view import stage_shares
 
 _KINDS: Final = ("risk", "items", "ranking", "time")
 _ENDINGS: Final = ("svg", "png")
@@ -101,7 +100,7 @@ def _described(plots: Sequence[RunPlot], files: Sequence[str]) -> list[dict[str,
 
 def _write(one: RunPlot, folder: Path, ending: str, named: Path | None) -> Path:
     # Matplotlib takes a second to load.
-    from services.plots.drawn_run import draw_run_plot
+    from services.plots.of_run import draw_run_plot
     from services.plots.svg import as_file, png, svg
 
     draw_it = partial(draw_run_plot, plot=one)

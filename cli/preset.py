@@ -5,15 +5,13 @@ from typing import Any
 
 import click
 
-from cli.assignments import Assignment
 from cli.completed_names import PRESET
 from cli.drawing import Text, plain_table
+from cli.options import Assignment
 from cli.output import draw, json_option, print_json, print_list, print_result, print_text
 from cli.session import with_database
-from schemas.settings.allowed_values import allowed
-from schemas.settings.preset import differing_values, preset_of
-from schemas.settings.preset_groups import PRESET_SETTINGS
-from schemas.settings.words import value_in_words
+from schemas.settings.base import allowed, value_in_words
+from schemas.settings.preset import PRESET_SETTINGS, differing_values, preset_of
 from store.database import Connection
 from store.questions import preset_lines, presets
 from store.questions.preset_lines import PresetLine

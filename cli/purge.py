@@ -8,9 +8,9 @@ import click
 from cli.ids import RUN
 from cli.output import confirm, json_option, print_json, print_text
 from cli.session import with_database
-from schemas.ages import age
 from schemas.chains import CHAINS
 from schemas.statuses import JobStatus
+from schemas.suggestions import age
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.runs import purging

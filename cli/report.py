@@ -5,15 +5,14 @@ from typing import Any
 
 import click
 
-from cli.composed_report import composed_report, print_report
+from cli.composed_report import StoredRun, composed_report, print_report, stored_run
 from cli.ids import RUN
+from cli.options import chosen_prices, prices_option
 from cli.output import json_option
 from cli.paper.options import paper_format, paper_options
-from cli.prices import chosen_prices, prices_option
 from cli.report_options import measure_options, retrieval_measures
 from cli.session import with_database
-from cli.stored_run import StoredRun, stored_run
-from services.evaluation_reports import evaluation_report
+from services.evaluations import evaluation_report
 from store.database import Connection
 from store.runs import overviews
 

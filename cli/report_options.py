@@ -6,8 +6,8 @@ from typing import Any, TypeVar, get_args
 import click
 from click.core import ParameterSource
 
-from cli.choices import Choice
-from schemas.values.coverage_grid import ALLOWED, coverage_grid
+from cli.options import Choice
+from schemas.values.differences import ALLOWED, coverage_grid
 from schemas.values.measures import Measures, PredictionMode, RetrievalMeasures
 
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -5,19 +5,54 @@ from collections.abc import Mapping
 from rich.console import Group
 
 from cli.changed_settings import changed_line, changes
-from cli.cost_lines import cost_lines
 from cli.drawing import Drawing, FittingTable, Text, figure_table, spaced
-from cli.origin_lines import origin_lines
-from cli.prediction_table import prediction_tables
+from cli.run_table import cost_lines, origin_lines
+from schemas.values.evaluations import EvaluationReport
 from schemas.values.figures import ModeDraws
+from schemas.values.measures import Measures
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import CalibratedConfidence, Experiment, Report, StageTelemetry
-from stages.reports.baselines import baseline_remarks, by_name
-from stages.reports.definitions import definitions
-from stages.reports.interval_words import interval_words
+from stages.reports.evaluation import MEASURES, evaluation_remarks
 from stages.reports.numbers_in_words import bounds, counted, counts_or_none, duration, number, percent, percent_bounds
 from stages.reports.reference_counts import over_all_items
+from stages.reports.score_table import baseline_remarks, by_name
+from stages.reports.words import definitions, interval_words
+
+_TOTAL = {"MAE": "total_mae", "RMSE": "total_rmse", "r": "total_pearson_r", "severity band": "severity_accuracy"}
+_BINARY = {
+    "accuracy": "binary_accuracy",
+    "precision": "binary_precision",
+    "recall": "binary_recall",
+    "F1": "binary_f1",
+    "AUROC": "binary_auroc",
+}
+
+
+def predicted_metrics(measures: Measures) -> dict[str, str]:
+    """The metrics of the prediction mode by their short names; none in the mode `item`."""
+    return {"total": _TOTAL, "binary": _BINARY}.get(measures.prediction_mode, {})
+
+
+def prediction_tables(report: Report) -> list[FittingTable]:
+    """One table in the mode `total` or `binary`; none in the mode `item`, since a report always shows the items."""
+    match report.measures.prediction_mode:
+        case "total":
+            return [_table(report, "total", _TOTAL)]
+        case "binary":
+            return [_table(report, f"total of {report.measures.binary_threshold} or more", _BINARY)]
+    return []
+
+
+def _table(report: Report, what: str, metrics: dict[str, str]) -> FittingTable:
+    table = figure_table(what, "predicted", *(name for metric in metrics for name in (metric, "95 %")))
+    for experiment in report.experiments:
+        results = experiment.results
+        found = results.total_metrics if metrics is _TOTAL else results.binary_metrics
+        intervals = [results.intervals[name] for name in metrics.values()]
+        cells = [cell for interval in intervals for cell in (number(interval.value), bounds(interval))]
+        table.add_row(results.mode, f"{found.predicted} of {found.subjects}", *cells)
+    return table
 
 
 def report_table(report: Report) -> Drawing:
@@ -254,3 +289,46 @@ def _shares(interval: Interval) -> Text:
 
 def _inline(interval: Interval) -> Text:
     return Text.assemble(number(interval.value), " ", (bounds(interval), "dim"))
+
+
+#: Answers in the terminal; --json has all.
+_SHOWN = 20
+
+
+def evaluation_table(report: EvaluationReport) -> Drawing:
+    """Head, measures, how far the judge can be trusted, and the answers with the least support."""
+    head = Text.assemble((report.run_id, "bold"), f"  answers of {report.evaluates}  judge {report.judge}")
+    parts: list[Drawing] = [
+        Group(head, *(Text(notice, style="yellow") for notice in report.notices)),
+        _measures(report),
+        Text("\n".join(evaluation_remarks(report))),
+        _answers(report),
+        cost_lines(report.cost),
+    ]
+    if report.failures:
+        parts.append(failure_table(report.failures, counted="jobs"))
+    return spaced(parts)
+
+
+def _measures(report: EvaluationReport) -> Drawing:
+    table = figure_table("measure", "share", "95 %", "answers", "scored", "undecided", "of", texts=("of",))
+    for name, found in report.measures.items():
+        table.add_row(
+            name,
+            number(found.share.value),
+            bounds(found.share),
+            str(found.answers),
+            str(found.scored),
+            str(found.undecided),
+            MEASURES[name],
+        )
+    return table
+
+
+def _answers(report: EvaluationReport) -> Drawing:
+    table = figure_table("question", "job", "state", *MEASURES, texts=("job", "state"))
+    for one in report.answers[:_SHOWN]:
+        table.add_row(Text(one.query), one.job, one.status, *(number(one.shares.get(name)) for name in MEASURES))
+    more = len(report.answers) - _SHOWN
+    rest = [Text(f"and {counted(more, 'more answer')}; --json has all of them", style="dim")] if more > 0 else []
+    return Group(table, *rest)

@@ -4,16 +4,15 @@ from collections.abc import Iterable
 
 from rich.console import Group
 
-from cli.cost_lines import cost_lines
 from cli.drawing import Drawing, FittingTable, Text, figure_table, spaced
-from cli.origin_lines import origin_lines
 from cli.report_table import failure_table, telemetry_table
+from cli.run_table import cost_lines, origin_lines
 from schemas.values.retrieval_reports import (
     RetrievalDifference,
     RetrievalReport,
 )
 from stages.reports.numbers_in_words import bounds, number
-from stages.reports.retrieval_words import made_with, remarks, validator_in_words
+from stages.reports.retrieval import made_with, remarks, validator_in_words
 
 #: Rows of a table of queries; JSON has them all.
 _SHOWN = 20

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 import click
 
 from cli.estimate import dry_run_option
+from cli.options import prices_option
 from cli.output import json_option
-from cli.prices import prices_option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -8,16 +8,26 @@ from rich.table import Column
 
 from cli.changed_settings import changed_line, changed_table, changes
 from cli.drawing import Drawing, FirstThatFits, Text, plain_table
-from cli.origin_lines import origin_lines
-from cli.output import coloured
+from cli.output import coloured, draw, print_json
+from cli.score_table import score_table
 from schemas.chains import in_order
-from schemas.settings.changed import ChangedSetting
+from schemas.settings.changes import ChangedSetting
 from schemas.statuses import JobStatus, StageStatus
+from schemas.values.costs import RunCost
+from schemas.values.figures import ScoreTable
+from schemas.values.runs import RunOrigin
+from stages.reports.costs import cost_words, money_in_words
 from stages.reports.numbers_in_words import counted
-from stages.reports.run_words import limits_in_words, notices, split_in_words, variants_in_words
+from stages.reports.words import limits_in_words, notices, origin_words, split_in_words, variants_in_words
 from store.runs.forks import Family
 from store.runs.run_view import JobView, RunView, waits_in_words
 from store.runs.stage_runs import StageRun
+
+
+def origin_lines(origin: RunOrigin) -> list[Text]:
+    """A line for each environment, model and server."""
+    return [Text(words, style="dim") for words in origin_words(origin)]
+
 
 _MARKS = {
     StageStatus.WAITING: ("·", "dim"),
@@ -212,3 +222,35 @@ def _notes(jobs: list[JobView]) -> list[Drawing]:
 
 def _legend() -> Text:
     return Text("  ".join(f"{mark} {status}" for status, (mark, _) in _MARKS.items()), style="dim")
+
+
+def cost_lines(cost: RunCost) -> Drawing:
+    """The cost in all, by model and by stage, and what was saved."""
+    lines = [Text("cost", style="bold"), *(Text(f"  {words}") for words in cost_words(cost))]
+    for stage, spent in cost.stages.items():
+        if spent.calls_paid:
+            money = "" if cost.currency is None else f", {money_in_words(spent.money, cost.currency)}"
+            tokens = f"{spent.prompt_tokens:,} + {spent.reply_tokens:,} tokens"
+            lines.append(Text(f"  {stage}: {counted(spent.calls_paid, 'call')} paid, {tokens}{money}", style="dim"))
+    return Group(*lines)
+
+
+def print_run(
+    view: RunView, scores: ScoreTable | None, cost: RunCost | None = None, *, as_json: bool, details: bool = False
+) -> None:
+    """Print a run, the scores of participants, and with `details` its settings and its origin."""
+    if as_json:
+        print_json(run_json(view, scores) | ({} if cost is None else {"cost": cost}))
+        return
+    draw(run_table(view))
+    if scores is not None:
+        draw("", score_table(scores))
+    if cost is not None:
+        draw("", cost_lines(cost))
+    if details:
+        draw(run_details(view))
+
+
+def run_json(view: RunView, scores: ScoreTable | None) -> dict[str, object]:
+    """The run as JSON shows it: `scores` is null where no job scores a participant."""
+    return {**vars(view), "scores": scores}

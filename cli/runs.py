@@ -1,28 +1,305 @@
 """`ragq runs` and `ragq show`: submitted runs and their progress."""
 
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any, Final
 
 import click
 
 from cli.drawing import Text, plain_table
 from cli.ids import RUN
+from cli.options import SETTINGS, chosen_prices, prices_option
 from cli.output import json_option, print_data, print_json, print_list
-from cli.prices import chosen_prices, prices_option
-from cli.registry import registry_csv, registry_json
-from cli.run_config import run_config
+from cli.run_table import print_run
 from cli.session import with_database
-from cli.shown_run import print_run
 from cli.watch import read
+from schemas.errors import Refused
+from schemas.settings.base import settings_of
+from schemas.settings.changes import changed_settings
+from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
+from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
 from schemas.values.costs import RunCost
-from schemas.values.score_tables import ScoreTable
+from schemas.values.figures import ModeFigures, ScoreTable
+from schemas.values.phq8 import AssessmentMode
+from schemas.values.queries import SINGLE
+from schemas.values.works import conditions_of
 from services.costs import cost_of_run
-from services.score_tables import run_scores
-from stages.reports.run_words import asked_for
+from services.scorers import run_scores
+from stages.reports.words import asked_for, notices, split_in_words
 from store.database import Connection
 from store.runs import overviews
-from store.runs.registry import registered
-from store.runs.run_view import RunView, with_origin
-from store.views.submissions import submission
+from store.runs.chain import content_hash
+from store.runs.run_view import RegisteredRun, RunView, registered, with_origin
+from store.views.run_state import Submission, SubmittedJob, submission
+
+COLUMNS: Final = (
+    *("run_id", "timestamp", "finished_at", "kind", "profile", "version", "git_commit", "git_dirty", "identity"),
+    *(
+        "draw",
+        "mode",
+        "data_set",
+        "split",
+        "limit",
+        "status",
+        "participants",
+        "evaluated",
+        "mae_weighted",
+        "coverage_pct",
+    ),
+    *("output", "notices", "name", "note"),
+)
+
+
+def registry_json(runs: Sequence[RegisteredRun]) -> list[dict[str, Any]]:
+    """One object per run: its line of `ragq runs`, and its modes."""
+    return [
+        asdict(run) | {"experiments": [_experiment(run, one) for one in run.experiments], **_of_run(run)}
+        for run in runs
+    ]
+
+
+def registry_csv(runs: Sequence[RegisteredRun]) -> str:
+    """A line per run and mode; of runs without modes one line, whose last columns are empty. None is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for run in runs:
+        of_run = {
+            "finished_at": None if run.finished_at is None else run.finished_at.isoformat(),
+            **{
+                name: getattr(run, name)
+                for name in ("name", "note", "kind", "profile", "version", "git_commit", "identity")
+            },
+            "git_dirty": None if run.git_dirty is None else str(run.git_dirty).lower(),
+            **_of_run(run),
+        }
+        for experiment in [_experiment(run, one) for one in run.experiments] or [{}]:
+            writer.writerow(of_run | experiment)
+    return text.getvalue()
+
+
+def _of_run(run: RegisteredRun) -> dict[str, Any]:
+    has_report = run.kind in ("participant", "query")
+    return {
+        "run_id": f"r{run.id}",
+        "timestamp": run.created_at.isoformat(),
+        "draw": run.draw,
+        "notices": " ".join(notices(run.kind, run.profile, run.request)),
+        "output": f"ragq report r{run.id} --json" if has_report else f"ragq show r{run.id} --json",
+    }
+
+
+def _experiment(run: RegisteredRun, found: ModeFigures) -> dict[str, Any]:
+    coverage = found.prediction_coverage
+    return {
+        "mode": found.mode.value,
+        "data_set": run.request.get("data_set"),
+        "split": run.request.get("split"),
+        "limit": run.request.get("limit"),
+        "status": found.status.value,
+        "participants": found.participants,
+        "evaluated": found.evaluated,
+        "mae_weighted": found.item_mae_weighted,
+        "coverage_pct": None if coverage is None else 100 * coverage,
+    }
+
+
+def toml_comment(words: str) -> str:
+    """A comment of one line, whatever the words hold.
+
+    >>> toml_comment("preset 'a\\nb'")
+    "# preset 'a�b'"
+    """
+    return f"# {''.join(char if char.isprintable() else '�' for char in words)}"
+
+
+def toml_line(name: str, value: Any) -> str:
+    """A key with its value: a text, a number, a truth value, or a list of them.
+
+    >>> toml_line("limit", 3), toml_line("retrieval.fusion", 'a "b"'), toml_line("participants", [316, 319])
+    ('limit = 3', 'retrieval.fusion = "a \\\\"b\\\\""', 'participants = [316, 319]')
+    """
+    return f"{name} = {_value(value)}"
+
+
+def toml_tables(name: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The lines of a table for each row; empty lists in it are left out."""
+    return [
+        line
+        for row in rows
+        for line in (f"[[{name}]]", *(toml_line(key, value) for key, value in row.items() if value != []), "")
+    ]
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    # JSON and TOML escape texts alike, except for DEL, which JSON leaves as it is.
+    return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
+
+
+_PLACES = {name: place for place, name in enumerate([*RUN_SETTINGS, *PRESET_SETTINGS])}
+
+
+def run_config(run: Submission, *, with_text: bool) -> str:
+    """The options, the settings, and with `with_text` the questions or phrases of a run, as TOML.
+
+    Raises Refused for runs that `ragq submit` did not make.
+    """
+    overview = run.overview
+    if overview.kind not in ("participant", "query", "tags"):
+        raise Refused(
+            f"Run r{overview.id} was not made by `ragq submit`, so that no configuration submits it again. "
+            f"`ragq show r{overview.id}` shows its settings."
+        )
+    options = {
+        "participant": _of_participants,
+        "query": _of_questions,
+        "tags": _of_phrases,
+    }[overview.kind](run)
+    options |= {"until": overview.request.get("until"), "profile": overview.profile}
+    made = f"Run r{overview.id}, submitted with ragq {overview.version}"
+    return "\n".join(
+        [
+            toml_comment(f"{made}. `ragq submit --config FILE` submits it again."),
+            *map(toml_comment, _remarks(run, with_text)),
+            *(toml_line(name, value) for name, value in options.items() if value not in (None, False)),
+            *_subject(run, with_text),
+            "",
+            *_settings(run),
+            "",
+            *_tables(run, with_text),
+        ]
+    )
+
+
+def _of_participants(run: Submission) -> dict[str, Any]:
+    request = run.overview.request
+    modes = {job.mode for job in run.jobs}
+    return {
+        "split": request.get("split") and split_in_words(request),
+        "data-set": None if request.get("split") else request.get("data_set"),
+        "references": request.get("references"),
+        "participants": request.get("participants") or None,
+        "limit": request.get("limit"),
+        "few-shot-only": modes == {AssessmentMode.FEW_SHOT},
+        "zero-shot-only": modes == {AssessmentMode.ZERO_SHOT},
+        "allow-overlap": bool(request.get("overlap")),
+        "allow-variant-mismatch": bool((request.get("variants") or {}).get("mismatch_allowed")),
+    }
+
+
+def _of_questions(run: Submission) -> dict[str, Any]:
+    request = run.overview.request
+    is_light = any(job.inputs.get("light_model") for job in run.jobs)
+    return {
+        "corpus": _one_or_all(request["corpus"].split(", ")),
+        "where": conditions_of(request.get("works", {})) or None,
+        "preset": None if _follows_default(run) else request["preset"],
+        "no-expand": request.get("expansion") == "none",
+        "model": "light" if is_light else None,
+    }
+
+
+def _one_or_all(names: Sequence[str]) -> str | Sequence[str]:
+    return names[0] if len(names) == 1 else names
+
+
+def _of_phrases(run: Submission) -> dict[str, Any]:
+    request = run.overview.request
+    return {"vocabulary": request["vocabulary"], "allow-nsfw": request.get("allow_nsfw_tags")}
+
+
+def _remarks(run: Submission, with_text: bool) -> Iterator[str]:
+    request = run.overview.request
+    if draw := request.get("draw"):
+        yield f"It was draw {draw}: --fresh or --samples asks the models anew."
+    if request.get("evidence"):
+        yield "It was submitted with quotes: --evidence FILE gives them again."
+    if request.get("expansion") == "pasted":
+        yield "It was submitted with an expansion of an external model: --expansion FILE gives it again."
+    if request.get("response"):
+        yield "It was submitted with an answer of an external model: --response FILE gives it again."
+    if request.get("judgements"):
+        yield "It was submitted with judgements: --qrels FILE gives them again."
+    if _follows_default(run):
+        preset = request["preset"]
+        yield f"It takes the default preset, then '{preset}'. Its values are comments below; without # they are fixed."
+    if any(_is_edited(job) for job in run.jobs):
+        yield "Questions were edited since: here they are as they are now."
+    if not with_text and run.overview.kind != "participant":
+        what = {"query": "questions: --query or --queries", "tags": "phrases: --phrases"}[run.overview.kind]
+        yield f"It lacks the text of the {what} gives it, or `ragq show r{run.overview.id} --config --with-text`."
+
+
+def _is_edited(job: SubmittedJob) -> bool:
+    return job.question is not None and content_hash(job.question) != job.inputs.get("query_hash")
+
+
+def _settings(run: Submission) -> Iterator[str]:
+    """Those that differ from the profile, then all others: what the environment or a profile has counts no more."""
+    names = _names(run)
+    changed = changed_settings(run.overview.profile, run.settings)
+    yield f"[{SETTINGS}]"
+    for heading, chosen in {
+        f"Differ from profile {run.overview.profile}": [name for name in names if name in changed],
+        "All others": [name for name in names if name not in changed],
+    }.items():
+        if chosen:
+            yield toml_comment(heading)
+            yield from (_setting(run, name) for name in chosen)
+
+
+def _setting(run: Submission, name: str) -> str:
+    line = toml_line(name, run.settings[name]["value"])
+    return f"# {line}" if is_preset_name(name) and _follows_default(run) else line
+
+
+def _follows_default(run: Submission) -> bool:
+    """Whether a question takes whatever preset is the default, which a named preset would end."""
+    return any(job.inputs.get("takes_default") for job in run.jobs)
+
+
+def _names(run: Submission) -> Sequence[str]:
+    """The settings that the run depends on, in the order of their reference."""
+    names = sorted(run.settings, key=lambda name: _PLACES.get(name, len(_PLACES)))
+    if run.overview.kind != "tags":
+        return names
+    own = {setting.name for setting in settings_of(RUN_GROUPS["psq"])}
+    return [name for name in names if name in own]
+
+
+def _subject(run: Submission, with_text: bool) -> Iterator[str]:
+    """The only question of a run that asked one; several are tables."""
+    if with_text and run.overview.kind == "query" and _is_single(run):
+        yield toml_line("query", run.jobs[0].question)
+
+
+def _tables(run: Submission, with_text: bool) -> list[str]:
+    if not with_text:
+        return []
+    if run.overview.kind == "tags":
+        return toml_tables("phrases", [_phrases(job.subject, job.inputs) for job in run.jobs])
+    if run.overview.kind == "query" and not _is_single(run):
+        return toml_tables("queries", [_question(job) for job in run.jobs])
+    return []
+
+
+def _question(job: SubmittedJob) -> dict[str, Any]:
+    reference = {} if job.reference_answer is None else {"reference_answer": job.reference_answer}
+    return {"id": job.subject, "text": job.question} | reference
+
+
+def _phrases(subject: str, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    return {"id": subject, "phrases": inputs["phrases"], "context_tags": inputs["context_tags"]}
+
+
+def _is_single(run: Submission) -> bool:
+    return len(run.jobs) == 1 and run.jobs[0].subject == SINGLE
 
 
 @click.command()

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from cli.drawing import Drawing, FittingTable, Text, figure_table, plain_table, spaced
+from schemas.values.figures import ModeScores, ParticipantRow, ScoreTable
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.score_tables import ModeScores, ParticipantRow, ScoreTable
 from stages.reports.numbers_in_words import NOT_AVAILABLE, number
 
 _COLUMNS = 80

@@ -10,8 +10,7 @@ import asyncpg
 from schemas.errors import StackError
 from schemas.settings.layers import ENV_FILE, merged
 from stack.connections import Connections, connections, given_servers
-from stack.disk import full_disk
-from stack.home import find_home
+from stack.home import find_home, full_disk
 from store.database import UNAVAILABLE_ERRORS, Connection, Database, condition
 
 Result = TypeVar("Result")

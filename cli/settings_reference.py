@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from schemas.settings.allowed_values import allowed
-from schemas.settings.base import Setting, SettingsGroup, settings_of
-from schemas.settings.original_names import ORIGINAL_NAMES
-from schemas.settings.preset_groups import PRESET_SETTINGS
+from schemas.settings.base import Setting, SettingsGroup, allowed, settings_of, value_in_words
+from schemas.settings.names import ORIGINAL_NAMES
+from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.process import PROCESS_SETTINGS, ProcessSettings
 from schemas.settings.profiles import PROFILES
-from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
-from schemas.settings.words import value_in_words
+from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
 
 _HEAD = """\
 # Settings

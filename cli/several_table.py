@@ -6,17 +6,16 @@ from typing import Any
 
 from rich.console import Group
 
-from cli.composed_report import as_run
+from cli.composed_report import StoredRun, as_run
 from cli.drawing import Drawing, Text, figure_table, spaced
 from cli.output import draw, print_data, print_json
-from cli.stored_run import StoredRun
 from schemas.errors import Refused
-from schemas.values.several_runs import ComparedMeasure, Movement, SeveralRuns
+from schemas.values.differences import ComparedMeasure, Movement, SeveralRuns
 from services.several_runs import compared
 from stages.reports.numbers_in_words import NOT_AVAILABLE, bounds, counted, number
 from stages.reports.several_csv import several_csv
 from stages.reports.several_runs import TagsRun, shown_measures
-from stages.texts.listed import listed
+from stages.texts.ids import listed
 
 #: Movements in the terminal; --json and --csv of the page have all.
 _LISTED = 20

@@ -9,27 +9,22 @@ import click
 from rich.table import Column
 
 from cli.completed_names import SPLIT
-from cli.data_directory import data_directory
 from cli.drawing import Text, plain_table
-from cli.other_words import OtherWordsGroup
-from cli.output import draw, json_option, print_json, print_text
+from cli.files import data_directory, read_file
+from cli.groups import OtherWordsGroup
+from cli.output import draw, json_option, print_json, print_text, with_utc_times
 from cli.session import with_database
-from cli.user_files import read_file
-from cli.utc_times import with_utc_times
-from schemas.values.interviews import Split, SplitProblem
-from schemas.values.stored_splits import SplitMethod, StoredSplit
+from schemas.values.interviews import Split, SplitMethod, SplitProblem, StoredSplit
 from services.splits import MadeSplits, drawn_splits, find_data_set, make_splits, published_splits
-from stages.files.problems import Parsed, ProblemsFound
+from stages.files.records import Parsed, ProblemsFound
 from stages.participants.daic_woz import ITEM_LABEL_FILES
 from stages.participants.split_checks import split_problems
 from stages.participants.split_files import parse_listed_splits
 from stages.participants.split_names import TRAIN_AND_DEV, named_split
-from stages.participants.split_origins import origin_words
-from stages.participants.splits import joined_split, parse_split
+from stages.participants.splits import joined_split, origin_words, parse_split
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
-from store.references.splits import stored_splits
-from store.references.stored_labels import stored_labels
+from store.references.splits import stored_labels, stored_splits
 
 WRONG = 1
 

@@ -13,8 +13,8 @@ from typing import NoReturn, TypeVar
 import click
 
 from cli.drawing import plain_table
+from cli.options import warn_of_names
 from cli.output import draw, print_json, print_text
-from cli.settings_options import warn_of_names
 from ragq.packages import shadowing_in
 from schemas.chains import QUEUES, queues_named
 from schemas.errors import Refused, StackError
@@ -23,14 +23,12 @@ from schemas.settings.process import ProcessSettings, effective_process
 from stack.accounts import other_users
 from stack.connections import Connections, connections
 from stack.down import down as bring_down
-from stack.home import Home, find_home
+from stack.home import Home, find_home, write_private
 from stack.parts import PORT_SETTINGS
 from stack.ports import holder, is_free
-from stack.private import write_private
 from stack.probes import broker_answers
-from stack.processes import api_command, default_processes, worker_command
+from stack.processes import api_command, default_processes, run_together, worker_command
 from stack.status import PartStatus, status
-from stack.together import run_together
 from stack.up import up as bring_up
 from store.access import api_tokens
 from store.database import Connection, Database

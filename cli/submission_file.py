@@ -8,13 +8,11 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from cli.row_files import RowFile
-from cli.submission_keys import SETTINGS
+from cli.files import RowFile, read_file
+from cli.options import SETTINGS
 from cli.submit_participants import ParticipantIds
-from cli.user_files import read_file
 from schemas.errors import Refused
-from schemas.settings.preset_groups import PRESET_SETTINGS
-from schemas.settings.preset_names import is_preset_name
+from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.suggestions import did_you_mean
 
 _NOT_IN_A_FILE: Final = ("config", "set", "json", "help")

@@ -9,17 +9,14 @@ import click
 from click.core import ParameterSource
 
 from cli.changed_settings import changed_line
-from cli.choices import Choice
 from cli.completed_names import CORPUS, PRESET, SPLIT, VOCABULARY
 from cli.estimate import print_estimates
-from cli.limit_options import limit_options
+from cli.files import RowFile
+from cli.options import Choice, effective_settings, limit_options, refuse_prices, settings_options
 from cli.output import draw, print_result, print_text
-from cli.prices import refuse_prices
-from cli.query_answers import follow_question
-from cli.row_files import RowFile
+from cli.query import follow_question
 from cli.run_options import run_options
 from cli.session import with_open_database
-from cli.settings_options import effective_settings, settings_options
 from cli.submission_file import SubmissionFile, config_option
 from cli.submit_participants import ParticipantIds, participants_request
 from cli.submit_queries import model_option, queries_request, split_assignments
@@ -31,7 +28,7 @@ from schemas.settings.changes import of_kind
 from schemas.settings.layers import config_layer
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import Priority
-from schemas.values.run_limits import RunLimits
+from schemas.values.runs import RunLimits
 from services.draws import MAX_SAMPLES, draws
 from services.new_runs import Submitted
 from services.submit import Request, submit_draws

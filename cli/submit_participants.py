@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cli.user_files import read_file
+from cli.files import read_file
 from schemas.errors import Refused
 from schemas.values.phq8 import AssessmentMode
 from services.participants import ParticipantRequest

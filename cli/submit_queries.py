@@ -5,17 +5,16 @@ from typing import Final
 
 import click
 
-from cli.choices import Choice
+from cli.files import Rows, read_file
+from cli.options import Choice
 from cli.output import print_text
-from cli.row_files import Rows
-from cli.user_files import read_file
 from schemas.errors import QueryValueError, Refused
-from schemas.settings.preset_names import is_preset_name
-from schemas.values.query_sets import QuerySet
+from schemas.settings.preset import is_preset_name
+from schemas.values.queries import QuerySet
 from services.questions.ask import single_query
 from services.questions.submission import QueryRequest
-from stages.queries.query_set import read_query_set
-from stages.queries.work_conditions import work_filter
+from stages.queries.query_files import read_query_set
+from stages.queries.works import work_filter
 
 FULL: Final = "full"
 LIGHT: Final = "light"

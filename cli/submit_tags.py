@@ -2,10 +2,10 @@
 
 import click
 
-from cli.row_files import Rows
+from cli.files import Rows
 from schemas.errors import Refused
 from services.tags import TagsRequest, phrase_sets
-from stages.texts.storable import can_be_stored
+from stages.texts.characters import can_be_stored
 
 
 def tags_request(

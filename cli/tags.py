@@ -12,8 +12,8 @@ from cli.session import with_database
 from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
+from schemas.values.runs import Target
 from schemas.values.tags import Candidate, PhraseReport
-from schemas.values.targets import Target
 from store.vocabularies import tag_runs
 from store.vocabularies.tag_runs import TagsResult
 

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import click
 
-from cli.choices import Choice
 from cli.drawing import Text, plain_table
+from cli.files import read_file
+from cli.options import Choice, effective_settings
 from cli.output import draw, json_option, print_data, print_json, print_result
 from cli.session import with_database
-from cli.settings_options import effective_settings
-from cli.user_files import read_file
 from schemas.errors import Refused
 from stages.queries.templates import OF_ANSWERS, TemplateTag
 from store.database import Connection

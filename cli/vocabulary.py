@@ -9,7 +9,7 @@ from cli.drawing import plain_table
 from cli.output import confirm, draw, json_option, print_json, print_list, print_result
 from cli.session import with_database
 from services.tags import vocabulary_of_name
-from services.vocabulary_content import delete_vocabulary
+from services.vocabularies import delete_vocabulary
 from stages.reports.numbers_in_words import counted
 from store.vocabularies import vocabularies
 from store.vocabularies.vocabularies import StoredVocabulary

@@ -11,15 +11,13 @@ from rich.live import Live
 
 from cli.drawing import Drawing, Text, Trimmed
 from cli.ids import RUN
-from cli.output import notices, print_json, print_text
-from cli.progress_lines import ProgressLines, progress_words
-from cli.run_table import SHOWN_JOBS, run_table
+from cli.output import ProgressLines, notices, print_json, print_text, progress_words
+from cli.run_table import SHOWN_JOBS, print_run, run_json, run_table
 from cli.session import with_database
-from cli.shown_run import print_run, run_json
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
-from schemas.values.score_tables import ScoreTable
-from services.score_tables import run_scores
+from schemas.values.figures import ScoreTable
+from services.scorers import run_scores
 from store.database import Connection
 from store.references import due_publications
 from store.runs import workers

@@ -11,7 +11,7 @@ from demo.interview import hold_interview
 from demo.prevalence import draw_scores
 from demo.recording import transcript_file
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.published_splits import PUBLISHED_IDS, PUBLISHED_SPLITS
+from stages.participants.splits import PUBLISHED_IDS, PUBLISHED_SPLITS
 
 SEED = 20261121
 

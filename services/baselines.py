@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
-from stages.participants.baselines import baseline_record
+from stages.participants.score_by_neighbours import baseline_record
 from stages.participants.split_names import sources, training_name
 from store.database import Connection
 from store.references import interviews, references

@@ -8,8 +8,7 @@ from schemas.statuses import JobStatus
 from services.indexes import current_index, fitting_index
 from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
 from stages.participants.artifacts.names import index_name
-from stages.participants.chunk_scores import is_circular, refuse_circular_scoring
-from stages.participants.chunk_scores_prompt import PROMPT_HASH
+from stages.participants.chunk_scores import PROMPT_HASH, is_circular, refuse_circular_scoring
 from store.database import Connection, Database
 from store.references import chunk_scores, interviews
 from store.references.references import StoredIndex

@@ -20,10 +20,10 @@ from schemas.values.documents import (
     SelectedSections,
     SelectionAction,
 )
-from schemas.values.targets import Target
-from services.document_jobs import KIND, MODE, DocumentTarget, document_job, job_of, needed, output_of
+from schemas.values.runs import Target
+from services.documents import KIND, MODE, DocumentTarget, document_job, job_of, needed, output_of
 from services.forks import Forked, ForkRequest, fork
-from services.redo import redo
+from services.runs import redo
 from stages.documents.repair_reply import Change, changed_repairs, is_usable, repair_by_reply, repair_prompt
 from stages.documents.select import sections_of
 from stages.documents.select_reply import changed_selections, select_by_reply, select_prompt, with_headings

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from schemas.errors import Refused
 from schemas.settings.frozen import thaw
-from services.model_roles import asked_models
 from services.new_runs import PlannedRun
+from services.served_models import asked_models
 
 MAX_SAMPLES = 20
 

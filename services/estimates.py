@@ -8,19 +8,17 @@ from typing import Final
 from schemas.errors import EmbeddingArtifactMismatchError, ModelUnavailableError, Refused
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.resolve import EffectiveSettings
+from schemas.values.costs import Prices
 from schemas.values.estimates import Estimate, StageEstimate
-from schemas.values.prices import Prices
 from services.draws import in_draw
 from services.forks import ForkRequest, NewFork, plan_fork
-from services.long_transcripts import refuse_long_transcripts
-from services.model_roles import asked_models
-from services.served_models import served_models
+from services.new_runs import refuse_long_transcripts
+from services.served_models import asked_models, check_servers, served_models
 from services.submit import Request, plan_request
 from services.vocabularies import SEED, GivenVectors, plan_vocabulary
-from services.worker_servers import check_servers
-from stages.reports.call_bounds import most_calls
+from stages.reports.costs import most_calls
 from stages.reports.numbers_in_words import counted
-from stages.reports.run_words import notices
+from stages.reports.words import notices
 from store.database import Connection, Database
 from store.runs import past_work, runs, workers
 from store.runs.past_work import PastRun, PastStage

@@ -1,26 +1,73 @@
 """Evaluations: runs whose jobs judge the answers of another run."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from schemas.chains import CHAINS, settings_read, stages_of
-from schemas.errors import Refused
+from schemas.errors import Refused, RunMissingError
 from schemas.settings.frozen import thaw
-from schemas.settings.preset_names import is_preset_name
+from schemas.settings.preset import is_preset_name
 from schemas.settings.run import settings_hash
+from schemas.values.evaluations import EvaluatedRun, EvaluationReport, MeasuredValidator
+from schemas.values.measures import RetrievalMeasures
 from schemas.values.queries import Source
-from services.evaluation_reports import KIND
+from services.costs import cost_of_run
 from services.forks import changed_snapshot
 from services.new_runs import PlannedRun, Submitted, submit_run
-from stages.evaluations.judge_prompt import PROMPT_HASH
+from stages.evaluations.judge import PROMPT_HASH
 from stages.evaluations.split import most_judgements, sentences_of
+from stages.reports.evaluation import build_evaluation_report
+from stages.reports.reference_counts import validator_quality
+from stages.reports.retrieval import is_judged
 from store.access.idempotency import RequestKey
 from store.database import Connection, Database
-from store.questions import evaluations
+from store.questions import evaluations, query_runs
 from store.questions.evaluations import StoredAnswer
 from store.runs import overviews, stored_runs
 from store.runs.chain import content_hash
+from store.runs.failures import run_failures
 from store.runs.runs import NewJob, NewRun
+
+KIND = "evaluation"
+
+
+async def evaluation_report(connection: Connection, run_id: int, *, measures: RetrievalMeasures) -> EvaluationReport:
+    """The results of an evaluation. Raises RunMissingError, and Refused for a run of another kind."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        overview = await overviews.overview(connection, run_id)
+        failures = await run_failures(connection, run_id)
+        if overview is None or failures is None:
+            raise RunMissingError(run_id)
+        if overview.kind != KIND:
+            raise Refused(f"Run r{run_id} evaluates no answers. `ragq evaluate r{run_id}` submits a run that does.")
+        settings = thaw(await stored_runs.settings(connection, run_id)).run
+        answers = await evaluations.scored(connection, run_id)
+        cost = await cost_of_run(connection, run_id)
+    found = EvaluatedRun(
+        run_id=run_id,
+        profile=overview.profile,
+        request=overview.request,
+        judge=settings.model.judge_model,
+        answers=tuple(answers),
+        failures=dict(Counter(attempt.category for attempt in failures.failed if attempt.is_final).most_common()),
+        cost=cost,
+    )
+    validator = await _measured_validator(connection, found, measures)
+    return build_evaluation_report(found, validator, measures=measures)
+
+
+async def _measured_validator(
+    connection: Connection, found: EvaluatedRun, measures: RetrievalMeasures
+) -> MeasuredValidator | None:
+    """The quality of the judge as a validator of passages; None where no judged run was validated by it."""
+    run_id = await evaluations.validated_run(connection, found.judge, first=found.request["evaluates"])
+    run = None if run_id is None else await query_runs.query_run(connection, run_id)
+    if run is None:
+        return None
+    judged = [query for query in run.queries if is_judged(query) and query.validator == found.judge]
+    quality = validator_quality(judged, run.documents, measures=measures)
+    return None if quality is None else MeasuredValidator(run=f"r{run.run_id}", quality=quality)
 
 
 class EvaluationPlan(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from schemas.chains import STAGES
 from schemas.errors import Refused, RunMissingError
 from schemas.suggestions import did_you_mean
-from schemas.values.failure_clusters import FailureCluster, FailurePlace
+from schemas.values.failures import FailureCluster, FailurePlace
 from store.database import Connection
 from store.runs import failure_clusters, stored_runs
 from store.views.attempt_traces import AttemptTrace, attempt_traces

@@ -1,27 +1,109 @@
 """The reference index that few-shot jobs use, and what the run records about it."""
 
-from collections.abc import Collection
-from typing import Any, Final, NamedTuple
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, Self
 
 from schemas.errors import Refused
+from schemas.settings.base import value_in_words
 from schemas.settings.resolve import EffectiveSettings
-from schemas.settings.run import RunSettings
-from schemas.settings.run_groups import RUN_SETTINGS
-from schemas.settings.words import value_in_words
-from schemas.values.artifacts import ChunkScoresMeta, PartialBuild
+from schemas.settings.run import RUN_SETTINGS, RunSettings
+from schemas.values.interviews import TranscriptVariant
+from schemas.values.references import ChunkScoresMeta, PartialBuild
 from services import baselines
-from services.assessed import Assessed
-from services.index_sidecars import chunk_scores_meta
-from services.indexes import build_command, fitting_index
-from services.overlap import allowed_overlap, refuse_overlap
+from services.indexes import build_command, chunk_scores_meta, fitting_index, sources_without
 from stages.participants.artifacts.chunk_scores import other_prompt
 from stages.participants.chunk_scores import is_circular
-from stages.participants.index_identity import variant_difference
+from stages.participants.index_identity import settings_differences, variant_difference
 from stages.participants.split_names import training_name
-from stages.participants.variants import import_command
+from stages.participants.transcripts import import_command
+from stages.texts.ids import listed
 from store.database import Connection
-from store.references import chunk_scores, index_runs, references
+from store.references import chunk_scores, index_runs, interviews, references
 from store.references.references import StoredIndex
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assessed:
+    """The people whom no reference of a run may come from, and the variants of the transcripts that are assessed."""
+
+    data_set: str
+    excluded: tuple[int, ...]
+    """The whole split, also beyond its limit, or the named participants; ids ascending."""
+    where: str
+    """Where they come from, in words: `in split 'paper-test'`."""
+    variants: Mapping[TranscriptVariant, int]
+
+    @classmethod
+    def of(
+        cls, data_set: str, split: str | None, excluded: Iterable[int], variants: Iterable[TranscriptVariant]
+    ) -> Self:
+        """The participants of a split of a data set or, without one, those that were named."""
+        return cls(
+            data_set=data_set,
+            excluded=tuple(sorted(set(excluded))),
+            where="among the participants of this run" if split is None else f"in split '{split}'",
+            variants=dict(sorted(Counter(variants).items())),
+        )
+
+    def variant_record(self) -> dict[str, Any]:
+        """Part of a run's request: how many transcripts have each variant."""
+        return {"transcripts": {str(variant): count for variant, count in self.variants.items()}}
+
+
+async def refuse_overlap(
+    connection: Connection,
+    index: StoredIndex,
+    indexed: Sequence[int],
+    both: Sequence[int],
+    assessed: Assessed,
+    settings: EffectiveSettings,
+) -> None:
+    """Raise Refused, with who and the remedy, if `both`, who are assessed, are among those whom the index holds."""
+    if both:
+        raise Refused(
+            f"{len(both)} of the {len(indexed)} participants of reference index '{index.name}' "
+            f"(split {index.source}) are {assessed.where}: {listed(both)}. A run needs references of "
+            f"other people. {await _remedies(connection, assessed, settings, some_are_left=len(both) < len(indexed))}"
+        )
+
+
+def allowed_overlap(
+    index: StoredIndex, indexed: Sequence[int], both: Sequence[int], assessed: Assessed
+) -> dict[str, Any]:
+    """Part of the run's request: who is in both; empty without anybody.
+
+    Raises Refused when the index holds nobody else, because then every prompt would be without references.
+    """
+    if not both:
+        return {}
+    if len(both) == len(indexed):
+        raise Refused(
+            f"All {len(indexed)} participants of reference index '{index.name}' are {assessed.where}, and search "
+            "leaves them out also with --allow-overlap: no reference is left. Name another index with `--references "
+            "NAME` (`ragq index list`), or submit with --zero-shot-only."
+        )
+    return {"overlap": {"index": index.name, "participants": list(both)}}
+
+
+async def _remedies(
+    connection: Connection, assessed: Assessed, settings: EffectiveSettings, *, some_are_left: bool
+) -> str:
+    allow = "--allow-overlap runs without their chunks, and every report of the run shows it."
+    remedies = [allow] if some_are_left else []
+    stored = [one for one in await interviews.split_addresses(connection) if one.data_set == assessed.data_set]
+    indexes = await references.current(connection)
+    for source in await sources_without(connection, stored, assessed.excluded):
+        choice = f"submit with `--references {shlex.quote(source.called)}`"
+        of_split = [one for one in indexes if (one.data_set, one.split) == (source.data_set, source.name)]
+        if any(not list(settings_differences(one, settings.run)) for one in of_split):
+            return " ".join([f"The index of split {source.called} has none of them: {choice}.", *remedies])
+        build = f"`{build_command(settings, source.called)}` builds one of split {source.called}"
+        return " ".join([f"{build}, which has none of them; then {choice}.", *remedies])
+    return " ".join(["No stored training split is without them: submit with --zero-shot-only.", *remedies])
+
 
 #: What came after the paper's notebook, and changes its references.
 _AFTER_THE_NOTEBOOK: Final = (

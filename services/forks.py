@@ -8,15 +8,13 @@ from typing import Any, NamedTuple
 from schemas.chains import CHAINS, INDEXING, READ_AT_SUBMISSION, readers_of, stages_of
 from schemas.errors import Refused, SettingsError
 from schemas.settings.frozen import FrozenSettings, thaw
-from schemas.settings.preset_groups import PRESET_SETTINGS
-from schemas.settings.preset_names import is_preset_name
-from schemas.settings.problems import unknown_name
-from schemas.settings.run import run_settings, settings_hash
-from schemas.settings.run_groups import RUN_SETTINGS
+from schemas.settings.layers import unknown_name
+from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
+from schemas.settings.run import RUN_SETTINGS, run_settings, settings_hash
 from schemas.suggestions import did_you_mean
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.queries import Origin
-from schemas.values.targets import Target
+from schemas.values.runs import Target
 from services.documents import document_templates
 from services.few_shot import left_parity
 from services.new_runs import PlannedRun, Submitted, submit_run

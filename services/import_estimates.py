@@ -10,10 +10,17 @@ from schemas.errors import DocumentError
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import VectorStatus
+from schemas.values.costs import Prices
 from schemas.values.estimates import Estimate
-from schemas.values.prices import Prices
-from services.chunk_sizes import cutting_by, new_chunk_tokens
-from services.corpora import AS_IT_IS, CorpusOptions, embedding_run, known_corpus, language_named
+from services.corpora import (
+    AS_IT_IS,
+    CorpusOptions,
+    cutting_by,
+    embedding_run,
+    known_corpus,
+    language_named,
+    new_chunk_tokens,
+)
 from services.documents import PlannedDocument, plan_documents
 from services.estimates import estimate
 from services.import_plans import ImportPlan, plan_import

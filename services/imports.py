@@ -1,19 +1,116 @@
 """Files imported into a corpus: markdown at once, other formats by the stages of a document."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from schemas.errors import Refused
+from schemas.errors import DuplicateWorkError, Refused
 from schemas.settings.resolve import EffectiveSettings
-from services.corpora import AS_IT_IS, CorpusOptions
+from services.corpora import AS_IT_IS, CorpusOptions, corpus_for_import, cutting_of, plan_corpus
 from services.documents import ImportedDocuments, asks_model, import_documents
+from services.new_runs import PlannedRun, Submitted, submit_run
 from services.work_files import ReadWork, WorkFile
-from services.work_imports import ImportedWorks, import_works
+from stages.texts.languages import language_of
 from store import originals
 from store.corpora import corpora
+from store.corpora.corpora import StoredCorpus
+from store.corpora.keeping import ImportOutcome, NewWork, keep
 from store.database import Database
 from store.runs.runs import Report, ignored
+
+if TYPE_CHECKING:
+    from adapters.cutting import Cutting
+
+
+class ImportedFile(NamedTuple):
+    """What became of one file."""
+
+    name: str
+    outcome: ImportOutcome | None
+    """None for a file that was refused, because another work has the same text."""
+    work_id: int
+    """The work that has the text."""
+    title: str
+    """Its title."""
+
+
+class ImportedWorks(NamedTuple):
+    """What became of the works."""
+
+    corpus: StoredCorpus
+    files: tuple[ImportedFile, ...]
+    waiting: int
+    """Chunks of the corpus that wait for a vector."""
+    submitted: Submitted | None
+    """None when nothing was to be embedded, or nothing should be."""
+
+    @property
+    def outcomes(self) -> Counter[ImportOutcome]:
+        """How many files had each outcome."""
+        return Counter(file.outcome for file in self.files if file.outcome is not None)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether a work is new or replaced."""
+        return bool(self.outcomes - Counter({ImportOutcome.UNCHANGED: len(self.files)}))
+
+    @property
+    def refused(self) -> list[str]:
+        """Each file that repeats another work, and which."""
+        return [
+            f"{file.name}: the same text is work {file.work_id} already, '{file.title}'"
+            for file in self.files
+            if file.outcome is None
+        ]
+
+
+async def import_works(
+    database: Database,
+    name: str,
+    new: Sequence[ReadWork],
+    settings: EffectiveSettings,
+    *,
+    options: CorpusOptions = AS_IT_IS,
+    embeds: bool = True,
+    report: Report = ignored,
+) -> ImportedWorks:
+    """Cut works and store them in a corpus, each in a transaction of its own, and submit what waits for a vector.
+
+    `report` takes how many works are stored so far.
+
+    A work whose text another work has is refused, by itself. Raises what `corpus_for_import` and `cutting_of` raise.
+    """
+    async with database.connection() as connection:
+        corpus = await corpus_for_import(connection, name, settings, options)
+        if new and corpus.language is None:
+            found = await asyncio.to_thread(language_of, [work.markdown for work in new])
+            corpus = await corpora.take_language(connection, corpus.id, found)
+    files: list[ImportedFile] = []
+    if new:
+        cutting = cutting_of(corpus, searches_tables=settings.run.ragq.search_tables)
+        for work in new:
+            files.append(await _import(database, corpus, work, cutting))
+            report(len(files), len(new))
+    async with database.connection() as connection:
+        run = await plan_corpus(connection, corpus, settings) if embeds else None
+        waiting = (await corpora.content(connection, corpus.id)).waiting
+    # Chunks that no run embeds are never the work of an older run, even when the request is equal.
+    submitted = None if run is None else await submit_run(database, PlannedRun(run), always_new=True)
+    return ImportedWorks(corpus, tuple(files), waiting, submitted)
+
+
+async def _import(database: Database, corpus: StoredCorpus, work: ReadWork, cutting: "Cutting") -> ImportedFile:
+    title, source = work.bibliography.title, work.source_path
+    chunks = await asyncio.to_thread(cutting.chunks, work.document, title=title)
+    new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.markdown, chunks=chunks)
+    try:
+        async with database.connection() as connection:
+            kept = await keep(connection, corpus.id, new)
+    except DuplicateWorkError as error:
+        return ImportedFile(source, None, error.work_id, error.title)
+    return ImportedFile(source, kept.outcome, kept.work_id, title)
 
 
 class ImportedFiles(NamedTuple):

@@ -7,18 +7,16 @@ from importlib.metadata import version
 from typing import NamedTuple
 
 from schemas.errors import Refused
-from schemas.values.artifacts import ArtifactMeta, ChunkScoresMeta, PartialBuild, Sidecar
-from schemas.values.stored_splits import StoredSplit
-from schemas.values.transcript_variants import TranscriptVariant
+from schemas.values.interviews import StoredSplit, TranscriptVariant
+from schemas.values.references import ArtifactMeta, ChunkScoresMeta, PartialBuild, Sidecar
 from services.indexes import current_index
-from stages.participants.artifacts.identity import Identity
-from stages.participants.artifacts.load import load_artifact
-from stages.participants.artifacts.meta import describe
+from stages.participants.artifacts.files import describe
+from stages.participants.artifacts.load import Identity, load_artifact
 from stages.participants.artifacts.names import ArtifactFile, built_name, named_parts
 from stages.participants.artifacts.rules import LoadRules
 from stages.participants.artifacts.write import write_artifact
 from stages.participants.split_names import TEST_SPLITS, training_name
-from stages.participants.variants import import_command
+from stages.participants.transcripts import import_command
 from store.database import Connection
 from store.references import contents, interviews, references
 from store.references.references import IndexPlan, StoredIndex

@@ -5,20 +5,17 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from schemas.errors import Refused
-from schemas.values.interviews import Labels
+from schemas.values.interviews import Labels, SplitMethod, TranscriptVariant
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.stored_splits import SplitMethod
-from schemas.values.transcript_variants import TranscriptVariant
 from services.splits import described, published_splits, stored_otherwise, stored_part
-from stages.participants.published_splits import PUBLISHED_IDS
 from stages.participants.split_names import PAPER_FILES
+from stages.participants.splits import PUBLISHED_IDS
 from stages.reports.numbers_in_words import counted
-from stages.texts.listed import first_lines
+from stages.texts.ids import first_lines
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewParticipant, NewSplit
-from store.references.splits import splits_of
-from store.references.stored_labels import stored_labels
+from store.references.splits import splits_of, stored_labels
 
 #: Fields that an import may add to what is stored, and may not change, with their names.
 _LABELS: Final = {"gender": "gender", "phq8_binary": "PHQ8_Binary", "phq8_score": "PHQ8_Score"}

@@ -1,7 +1,7 @@
 """Participant runs: who is assessed, in which modes, on which reference index."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from schemas.chains import stages_of
@@ -12,11 +12,10 @@ from schemas.settings.run import settings_hash
 from schemas.suggestions import did_you_mean
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from services import baselines
-from services.assessed import Assessed
-from services.few_shot import PlannedSearch, plan_search
+from services.few_shot import Assessed, PlannedSearch, plan_search
 from services.splits import find_data_set, find_split
-from stages.participants.evidence_schema import quotes_per_item
-from stages.participants.variants import import_command
+from stages.participants.extract import quotes_per_item
+from stages.participants.transcripts import import_command
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import TranscriptIdentity
@@ -164,3 +163,26 @@ def _checked_evidence(
     if problems:
         raise Refused("The evidence cannot be used:\n" + "\n".join(f"  {problem}" for problem in problems))
     return checked
+
+
+def in_enabled_modes(request: ParticipantRequest, settings: EffectiveSettings) -> ParticipantRequest:
+    """The request, in zero-shot mode alone with ENABLE_FEW_SHOT=false, in few-shot alone with RAGQ_SCORER=neighbours.
+
+    Raises Refused when that leaves it no mode.
+    """
+    if settings.run.ragq.scorer == "neighbours":
+        if AssessmentMode.FEW_SHOT not in request.modes:
+            raise Refused(
+                "RAGQ_SCORER=neighbours scores by the participants of a reference index, so it has no zero-shot mode; "
+                "reports have the median of the training split beside it. Submit without --zero-shot-only, or with "
+                "--set RAGQ_SCORER=model and a language model."
+            )
+        request = replace(request, modes=(AssessmentMode.FEW_SHOT,))
+    if settings.run.evaluation.enable_few_shot:
+        return request
+    if AssessmentMode.ZERO_SHOT not in request.modes:
+        raise Refused(
+            f"ENABLE_FEW_SHOT=false ({settings.sources['ENABLE_FEW_SHOT']}) leaves a few-shot submission no mode; "
+            "--set ENABLE_FEW_SHOT=true enables it."
+        )
+    return replace(request, modes=(AssessmentMode.ZERO_SHOT,))

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
-from schemas.values.transcript_variants import TranscriptVariant
-from services.index_sidecars import evidence_rule
+from schemas.values.interviews import TranscriptVariant
+from services.indexes import evidence_rule
 from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
 from services.splits import find_split
 from stages.participants.artifacts.names import built_name, index_name, named_parts
@@ -21,7 +21,7 @@ from stages.participants.split_names import (
     sources,
     training_name,
 )
-from stages.participants.variants import import_command
+from stages.participants.transcripts import import_command
 from store.database import Connection, Database
 from store.references import index_runs, interviews, references
 from store.references.interviews import Member

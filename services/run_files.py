@@ -23,9 +23,8 @@ from typing import IO, Any, Final
 from schemas.errors import Refused, RunMissingError
 from store.database import Connection
 from store.runs import audit, exported_rows
-from store.runs.chain import stored_hash
-from store.runs.links import Link, chain_flaws, has_settings_hash
-from store.runs.run_origins import run_origin
+from store.runs.chain import Link, chain_flaws, has_settings_hash, stored_hash
+from store.runs.run_view import run_origin
 from store.views.run_state import run_state
 
 FORMAT: Final = "ragq-run-1"

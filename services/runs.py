@@ -1,13 +1,17 @@
 """Runs named, annotated, put before others and deleted, alike by commands, REST and pages."""
 
-from typing import TypedDict
+from enum import StrEnum
+from typing import Final, NamedTuple, TypedDict
 
-from schemas.errors import Refused, RunMissingError
-from schemas.statuses import Priority
-from schemas.values.run_names import LONGEST_NAME, LONGEST_NOTE, run_name
-from store.database import Connection
+from schemas.errors import JobMissingError, Refused, RunMissingError
+from schemas.statuses import JobStatus, Priority
+from schemas.values.runs import LONGEST_NAME, LONGEST_NOTE, RunLimits, Target, run_name
+from services.failure_clusters import jobs_that_failed_with
+from stages.failures import FailureCategory
+from store.database import Connection, Database
+from store.questions import queries
 from store.references import due_publications
-from store.runs import deletions, run_names, shares, stored_runs
+from store.runs import deletions, edits, job_control, jobs, run_limits, run_names, shares, stored_runs
 from store.runs.deletions import DeletedRun
 
 
@@ -65,3 +69,146 @@ def _note(words: str | None) -> str | None:
     if not note or len(note) > LONGEST_NOTE or "\0" in note:
         raise Refused(f"The note of a run has 1 to {LONGEST_NOTE} characters.", slug="run-value-unusable")
     return note
+
+
+class Redone(NamedTuple):
+    """What continues."""
+
+    job_id: int
+    stage: str
+
+
+async def redo(database: Database, job_id: int, stage: str) -> Redone:
+    """Compute a stage of a job and those after it again, with the settings of the run.
+
+    What was stored stays in its history. Raises JobMissingError, StageRunningError, and Refused for a job that builds
+    an index, and for a stage that the job does not have or that is not reached yet.
+    """
+    async with database.connection() as connection:
+        job = await jobs.get(connection, job_id)
+        if job.kind == "index":
+            raise Refused(
+                f"Job j{job_id} builds a part of an index, which is published as a whole; `ragq index` builds another.",
+                slug="fork-refused",
+            )
+        await edits.redo(connection, job_id, stage)
+    return Redone(job_id, stage)
+
+
+class Action(StrEnum):
+    """What can be done with unfinished jobs."""
+
+    #: Failed and poisoned jobs continue with the stage that failed; what is stored is kept.
+    RETRY = "retry"
+    #: Unfinished jobs wait until they are resumed; what a worker computes at the moment is still stored.
+    PAUSE = "pause"
+    #: Paused jobs continue.
+    RESUME = "resume"
+    #: Unfinished and paused jobs end; what is stored is kept.
+    CANCEL = "cancel"
+
+    @property
+    def verb(self) -> str:
+        """What was done to a job then: `retried`."""
+        return _VERBS[self]
+
+
+_MOST_ADVICE: Final = 5
+
+NO_LIMITS: Final = RunLimits()
+
+_VERBS: Final = {
+    Action.RETRY: "retried",
+    Action.PAUSE: "paused",
+    Action.RESUME: "resumed",
+    Action.CANCEL: "cancelled",
+}
+
+
+class ControlResult(NamedTuple):
+    """What an action changed."""
+
+    job_ids: list[int]
+    """The jobs it changed."""
+    advice: tuple[str, ...] = ()
+    """What a retry repeats, and how to run it otherwise."""
+
+
+async def control(
+    database: Database,
+    target: Target,
+    action: Action,
+    *,
+    note: str | None = None,
+    limits: RunLimits = NO_LIMITS,
+    stage: str | None = None,
+    error_type: str | None = None,
+) -> ControlResult:
+    """Retry, pause, resume or cancel a run or a job. Pause and cancel store the note.
+
+    `limits` replace those of the run; its failures are counted anew when jobs continue. Of a run, only jobs that failed
+    in `stage` or with `error_type` are retried, where these are named. Raises RunMissingError or JobMissingError,
+    and Refused when nothing would change.
+    """
+    async with database.connection() as connection:
+        await _refuse_unknown(connection, target)
+        advice = await _advice(connection, target) if action is Action.RETRY else ()
+        if limits.given:
+            await run_limits.keep(connection, await _run_id(connection, target), limits)
+        if target.run_id is not None and (stage or error_type):
+            wanted = await jobs_that_failed_with(connection, target.run_id, stage=stage, error_type=error_type)
+            job_ids = [
+                job_id for job in wanted for job_id in await _change(connection, Target(None, job), action, note)
+            ]
+        else:
+            job_ids = await _change(connection, target, action, note)
+    if not job_ids and not limits.given:
+        raise Refused(
+            f"No job of {target} can be {action.verb} in its present state. `ragq show RUN` shows their states.",
+            slug="no-job-in-state",
+        )
+    return ControlResult(job_ids, advice)
+
+
+async def _advice(connection: Connection, target: Target) -> tuple[str, ...]:
+    """For questions that failed because of the values of their preset, which a retry keeps."""
+    found = await queries.failed_for(
+        connection, FailureCategory.NOTHING_RELEVANT, **target._asdict(), limit=_MOST_ADVICE
+    )
+    return tuple(
+        f"Query {query_id} failed because of its values, which a retry repeats; `ragq query run {query_id} --preset "
+        f"NAME` or `ragq query run {query_id} --set NAME=VALUE` runs it with others."
+        for query_id in found
+    )
+
+
+async def _change(connection: Connection, target: Target, action: Action, note: str | None) -> list[int]:
+    chosen = target._asdict()
+    match action:
+        case Action.RETRY:
+            job_ids = await job_control.retry(connection, **chosen)
+            await run_limits.forgive_failures(connection, **chosen)
+            return job_ids
+        case Action.RESUME:
+            await run_limits.forgive_failures(connection, **chosen)
+            return await job_control.resume(connection, **chosen)
+        case Action.PAUSE:
+            return await job_control.hold(connection, JobStatus.PAUSED, note, **chosen)
+        case Action.CANCEL:
+            return await job_control.hold(connection, JobStatus.CANCELLED, note, **chosen)
+
+
+async def _run_id(connection: Connection, target: Target) -> int:
+    if target.run_id is not None:
+        return target.run_id
+    assert target.job_id is not None
+    return (await jobs.get(connection, target.job_id)).run_id
+
+
+async def _refuse_unknown(connection: Connection, target: Target) -> None:
+    if await stored_runs.exists(connection, **target._asdict()):
+        return
+    if target.run_id is not None:
+        raise RunMissingError(target.run_id)
+    assert target.job_id is not None
+    raise JobMissingError(target.job_id)

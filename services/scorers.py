@@ -1,19 +1,19 @@
 """Scorers without a language model, compared on the participants of a run."""
 
-from schemas.errors import Refused
+from schemas.errors import Refused, RunMissingError
 from schemas.settings.frozen import thaw
+from schemas.values.figures import ScorerComparison, ScoreTable
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.scored_runs import ScoredRun
-from schemas.values.scorers import ScorerComparison
 from stages.evaluations.scorers import Evidence, fitted_scores, scorer_errors
 from stages.participants.split_names import training_name
-from stages.reports.cohorts import cohort_of_jobs, jobs_of
-from stages.reports.ground_truth import ground_truth
-from stages.reports.measures import measures_of
+from stages.reports import score_table
+from stages.reports.report import measures_of
+from stages.reports.results import cohort_of_jobs, ground_truth, jobs_of
 from store.database import Connection
 from store.references import evidence
-from store.runs import stored_runs
-from store.views.reported_runs import reported_run
+from store.runs import run_figures, stored_runs
+from store.views.run_state import reported_run
 
 
 async def compare_scorers(connection: Connection, run_id: int) -> ScorerComparison:
@@ -61,3 +61,25 @@ async def compare_scorers(connection: Connection, run_id: int) -> ScorerComparis
         bootstrap_seed=measures.bootstrap_seed,
         scorers=scorer_errors(cohort, fitted.scores, measures=measures),
     )
+
+
+async def scores_of_run(connection: Connection, run_id: int) -> ScoreTable:
+    """As `run_scores`. Raises RunMissingError too, and Refused for a run that scores no participants."""
+    found = await run_scores(connection, run_id)
+    if found is None and not await stored_runs.exists(connection, run_id=run_id):
+        raise RunMissingError(run_id)
+    if found is None:
+        raise Refused(f"Run r{run_id} scores no participants; `ragq show r{run_id}` shows what it does.")
+    return found
+
+
+async def run_scores(connection: Connection, run_id: int) -> ScoreTable | None:
+    """The table of a run, finished or not; None where no job of it scores a participant.
+
+    Raises Refused for scores that another version stored in another form.
+    """
+    found = await run_figures.job_scores(connection, [run_id])
+    jobs = [job for job in found.get(run_id, ()) if job.is_to_score]
+    if not jobs:
+        return None
+    return score_table.score_table(run_id, jobs, await stored_runs.baseline(connection, run_id))

@@ -6,20 +6,22 @@ from typing import NamedTuple
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.interviews import Split
-from schemas.values.stored_splits import SplitAddress, SplitMethod, SplitOrigin, StoredSplit
-from stages.participants.published_splits import PUBLISHED_SPLITS
+from schemas.values.interviews import Split, SplitAddress, SplitMethod, SplitOrigin, StoredSplit
 from stages.participants.split_checks import overlaps
 from stages.participants.split_names import TRAIN_AND_DEV, named_split
-from stages.participants.split_origins import origin_words
-from stages.participants.split_rule import Labelled, stratified_split
-from stages.participants.splits import ids_hash, listed_split
-from stages.participants.variants import import_command
+from stages.participants.splits import (
+    PUBLISHED_SPLITS,
+    Labelled,
+    ids_hash,
+    listed_split,
+    origin_words,
+    stratified_split,
+)
+from stages.participants.transcripts import import_command
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewSplit
-from store.references.splits import splits_of
-from store.references.stored_labels import stored_labels
+from store.references.splits import splits_of, stored_labels
 
 
 class MadeSplits(NamedTuple):

@@ -5,11 +5,10 @@ from typing import Final, NamedTuple
 
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import Priority
-from schemas.values.run_limits import RunLimits
+from schemas.values.runs import RunLimits
 from services.draws import in_draw, is_deterministic
-from services.enabled_modes import in_enabled_modes
 from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
-from services.participants import ParticipantRequest, plan_participants
+from services.participants import ParticipantRequest, in_enabled_modes, plan_participants
 from services.questions.submission import QueryRequest, plan_queries
 from services.served_models import Warn
 from services.tags import TagsRequest, plan_tags

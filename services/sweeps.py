@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from schemas.errors import Refused, RunMissingError
+from schemas.values.costs import Prices
+from schemas.values.differences import BestRun, SeveralRuns, Sweep
 from schemas.values.estimates import Estimate
-from schemas.values.prices import Prices
-from schemas.values.several_runs import BestRun, SeveralRuns, Sweep
-from schemas.values.targets import Target
+from schemas.values.runs import Target
 from services.estimates import estimate_fork
 from services.forks import Forked, ForkRequest, fork, plan_fork
 from services.several_runs import MOST, compare_several, have_common_members
 from stages.reports.several_runs import best_of, default_measure
-from stages.texts.listed import listed
+from stages.texts.ids import listed
 from store.database import Database
 from store.runs import forks, stored_runs
 

@@ -8,16 +8,15 @@ from typing import Any
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
-from schemas.repeatable import Each, Repeatable
 from schemas.settings.base import settings_of
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.statuses import Priority
-from schemas.suggestions import did_you_mean
+from schemas.suggestions import Each, Repeatable, did_you_mean
 from schemas.values.tags import PhraseSet
-from stages.files.problems import ProblemsFound
-from stages.tags.minimum_count import USUAL, least_count
-from stages.tags.phrase_file import parse_phrase_sets
+from stages.files.records import ProblemsFound
+from stages.tags.phrases import parse_phrase_sets
+from stages.tags.ranking import USUAL, least_count
 from store.database import Connection
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun

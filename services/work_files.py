@@ -6,12 +6,11 @@ from typing import Any, Final, NamedTuple
 
 from schemas.errors import DocumentError, WorkFileError, WorkFilesError
 from schemas.values.corpora import Bibliography
-from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import MarkdownDocument, read_markdown
 from stages.corpora.lines import passage
+from stages.corpora.works import bibliography
 from stages.documents.formats import DocumentFormat, format_of, holds_markdown
-from stages.texts.decoded import decoded
-from stages.texts.storable import can_be_stored
+from stages.texts.characters import can_be_stored, decoded
 
 #: Why the second of two files of an import is refused.
 SAME_NAME: Final = (

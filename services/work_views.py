@@ -19,7 +19,7 @@ from schemas.values.documents import (
     SelectedSections,
     TocEntry,
 )
-from services.document_jobs import KIND, MODE, DocumentTarget, find_job_of, needed, output_of
+from services.documents import KIND, MODE, DocumentTarget, find_job_of, needed, output_of
 from stages.documents.outline import outline
 from store.corpora import document_jobs, works
 from store.corpora.work_view import work_missing

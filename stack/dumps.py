@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from schemas.errors import StackError
 from stack.connections import masked
-from stack.disk import full_disk, fullest, says_full
+from stack.home import full_disk, fullest, says_full
 from stack.postgres import PROGRAMS
 from stack.server import package_folder
 

@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from schemas.values.environments import Environment
+from schemas.values.runs import Environment
 
 PACKAGES = (
     "asyncpg",

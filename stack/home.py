@@ -5,15 +5,89 @@ import fcntl
 import hashlib
 import json
 import os
+import pwd
+import secrets
+import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Final
 
 from schemas.errors import StackError
-from stack.disk import unusable
-from stack.private import write_private
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file of mode 0600. A reader sees the old text or the new one, never half of it."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    partial.unlink(missing_ok=True)
+    with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    partial.replace(path)
+
+
+def kept_password(path: Path) -> str:
+    """The password kept in a file; made on the first call. It needs no quoting in a URL, a shell or an INI file."""
+    if not path.exists():
+        write_private(path, secrets.token_hex(24))
+    return path.read_text()
+
+
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_SAID: Final = "No space left on device"
+_TOO_LOW: Final = 20_000_000
+"""Bytes with which no server starts: a segment of Postgres's log alone has 16 MB."""
+
+
+def full_disk(path: Path) -> StackError:
+    """What to say where the disk of a file or folder is full."""
+    folder = _existing(path)
+    room = shutil.disk_usage(folder)
+    return StackError(
+        f"There is no room on the disk of {folder}: {room.free / 1e6:,.0f} of {room.total / 1e6:,.0f} MB are free now. "
+        "Free some, or set RAGQ_HOME to a folder on another disk; nothing that was stored is lost."
+    )
+
+
+def says_full(said: str) -> bool:
+    """Whether a program says that there was no room."""
+    return _SAID in said
+
+
+def is_full(path: Path, said: str = "") -> bool:
+    """Whether a program that wrote there, and said so much at its end, failed for want of room."""
+    return says_full(said) or shutil.disk_usage(_existing(path)).free < _TOO_LOW
+
+
+def fullest(paths: Sequence[Path]) -> Path:
+    """The path whose disk has the least room."""
+    return min(paths, key=lambda path: shutil.disk_usage(_existing(path)).free)
+
+
+def unusable(folder: Path, error: OSError) -> StackError:
+    """What to say where a folder of a stack cannot be read or written."""
+    if error.errno in FULL:
+        return full_disk(folder)
+    owner = ""
+    with suppress(OSError, KeyError):
+        uid = _existing(folder).stat().st_uid
+        if uid not in (0, os.geteuid()) or folder.exists():
+            owner = f"; it belongs to {pwd.getpwuid(uid).pw_name}"
+    return StackError(
+        f"{folder} cannot be used: {os.strerror(error.errno or errno.EIO)}{owner}. Set RAGQ_HOME to a folder of your "
+        "own, or DATABASE_URL and REDIS_URL to servers that you may use."
+    )
+
+
+def _existing(path: Path) -> Path:
+    path = path.absolute()
+    for one in (path, *path.parents):
+        with suppress(OSError):
+            if one.is_dir():
+                return one
+    return Path("/")
+
 
 ROOTS_HOME = Path("/var/lib/ragq")
 # The address of a unix socket holds 104 bytes on macOS and 108 on Linux; the supervisor appends its pid while binding.

@@ -31,8 +31,8 @@ import tornado.netutil
 import tornado.web
 from pydantic import BaseModel, ValidationError
 
-from adapters.packaged import PACKAGED_EMBEDDER, PACKAGED_LLM, embedder_folder, sha256_of
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_LLM, embedder_folder, sha256_of
 from schemas.errors import StackError
 from stack.embedded_llm import CONTEXT_TOKENS, EmbeddedLLM, Generated, GenerationCancelled, GenerationRefused
 from stack.llm_weights import embedded_weights

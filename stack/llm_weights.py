@@ -11,7 +11,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from adapters.packaged import llm_file, sha256_of
+from adapters.weights import llm_file, sha256_of
 from schemas.errors import StackError
 
 _ARCHITECTURE = "general.architecture"

@@ -12,9 +12,8 @@ import psutil
 
 from schemas.errors import StackError
 from stack.accounts import Account, account_for, is_traversable
-from stack.disk import full_disk, is_full
+from stack.home import full_disk, is_full, write_private
 from stack.ports import LOOPBACK
-from stack.private import write_private
 from stack.probes import postgres_answers
 from stack.server import EmbeddedServer, package_folder
 

@@ -13,11 +13,10 @@ from typing import ClassVar, Self
 
 from schemas.errors import StackError
 from stack.accounts import Account
-from stack.disk import full_disk, is_full
 from stack.endings import STOP_TIMEOUT_S, kill_tree
+from stack.home import full_disk, is_full, kept_password
 from stack.logs import last_lines
 from stack.ports import holder, is_free, kept_port
-from stack.private import kept_password
 
 POLL_S = 0.05
 

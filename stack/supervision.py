@@ -17,9 +17,8 @@ from supervisor.xmlrpc import Faults, SupervisorTransport
 from schemas.errors import StackError
 from stack.endings import wait_for_end
 from stack.health import WORKER
-from stack.home import Home
+from stack.home import Home, write_private
 from stack.parts import Part
-from stack.private import write_private
 
 #: The name under which the supervisor itself is recorded and logs.
 SUPERVISOR = "supervisor"

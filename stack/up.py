@@ -7,10 +7,9 @@ from types import MappingProxyType
 
 from schemas.errors import StackError
 from stack.connections import masked
-from stack.disk import full_disk, is_full
 from stack.down import end_all
 from stack.health import Health, Ping
-from stack.home import Home, RecordedPart, State
+from stack.home import Home, RecordedPart, State, full_disk, is_full
 from stack.logs import last_lines
 from stack.orphans import end_orphans
 from stack.parts import EMBEDDED, SERVERS, WORKERS, Plan, make_plan, processes_of, servers_from_outside

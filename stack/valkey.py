@@ -6,8 +6,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from schemas.errors import StackError
+from stack.home import write_private
 from stack.ports import LOOPBACK
-from stack.private import write_private
 from stack.probes import redis_answers
 from stack.server import EmbeddedServer, package_folder
 

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Any, Final
 
 from schemas import errors
-from stages.server_names import asked_server
-from stages.texts.storable import storable
+from stages.models import asked_server
+from stages.texts.characters import storable
 
 #: Classes by name, so that a stage need not import HTTP to know its exceptions.
 TRANSPORT_ERRORS: Final = frozenset({"httpx.TransportError", "builtins.ConnectionError"})

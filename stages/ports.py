@@ -9,8 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.values.chat import ChatCall, ChatReply
-from schemas.values.model_identities import ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from schemas.values.participants import Neighbour, Reference
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.queries import Hit

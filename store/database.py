@@ -9,8 +9,9 @@ import json
 import math
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
@@ -18,7 +19,54 @@ import asyncpg
 from pgvector.asyncpg import register_vector
 
 from schemas.errors import RagqError
-from store.database_time import counted_call
+
+
+class DatabaseTime:
+    """Seconds in which at least one call of the database was under way, of calls that ended."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._under_way = 0
+        self._began = 0.0
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Counts until the end of the block, once for calls at the same time."""
+        if not self._under_way:
+            self._began = time.perf_counter()
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self.seconds += time.perf_counter() - self._began
+
+
+_CURRENT: Final[ContextVar[DatabaseTime | None]] = ContextVar("database_time", default=None)
+
+
+@contextmanager
+def measured() -> Iterator[DatabaseTime]:
+    """Measures the calls of this task, and of the tasks that it starts, until the end of the block."""
+    found = DatabaseTime()
+    token = _CURRENT.set(found)
+    try:
+        yield found
+    finally:
+        _CURRENT.reset(token)
+
+
+@contextmanager
+def counted_call() -> Iterator[None]:
+    """A call of the database, which counts where it is measured."""
+    current = _CURRENT.get()
+    if current is None:
+        yield
+        return
+    with current.call():
+        yield
+
 
 Connection: TypeAlias = asyncpg.Connection
 Result = TypeVar("Result")

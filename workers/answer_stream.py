@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 
 from stages.ports import OnText
-from stages.texts.storable import storable
+from stages.texts.characters import storable
 from store.database import DATABASE_ERRORS, Database
 from store.runs import answer_pieces
 

@@ -7,8 +7,8 @@ from kombu import Exchange, Queue
 
 from schemas.chains import QUEUES, STAGES
 from stack import broker_tls
-from workers.monitor_events import BatchedEvents
-from workers.priorities import PRIORITIES
+from workers.broker import BatchedEvents
+from workers.messages import PRIORITIES
 
 #: Everything ragq keeps in the broker lies under this prefix.
 KEY_PREFIX = "ragq:"
@@ -30,7 +30,7 @@ def make_worker_app(broker_url: str) -> Celery:
     # To announce that the next stage was sent costs more than to send it; a submission is still announced.
     app.conf.task_send_sent_event = False
     app.conf.worker_pool = "workers.stage_pool:StagePool"
-    app.conf.worker_consumer = "workers.received:CheckingConsumer"
+    app.conf.worker_consumer = "workers.broker:CheckingConsumer"
     app.steps["consumer"].add(BatchedEvents)
     return app
 

@@ -19,7 +19,7 @@ from schemas.errors import EmbeddingValidationError, LLMTimeoutError, TextTooLon
 from stages.ports import TextEncoder, TextVectors
 from stages.vectors import seen_tokens
 from workers import waited
-from workers.priorities import FIRST, PRIORITIES
+from workers.messages import FIRST, PRIORITIES
 
 log = structlog.get_logger("ragq.batcher")
 

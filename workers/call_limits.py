@@ -21,8 +21,7 @@ from redis.asyncio import Redis
 from schemas.errors import LLMError
 from schemas.settings.process import LLMLimits
 from schemas.statuses import WaitReason
-from schemas.values.chat import ChatCall, ChatReply
-from schemas.values.model_identities import ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.call_tokens import estimated_tokens, used_tokens
 from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnavailableError
 from store.runs import llm_waits, run_limits

@@ -1,11 +1,9 @@
 """The stages of a job that scores a chunk by itself."""
 
 from schemas.errors import InputChangedError
-from schemas.values.artifacts import ChunkScoresMeta
-from schemas.values.references import FinishedBatch
+from schemas.values.references import ChunkScoresMeta, FinishedBatch
 from schemas.values.scoring import ChunkScores
-from stages.participants.chunk_scores import score_chunk
-from stages.participants.chunk_scores_prompt import PROMPT_HASH
+from stages.participants.chunk_scores import PROMPT_HASH, score_chunk
 from store.database import Connection
 from store.references import chunk_scores
 from store.references.chunk_scores import ChunkIdentity

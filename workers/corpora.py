@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from schemas.values.corpora import EmbeddedBatch, PublishedBatch
 from stages.corpora.embed import embed_chunks
-from stages.number_formats import refuse_mixture
+from stages.models import refuse_mixture
 from store.corpora import chunks, corpora, merging, vector_index
 from store.corpora.searchable import make_searchable
 from store.database import Connection

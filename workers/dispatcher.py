@@ -28,12 +28,10 @@ from store.runs import backlog, workers
 from store.runs.backlog import CHANNEL, Flow, FlowKind
 from store.runs.pending_chains import PendingChain, pending_chains
 from store.runs.workers import Capacity
-from workers.depths import Depths, QueueDepths
 from workers.election import LOOK_SECONDS, Election
-from workers.messages import BROKER_ERRORS, send
-from workers.priorities import BACKGROUND, FIRST, NORMAL, PRIORITIES
+from workers.messages import BACKGROUND, BROKER_ERRORS, FIRST, NORMAL, PRIORITIES, send
 from workers.reaper import Reaper
-from workers.turns import DueJob, Room, Turns, WaitingFlow
+from workers.turns import Depths, DueJob, QueueDepths, Room, Turns, WaitingFlow
 
 log = structlog.get_logger(__name__)
 

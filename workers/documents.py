@@ -17,17 +17,14 @@ from schemas.values.documents import (
     SanitisedDocument,
     SelectedSections,
 )
-from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import read_markdown
+from stages.corpora.works import bibliography
 from stages.documents.formats import DocumentFormat, format_of, holds_markdown
-from stages.documents.heading_calls import Asking
-from stages.documents.outline import outline
-from stages.documents.repair import repair_by_rules
+from stages.documents.outline import Asking, outline
+from stages.documents.repair import repair_by_rules, sanitise
 from stages.documents.repair_reply import repair_by_model
-from stages.documents.sanitise import sanitise
-from stages.documents.select import sections_of, select_by_rules
+from stages.documents.select import sections_of, select_by_rules, selected_chunks
 from stages.documents.select_reply import select_by_model
-from stages.documents.selected_chunks import selected_chunks
 from stages.queries.templates import TemplateTag
 from stages.texts.languages import language_of
 from store import originals

@@ -6,7 +6,7 @@ from schemas.values.queries import Source
 from stages.evaluations.consolidate import score_answer
 from stages.evaluations.judge import judge_answer
 from stages.evaluations.split import split_answer
-from stages.queries.prompt_sources import source_texts
+from stages.queries.sources import source_texts
 from store.questions import answer_prompts, evaluations
 from store.runs.chain import content_hash
 from workers.work import Result, Work

@@ -6,8 +6,8 @@ from typing import NamedTuple, TypeVar
 
 from schemas.errors import ModelChangedError, ModelMissingError
 from schemas.settings.frozen import FrozenSettings, thaw
-from schemas.values.environments import FrozenModel
-from schemas.values.model_identities import ModelIdentity
+from schemas.values.chat import ModelIdentity
+from schemas.values.runs import FrozenModel
 from store.database import Connection, Database
 from store.runs import run_models, stored_runs
 

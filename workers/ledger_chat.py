@@ -5,10 +5,9 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from schemas.errors import ModelMissingError
-from schemas.values.chat import ChatCall, ChatReply
-from schemas.values.model_identities import ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.ports import ChatModel, OnText
-from stages.texts.storable import storable
+from stages.texts.characters import storable
 from store.database import RESULT_RETRY_SECONDS, Database
 from store.runs import ledger
 from store.runs.llm_waits import Caller

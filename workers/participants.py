@@ -3,7 +3,7 @@
 import structlog
 
 from schemas.errors import EmbeddingArtifactMismatchError, InputChangedError
-from schemas.settings.quantitative import QuantitativeSettings
+from schemas.settings.groups import QuantitativeSettings
 from schemas.settings.run import RunSettings
 from schemas.values.participants import (
     AssembledPrompt,
@@ -15,19 +15,21 @@ from schemas.values.participants import (
 )
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.scoring import ParticipantScores
-from stages.number_formats import refuse_mixture
+from stages.models import refuse_mixture
 from stages.participants.assemble import assemble_prompt
-from stages.participants.audit import RETRIEVED_REFERENCE, retrieved_reference_events
 from stages.participants.consistency import score_by_consistency
-from stages.participants.deduplicate import by_place
 from stages.participants.embed import embed_evidence
-from stages.participants.extract import extract_evidence, given_evidence
+from stages.participants.extract import GroundingCheck, extract_evidence, given_evidence, passages_of
 from stages.participants.extract_by_similarity import extract_by_similarity
-from stages.participants.grounding import GroundingCheck
-from stages.participants.passages import passages_of
-from stages.participants.reference_filters import ReferenceFilters, reference_filters
-from stages.participants.rerank import rank_references
-from stages.participants.rerank_by_cross_encoder import rerank_by_cross_encoder
+from stages.participants.rerank import (
+    RETRIEVED_REFERENCE,
+    ReferenceFilters,
+    by_place,
+    rank_references,
+    reference_filters,
+    rerank_by_cross_encoder,
+    retrieved_reference_events,
+)
 from stages.participants.retrieve import retrieve_references
 from stages.participants.score import ScoringPlan, score_participant
 from stages.participants.score_by_neighbours import score_by_neighbours

@@ -17,15 +17,14 @@ from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
 from stack.connections import Connections, connections
 from stack.environment import this_environment
-from stages.server_names import server_name
+from stages.models import server_name
 from store.database import Database
 from store.runs import workers
 from workers import telemetry
 from workers.dispatcher import Dispatcher
 from workers.functions import FUNCTIONS
-from workers.leases import Leases
-from workers.loop import LoopThread, essential
-from workers.priorities import FIRST, priority_of
+from workers.leases import Leases, LoopThread, essential
+from workers.messages import FIRST, priority_of
 from workers.reaper import Reaper
 from workers.runner import StageRunner
 from workers.wiring import Wiring

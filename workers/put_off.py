@@ -9,7 +9,7 @@ import structlog
 
 from schemas.errors import Refused
 from schemas.statuses import WaitReason
-from schemas.values.limit_states import RunLimitState
+from schemas.values.runs import RunLimitState
 from store.database import Connection, Database
 from store.runs import put_off
 from store.runs.stages import Claim

@@ -18,8 +18,8 @@ from store.database import Connection, Database
 from store.references import index_runs
 from store.runs import backlog, clock, stages
 from store.runs.backlog import Unclaimed
-from workers.depths import Depths
 from workers.runner import LONGEST_RETRY_SECONDS
+from workers.turns import Depths
 
 log = structlog.get_logger(__name__)
 

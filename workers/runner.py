@@ -15,13 +15,12 @@ import structlog
 from aiorwlock import RWLock
 
 from schemas.errors import RagqError, Refused, UnusableReply
-from schemas.settings.declared import declared_settings
+from schemas.settings.frozen import declared_settings
 from schemas.statuses import StageStatus
 from schemas.values.base import Value
 from schemas.values.failures import AttemptError
 from stages import failures
-from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseUnavailableError
-from store.database_time import DatabaseTime, measured
+from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseTime, DatabaseUnavailableError, measured
 from store.runs import ledger, run_limits, stages
 from store.runs.stages import Claim, Committed
 from workers import telemetry, waited

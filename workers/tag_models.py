@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
 from schemas.values.tags import Neighbour
 from stages.tags.characters import CharacterModel
-from stages.tags.context import ContextModel
+from stages.tags.models import ContextModel
 from stages.tags.ports import TokenQuery, TokenVectors
 from stages.tags.similarity import FusedSearch, TokenTable
 from store.database import Connection, Database
@@ -174,14 +174,13 @@ class TagModels:
 
 
 def _models(tokens: bytes, context: bytes) -> LoadedModels:
-    from adapters.context_file import read_context_model
-    from adapters.fasttext_tokens import FastTextTokens
+    from adapters.tag_models import FastTextTokens, read_context_model
 
     return LoadedModels(FastTextTokens(tokens), read_context_model(context))
 
 
 def _search(data: bytes, table: TokenTable) -> Sized[LoadedSearch]:
-    from adapters.similarity_file import read_similarity_model
+    from adapters.tag_models import read_similarity_model
 
     model = read_similarity_model(data)
     return Sized(

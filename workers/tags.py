@@ -5,11 +5,10 @@ import asyncio
 from schemas.errors import VocabularyModelsError
 from schemas.values.tags import EmbeddedPhrases, RankedTags, RetrievedTags, ValidatedTags
 from stages.tags.embed import PhraseVectors, Sentences, embed_phrases
-from stages.tags.models import SentenceModel
+from stages.tags.models import SentenceModel, plain
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import retrieve_tags
-from stages.tags.spelling import plain
 from stages.tags.validate import validate_tags
 from store.runs.chain import content_hash
 from store.vocabularies import built_models

@@ -14,8 +14,7 @@ from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, SpanKind, StatusCode, TraceFlags
 
 from schemas.errors import StackError
-from schemas.values.chat import ChatCall, ChatReply
-from schemas.values.model_identities import ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages import failures
 from store.runs.stages import Claim
 

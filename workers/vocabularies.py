@@ -10,8 +10,7 @@ import numpy as np
 
 from schemas.errors import InputChangedError
 from schemas.values.tags import BuiltVocabulary, VectorLayout, Vocabulary
-from stages.tags.models import BuiltModels, SentenceModel, TokenModel
-from stages.tags.spelling import plain
+from stages.tags.models import BuiltModels, SentenceModel, TokenModel, plain
 from store.database import Connection
 from store.vocabularies import built_models, contents
 from workers.tags import vocabulary_id
@@ -65,7 +64,7 @@ async def _similarity(work: Work, vocabulary: Vocabulary) -> _Similarity | None:
     asked = work.claim.inputs.get("sentences")
     if asked is None or not vocabulary.tags:
         return None
-    from adapters.similarity_file import similarity_file
+    from adapters.tag_models import similarity_file
 
     work.read["sentences"] = asked
     embedder = work.embedder_of(asked["backend"], asked["model"])
@@ -91,7 +90,7 @@ def _built(vocabulary: Vocabulary, seed: int, vectors: dict[str, Any] | None) ->
 
 
 def _given(vectors: dict[str, Any], vocabulary: Vocabulary) -> TokenModel:
-    from adapters.imported_vectors import imported_vectors
+    from adapters.tag_models import imported_vectors
 
     path = Path(vectors["path"])
     _refuse_other_file(path, vectors["sha256"])

@@ -7,7 +7,7 @@ from adapters.limited_process import ProcessLimits
 from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
 from schemas.settings.run import RunSettings
-from stages.model_aliases import resolved_model
+from stages.models import resolved_model
 from stages.ports import ChatModel, Embedder, EvidenceSearch, PairScorer, ReferenceSearch
 from store.database import Database
 from store.references.search import PostgresReferenceSearch
@@ -15,7 +15,7 @@ from workers.batcher import BatchedEmbedder, Batcher
 from workers.call_limits import CallLimits
 from workers.frozen import FrozenModels
 from workers.ledger_chat import InFlightCalls
-from workers.priorities import FIRST
+from workers.messages import FIRST
 from workers.server_limits import client
 from workers.tag_models import TagModels
 
@@ -71,7 +71,7 @@ class Wiring:
         """The language model server of a run."""
         backend = settings.llm.backend
         if backend not in self._chats:
-            from adapters.optional_logprobs import OptionalLogprobs
+            from adapters.logprobs import OptionalLogprobs
 
             self._chats[backend] = OptionalLogprobs(self._build_chat(backend))
         return self._chats[backend]
@@ -100,7 +100,7 @@ class Wiring:
 
     def _build_embedder(self, backend: str, model: str) -> Embedder:
         if backend == "ollama":
-            from adapters.ollama_embedder import OllamaEmbedder
+            from adapters.ollama import OllamaEmbedder
 
             ollama = OllamaEmbedder(model, url=self._require_ollama())
             self._open.push_async_callback(ollama.close)
@@ -137,7 +137,7 @@ class Wiring:
 
     def _build_chat(self, backend: str) -> ChatModel:
         if backend == "openai":
-            from adapters.openai_chat import OpenAIChat
+            from adapters.openai import OpenAIChat
 
             address = self._process.openai_server
             if address is None:
@@ -145,7 +145,7 @@ class Wiring:
             openai = OpenAIChat(address.base_url, api_key=address.api_key)
             self._open.push_async_callback(openai.close)
             return openai
-        from adapters.ollama_chat import OllamaChat
+        from adapters.ollama import OllamaChat
 
         ollama = OllamaChat(self._require_ollama())
         self._open.push_async_callback(ollama.close)

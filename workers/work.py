@@ -1,5 +1,6 @@
 """What a stage sees of its job, and what it gives back: the two ends of the functions of stages."""
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -11,25 +12,171 @@ from numpy.typing import NDArray
 
 from adapters.limited_process import ProcessLimits
 from schemas.chains import stage_that_stores
-from schemas.errors import InputChangedError, LLMError, Refused
+from schemas.errors import InputChangedError, LLMError, Refused, TextTooLongError
 from schemas.settings.preset import Preset
 from schemas.settings.run import RunSettings
 from schemas.values.base import Value
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
-from stages.ports import ChatModel, Embedder, EvidenceSearch, PairScorer, ReferenceSearch
+from stages.ports import ChatModel, Embedder, EvidenceSearch, OnText, PairScorer, ReferenceSearch, TextVectors
 from store.database import Connection, Database
 from store.references import interviews, references
 from store.references.interviews import StoredTranscript
-from store.runs import attempts, run_models, stage_vectors
+from store.runs import attempts, call_uses, known_vectors, ledger, run_models, stage_vectors
+from store.runs.call_uses import CallUse
 from store.runs.known_vectors import KeyedText
 from store.runs.stages import Claim
 from workers.ledger_chat import CallingAttempt, LedgerChat
-from workers.priorities import priority_of
-from workers.rejected_replies import CorrectingChat, RejectedReplies, ResamplingChat
-from workers.reusing_embedder import ReusingEmbedder
+from workers.messages import priority_of
 from workers.tag_models import TagModels
 from workers.wiring import Wiring
+
+
+class RejectedReplies:
+    """The rejected replies of the earlier attempts of a claimed stage, read at the first use."""
+
+    def __init__(self, database: Database, claim: Claim) -> None:
+        self._database = database
+        self._claim = claim
+        self._found: list[CallUse] | None = None
+
+    async def find(self, call: ChatCall, digest: str) -> CallUse | None:
+        """The reply to this request, by the same weights as far as they are known; the timeout does not matter."""
+        if self._claim.attempt == 1:
+            return None
+        if self._found is None:
+            self._found = await self._database.with_retry(self._read)
+        wanted = call.model_dump(mode="json", include={"messages", "temperature", "sample"})
+        for use in self._found:
+            is_same_model = use.model == call.model and (not use.digest or not digest or use.digest == digest)
+            if is_same_model and wanted.items() <= use.request.items():
+                return use
+        return None
+
+    async def note(self, use: CallUse, purpose: str) -> None:
+        """Record that the attempt used the rejected reply again."""
+        await self._database.with_retry(
+            lambda connection: ledger.use(
+                connection, self._claim.attempt_id, use.call_id, f"{purpose}, rejected before", is_reused=True
+            )
+        )
+
+    async def _read(self, connection: Connection) -> list[CallUse]:
+        history = await attempts.history(connection, self._claim.job_id, self._claim.stage, with_outputs=False)
+        earlier = [attempt.id for attempt in history if attempt.id != self._claim.attempt_id]
+        uses = await call_uses.of_attempts(connection, earlier)
+        return [use for attempt_id in earlier for use in uses[attempt_id] if use.is_rejected]
+
+
+class _KnowingChat:
+    """A chat model, and the replies of it that were rejected."""
+
+    def __init__(self, chat: ChatModel, rejected: RejectedReplies) -> None:
+        self._chat = chat
+        self._rejected = rejected
+
+    async def identity(self, model: str) -> ModelIdentity:
+        """See ChatModel."""
+        return await self._chat.identity(model)
+
+
+class CorrectingChat(_KnowingChat):
+    """The port ChatModel for stages that ask again: they get a rejected reply, and send it back with what is wrong."""
+
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
+        """The rejected reply, marked, without a request; else the model's."""
+        use = await self._rejected.find(call, (await self.identity(call.model)).digest)
+        if use is None:
+            return await self._chat.chat(call, on_text)
+        await self._rejected.note(use, call.purpose)
+        return ChatReply(
+            text=use.reply,
+            model=call.model,
+            digest=use.digest,
+            stop_reason=use.stop_reason,
+            prompt_tokens=use.prompt_tokens,
+            reply_tokens=use.reply_tokens,
+            seconds=use.seconds,
+            tokens=None if use.tokens is None else TokenSignals.model_validate(use.tokens),
+            is_rejected=True,
+        )
+
+
+class ResamplingChat(_KnowingChat):
+    """The port ChatModel for stages that ask once: in place of a rejected reply they get that of another sample."""
+
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
+        """The model's reply to the next sample number that was not rejected."""
+        asked, digest = call, (await self.identity(call.model)).digest
+        while await self._rejected.find(asked, digest) is not None:
+            sample = asked.sample + 1
+            purpose = f"{call.purpose}, sample {sample + 1} because an earlier reply was rejected"
+            asked = asked.model_copy(update={"sample": sample, "purpose": purpose})
+        return await self._chat.chat(asked, on_text)
+
+
+class ReusingEmbedder:
+    """The port Embedder over another one. Vectors have `dimension` numbers.
+
+    A vector is found by a hash over its text, the model, its weights, the number format and the dimension. Of two
+    tasks that embed one text at the same moment, both compute it. Where the weights are not known, nothing is reused.
+    """
+
+    def __init__(self, embedder: Embedder, database: Database, *, dimension: int) -> None:
+        self._embedder = embedder
+        self._database = database
+        self._dimension = dimension
+        self.texts: list[KeyedText] = []
+        """The texts that were embedded, in order, to be stored with their vectors."""
+
+    @property
+    def name(self) -> str:
+        """See Embedder."""
+        return self._embedder.name
+
+    async def digest(self) -> str:
+        """See Embedder."""
+        return await self._embedder.digest()
+
+    async def dtype(self) -> str:
+        """See Embedder."""
+        return await self._embedder.dtype()
+
+    async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
+        """See Embedder. A text that occurs several times is computed once."""
+        digest = await self.digest() if texts else ""
+        if not digest:
+            return await self._embedder.embed_batch(texts, timeout_s=timeout_s, truncate=truncate)
+        by_key = {self._key(text, digest, await self.dtype()): text for text in texts}
+        keys = {text: key for key, text in by_key.items()}
+        known = await self._database.with_retry(
+            lambda connection: known_vectors.find(connection, by_key, with_cut=truncate)
+        )
+        rows = {key: (found.vector, found.is_cut) for key, found in known.items()}
+        missing = [text for key, text in by_key.items() if key not in rows]
+        try:
+            computed = await self._embedder.embed_batch(missing, timeout_s=timeout_s, truncate=truncate)
+        except TextTooLongError:
+            # Raised again, before any pass, with the position among all texts.
+            return await self._embedder.embed_batch(texts, timeout_s=timeout_s, truncate=truncate)
+        cut = set(computed.cut)
+        rows |= {
+            keys[text]: (row[: self._dimension], at in cut)
+            for at, (text, row) in enumerate(zip(missing, computed.vectors, strict=True))
+        }
+        found = [rows[keys[text]] for text in texts]
+        self.texts += [KeyedText(keys[text], is_cut) for text, (_, is_cut) in zip(texts, found, strict=True)]
+        return TextVectors(
+            np.stack([row for row, _ in found]),
+            tuple(at for at, (_, is_cut) in enumerate(found) if is_cut),
+            reused=sum(keys[text] in known for text in texts),
+        )
+
+    def _key(self, text: str, digest: str, dtype: str) -> bytes:
+        named = "\0".join((self.name, digest, dtype, str(self._dimension), text))
+        return hashlib.sha256(named.encode("utf-8", "surrogatepass")).digest()
+
 
 log = structlog.get_logger("ragq.stages")
 

@@ -9,9 +9,8 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext
 from schemas.statuses import JobStatus
-from schemas.values.run_limits import RunLimits
-from schemas.values.targets import Target
-from services.control import NO_LIMITS, Action, control
+from schemas.values.runs import RunLimits, Target
+from services.runs import NO_LIMITS, Action, control
 
 Note = Annotated[str, Form(max_length=2000)]
 

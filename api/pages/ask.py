@@ -9,8 +9,7 @@ from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.once import form_key
-from api.pages.typed import Typed
+from api.pages.forms import Typed, form_key
 from api.parameters import Text
 from api.rendering import page
 from api.routes import PageRoute
@@ -19,11 +18,10 @@ from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryValueError, Refused
 from services.corpora import DEFAULT_CORPUS
 from services.questions.ask import AskResult, ask, preview_expansion_prompt, single_query
-from services.questions.chosen_models import with_chosen_models
-from services.questions.submission import QueryRequest
+from services.questions.submission import QueryRequest, with_chosen_models
 from stages.queries.expand import pasted_expansion
-from stages.queries.query_file import MAX_CHARS
-from stages.queries.work_conditions import work_filter
+from stages.queries.query_files import MAX_CHARS
+from stages.queries.works import work_filter
 from store.corpora import corpora
 from store.questions import presets, query_lines
 

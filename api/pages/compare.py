@@ -13,9 +13,8 @@ from schemas.errors import Refused
 from schemas.values.differences import Difference
 from schemas.values.phq8 import AssessmentMode
 from schemas.values.retrieval_reports import RetrievalDifference
-from services.comparisons import compare_runs
-from stages.reports.origin_words import origin_words
-from stages.reports.run_words import asked_for
+from services.several_runs import compare_runs
+from stages.reports.words import asked_for, origin_words
 from store.runs import overviews
 from store.runs.overviews import RunOverview
 

@@ -12,7 +12,7 @@ from api.parameters import PathId, Text
 from api.rendering import page
 from api.routes import PageRoute
 from schemas.errors import JobMissingError, Refused
-from schemas.values.several_runs import SeveralRuns
+from schemas.values.differences import SeveralRuns
 from services.several_runs import compare_several, named_runs
 from stages.reports.several_runs import shown_measures
 from stages.texts.line_diff import Hunk, line_diff

@@ -13,7 +13,7 @@ from api.routes import PageRoute
 from api.security.csrf import csrf
 from schemas.full_text import language_words
 from services.corpora import CorpusLoss, corpus_loss, delete_corpus, embedding_loss
-from stages.reports.corpus_words import chunk_size_words
+from stages.reports.words import chunk_size_words
 from store.corpora import corpora, works
 from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.corpora.keeping import ImportOutcome

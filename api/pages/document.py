@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.typed import Typed
+from api.pages.forms import Typed
 from api.parameters import PathId, Text
 from api.rendering import page
 from api.routes import PageRoute
@@ -19,10 +19,10 @@ from schemas.errors import DocumentMissingError, JobMissingError, LLMResponsePar
 from schemas.values.documents import ConvertedDocument, RepairAction, SanitisedDocument
 from services import document_edits
 from services.document_edits import Again, Edited
-from services.document_jobs import DocumentTarget, output_of
+from services.documents import DocumentTarget, output_of
 from services.work_views import DocumentView, document_view
+from stages.corpora.cut import pages_of
 from stages.corpora.lines import lines_of
-from stages.corpora.pages import pages_of
 from stages.documents.repair_reply import Change
 from store.corpora import document_lines
 from store.corpora.document_lines import DocumentLine

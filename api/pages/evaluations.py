@@ -9,8 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.forks import setting_lines
-from api.pages.once import form_key
-from api.pages.typed import Typed
+from api.pages.forms import Typed, form_key
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
@@ -20,8 +19,7 @@ from schemas.errors import Refused, RunMissingError
 from schemas.values.estimates import Estimate
 from schemas.values.measures import RetrievalMeasures
 from services.estimates import estimate
-from services.evaluation_reports import evaluation_report
-from services.evaluations import evaluate, plan_evaluation
+from services.evaluations import evaluate, evaluation_report, plan_evaluation
 from stages.reports.evaluation import MEASURES, evaluation_remarks
 from store.database import Connection
 from store.questions import evaluations

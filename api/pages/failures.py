@@ -11,7 +11,7 @@ from api.rendering import page
 from api.routes import PageRoute
 from schemas.chains import STAGES
 from schemas.errors import Refused
-from schemas.values.run_names import run_number
+from schemas.values.runs import run_number
 from services.failure_clusters import NEWEST_RUNS, SHOWN_EXCHANGES, exchanges, failures_of
 from store.runs import run_names
 

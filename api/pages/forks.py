@@ -8,8 +8,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.once import form_key
-from api.pages.typed import Typed
+from api.pages.forms import Typed, form_key
 from api.parameters import MAX_ID, PathId, Text
 from api.rendering import page
 from api.routes import PageRoute
@@ -18,10 +17,10 @@ from api.security.csrf import CheckedForm
 from schemas.chains import STAGES, in_order, settings_read
 from schemas.errors import Refused, RunMissingError
 from schemas.values.estimates import Estimate
-from schemas.values.targets import Target
+from schemas.values.runs import Target
 from services.estimates import estimate_fork
 from services.forks import ForkRequest, LeftOut, fork
-from services.redo import redo
+from services.runs import redo
 from store.runs import forks, jobs, overviews
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

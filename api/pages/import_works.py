@@ -15,8 +15,7 @@ from api.security.csrf import csrf
 from api.work_uploads import ImportRequest, estimate_requested, import_requested, uploaded
 from schemas.errors import Refused, WorkFilesError
 from schemas.full_text import DICTIONARIES, OTHERS
-from services.chunk_sizes import DEFAULT_TOKENS
-from services.corpora import AS_IT_IS, CorpusOptions
+from services.corpora import AS_IT_IS, DEFAULT_TOKENS, CorpusOptions
 from services.import_estimates import ImportEstimates
 from services.imports import ImportedFiles
 from stages.documents.formats import SUFFIXES

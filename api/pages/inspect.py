@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field, model_validator
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
+from api.pages.forms import Typed
 from api.pages.next_steps import can_run_all, next_step
-from api.pages.typed import Typed
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from api.context import Context
 from api.pages.actions import LastAction, Note, act, possible
-from api.pages.markdown import answer_html
+from api.pages.results import answer_html
 from api.parameters import MAX_ID, PathId
 from api.rendering import page
 from api.routes import PageRoute
@@ -20,10 +20,10 @@ from schemas.errors import JobMissingError
 from schemas.values.base import Value
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.queries import Answer, AugmentedPrompt
-from schemas.values.targets import Target
-from services.control import Action
-from stages.reports.run_words import notices
-from stages.reports.waterfall import waterfall
+from schemas.values.runs import Target
+from services.runs import Action
+from stages.reports.telemetry import waterfall
+from stages.reports.words import notices
 from store.corpora import document_lines
 from store.runs import forks, overviews
 from store.views.lineage import JobTrace, StageTrace, job_trace

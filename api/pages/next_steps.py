@@ -3,8 +3,8 @@
 from typing import Final, NamedTuple
 
 from schemas.statuses import JobStatus, QueryStatus
-from services.control import Action
 from services.questions.steps import Step
+from services.runs import Action
 from store.questions.query_lines import QueryLine
 from store.runs.job_progress import JobProgress
 

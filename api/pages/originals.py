@@ -9,7 +9,7 @@ from starlette.responses import Response
 from api.context import Context
 from api.parameters import PathId
 from api.work_uploads import base_name
-from services.document_jobs import document_job
+from services.documents import document_job
 from stages.documents.formats import DocumentFormat, format_of
 from store import originals
 from store.corpora import works

@@ -10,9 +10,9 @@ from api.rendering import page
 from api.routes import PageRoute
 from schemas.values.phq8 import AssessmentMode
 from stages.participants.split_names import first_index
-from stages.reports.run_words import asked_for
+from stages.reports.words import asked_for
 from store.references import interviews, references
-from store.runs.registry import registered
+from store.runs.run_view import registered
 
 #: The newest runs; the list of runs has all.
 SHOWN: Final = 15

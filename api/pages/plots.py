@@ -19,13 +19,11 @@ from schemas.errors import Refused, RunMissingError
 from schemas.values.measures import RetrievalMeasures
 from schemas.values.query_runs import QueryRun
 from schemas.values.scored_runs import ScoredRun
-from stages.reports.measures import measures_of
-from stages.reports.report import build_report
+from stages.reports.report import build_report, measures_of
 from stages.reports.retrieval import build_retrieval_report
-from stages.reports.run_words import notices
-from stages.texts.hashes import short_hash
-from store.views.reported_runs import reported_run
-from store.views.run_state import run_state
+from stages.reports.words import notices
+from stages.texts.ids import short_hash
+from store.views.run_state import reported_run, run_state
 
 KEPT_RUNS: Final = 8
 

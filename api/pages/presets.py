@@ -1,23 +1,97 @@
 """`/presets`: a preset with every value, to edit, duplicate, delete, or make the default."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import APIRouter, Depends, Form, Request
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.preset_fields import GROUPS
 from api.parameters import PathId, Text
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm, csrf
 from schemas.errors import DefaultPresetError, PresetExistsError, PresetValueError
-from schemas.settings.preset_groups import PRESET_SETTINGS
-from schemas.settings.words import value_in_words
+from schemas.settings.base import allowed, field_schemas, value_in_words
+from schemas.settings.preset import PRESET_GROUPS, PRESET_SETTINGS
 from store.database import Connection
 from store.questions import presets
 from store.questions.presets import StoredPreset
+
+#: A slider of a wider range could not be set to one value.
+_WIDEST_SLIDER: Final = 5000
+
+
+class Control(StrEnum):
+    """What a value is edited with."""
+
+    SWITCH = "switch"
+    CHOICE = "choice"
+    NUMBER = "number"
+    TEXT = "text"
+
+
+class PresetField(NamedTuple):
+    """A value of a preset."""
+
+    name: str
+    """`retrieval.dense_limit`."""
+    key: str
+    """`dense_limit`."""
+    description: str
+    allowed: str
+    control: Control
+    choices: tuple[str, ...]
+    least: int | float | None
+    most: int | float | None
+    is_whole: bool
+
+    @property
+    def step(self) -> int | float | None:
+        """The step of a slider; None for a field without one."""
+        if self.least is None or self.most is None or self.most - self.least > _WIDEST_SLIDER:
+            return None
+        return 1 if self.is_whole else (self.most - self.least) / 100
+
+
+class FieldGroup(NamedTuple):
+    """The values of one group."""
+
+    name: str
+    description: str
+    fields: tuple[PresetField, ...]
+
+
+def _field(name: str, schema: dict[str, Any]) -> PresetField:
+    setting = PRESET_SETTINGS[name]
+    kinds = {"boolean": Control.SWITCH, "integer": Control.NUMBER, "number": Control.NUMBER}
+    return PresetField(
+        name=name,
+        key=setting.field,
+        description=setting.description,
+        allowed=allowed(setting),
+        control=Control.CHOICE if "enum" in schema else kinds.get(schema["type"], Control.TEXT),
+        choices=tuple(schema.get("enum", ())),
+        least=schema.get("minimum"),
+        most=schema.get("maximum"),
+        is_whole=schema["type"] == "integer",
+    )
+
+
+def _groups() -> tuple[FieldGroup, ...]:
+    return tuple(
+        FieldGroup(
+            name,
+            group.__doc__ or "",
+            tuple(_field(f"{name}.{key}", schema) for key, schema in field_schemas(group).items()),
+        )
+        for name, group in PRESET_GROUPS.items()
+    )
+
+
+GROUPS: Final = _groups()
+
 
 #: The preset that differences are shown from, beside the default one.
 ORIGINAL: Final = "original"

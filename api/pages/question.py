@@ -8,28 +8,27 @@ from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
+from api.pages.forms import Typed, form_key
 from api.pages.next_steps import can_run_all, next_step
-from api.pages.once import form_key
 from api.pages.results import ShownAnswer, shown_answer
-from api.pages.typed import Typed
 from api.parameters import MAX_ID, PathId, Text
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused
-from schemas.settings.allowed_values import allowed
+from schemas.settings.base import allowed
 from schemas.settings.frozen import thaw
-from schemas.settings.preset_groups import PRESET_SETTINGS
+from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.run import RunSettings
 from schemas.values.queries import AugmentedPrompt
 from services.questions.answers import answer, preview
 from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
 from services.questions.steps import MAX_SOURCES, Step, run_stages, take_step
-from stages.queries.basis_words import basis_in_words
-from stages.queries.query_file import MAX_CHARS
-from stages.texts.size import text_size
+from stages.queries.query_files import MAX_CHARS
+from stages.queries.sources import basis_in_words
+from stages.texts.characters import text_size
 from store.questions import presets, queries
 from store.questions.answer_basis import answer_basis
 from store.questions.queries import StoredResult

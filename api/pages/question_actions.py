@@ -10,10 +10,10 @@ from api.context import Context
 from api.parameters import PathId
 from api.routes import PageRoute
 from api.security.csrf import csrf
-from schemas.values.targets import Target
-from services.control import Action, control
+from schemas.values.runs import Target
 from services.questions.lookup import get_query
 from services.questions.steps import Step, run_stages, take_step
+from services.runs import Action, control
 from store.questions import deletions
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(csrf)])

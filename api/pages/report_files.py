@@ -12,11 +12,10 @@ from api.parameters import PathId
 from schemas.values.measures import RetrievalMeasures
 from schemas.values.query_runs import QueryRun
 from schemas.values.scored_runs import ScoredRun
-from stages.reports.measures import measures_of
-from stages.reports.report import build_report
+from stages.reports.report import build_report, measures_of
 from stages.reports.report_numbers import as_csv, report_numbers, retrieval_numbers
 from stages.reports.retrieval import build_retrieval_report
-from store.views.reported_runs import reported_run
+from store.views.run_state import reported_run
 
 router = APIRouter(include_in_schema=False)
 

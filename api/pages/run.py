@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from api.context import Context
 from api.pages.actions import LastAction, Note, act, possible
-from api.pages.limit_fields import LimitField, limits_of
+from api.pages.forms import LimitField, limits_of
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
@@ -16,19 +16,17 @@ from schemas.chains import INDEXING, in_order
 from schemas.errors import Refused, RunMissingError
 from schemas.settings.changes import changed_settings
 from schemas.statuses import JobStatus, Priority
-from schemas.values.costs import RunCost
+from schemas.values.costs import Prices, RunCost
+from schemas.values.figures import ScoreTable
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.prices import Prices
 from schemas.values.reports import ReferenceCounts
-from schemas.values.score_tables import ScoreTable
-from schemas.values.targets import Target
-from services.control import Action
+from schemas.values.runs import Target
 from services.costs import cost_of_run
-from services.score_tables import run_scores
+from services.runs import Action
+from services.scorers import run_scores
 from stages.reports.costs import cost_words
-from stages.reports.origin_words import origin_words
 from stages.reports.reference_counts import over_all_items, reference_counts
-from stages.reports.run_words import asked_for, limits_in_words, notices, variants_in_words
+from stages.reports.words import asked_for, limits_in_words, notices, origin_words, variants_in_words
 from store.corpora import document_lines
 from store.corpora.document_lines import DocumentLine
 from store.database import Connection

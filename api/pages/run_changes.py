@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
-from api.pages.typed import Typed
+from api.pages.forms import Typed
 from api.parameters import PathId
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm

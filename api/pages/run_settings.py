@@ -10,11 +10,11 @@ from api.context import Context
 from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.routes import PageRoute
+from schemas.settings.base import value_in_words
 from schemas.settings.changes import changed_settings
-from schemas.settings.words import value_in_words
-from stages.reports.origin_words import origin_words
+from stages.reports.words import origin_words
 from store.runs import overviews, stored_runs
-from store.runs.run_origins import run_origin
+from store.runs.run_view import run_origin
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 

@@ -11,7 +11,7 @@ from api.pages.run_changes import LastDeletion
 from api.parameters import MAX_ID, SearchWords
 from api.rendering import page
 from api.routes import PageRoute
-from stages.reports.run_words import asked_for
+from stages.reports.words import asked_for
 from store.runs import overviews
 
 PAGE_ROWS: Final = 25

@@ -9,11 +9,11 @@ from api.context import ApiContext, Context
 from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
+from schemas.values.figures import ScoreTable
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.score_tables import ScoreTable
-from services.score_tables import scores_of_run
-from stages.reports.run_words import notices
+from services.scorers import scores_of_run
 from stages.reports.score_csv import score_csv
+from stages.reports.words import notices
 from store.runs import overviews
 
 pages = APIRouter(route_class=PageRoute, include_in_schema=False)

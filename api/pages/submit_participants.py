@@ -9,9 +9,7 @@ from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.limit_fields import WrongLimit, limits_of
-from api.pages.once import form_key
-from api.pages.typed import Typed
+from api.pages.forms import Typed, WrongLimit, form_key, limits_of
 from api.parameters import Text
 from api.rendering import page
 from api.routes import PageRoute

@@ -13,16 +13,16 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.forks import setting_lines
+from api.pages.forms import Typed
 from api.pages.plots import CONTENT_SECURITY_POLICY
-from api.pages.typed import Typed
 from api.parameters import PathId, Text
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.chains import STAGES, in_order
 from schemas.errors import Refused, RunMissingError
-from schemas.values.several_runs import Sweep
-from schemas.values.targets import Target
+from schemas.values.differences import Sweep
+from schemas.values.runs import Target
 from services.sweeps import (
     PointEstimate,
     estimate_sweep,
@@ -165,7 +165,7 @@ async def _found(ctx: ApiContext, run_id: int, chosen: Chosen) -> Sweep:
 
 def _drawn(found: Sweep, measure: str | None) -> str:
     # Importing Matplotlib takes a second.
-    from services.plots.sweep import sweep_plot
+    from services.plots.of_run import sweep_plot
 
     with _DRAWING:
         return sweep_plot(found, measure)

@@ -8,8 +8,7 @@ from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.once import form_key
-from api.pages.typed import Typed
+from api.pages.forms import Typed, form_key
 from api.parameters import PathId, Text
 from api.rendering import page
 from api.routes import PageRoute
@@ -19,7 +18,7 @@ from schemas.errors import Refused, RunMissingError
 from services.new_runs import Submitted
 from services.submit import submit
 from services.tags import TagsRequest, phrase_sets
-from stages.files.problems import ProblemsFound
+from stages.files.records import ProblemsFound
 from store.runs import overviews
 from store.vocabularies import tag_runs, vocabularies
 

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
-from api.pages.once import form_key
-from api.pages.typed import Typed
+from api.pages.forms import Typed, form_key
 from api.parameters import Text
 from api.rendering import page
 from api.rest.templates import Version

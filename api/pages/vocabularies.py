@@ -16,8 +16,7 @@ from api.work_uploads import base_name
 from schemas.errors import Refused
 from services.estimates import estimate_vocabulary
 from services.tags import vocabulary_of_name
-from services.vocabularies import build_vocabulary
-from services.vocabulary_content import delete_vocabulary, keep_vocabulary, read_vocabulary
+from services.vocabularies import build_vocabulary, delete_vocabulary, keep_vocabulary, read_vocabulary
 from stages.tags.vocabulary_files import FILES, TAGS_FILE
 from store.vocabularies import contents, vocabularies
 

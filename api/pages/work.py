@@ -11,8 +11,8 @@ from api.parameters import MAX_ID, PathId
 from api.rendering import page
 from api.routes import PageRoute
 from schemas.values.corpora import Bibliography
+from stages.corpora.cut import pages_of
 from stages.corpora.lines import lines_of
-from stages.corpora.pages import pages_of
 from store.corpora import document_jobs, work_view, works
 from store.corpora.work_view import WorkHeading
 

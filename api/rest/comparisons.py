@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse
 from api.context import Context
 from api.parameters import MAX_ID, PathId, Text
 from api.problems import problem_responses
-from schemas.values.several_runs import SeveralRuns
+from schemas.values.differences import SeveralRuns
 from services.several_runs import MOST, compare_several
 from stages.reports.several_csv import several_csv
 

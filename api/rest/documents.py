@@ -22,7 +22,7 @@ from api.rest.bodies.documents import (
 from schemas.values.documents import SelectionAction
 from services import document_edits
 from services.document_edits import Again
-from services.document_jobs import DocumentTarget
+from services.documents import DocumentTarget
 from services.work_views import document_markdown, document_view
 from stages.documents.repair_reply import Change
 from store.database import Database

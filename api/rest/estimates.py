@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from api.context import ApiContext, Context
 from api.problems import problem_responses
 from api.rest.bodies.participants import ParticipantSubmission
-from api.rest.bodies.query_sets import QuerySetSubmission
+from api.rest.bodies.rag_queries import QuerySetSubmission
 from api.rest.bodies.submissions import Submission
 from api.rest.bodies.tags import TagsSubmission
 from api.rest.strict import StrictRoute

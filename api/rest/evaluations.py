@@ -5,16 +5,15 @@ from typing import Any, Final
 from fastapi import APIRouter, Response
 
 from api.context import Context
-from api.idempotency import REPLAYED, Keyed
 from api.parameters import PathId
+from api.preferences import REPLAYED, Keyed
 from api.problems import problem_responses
-from api.rest.bodies.evaluations import EvaluationBody, EvaluationSubmitted
+from api.rest.bodies.runs import EvaluationBody, EvaluationSubmitted
 from schemas.values.estimates import Estimate
-from schemas.values.evaluation_reports import EvaluationReport
+from schemas.values.evaluations import EvaluationReport
 from schemas.values.measures import RetrievalMeasures
 from services.estimates import estimate
-from services.evaluation_reports import evaluation_report
-from services.evaluations import evaluate, plan_evaluation
+from services.evaluations import evaluate, evaluation_report, plan_evaluation
 from store.database import Connection
 from store.runs.runs import NewRun
 

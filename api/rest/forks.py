@@ -5,14 +5,14 @@ from typing import Any, Final
 from fastapi import APIRouter, Response
 
 from api.context import ApiContext, Context
-from api.idempotency import REPLAYED, Keyed
 from api.parameters import PathId
+from api.preferences import REPLAYED, Keyed
 from api.problems import problem_responses
 from api.rest.bodies.forks import FamilyReply, ForkBody, ForkedReply, LeftOutJob, RedoBody, RedoneReply
 from schemas.errors import RunMissingError
-from schemas.values.targets import Target
+from schemas.values.runs import Target
 from services.forks import ForkRequest, fork
-from services.redo import redo
+from services.runs import redo
 from store.access.idempotency import RequestKey
 from store.runs import forks, stored_runs
 

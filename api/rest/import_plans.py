@@ -5,8 +5,8 @@ from fastapi import APIRouter
 from api.context import Context
 from api.parameters import PathId
 from api.problems import problem_responses
-from api.rest.bodies.corpora import ImportBody
-from api.rest.bodies.import_plans import (
+from api.rest.bodies.corpora import (
+    ImportBody,
     ImportEstimateReply,
     RemovedWorksReply,
     RemoveWorksBody,

@@ -19,8 +19,8 @@ from api.rest.bodies.runs import (
 )
 from api.rest.runs import act
 from schemas.errors import JobMissingError, Refused
-from schemas.values.targets import Target
-from services.control import Action
+from schemas.values.runs import Target
+from services.runs import Action
 from store.database import Connection
 from store.questions import queries
 from store.runs import attempts, call_uses, forks, jobs, stored_runs

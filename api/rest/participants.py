@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Response
 
 from api.context import Context
-from api.idempotency import Keyed
+from api.preferences import Keyed
 from api.problems import problem_responses
 from api.rest.bodies.participants import ParticipantSubmission, SplitLine
 from api.rest.bodies.submissions import SubmittedReply

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Response
 
 from api.context import Context
-from api.idempotency import REPLAYED, Keyed
+from api.preferences import REPLAYED, Keyed
 from api.problems import problem_responses
 from api.rest.bodies.presets import NewPresetBody, PathName, PresetBody, PresetReply
 from store.access.idempotency import once

@@ -3,9 +3,9 @@
 from fastapi import APIRouter, Response
 
 from api.context import Context
-from api.idempotency import Keyed
+from api.preferences import Keyed
 from api.problems import problem_responses
-from api.rest.bodies.query_sets import QuerySetSubmission
+from api.rest.bodies.rag_queries import QuerySetSubmission
 from api.rest.bodies.submissions import SubmittedReply
 from api.rest.strict import StrictRoute
 from api.rest.submitted import SUBMITTED, submit_body

@@ -9,10 +9,10 @@ from api.parameters import PathId
 from api.problems import problem_responses
 from api.rest.bodies.base import Reply, with_example
 from schemas.values.differences import Difference
+from schemas.values.figures import ModeSummary, ParticipantRow
 from schemas.values.retrieval_reports import RetrievalDifference
-from schemas.values.score_tables import ModeSummary, ParticipantRow
-from services.comparisons import compare_runs
-from services.score_tables import scores_of_run
+from services.scorers import scores_of_run
+from services.several_runs import compare_runs
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 

@@ -23,10 +23,8 @@ from api.rest.bodies.runs import (
 )
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
-from schemas.values.run_limits import RunLimits
-from schemas.values.targets import Target
-from services.control import NO_LIMITS, Action, control
-from services.runs import RunChanges, change_run, delete_run
+from schemas.values.runs import RunLimits, Target
+from services.runs import NO_LIMITS, Action, RunChanges, change_run, control, delete_run
 from store.runs import jobs, overviews, stored_runs
 from store.runs.run_view import run_view, with_origin
 from store.views.run_state import run_state

@@ -19,7 +19,7 @@ from api.rest.bodies.settings import (
 from api.rest.strict import StrictRoute
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
-from services.questions.chosen_models import choose_models, with_chosen_models
+from services.questions.submission import choose_models, with_chosen_models
 
 router = APIRouter(prefix="/settings", tags=["settings"], route_class=StrictRoute)
 

@@ -6,12 +6,12 @@ from typing import Any, Final
 from fastapi import Response
 
 from api.context import ApiContext
-from api.idempotency import REPLAYED
+from api.preferences import REPLAYED
 from api.rest.bodies.submissions import ChangedSettingReply, Submission, SubmittedReply
 from schemas.settings.resolve import EffectiveSettings
 from services.new_runs import Submitted
 from services.submit import Request, submit
-from stages.reports.run_words import notices
+from stages.reports.words import notices
 from store.access.idempotency import RequestKey
 from store.runs import overviews
 

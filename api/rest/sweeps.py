@@ -9,9 +9,9 @@ from api.context import Context
 from api.parameters import PathId, Text
 from api.problems import problem_responses
 from api.rest.bodies.forks import ForkBody, PointEstimateReply, SweepBody, SweepFork, SweepReply
+from schemas.values.differences import Sweep
 from schemas.values.estimates import Estimate
-from schemas.values.several_runs import Sweep
-from schemas.values.targets import Target
+from schemas.values.runs import Target
 from services.estimates import estimate_fork
 from services.forks import ForkRequest
 from services.sweeps import estimate_sweep, run_sweep, stored_points, sweep_results

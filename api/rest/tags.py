@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from api.context import Context
-from api.idempotency import Keyed
 from api.parameters import PathId
+from api.preferences import Keyed
 from api.problems import problem_responses
 from api.rest.bodies.submissions import SubmittedReply
 from api.rest.bodies.tags import TagsRunReply, TagsSetReply, TagsSubmission

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Response
 
 from api.context import Context
-from api.idempotency import REPLAYED, Keyed
+from api.preferences import REPLAYED, Keyed
 from api.problems import problem_responses
-from api.rest.bodies.templates import (
+from api.rest.bodies.presets import (
     TemplateBody,
     TemplateReply,
     TemplatesReply,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, File, Path, Query, Response
 from api.context import Context
 from api.parameters import Text, next_offset
 from api.problems import problem_responses
-from api.rest.bodies.vocabularies import (
+from api.rest.bodies.tags import (
     BuildReply,
     ImportedVocabularyReply,
     TagReply,
@@ -23,8 +23,7 @@ from api.work_uploads import base_name
 from schemas.values.estimates import Estimate
 from services.estimates import estimate_vocabulary
 from services.tags import vocabulary_of_name
-from services.vocabularies import build_vocabulary
-from services.vocabulary_content import delete_vocabulary, keep_vocabulary, read_vocabulary
+from services.vocabularies import build_vocabulary, delete_vocabulary, keep_vocabulary, read_vocabulary
 from store.vocabularies import contents, vocabularies
 
 router = APIRouter(prefix="/vocabularies", tags=["vocabularies"], route_class=StrictRoute)

@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 
 from api.context import Context
-from api.rest.bodies.workers import WorkersReply
+from api.rest.bodies.runs import WorkersReply
 from api.rest.strict import StrictRoute
 from store.runs import workers
 

@@ -16,11 +16,10 @@ from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.routes import wants_html
-from api.security.hosts import host_name
-from api.security.origins import is_cross_origin
+from api.security.hosts import host_name, is_cross_origin
 from schemas.errors import StackError
 from schemas.settings.process import ProcessSettings
-from stack.addresses import is_loopback, literal
+from stack.ports import is_loopback, literal
 from store.access import api_sessions, api_tokens
 from store.database import DATABASE_ERRORS, Connection, Database
 

@@ -5,14 +5,16 @@ origin as this server; their requests still carry that name. A numeric address c
 """
 
 import re
+from collections.abc import Collection
 from typing import Final
+from urllib.parse import urlsplit
 
 from fastapi import HTTPException
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from schemas.settings.process import ProcessSettings
-from stack.addresses import literal
+from stack.ports import literal
 
 _HOST: Final = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?", re.IGNORECASE)
 
@@ -43,3 +45,14 @@ def host_name(host: str) -> str | None:
     """
     match = _HOST.fullmatch(host)
     return None if match is None else match[1].lower()
+
+
+def is_cross_origin(headers: Headers, allowed: Collection[str] = ()) -> bool:
+    """Whether a page of another origin, and of none in `allowed`, sent a request.
+
+    Another port is another origin. A client that is no browser sends neither header, and is not cross-origin.
+    """
+    origin = headers.get("origin")
+    if origin is None:
+        return headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
+    return origin not in allowed and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()

@@ -10,7 +10,7 @@ from api.security.csrf import HEADER, set_browser_cookie
 from api.security.headers import ResponseHeaders, add_security_headers
 from api.security.hosts import HostCheck
 from schemas.settings.process import ProcessSettings
-from stack.addresses import is_loopback
+from stack.ports import is_loopback
 from store.database import Database
 
 

@@ -6,8 +6,8 @@ from cli.paper.table import PaperTable, noticed, with_interval
 from schemas.values.differences import Difference
 from schemas.values.retrieval_reports import RetrievalDifference
 from stages.reports.numbers_in_words import number
-from stages.reports.origin_words import origin_words
 from stages.reports.report_numbers import PaperNumber
+from stages.reports.words import origin_words
 
 
 def difference_tables(found: Iterable[Difference]) -> list[PaperTable]:

@@ -3,8 +3,8 @@
 from cli.paper.table import PaperTable, noticed, with_interval
 from schemas.values.retrieval_reports import RetrievalReport
 from stages.metrics.retrieval import measure_names
-from stages.reports.origin_words import origin_words
-from stages.reports.retrieval_words import made_with, remarks
+from stages.reports.retrieval import made_with, remarks
+from stages.reports.words import origin_words
 
 
 def retrieval_tables(report: RetrievalReport) -> list[PaperTable]:

@@ -3,14 +3,11 @@
 from collections.abc import Callable, Iterator
 
 from cli.paper.table import PaperTable, noticed, percent_with_interval, with_interval
-from cli.prediction_table import predicted_metrics
-from cli.report_table import calibrated_on, exclusions, models
+from cli.report_table import calibrated_on, exclusions, models, predicted_metrics
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Experiment, Report
-from stages.reports.baselines import baseline_remarks, by_name
-from stages.reports.definitions import definitions
-from stages.reports.interval_words import interval_words
-from stages.reports.origin_words import origin_words
+from stages.reports.score_table import baseline_remarks, by_name
+from stages.reports.words import definitions, interval_words, origin_words
 
 _OF_MODES: dict[str, Callable[[Experiment], str]] = {
     "Participants": lambda one: str(one.results.total_subjects),

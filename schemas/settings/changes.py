@@ -1,13 +1,30 @@
 """The settings of a run that its user changed: those that differ from the profile."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from schemas.settings.base import settings_of
-from schemas.settings.changed import OF_THE_USER, ChangedSetting
-from schemas.settings.preset_names import is_preset_name
+from schemas.settings.layers import SettingSource
+from schemas.settings.preset import is_preset_name
 from schemas.settings.profiles import PROFILES
-from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
+from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
+
+OF_THE_USER: Final = frozenset(SettingSource) - {SettingSource.DEFAULT, SettingSource.PROFILE}
+
+
+class ChangedSetting(NamedTuple):
+    """A value that the user chose instead of the profile's."""
+
+    value: Any
+    profile: Any
+    """The value of the profile in this version of ragq; None for a value of a preset, or a profile that is gone."""
+    source: str
+
+
+def is_chosen(snapshot: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a user gave any value of a snapshot; it may be that of the profile."""
+    return any(stored["source"] in OF_THE_USER for stored in snapshot.values())
+
 
 #: JSON in Postgres keeps no order of names.
 _PLACES = {name: place for place, name in enumerate(RUN_SETTINGS)}

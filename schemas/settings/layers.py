@@ -1,10 +1,17 @@
 """Sources of values: layers of names and texts, where a later layer overrides an earlier one."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
-from typing import NamedTuple
+from reprlib import Repr
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from schemas.settings.base import Setting, allowed
 
 ENV_FILE = Path(".env")
 """Read from the working directory, if it exists."""
@@ -102,3 +109,85 @@ def merged(environment: Mapping[str, str], env_file: Path) -> dict[str, str]:
 
 def _in_capitals(variables: Mapping[str, str]) -> dict[str, str]:
     return {name.upper(): text for name, text in variables.items()}
+
+
+class Given(NamedTuple):
+    """The effective text of a setting, and its layer."""
+
+    text: str
+    layer: Layer
+
+
+def given_in(layers: Sequence[Layer], names: Iterable[str]) -> dict[str, Given]:
+    """The texts of settings in the layers, lowest first, by environment name."""
+    return {name: Given(layer.variables[name], layer) for layer in layers for name in names if name in layer.variables}
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+_SHORT = Repr()
+_SHORT.maxstring = 80
+
+
+def disagreement(message: str, *names: str) -> PydanticCustomError:
+    """The error of a validator for valid values that conflict; `names` are environment names."""
+    return PydanticCustomError("disagreement", "{message}", {"message": message, "names": names})
+
+
+def unusable_value(setting: Setting, value: object, origin: str) -> str:
+    """A value that the setting does not accept. The value of a secret is omitted."""
+    found = "has a value" if setting.is_secret else f"is {_SHORT.repr(value)}"
+    return f"{setting.name} {found} ({origin}); allowed is {allowed(setting)}."
+
+
+def unknown_name(name: str, origin: str, known: Iterable[str]) -> str:
+    """A name that no setting has. Its value is omitted: it may be a secret under a misspelt name."""
+    nearest = get_close_matches(name.upper(), list(known), n=1)
+    return misspelt_name(name, origin, nearest[0]) if nearest else f"{name} ({origin}) is not a setting; remove it."
+
+
+def unknown_names(layer: Layer, *, prefixes: tuple[str, ...], known: Collection[str]) -> list[str]:
+    """One problem for every unknown name of the layer that starts with one of the prefixes."""
+    return [
+        unknown_name(name, layer.origin, known)
+        for name in layer.variables
+        if name.startswith(prefixes) and name not in known
+    ]
+
+
+def misspelt_name(name: str, origin: str, meant: str) -> str:
+    """A name that is near the name of a setting."""
+    return f"{name} ({origin}) is not a setting; did you mean {meant}?"
+
+
+def without_effect(name: str, origin: str, instead: str) -> str:
+    """A name that ragq knows and has no use for. Its value is omitted: it may be a secret."""
+    return f"{name} ({origin}) has no effect: {instead}."
+
+
+def checked(
+    model: type[Model],
+    values: Mapping[str, Any],
+    *,
+    settings: Mapping[Any, Setting],
+    origins: Mapping[str, str],
+) -> tuple[Model | None, list[str]]:
+    """The model with these values, or None and every problem with them.
+
+    `settings` are keyed by pydantic's error location, a tuple of names; `origins` has the source of the value for every
+    environment name.
+    """
+    try:
+        return model.model_validate(values), []
+    except ValidationError as error:
+        # A value that fits no kind of several is reported once per kind.
+        return None, list(dict.fromkeys(_message(found, settings, origins) for found in error.errors()))
+
+
+def _message(found: ErrorDetails, settings: Mapping[Any, Setting], origins: Mapping[str, str]) -> str:
+    if found["type"] == "disagreement":
+        where = "; ".join(f"{name}: {origins[name]}" for name in found["ctx"]["names"])
+        return f"{found['msg']} ({where})."
+    location = found["loc"]
+    setting = settings[location] if location in settings else settings[location[:-1]]
+    return unusable_value(setting, found["input"], origins[setting.name])

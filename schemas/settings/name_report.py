@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 
 from schemas.errors import SettingsError
 from schemas.settings.layers import outside_layers
-from schemas.settings.name_checks import OWN_PREFIXES, near_name
-from schemas.settings.original_names import ORIGINAL_NAMES, Treatment
+from schemas.settings.names import ORIGINAL_NAMES, OWN_PREFIXES, Treatment, near_name
 from schemas.settings.process import KNOWN_NAMES, PROCESS_SETTINGS, effective_process
 from schemas.settings.resolve import resolve
 

@@ -9,12 +9,17 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, m
 
 from schemas.errors import SettingsError
 from schemas.settings.base import Setting
-from schemas.settings.given import given_in
-from schemas.settings.layers import SettingSource, outside_layers
-from schemas.settings.name_checks import near_name
-from schemas.settings.original_names import ORIGINAL_NAMES
-from schemas.settings.problems import checked, disagreement, misspelt_name, unknown_names
-from schemas.settings.run_groups import RUN_SETTINGS
+from schemas.settings.layers import (
+    SettingSource,
+    checked,
+    disagreement,
+    given_in,
+    misspelt_name,
+    outside_layers,
+    unknown_names,
+)
+from schemas.settings.names import ORIGINAL_NAMES, near_name
+from schemas.settings.run import RUN_SETTINGS
 
 #: As browsers send it: without a path or a wildcard.
 _ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")

@@ -7,24 +7,23 @@ from types import MappingProxyType
 from typing import Any
 
 from schemas.errors import SettingsError
-from schemas.settings.changed import ChangedSetting
-from schemas.settings.changes import changed_settings
-from schemas.settings.given import Given, given_in
+from schemas.settings.changes import ChangedSetting, changed_settings
 from schemas.settings.layers import (
     BELOW_CHOSEN,
+    Given,
     Layer,
     SettingSource,
+    given_in,
     option_layer,
     outside_layers,
     profile_layer,
+    unknown_name,
+    without_effect,
 )
-from schemas.settings.name_checks import check_names, misspelt_names
-from schemas.settings.original_names import ORIGINAL_NAMES, Treatment
-from schemas.settings.problems import unknown_name, without_effect
+from schemas.settings.names import ORIGINAL_NAMES, Treatment, check_names, misspelt_names
 from schemas.settings.process import KNOWN_NAMES, PROCESS_SETTINGS
 from schemas.settings.profiles import PROFILES, choose_profile
-from schemas.settings.run import RunSettings, run_settings
-from schemas.settings.run_groups import RUN_SETTINGS
+from schemas.settings.run import RUN_SETTINGS, RunSettings, run_settings
 from schemas.suggestions import did_you_mean
 
 _SCORING_TIMEOUT, _TIMEOUT = "PYDANTIC_AI_TIMEOUT_SECONDS", "OLLAMA_TIMEOUT_SECONDS"

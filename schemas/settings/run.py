@@ -2,26 +2,46 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 import rfc8785
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from schemas.errors import SettingsError
-from schemas.settings.base import settings_of
-from schemas.settings.consistency import ConsistencySettings
-from schemas.settings.embedding import EmbeddingSettings
-from schemas.settings.evaluation import EvaluationSettings
-from schemas.settings.llm import LLMSettings
-from schemas.settings.model import ModelSettings
-from schemas.settings.ollama import OllamaSettings
-from schemas.settings.preset_names import is_preset_name
-from schemas.settings.problems import checked, disagreement, unknown_name
-from schemas.settings.psq import PsqSettings
-from schemas.settings.pydantic_ai import PydanticAISettings
-from schemas.settings.quantitative import QuantitativeSettings
-from schemas.settings.ragq import RagqSettings
-from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
+from schemas.settings.base import Setting, SettingsGroup, settings_of
+from schemas.settings.groups import (
+    ConsistencySettings,
+    EmbeddingSettings,
+    EvaluationSettings,
+    LLMSettings,
+    ModelSettings,
+    OllamaSettings,
+    PsqSettings,
+    PydanticAISettings,
+    QuantitativeSettings,
+    RagqSettings,
+)
+from schemas.settings.layers import checked, disagreement, unknown_name
+from schemas.settings.preset import is_preset_name
+
+RUN_GROUPS: Final[dict[str, type[SettingsGroup]]] = {
+    "embedding": EmbeddingSettings,
+    "model": ModelSettings,
+    "llm": LLMSettings,
+    "ollama": OllamaSettings,
+    "quantitative": QuantitativeSettings,
+    "consistency": ConsistencySettings,
+    "pydantic_ai": PydanticAISettings,
+    "evaluation": EvaluationSettings,
+    "psq": PsqSettings,
+    "ragq": RagqSettings,
+}
+"""The groups under their names in RunSettings."""
+
+RUN_SETTINGS: Final[dict[str, Setting]] = {
+    setting.name: setting for group in RUN_GROUPS.values() for setting in settings_of(group)
+}
+"""Every setting of a run under its environment name."""
 
 
 def _chunks_leave_no_line_out(group: EmbeddingSettings) -> EmbeddingSettings:

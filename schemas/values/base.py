@@ -1,5 +1,7 @@
 """The base of every value."""
 
+from typing import Any, ClassVar
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -10,3 +12,10 @@ class Value(BaseModel):
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
+
+
+class PlainValue:
+    """A dataclass that pydantic, where it reads one, reads as strictly as the value that it is a part of."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}

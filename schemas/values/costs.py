@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from pydantic import Field
+
 from schemas.example import Example
-from schemas.values.plain import PlainValue
+from schemas.values.base import PlainValue, Value
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,3 +99,20 @@ class RunCost(PlainValue):
     """Stages before the one that an attempt after a failure began with."""
     forks: SavedStages
     """Stages that a fork copied from the run that it was forked from. Their calls count as reused."""
+
+
+Price = Annotated[float, Field(ge=0)]
+
+
+class ModelPrice(Value):
+    """The price of a model, per million tokens."""
+
+    prompt: Price
+    reply: Price
+
+
+class Prices(Value):
+    """A price file: what people pay, in their currency."""
+
+    currency: str = Field(min_length=1, max_length=12, pattern=r"^[^\s\x00-\x1f]+$")
+    models: dict[str, ModelPrice]

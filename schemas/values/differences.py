@@ -1,12 +1,14 @@
 """Differences between two scored runs."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
+
+from pydantic import ConfigDict, Field
 
 from schemas.values.base import Value
-from schemas.values.environments import RunOrigin
-from schemas.values.metrics import PairedDelta
+from schemas.values.metrics import Interval, PairedDelta
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from schemas.values.runs import RunOrigin
 
 
 class FlipKind(StrEnum):
@@ -71,3 +73,163 @@ class Difference(Value):
     only_in_left: tuple[int, ...]
     """Participants that are not in the right run."""
     only_in_right: tuple[int, ...]
+
+
+_INTERVAL: Final[dict[str, Any]] = {
+    "value": -0.05,
+    "low": -0.12,
+    "high": 0.01,
+    "std": 0.03,
+    "drop_rate": 0.0,
+    "resamples": 10000,
+}
+_EXAMPLE: Final[dict[str, Any]] = {
+    "kind": "participant",
+    "mode": "few_shot",
+    "runs": ["r12", "r13"],
+    "comparisons": 1,
+    "subjects_of": "paper-val",
+    "measured": "score of an item",
+    "settings": {"EMBEDDING_TOP_K_REFERENCES": [2, 3]},
+    "baseline_notices": [],
+    "compared": [
+        {
+            "run_id": "r13",
+            "settings": {"EMBEDDING_TOP_K_REFERENCES": 3},
+            "measures": {
+                "item_mae_weighted": {
+                    "subjects": 41,
+                    "baseline": 0.62,
+                    "value": 0.57,
+                    "delta": _INTERVAL,
+                    "corrected": _INTERVAL,
+                }
+            },
+            "failed": 0,
+            "notices": [],
+        }
+    ],
+    "movements": [
+        {"subject": "316", "item": "Sleep", "truth": 2, "values": [3.0, 2.0], "changes": [], "job_ids": [34, 75]}
+    ],
+}
+
+
+class ComparedMeasure(Value):
+    """A measure of a run beside that of the baseline, over their common subjects."""
+
+    subjects: int
+    baseline: float | None
+    value: float | None
+    delta: Interval
+    """value - baseline with its 95 % interval."""
+    corrected: Interval
+    """The same with a Bonferroni interval: with 95 % confidence all runs are in theirs, for this measure."""
+
+
+class ComparedRun(Value):
+    """One of the runs."""
+
+    run_id: str
+    settings: dict[str, Any]
+    """Those of its values that differ from the baseline's."""
+    measures: dict[str, ComparedMeasure]
+    failed: int
+    """Jobs that did not succeed."""
+    notices: tuple[str, ...] = ()
+    """Caveats about its results."""
+
+
+class Movement(Value):
+    """A subject, or one item of a participant, whose value differs between the runs."""
+
+    subject: str
+    item: str | None = None
+    truth: int | None = None
+    values: tuple[float | None, ...]
+    """In the order of the runs, the baseline first; None where there is none."""
+    changes: tuple[str, ...] = ()
+    """Of tags: what each run has more and less than the baseline."""
+    job_ids: tuple[int | None, ...]
+
+
+class SeveralRuns(Value):
+    """Runs of one kind, and of one mode, compared with the first of them."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
+
+    kind: str
+    mode: str | None
+    runs: tuple[str, ...]
+    """The baseline first."""
+    comparisons: int
+    """How many runs are compared with the baseline: the intervals are corrected for them."""
+    subjects_of: str | None = None
+    """The split whose participants alone are compared."""
+    measured: str
+    """What a movement's value is: the score of an item, or a measure of a query."""
+    settings: dict[str, tuple[Any, ...]]
+    """Settings that are not the same in all runs, with the value of each run."""
+    baseline_notices: tuple[str, ...] = ()
+    compared: tuple[ComparedRun, ...]
+    movements: tuple[Movement, ...]
+    """The largest range of values first."""
+
+
+class BestRun(Value):
+    """The run with the best value of a measure."""
+
+    run_id: str = Field(examples=["r14"])
+    measure: str = Field(examples=["item_mae_weighted"])
+    value: float = Field(examples=[1.21])
+    baseline: float | None = Field(examples=[1.34])
+    is_better: bool
+    """Better than the baseline, which is the best otherwise."""
+    as_good: tuple[str, ...] = Field(examples=[["r15"]])
+    """The other forks that have this value."""
+    chosen_on: str | None = Field(examples=["paper-val"])
+    """The split it was chosen on; None for all subjects that are reported too."""
+
+
+class Sweep(Value):
+    """Forks of a run at several points, compared with it."""
+
+    parent: str = Field(examples=["r12"])
+    stage: str = Field(examples=["score"])
+    points: dict[str, dict[str, str]]
+    """Run -> its values."""
+    best: tuple[BestRun, ...]
+    """By mode."""
+    warning: str = Field(examples=["The best point was chosen on the subjects that it is reported on."])
+    """What the best point does not prove."""
+    results: tuple[SeveralRuns, ...]
+    """By mode."""
+    unfinished: tuple[str, ...] = ()
+    """Forks that have not finished yet: what they lack is in no number."""
+
+
+GRID = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9"
+"""The grid of the published evaluation."""
+
+ALLOWED = "coverages above 0 and up to 1, separated by commas"
+
+
+def coverage_grid(text: str) -> tuple[float, ...]:
+    """The coverages in ascending order, each once. Raises ValueError for anything but numbers above 0 and up to 1.
+
+    >>> coverage_grid("0.5, 0.25,0.5")
+    (0.25, 0.5)
+    """
+    coverages = sorted({float(part) for part in text.split(",")})
+    if not all(0 < coverage <= 1 for coverage in coverages):
+        raise ValueError(f"allowed are {ALLOWED}")
+    return tuple(coverages)
+
+
+def is_coverage_grid(text: str) -> bool:
+    """Whether a text lists coverages."""
+    try:
+        coverage_grid(text)
+    except ValueError:
+        return False
+    return True

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from schemas.example import Example
-from schemas.values.plain import PlainValue
+from schemas.values.base import PlainValue
 
 _Type = Annotated[str, Example("schemas.errors.LLMTimeoutError")]
 _Message = Annotated[str, Example("LLM request timed out after 600s")]
@@ -103,3 +103,75 @@ class FailureList(PlainValue):
 
     summary: FailureSummary
     failures: tuple[ReportedFailure, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailedAttempt(StageFailure):
+    """An attempt that ended with an error, or whose worker was lost, and its job."""
+
+    job_id: int
+    mode: str
+    subject: str
+    evidence_key: str | None
+    """The item that the model was asked about, where that is known."""
+    ended_at: datetime
+    is_resolved: bool
+    """A later attempt stored the stage."""
+    is_final: bool
+    """The job ended with it and was not retried."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class HallucinatedEvidence(PlainValue):
+    """An extraction whose quotes were all rejected by the grounding check; the job continued without evidence."""
+
+    job_id: int
+    mode: str
+    subject: str
+    attempt: int
+    rejected: int
+    ended_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunFailures(PlainValue):
+    """All failures of a run, in order of time."""
+
+    run_id: int
+    submitted_at: datetime
+    failed: tuple[FailedAttempt, ...]
+    hallucinated: tuple[HallucinatedEvidence, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailureCluster(PlainValue):
+    """Failures of one type in one stage whose messages differ in numbers alone."""
+
+    type: str
+    """The class of the exception, as `module.Class`."""
+    stage: str
+    category: str
+    cause: str
+    """The message, with `#` for numbers and hashes. It is safe to show."""
+    failures: int
+    jobs: int
+    failed_jobs: int
+    """Jobs that ended with it and were not retried."""
+    runs: tuple[str, ...]
+    first_at: datetime
+    last_at: datetime
+    last_job: str
+    """A job in which it happened last."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailurePlace(PlainValue):
+    """An attempt that failed so."""
+
+    attempt_id: int
+    run_id: int
+    job_id: int
+    stage: str
+    attempt: int
+    is_resolved: bool
+    """A later attempt stored the stage."""

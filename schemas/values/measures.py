@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from schemas.values.coverage_grid import GRID, coverage_grid
-from schemas.values.plain import PlainValue
+from schemas.values.base import PlainValue
+from schemas.values.differences import GRID, coverage_grid
 
 PredictionMode = Literal["item", "total", "binary"]
 """Scores of items, totals, or depressed or not."""

@@ -1,7 +1,10 @@
 """The outputs of the stages of a participant job."""
 
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from schemas.values.base import Value
@@ -161,3 +164,17 @@ class AssembledPrompt(Value):
     """References shown in the block."""
     left_out: int = 0
     """References that the context of the model had no room for."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ParticipantChunks:
+    """The chunks of one participant, in order: every field has an entry or a row per chunk."""
+
+    participant_id: int
+    texts: tuple[str, ...] = field(repr=False)
+    vectors: NDArray[np.float32] = field(repr=False)
+    """One row of length 1 per chunk."""
+    tags: tuple[tuple[PHQ8Item, ...], ...] | None = None
+    """None for an index without tags."""
+    scores: tuple[dict[PHQ8Item, int | None], ...] | None = None
+    """All eight items per chunk, 0..3 or None; None for an index without chunk scores."""

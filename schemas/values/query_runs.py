@@ -6,8 +6,8 @@ from typing import Any
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.costs import KeptStage, StageCalls
-from schemas.values.environments import RunOrigin
 from schemas.values.queries import ChunkVerdict, RetrievedChunks
+from schemas.values.runs import RunOrigin
 from schemas.values.scored_runs import AttemptTime, OutputTelemetry, SettingValue
 
 

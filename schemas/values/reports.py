@@ -10,7 +10,6 @@ from pydantic import Field
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.costs import RunCost
-from schemas.values.environments import RunOrigin
 from schemas.values.failures import FailureCounts
 from schemas.values.figures import ModeDraws
 from schemas.values.measures import Measures
@@ -23,6 +22,7 @@ from schemas.values.metrics import (
     TotalMetrics,
 )
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from schemas.values.runs import RunOrigin
 from schemas.values.scored_runs import IndexIdentity, SettingValue
 from schemas.values.scoring import InferenceType, NAReason, ScoreBasis, Severity
 

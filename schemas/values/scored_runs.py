@@ -8,11 +8,11 @@ from pydantic import Field
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.costs import KeptStage, StageCalls
-from schemas.values.environments import RunOrigin
+from schemas.values.failures import RunFailures
 from schemas.values.figures import SiblingRun
 from schemas.values.participants import RankedReferences, ValidatedReferences
 from schemas.values.phq8 import AssessmentMode
-from schemas.values.run_failures import RunFailures
+from schemas.values.runs import RunOrigin
 from schemas.values.scoring import ParticipantScores
 
 

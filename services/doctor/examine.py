@@ -8,9 +8,17 @@ from typing import Final, NamedTuple, TypeAlias
 
 from schemas.errors import RagqError
 from services.doctor.findings import Finding, Findings, Verdict, shown
-from services.doctor.here import check_disk, check_settings, check_stack, check_version
 from services.doctor.models import check_embedder, check_language_models
-from services.doctor.servers import check_broker, check_database, check_monitor, check_pages
+from services.doctor.servers import (
+    check_broker,
+    check_database,
+    check_disk,
+    check_monitor,
+    check_pages,
+    check_settings,
+    check_stack,
+    check_version,
+)
 
 LIMIT_S: Final = 10.0
 

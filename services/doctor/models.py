@@ -16,10 +16,9 @@ from schemas.settings.process import OpenAIAddress, ProcessSettings
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
 from services.doctor.findings import Finding, Findings, Verdict, shown
-from services.model_roles import model_of
+from services.served_models import model_of
 from stack.connections import known_servers, masked
-from stages.model_aliases import resolved_model
-from stages.server_names import server_name
+from stages.models import resolved_model, server_name
 
 TIMEOUT_S = 3.0
 MOST_BYTES = 1_000_000

@@ -1,20 +1,27 @@
-"""The plots of a run by name, and the numbers that they show. `services/plots/drawn_run.py` draws them."""
+"""The plots of a run by name, and the numbers that they show. `services/plots/of_run.py` draws them."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
+from matplotlib.axes import Axes
+
 from schemas.errors import Refused
+from schemas.values.differences import ComparedRun, SeveralRuns, Sweep
 from schemas.values.measures import RetrievalMeasures
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.query_runs import QueryRun
 from schemas.values.reports import Report
 from schemas.values.retrieval_reports import RetrievalReport
+from schemas.values.runs import StageShare
 from schemas.values.scored_runs import ScoredRun
-from schemas.values.stage_shares import StageShare
+from services.plots.retrieval import draw_measure
+from services.plots.scored import draw_error_per_item, draw_risk_over_coverage
+from services.plots.svg import FIRST, GRID, INK, MUTED, SECOND, as_file, svg, whiskers
 from stages.metrics.retrieval import measure_names
-from stages.reports.measures import measures_of
-from stages.reports.report import build_report
+from stages.reports.report import build_report, measures_of
 from stages.reports.retrieval import build_retrieval_report
+from stages.reports.several_runs import default_measure
 
 KINDS: Final = ("risk", "items", "ranking", "time")
 
@@ -99,3 +106,61 @@ def _time(run: str, shares: Sequence[StageShare]) -> RunPlot:
         Bar(one.stage, (one.waiting_s, one.llm_s, one.database_s, one.other_s, one.unmeasured_s)) for one in shares
     )
     return RunPlot(run, "time", f"{run}: where the time went, summed over jobs", None, bars, TIMES, " s")
+
+
+_COLOURS: Final = (MUTED, SECOND, INK, FIRST, GRID)
+"""Of TIMES."""
+
+
+def draw_run_plot(axes: Axes, plot: RunPlot) -> None:
+    """Draw what a plot shows of its run."""
+    match plot.report:
+        case Report() if plot.kind == "risk":
+            draw_risk_over_coverage(axes, plot.report)
+        case Report():
+            draw_error_per_item(axes, plot.report)
+        case RetrievalReport():
+            name, stages = measure_names(plot.report.measures.cutoff)[0], plot.report.stages
+            intervals = [found.measures[name] for found in stages]
+            draw_measure(axes, stages=[found.stage.value for found in stages], intervals=intervals, name=name)
+        case None:
+            _draw_time(axes, plot.bars)
+
+
+def _draw_time(axes: Axes, bars: Sequence[Bar]) -> None:
+    names = [bar.name for bar in bars]
+    begins = [0.0] * len(bars)
+    for number, (part, colour) in enumerate(zip(TIMES, _COLOURS, strict=True)):
+        lengths = [bar.parts[number] or 0.0 for bar in bars]
+        axes.barh(names, lengths, left=begins, height=0.55, color=colour, label=part)
+        begins = [begin + length for begin, length in zip(begins, lengths, strict=True)]
+    axes.grid(visible=False, axis="y")
+    axes.set(xlabel="seconds, summed over jobs", ylim=(max(len(bars), 4) - 0.5, -0.5))
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderpad=0, handlelength=1.4, columnspacing=1.2)
+
+
+def sweep_plot(found: Sweep, measure: str | None = None) -> str:
+    """An SVG file of the first mode: the difference of each point with its 95 % and its corrected interval."""
+    result = found.results[0]
+    name = measure or default_measure(result)
+    title = f"{name}: points compared with {found.parent}"
+    return as_file(svg(title, partial(_draw, result=result, name=name)))
+
+
+def _draw(axes: Axes, *, result: SeveralRuns, name: str) -> None:
+    runs = [run for run in result.compared if run.measures[name].delta.value is not None]
+    places = list(range(len(runs)))
+    plain = [run.measures[name].delta for run in runs]
+    corrected = [run.measures[name].corrected for run in runs]
+    values = [interval.value or 0.0 for interval in plain]
+    axes.axvline(0, color=INK, linewidth=0.8)
+    axes.errorbar(values, places, xerr=whiskers(corrected), fmt="none", linewidth=0.8, color=MUTED, label="corrected")
+    axes.errorbar(values, places, xerr=whiskers(plain), fmt="o", markersize=4, linewidth=2, color=FIRST, label="95 %")
+    axes.set_yticks(places, [_label(run) for run in runs])
+    axes.grid(visible=False, axis="y")
+    axes.set(xlabel=f"difference in {name}", ylim=(max(len(runs), 3) - 0.5, -0.5))
+    axes.legend(loc="best")
+
+
+def _label(run: ComparedRun) -> str:
+    return f"{run.run_id} " + " ".join(str(value) for value in run.settings.values())

@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from schemas.settings.resolve import EffectiveSettings
-from schemas.values.query_ids import SINGLE
-from schemas.values.query_sets import QuerySet, SubmittedQuery
+from schemas.values.queries import SINGLE, QuerySet, SubmittedQuery
 from services.new_runs import store_run
+from services.questions.edits import query_text
 from services.questions.lookup import get_query
 from services.questions.submission import QueryRequest, plan_queries
-from services.questions.text import query_text
 from stages.queries.expand import expansion_prompt, pasted_expansion
 from stages.queries.templates import TemplateTag
 from store.access.idempotency import RequestKey, once

@@ -1,34 +1,102 @@
 """Query runs: which queries are asked of which corpus, by which preset and which prompt templates."""
 
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.frozen import FrozenSettings, thaw
+from schemas.settings.layers import BELOW_CHOSEN
 from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.statuses import Priority
-from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
-from schemas.values.work_filters import WorkFilter
+from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
+from schemas.values.works import WorkFilter
 from services.corpora import corpus_of_name, corpus_to_ask, embedder_settings
 from services.new_runs import PlannedRun
-from services.questions.chosen_models import with_chosen_models
-from services.questions.corpora_together import refuse_unlike
+from stages.models import first_unlike
 from stages.queries.expand import pasted_expansion
 from stages.queries.relevance import floor_models
 from stages.queries.templates import OF_QUESTIONS
-from stages.texts.plain_ids import is_plain_id
+from stages.texts.ids import is_plain_id
 from store.corpora.corpora import StoredCorpus
 from store.corpora.work_filter import matching_works
 from store.database import Connection
-from store.questions import presets, queries, templates
+from store.questions import chosen_settings, presets, queries, templates
 from store.questions.query_runs import documents_of
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
+
+
+def refuse_unlike(corpora: Sequence[StoredCorpus]) -> None:
+    """Raise Refused, naming every difference, unless one search can have all of these corpora.
+
+    Their vectors have to be of one model and comparable, and their texts read by one dictionary.
+    """
+    first, *others = corpora
+    for other in others:
+        differences = list(_differences(first, other))
+        if differences:
+            raise Refused(
+                f"Corpora '{first.name}' and '{other.name}' cannot be searched together:\n"
+                + "\n".join(f"  {name}: {one} and {another}" for name, one, another in differences)
+                + f"\nAsk each by itself, or import the works of '{other.name}' into a new corpus with the values of "
+                f"'{first.name}'."
+            )
+
+
+def _differences(first: StoredCorpus, other: StoredCorpus) -> Iterator[tuple[str, object, object]]:
+    values = {
+        "EMBEDDING_BACKEND": (first.backend, other.backend),
+        "MODEL_EMBEDDING_MODEL": (first.model, other.model),
+        "EMBEDDING_DIMENSION": (first.dimension, other.dimension),
+        "weights": (_weights(first), _weights(other)),
+        "headings in vectors": (first.embeds_headings, other.embeds_headings),
+        "full text": (first.full_text, other.full_text),
+    }
+    yield from ((name, one, another) for name, (one, another) in values.items() if one != another)
+    for dtype in first.model_dtypes:
+        if unlike := first_unlike(dtype, other.model_dtypes):
+            yield "number format of vectors", dtype, unlike
+
+
+def _weights(corpus: StoredCorpus) -> str:
+    return (corpus.model_digest or "")[:12] or "unknown"
+
+
+_FULL: Final = "RAGQ_QUERY_MODEL"
+_LIGHT: Final = "RAGQ_QUERY_LIGHT_MODEL"
+
+
+async def with_chosen_models(connection: Connection, settings: EffectiveSettings) -> EffectiveSettings:
+    """The settings with the chosen models, where the environment, a .env file or the request names no others."""
+    return settings.with_chosen(await chosen_settings.chosen(connection))
+
+
+async def choose_models(
+    connection: Connection, settings: EffectiveSettings, *, full: str | None, light: str | None
+) -> EffectiveSettings:
+    """Choose the models of new questions; None leaves one as it is, and an empty text removes the choice.
+
+    Raises Refused, and stores nothing, when the environment or a .env file sets one of them to another.
+    """
+    known = await chosen_settings.chosen(connection)
+    values = {}
+    if full is not None and full != settings.with_chosen(known).run.query_model:
+        values[_FULL] = full
+    if light is not None and light != settings.with_chosen(known | values).run.query_light_model:
+        values[_LIGHT] = light
+    fixed = [f"{name} ({settings.sources[name]})" for name in values if settings.sources[name] not in BELOW_CHOSEN]
+    if fixed:
+        raise Refused(
+            f"The settings of the server name other models: {', '.join(fixed)}. Change these variables, or remove them "
+            "to choose models here."
+        )
+    await chosen_settings.choose(connection, values)
+    return await with_chosen_models(connection, settings)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,20 +4,18 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from schemas.settings.words import value_in_words
+from schemas.settings.base import value_in_words
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Report
 from schemas.values.retrieval_reports import RetrievalReport
 from services.plots import retrieval, scored
 from stages.metrics.retrieval import measure_names
 from stages.reports import numbers_in_words
-from stages.reports.baselines import baseline_remarks, by_name
 from stages.reports.costs import cost_words
-from stages.reports.definitions import definitions
-from stages.reports.interval_words import interval_words
-from stages.reports.origin_words import origin_words
 from stages.reports.reference_counts import over_all_items
-from stages.reports.retrieval_words import made_with, remarks, validator_in_words
+from stages.reports.retrieval import made_with, remarks, validator_in_words
+from stages.reports.score_table import baseline_remarks, by_name
+from stages.reports.words import definitions, interval_words, origin_words
 
 
 def report_page(report: Report) -> str:

@@ -3,11 +3,23 @@
 import re
 import unicodedata
 from collections import defaultdict, deque
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
+import yaml
+
+from schemas.errors import DocumentError, HeadingReplyError
+from schemas.values.chat import ChatCall, Message
 from schemas.values.documents import DocumentOutline, Heading, TocEntry
 from stages.corpora.blocks import BlockKind, read_markdown
+from stages.corpora.lines import lines_of
+from stages.corpora.works import PlainLoader
+from stages.documents.formats import DocumentFormat, format_of, holds_markdown
+from stages.ports import ChatModel
+from stages.replies.asking import ReplyReader, UsableReply, ask_until_usable
+from stages.texts.characters import storable
+from stages.texts.ids import listed
+from stages.texts.markdown import DATA_RULE
 
 _NUMBER: Final = re.compile(
     r"(?:(?:chapter|part|appendix|section)\s(?:\d{1,4}|[ivxlc]{1,6}|[a-z])|\d{1,4}|[ivxlc]{1,6}(?=[.:)])|[a-z](?=\.))"
@@ -61,3 +73,186 @@ def outline(markdown: str, toc: Sequence[TocEntry]) -> DocumentOutline:
         )
     missing = tuple(entry for place, entry in enumerate(toc) if place not in met)
     return DocumentOutline(headings=tuple(headings), missing=missing)
+
+
+_UNDERLINES: Final = ({"="}, {"-"})
+
+
+def most_headings(content: bytes, name: str) -> int | None:
+    """The lines that can make a heading, before or after the headings are repaired.
+
+    None for a document that is converted first, which has headings only then; 0 for one that cannot be. Each heading
+    has one such line of its own: it begins with `#`, or consists of `=` or of `-`. A repair can make headings of lines
+    that were none, such as those of an HTML block that the heading above it kept apart, so lines of code and rulers
+    count too.
+
+    >>> most_headings(b"# Tea\\n\\nLeaves\\n------\\n\\nBrown.\\n", "tea.md")
+    2
+    >>> most_headings(b"%PDF-1.7", "tea.pdf") is None
+    True
+    """
+    try:
+        if not holds_markdown(content, name) and format_of(content, name) is not DocumentFormat.TEXT:
+            return None
+    except DocumentError:
+        return 0
+    lines = (line.strip() for line in lines_of(content.decode("utf-8-sig", "replace")))
+    return sum(line.startswith("#") or set(line) in _UNDERLINES for line in lines)
+
+
+MOST_CHARS: Final = 4_000_000
+"""Of a reply."""
+SYSTEM: Final = (
+    f"You prepare documents for a search engine. You answer with lines of one form and with nothing else. {DATA_RULE}"
+)
+"""The system message of every call that asks for such a reply."""
+_LONGEST_NUMBER: Final = 9
+_FENCE: Final = "```"
+
+
+class HeadingLine(NamedTuple):
+    """A line of a reply."""
+
+    word: str
+    text: str
+    """What follows the second colon; empty where nothing does."""
+
+
+def heading_lines(raw: str, *, words: Collection[str], headings: Collection[int]) -> dict[int, HeadingLine]:
+    """The lines of a reply, by the lines of the headings. Empty lines and code fences are left out.
+
+    Raises HeadingReplyError, without any text of the reply, for a line of another form, for a line of the document
+    that is not among `headings`, and for one that occurs twice.
+
+    >>> heading_lines("12 : H2 : Leaves: green and black", words=("H2",), headings=(12,))
+    {12: HeadingLine(word='H2', text='Leaves: green and black')}
+    """
+    if len(raw) > MOST_CHARS:
+        raise HeadingReplyError(raw, f"it has {len(raw)} characters; {MOST_CHARS} are read at most")
+    found: dict[int, HeadingLine] = {}
+    malformed, unknown, repeated = list[int](), list[int](), list[int]()
+    for place, line in enumerate(lines_of(raw), start=1):
+        if not line.strip() or line.lstrip().startswith(_FENCE):
+            continue
+        number, _, rest = line.partition(":")
+        word, _, text = rest.partition(":")
+        named = _number(number.strip())
+        if named is None or word.strip() not in words:
+            malformed.append(place)
+        elif named not in headings:
+            unknown.append(named)
+        elif named in found:
+            repeated.append(named)
+        else:
+            found[named] = HeadingLine(word.strip(), " ".join(text.split()))
+    problems = [
+        (malformed, f"its lines {{}} have not the form NUMBER : {'|'.join(words)} : TEXT"),
+        (unknown, "it names lines that are no heading: {}"),
+        (repeated, "it names lines twice: {}"),
+    ]
+    wrong = [problem.format(listed(places)) for places, problem in problems if places]
+    if wrong:
+        raise HeadingReplyError(raw, "; ".join(wrong))
+    return found
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _LONGEST_NUMBER else None
+
+
+Asked = TypeVar("Asked")
+Read = TypeVar("Read")
+
+
+class Asking(NamedTuple):
+    """What the calls of a stage have in common."""
+
+    template: str
+    model: str
+    timeout_s: float
+    max_tokens: int | None
+    retries: int
+    """Re-asks per call."""
+
+
+async def ask_in_parts(
+    headings: Sequence[Asked],
+    asking: Asking,
+    *,
+    chat: ChatModel,
+    most: int,
+    purpose: str,
+    prompt: Callable[[Sequence[Asked]], str],
+    read: Callable[[Sequence[Asked]], Callable[[str], Read]],
+    form: str,
+) -> AsyncIterator[UsableReply[Read]]:
+    """The replies about `most` headings each, in order; one that cannot be used is asked for again.
+
+    `prompt` of a part is called after the reply about the part before it was taken. Raises HeadingReplyError or another
+    LLMResponseParseError after the last re-ask, and the errors of the model's client unchanged.
+    """
+    for first in range(0, len(headings), most):
+        part = headings[first : first + most]
+        call = ChatCall(
+            model=asking.model,
+            messages=(Message(role="system", content=SYSTEM), Message(role="user", content=prompt(part))),
+            max_tokens=asking.max_tokens,
+            timeout_s=asking.timeout_s,
+            purpose=f"{purpose} {first + 1} to {first + len(part)}",
+        )
+        reader = ReplyReader(
+            read=read(part), form=form, retries=asking.retries, token_setting="RAGQ_DOCUMENT_MAX_TOKENS"
+        )
+        yield await ask_until_usable(call, chat=chat, reader=reader)
+
+
+_LONGEST: Final = 64_000
+_LONGEST_VALUE: Final = 500
+#: What programs write where nobody wrote a title.
+_NO_TITLE: Final = re.compile(
+    r"(?:untitled|microsoft word - |powerpoint|document\d*$|\S+\.(?:docx?|pdf|tex|indd|html?)$)", re.I
+)
+
+
+class Described(NamedTuple):
+    """What a document says about itself."""
+
+    title: str | None = None
+    authors: str | None = None
+
+
+def without_metadata(markdown: str) -> tuple[str, Described]:
+    """Markdown without its front matter, and what that says; front matter that cannot be read says nothing."""
+    front = read_markdown(markdown).front_matter
+    if not front:
+        return markdown, Described()
+    rest = "\n".join(lines_of(markdown)[len(lines_of(front)) + 2 :]).lstrip("\n")
+    if len(front) > _LONGEST:
+        return rest, Described()
+    try:
+        found = yaml.load(front, Loader=PlainLoader)
+    except (yaml.YAMLError, RecursionError):
+        return rest, Described()
+    return rest, described_by(found if isinstance(found, dict) else {})
+
+
+def described_by(found: Mapping[str, Any]) -> Described:
+    """Title and authors among the fields of a document; a title that a program invented is none.
+
+    >>> described_by({"title": "Microsoft Word - tea.docx", "creator": [{"text": "A. Leaf"}, "B. Pot"]}).authors
+    'A. Leaf, B. Pot'
+    """
+    title = _text(found.get("title"))
+    authors = next(filter(None, (_text(found.get(name)) for name in ("author", "authors", "creator"))), None)
+    return Described(None if title is None or _NO_TITLE.match(title) else title, authors)
+
+
+def _text(value: Any) -> str | None:
+    match value:
+        case str():
+            return " ".join(storable(value).split())[:_LONGEST_VALUE] or None
+        case {"text": str(text)}:
+            return _text(text)
+        case list():
+            return ", ".join(filter(None, map(_text, value)))[:_LONGEST_VALUE] or None
+    return None

@@ -7,14 +7,13 @@ from typing import Final, NamedTuple
 from schemas.errors import HeadingReplyError
 from schemas.values.chat import ReaskReason
 from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, RepairedTitles, TocEntry
-from stages.documents.heading_calls import Asking, ask_in_parts
-from stages.documents.heading_reply import heading_lines
+from stages.documents.outline import Asking, ask_in_parts, heading_lines
 from stages.documents.repair import LONGEST_TITLE
 from stages.ports import ChatModel
 from stages.queries.templates import render
-from stages.texts.fence import fenced
-from stages.texts.listed import listed
-from stages.texts.storable import can_be_stored
+from stages.texts.characters import can_be_stored
+from stages.texts.ids import listed
+from stages.texts.markdown import fenced
 
 HEADINGS_OF_A_CALL: Final = 100
 _HEADINGS_BEFORE: Final = 20

@@ -6,12 +6,11 @@ from typing import Final
 
 from schemas.values.chat import ReaskReason
 from schemas.values.documents import DecidedBy, SelectedSections, Selection, SelectionAction
-from stages.corpora.sections import Section
-from stages.documents.heading_calls import Asking, ask_in_parts
-from stages.documents.heading_reply import heading_lines
+from stages.corpora.cut import Section
+from stages.documents.outline import Asking, ask_in_parts, heading_lines
 from stages.ports import ChatModel
 from stages.queries.templates import render
-from stages.texts.fence import fenced
+from stages.texts.markdown import fenced
 
 HEADINGS_OF_A_CALL: Final = 200
 REASONS: Final = {

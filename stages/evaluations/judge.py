@@ -3,14 +3,48 @@
 from collections.abc import Sequence
 from typing import Final
 
-from schemas.values.chat import ChatCall, ReaskReason
+from schemas.values.chat import ChatCall, Message, ReaskReason
 from schemas.values.evaluations import AnswerSentence, Check, JudgedAnswer, SplitAnswer, SupportVerdict
 from schemas.values.verdicts import Decision
-from stages.evaluations.judge_prompt import judge_messages
 from stages.evaluations.split import MOST_LABELS
 from stages.ports import ChatModel
 from stages.replies.asking import ask_until_usable
 from stages.replies.verdict import VERDICT_JSON_SCHEMA, verdict_reader
+from stages.texts.ids import short_hash
+from stages.texts.markdown import DATA_RULE, fenced
+
+_SYSTEM: Final = f"""\
+You check whether passages support a statement. You answer with one JSON object, {{"decision": "accept"}}, \
+{{"decision": "reject"}} or {{"decision": "unsure"}}, and with nothing else. {DATA_RULE}"""
+
+_TASK: Final = """\
+The statement is part of a reply to this question, which only shows what its words refer to:
+{question}
+
+{passages}
+
+{statement}
+
+accept: the passages state everything that the statement claims, or it follows from them.
+reject: the passages lack a part of what the statement claims, or contradict it.
+unsure: it cannot be decided.
+What you know from elsewhere does not count: only the passages do."""
+
+PROMPT_HASH: Final = short_hash(_SYSTEM + _TASK)
+"""Another prompt is other work."""
+
+
+def judge_messages(
+    question: str, statement: str, passages: Sequence[str], *, max_chars: int | None
+) -> tuple[Message, ...]:
+    """The messages about one statement; the model sees `max_chars` characters of each passage, None shows all."""
+    task = _TASK.format(
+        question=fenced("question", question),
+        passages="\n".join(fenced("passage", passage, max_chars=max_chars) for passage in passages),
+        statement=fenced("statement", statement),
+    )
+    return Message(role="system", content=_SYSTEM), Message(role="user", content=task)
+
 
 _JOINT: Final = "\n\n"
 

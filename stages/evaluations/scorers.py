@@ -8,19 +8,16 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from schemas.values.figures import ScorerErrors
 from schemas.values.measures import Measures
 from schemas.values.participants import Neighbour
 from schemas.values.phq8 import ITEM_SCORES, PHQ8Item
-from schemas.values.scorers import ScorerErrors
 from schemas.values.scoring import ItemScore, Subject
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
-from stages.metrics.cohort import Cohort, cohort_of
-from stages.metrics.draws import together, value_of
-from stages.metrics.mae import item_mae_weighted
-from stages.metrics.per_item import item_mae
-from stages.participants.baselines import median_score, modal_score, rounded
-from stages.participants.score_by_neighbours import mean_score
-from stages.participants.similarity import similarities
+from stages.metrics.cohort import Cohort, cohort_of, together, value_of
+from stages.metrics.scores import item_mae, item_mae_weighted
+from stages.participants.retrieve import similarities
+from stages.participants.score_by_neighbours import mean_score, median_score, modal_score, rounded
 
 ALPHAS: Final = tuple(float(alpha) for alpha in np.logspace(-2, 2, 13))
 """The strengths of ridge regression that are tried."""

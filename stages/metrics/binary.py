@@ -6,8 +6,7 @@ import numpy as np
 
 from schemas.values.metrics import BinaryMetrics, Confusion
 from schemas.values.scoring import Totals
-from stages.metrics.cohort import Cohort, Floats
-from stages.metrics.draws import Draws, everybody_once, known, ratio
+from stages.metrics.cohort import Cohort, Draws, Floats, everybody_once, known, ratio
 
 THRESHOLD = 10
 """The total from which a participant counts as depressed."""
@@ -16,7 +15,7 @@ THRESHOLD = 10
 def is_depressed(totals: Totals, *, threshold: int = THRESHOLD) -> bool | None:
     """The prediction if both bounds of the total are on the same side of the threshold; else None.
 
-    >>> from stages.participants.totals import totals_of
+    >>> from stages.participants.score_reply import totals_of
     >>> [is_depressed(totals_of(scores)) for scores in ([3, 3, 3, 1], [1, 2, None], [3, 3, 3, None])]
     [True, False, None]
     """

@@ -8,6 +8,7 @@ AURC: Geifman and El-Yaniv 2017. AUGRC: Traub et al. 2024 (arXiv 2407.01032).
 
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,9 +17,10 @@ from numpy.typing import NDArray
 
 from schemas.values.metrics import RiskCoveragePoint
 from schemas.values.phq8 import ITEM_SCORES
-from stages.metrics.cohort import ITEMS, Cohort, Floats
+from stages.metrics import bootstrap
+from stages.metrics.bootstrap import RESAMPLES, SEED, bounds_of, resampled
+from stages.metrics.cohort import ITEMS, Cohort, Draws, Floats, everybody_once, ratio
 from stages.metrics.confidence import Confidence
-from stages.metrics.draws import Draws, everybody_once, ratio
 
 
 class Loss(StrEnum):
@@ -194,3 +196,159 @@ def _of_level(draws: Draws, participants: NDArray[np.intp], of_items: Floats) ->
 def _refuse_outside(coverage: float, name: str) -> None:
     if not 0 < coverage <= 1:
         raise ValueError(f"{name} is {coverage:g}; give a coverage above 0 and at most 1.")
+
+
+class Hulls(NamedTuple):
+    """The lower convex hull of each resample, by position in the hull (row) and resample (column).
+
+    Behind the last point of a hull are whatever points it passed over.
+    """
+
+    x: Floats
+    y: Floats
+    sizes: NDArray[np.intp]
+    """How many points each hull has."""
+
+
+def area_under_hull(curve: Iterable[Step], population: Floats) -> Floats:
+    """The AURC over only those steps that are on the lower convex hull of all steps."""
+    hulls = lower_hulls(((step.items, step.selective_risk, step.taken > 0) for step in curve), len(population))
+    if not len(hulls.x):
+        return np.full(len(population), np.nan)
+    area = 2 * hulls.x[0] * hulls.y[0]
+    for at in range(1, int(hulls.sizes.max())):
+        width, heights = hulls.x[at] - hulls.x[at - 1], hulls.y[at] + hulls.y[at - 1]
+        area += np.where(at < hulls.sizes, width * heights, 0.0)
+    return ratio(area / 2, np.where(hulls.sizes > 0, population, 0.0))
+
+
+def lower_hulls(points: Iterable[tuple[Floats, Floats, NDArray[np.bool_]]], resamples: int) -> Hulls:
+    """The points of each resample below which no line between two others passes (Andrew 1979).
+
+    Points are given in ascending order of x, one of each resample at a time: x, y, and which resamples have it.
+
+    >>> line = ((np.array([x]), np.array([y]), np.array([True])) for x, y in ((0.0, 0.0), (1.0, 2.0), (2.0, 1.0)))
+    >>> hulls = lower_hulls(line, 1)
+    >>> hulls.x[: hulls.sizes[0], 0].tolist(), hulls.y[: hulls.sizes[0], 0].tolist()
+    ([0.0, 2.0], [0.0, 1.0])
+    """
+    hulls, sizes = np.zeros((2, 0, resamples)), np.zeros(resamples, dtype=np.intp)
+    for x, y, is_point in points:
+        adding = np.flatnonzero(is_point)
+        last = adding[sizes[adding] >= 2]
+        while len(last):
+            a, b = hulls[:, sizes[last] - 2, last], hulls[:, sizes[last] - 1, last]
+            turns_left = (b[0] - a[0]) * (y[last] - a[1]) > (b[1] - a[1]) * (x[last] - a[0])
+            last = last[~turns_left]
+            sizes[last] -= 1
+            last = last[sizes[last] >= 2]
+        if sizes.max(initial=0) == hulls.shape[1]:
+            hulls = np.concatenate([hulls, np.zeros((2, hulls.shape[1] + 1, resamples))], axis=1)
+        hulls[0, sizes[adding], adding], hulls[1, sizes[adding], adding] = x[adding], y[adding]
+        sizes[adding] += 1
+    return Hulls(hulls[0], hulls[1], sizes)
+
+
+# The oracle takes items one by one, also those of equal loss.
+
+
+def aurc_optimal(cohort: Cohort, draws: Draws, *, loss: Loss = Loss.ABS_NORM) -> Floats:
+    """The AURC of the oracle.
+
+    With r(k) the mean of the k smallest losses and K scored items, the trapezoids of width 1 / N add up to
+    (r(1) + ... + r(K) + r(1) / 2 - r(K) / 2) / N. Where the m smaller losses add up to S, and n items have the loss l
+    or a smaller one, r(k) = l + (S - m l) / k for k = m + 1 ... n; these add up to (n - m) l + (S - m l) (H(n) - H(m)),
+    H(n) being 1 + 1/2 + ... + 1/n.
+    """
+    of_items = losses(cohort, loss)
+    levels = np.array(sorted(set(of_items[cohort.is_scored].tolist())))
+    if not len(levels):
+        return np.full(len(draws), np.nan)
+    taken = draws @ ((of_items[:, :, None] == levels) & cohort.is_scored[:, :, None]).sum(axis=1).astype(np.float64)
+    n, lost = np.cumsum(taken, axis=1), np.cumsum(taken * levels, axis=1)
+    m, lost_before = n - taken, lost - taken * levels
+    harmonic = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, n.max() + 1))])
+    sums = taken * levels + (lost_before - m * levels) * (harmonic[n.astype(int)] - harmonic[m.astype(int)])
+    first_risk = levels[np.argmax(taken > 0, axis=1)]
+    last_risk = ratio(lost[:, -1], n[:, -1])
+    return ratio(sums.sum(axis=1) + first_risk / 2 - last_risk / 2, ITEMS * draws.sum(axis=1))
+
+
+def augrc_optimal(cohort: Cohort, draws: Draws, *, loss: Loss = Loss.ABS_NORM) -> Floats:
+    """The AUGRC of the oracle. Among equal losses this risk grows linearly, so one step each gives the same area."""
+    return areas_under(cohort, draws, confidences=-losses(cohort, loss), loss=loss).augrc()
+
+
+def curve_metrics(
+    cohort: Cohort,
+    draws: Draws,
+    *,
+    confidence: Confidence,
+    loss: Loss = Loss.ABS_NORM,
+    up_to: float = 1.0,
+    coverages: Sequence[float] = (),
+) -> dict[str, Floats]:
+    """The areas, of which the truncated ones end at `up_to`, and the risks at ascending coverages, named `0.25`.
+
+    The excess is the area above the optimal one: that of AURC can be slightly negative for ties, that of AUGRC only by
+    rounding.
+    """
+    curve = partial(steps, cohort, draws, confidences=cohort.of_items(confidence), loss=loss)
+    everything = population(draws)
+    whole, truncated = Areas(everything), Areas(everything, up_to=up_to)
+    for step in curve():
+        whole.add(step)
+        truncated.add(step)
+    best_aurc, best_augrc = aurc_optimal(cohort, draws, loss=loss), augrc_optimal(cohort, draws, loss=loss)
+    return {
+        "aurc": whole.aurc(),
+        "aurc_optimal": best_aurc,
+        "aurc_achievable": area_under_hull(curve(), everything),
+        "excess_aurc": whole.aurc() - best_aurc,
+        "aurc_truncated": truncated.aurc(),
+        "augrc": whole.augrc(),
+        "augrc_optimal": best_augrc,
+        "excess_augrc": whole.augrc() - best_augrc,
+        "augrc_truncated": truncated.augrc(),
+        **dict(zip(map("{:g}".format, coverages), risks_reaching(curve(), everything, coverages), strict=True)),
+    }
+
+
+class RiskInterval(NamedTuple):
+    """The selective risk at a coverage, with its 95 % percentile interval over the resamples that reach it."""
+
+    coverage: float
+    risk: float
+    low: float
+    high: float
+
+
+def risk_band(
+    cohort: Cohort,
+    *,
+    confidence: Confidence,
+    coverages: Sequence[float],
+    loss: Loss = Loss.ABS_NORM,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> tuple[RiskInterval, ...]:
+    """The band at those of ascending coverages that the cohort reaches; the risk is that of the first step to reach it.
+
+    A resample that ends before a coverage does not count there. Near Cmax this is about half of them. There is no band
+    around the scores of fewer than LEAST participants.
+    """
+    if np.count_nonzero(cohort.scored_items) < bootstrap.LEAST:
+        return ()
+    confidences = cohort.of_items(confidence)
+
+    def risks(draws: Draws) -> dict[float, Floats]:
+        curve = steps(cohort, draws, confidences=confidences, loss=loss)
+        return dict(zip(coverages, risks_reaching(curve, population(draws), coverages), strict=True))
+
+    here, around = risks(everybody_once(cohort)), resampled(risks, len(cohort), resamples=resamples, seed=seed)
+    band = []
+    for coverage in coverages:
+        (risk,), reaching = here[coverage], around[coverage][~np.isnan(around[coverage])]
+        if not np.isnan(risk) and len(reaching):
+            band.append(RiskInterval(coverage, float(risk), *bounds_of(reaching)))
+    return tuple(band)

@@ -10,8 +10,7 @@ from schemas.values.participants import AssembledPrompt, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import Consistency, ParticipantScores
 from stages.participants.score import ScoringPlan, ask_for_scores, item_score, scoring_call
-from stages.participants.score_reply import ParsedScores
-from stages.participants.totals import totals_of
+from stages.participants.score_reply import ParsedScores, totals_of
 from stages.ports import ChatModel
 from stages.replies.asking import UsableReply
 

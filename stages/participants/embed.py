@@ -9,7 +9,7 @@ from schemas.values.participants import EmbeddedEvidence, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.references import EmbeddedChunks
 from stages.ports import Embedder, Vectors
-from stages.texts.apostrophes import straight_apostrophes
+from stages.texts.characters import straight_apostrophes
 from stages.vectors import unit_rows
 
 

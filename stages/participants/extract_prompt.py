@@ -2,8 +2,8 @@
 
 from schemas.values.chat import Message
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.item_meanings import item_list, score_list
-from stages.texts.fence import DATA_RULE, fenced
+from stages.participants.score_prompt import item_list, score_list
+from stages.texts.markdown import DATA_RULE, fenced
 
 _SYSTEM = (
     "You read interviews and copy out what the interviewed person says about eight symptoms of depression. "

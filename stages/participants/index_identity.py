@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from schemas.settings.run import RunSettings
-from schemas.values.transcript_variants import TranscriptVariant
-from stages.model_aliases import canonical_model
+from schemas.values.interviews import TranscriptVariant
+from stages.models import canonical_model
 
 
 class BuiltWith(Protocol):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pydantic import BaseModel, ValidationError
 
 from schemas.values.interviews import FileProblem, Split
-from stages.files.problems import validation_problems
+from stages.files.records import validation_problems
 from stages.participants.split_names import PAPER_FILES
 
 METADATA_FILE = "paper_splits/paper_split_metadata.json"

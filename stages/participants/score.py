@@ -9,9 +9,13 @@ from schemas.values.participants import AssembledPrompt, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import Consistency, ItemAnswer, ItemScore, NAReason, ParticipantScores
 from stages.participants.score_prompt import SeverityMode
-from stages.participants.score_reply import ParsedScores, parse_scores
-from stages.participants.score_schema import evidence_json_schema, score_json_schema
-from stages.participants.totals import totals_of
+from stages.participants.score_reply import (
+    ParsedScores,
+    evidence_json_schema,
+    parse_scores,
+    score_json_schema,
+    totals_of,
+)
 from stages.ports import ChatModel
 from stages.replies.asking import ReplyReader, UsableReply, ask_until_usable
 

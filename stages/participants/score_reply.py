@@ -1,16 +1,230 @@
 """Parser of scoring replies: reasoning first, then the answer."""
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
 
 from schemas.errors import LLMResponseParseError, ScoringSchemaError
-from schemas.values.phq8 import PHQ8Item
-from schemas.values.scoring import ItemAnswer
-from stages.participants.item_keys import match_keys
-from stages.participants.score_prompt import SeverityMode
-from stages.participants.score_schema import item_answers
+from schemas.values.phq8 import ITEM_SCORES, PHQ8Item
+from schemas.values.scoring import InferenceType, ItemAnswer, Severity, Totals
+from stages.participants.score_prompt import NOTHING_SAID, SeverityMode
 from stages.replies import RepairStep, parse_reply
 from stages.replies.envelope import fenced_block
+from stages.replies.strict import json_type
+from stages.texts.characters import can_be_stored
+
+NO_EVIDENCE = "No relevant evidence found"
+NO_REASON = "The model gave no reason."
+
+_NOT_SCORED = "N/A"
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
+_SCORES = range(4)
+_CONFIDENCES = range(1, 6)
+
+
+def score_json_schema(severity_mode: SeverityMode, *, max_text_chars: int | None) -> dict[str, Any]:
+    """The schema that the model's server can be asked to enforce.
+
+    A reply under this schema starts with the answer, without reasoning before it. The reason precedes the score
+    instead. `max_text_chars` limits each evidence and each reason, which small models otherwise make too long.
+    """
+    text: dict[str, Any] = {"type": "string"}
+    if max_text_chars is not None:
+        text["maxLength"] = max_text_chars
+    answer: dict[str, Any] = {
+        "evidence": text,
+        "reason": text,
+        "score": {"enum": [*_SCORES, _NOT_SCORED]},
+        "confidence": {"enum": [*_CONFIDENCES, None]},
+    }
+    if severity_mode == "infer":
+        answer["inference_used"] = {"type": "boolean"}
+        answer["inference_type"] = {"enum": [*(kind.value for kind in InferenceType), None]}
+        answer["inference_marker"] = {"type": ["string", "null"]}
+    return _object({item.evidence_key: _object(answer) for item in PHQ8Item})
+
+
+def evidence_json_schema(passages: Mapping[PHQ8Item, str], *, max_text_chars: int | None) -> dict[str, Any]:
+    """The schema of a reply to a prompt that shows passages.
+
+    Such a reply repeats the passage of each item, cut at `max_text_chars`, before its score: a small model has it in
+    view then. An item with a passage has a score, one without is "N/A"; there are no reasons.
+    """
+
+    def answer(passage: str | None) -> dict[str, Any]:
+        return _object(
+            {
+                "evidence": {"const": NOTHING_SAID if passage is None else passage[:max_text_chars]},
+                "score": {"const": _NOT_SCORED} if passage is None else {"enum": [*_SCORES]},
+                "confidence": {"enum": [*_CONFIDENCES]},
+            }
+        )
+
+    return _object({item.evidence_key: answer(passages.get(item)) for item in PHQ8Item})
+
+
+def item_answers(reply: Mapping[str, Any], *, raw: str, severity_mode: SeverityMode) -> dict[PHQ8Item, ItemAnswer]:
+    """The answers of a reply's object, in the order of the questionnaire.
+
+    Every key and every score is required; a score is 0..3 as a number or in digits, or null or "N/A" for none, a
+    confidence 1..5 likewise. Missing or blank evidence and reasons are replaced by NO_EVIDENCE and NO_REASON. Fields on
+    inference are read only in mode `infer`. Unknown keys are ignored. Raises ScoringSchemaError with all violations;
+    `raw` is the reply for its attribute.
+    """
+    violations: dict[str, str] = {}
+    answers = {}
+    for item in PHQ8Item:
+        key = item.evidence_key
+        found = reply.get(key)
+        if not isinstance(found, dict):
+            wrong = f"expected an object, found {json_type(found)}" if key in reply else "missing"
+            violations[key] = wrong
+            continue
+        fields = _Fields(found)
+        answers[item] = _answer(fields, severity_mode)
+        violations |= {f"{key}.{name}": wrong for name, wrong in fields.violations.items()}
+    if violations:
+        raise ScoringSchemaError(raw, violations)
+    return answers
+
+
+class _Fields:
+    """One item's object, read field by field. Violations are collected in `violations`."""
+
+    def __init__(self, found: Mapping[str, Any]) -> None:
+        self._found = found
+        self.violations: dict[str, str] = {}
+
+    def number(self, name: str, allowed: range, *, required: bool = False) -> int | None:
+        expected = f'a whole number from {allowed[0]} to {allowed[-1]}, or "{_NOT_SCORED}"'
+        if required and name not in self._found:
+            self.violations[name] = f"missing; expected {expected}"
+        value = self._found.get(name)
+        if value is None or (isinstance(value, str) and value.strip().upper() == _NOT_SCORED):
+            return None
+        number = _whole_number(value)
+        if number in allowed:
+            return number
+        self._refuse(name, expected)
+        return None
+
+    def text(self, name: str) -> str | None:
+        value = self._found.get(name)
+        if value is None:
+            return None
+        if isinstance(value, str) and can_be_stored(value):
+            return value.strip() or None
+        self._refuse(name, "a text without NUL or broken characters")
+        return None
+
+    def flag(self, name: str) -> bool:
+        value = self._found.get(name)
+        if not isinstance(value, bool | None):
+            self._refuse(name, "true or false")
+        return value is True
+
+    def inference_type(self, name: str) -> InferenceType | None:
+        value = self._found.get(name)
+        kinds = {kind.value: kind for kind in InferenceType}
+        if isinstance(value, str) and value in kinds:
+            return kinds[value]
+        if value is not None:
+            self._refuse(name, f"{', '.join(kinds)} or null")
+        return None
+
+    def _refuse(self, name: str, expected: str) -> None:
+        self.violations[name] = f"expected {expected}, found another {json_type(self._found[name])}"
+
+
+def _answer(fields: _Fields, severity_mode: SeverityMode) -> ItemAnswer:
+    inferred: dict[str, Any] = {}
+    if severity_mode == "infer":
+        inferred = {
+            "inference_used": fields.flag("inference_used"),
+            "inference_type": fields.inference_type("inference_type"),
+            "inference_marker": fields.text("inference_marker"),
+        }
+    return ItemAnswer(
+        evidence=fields.text("evidence") or NO_EVIDENCE,
+        reason=fields.text("reason") or NO_REASON,
+        score=fields.number("score", _SCORES, required=True),
+        confidence=fields.number("confidence", _CONFIDENCES),
+        **inferred,
+    )
+
+
+def _whole_number(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return int(value) if _WHOLE_NUMBER.fullmatch(value.strip()) else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) else None
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+_PREFIX: Final = "PHQ8_"
+_SHAPE_CHARS: Final = 40
+
+
+class ItemKeys(NamedTuple):
+    """The members of a reply's object under the keys of their items."""
+
+    members: dict[str, Any]
+    repeated: tuple[str, ...]
+    """Evidence keys that several members with different values stand for; `members` has the first value."""
+    unknown: tuple[str, ...]
+    """The shapes of keys that belong to no item, in order."""
+
+    def repairs(self, reply: Mapping[str, Any]) -> tuple[RepairStep, ...]:
+        """What was done to the keys of this reply."""
+        near = (RepairStep.NEAR_KEYS,) if self.members.keys() - reply.keys() else ()
+        return (*near, RepairStep.UNKNOWN_KEYS) if self.unknown else near
+
+
+def match_keys(reply: Mapping[str, Any]) -> ItemKeys:
+    """Match each key with the item it names, whatever its case, its separators and its prefix.
+
+    >>> match_keys({"sleep": 1, "PHQ-8 Tired": 2, "PHQ8_Mood": 3})
+    ItemKeys(members={'PHQ8_Sleep': 1, 'PHQ8_Tired': 2}, repeated=(), unknown=('PHQ8_xxxx',))
+    """
+    members: dict[str, Any] = {}
+    repeated, unknown = [], []
+    for key, value in reply.items():
+        evidence_key = _BY_NAME.get(_name(key))
+        if evidence_key is None:
+            unknown.append(key_shape(key))
+        elif members.setdefault(evidence_key, value) != value:
+            repeated.append(evidence_key)
+    return ItemKeys(members, tuple(repeated), tuple(unknown))
+
+
+def key_shape(key: str) -> str:
+    """A key without its words, which may be the participant's: `x` for a letter, `9` for a digit.
+
+    >>> key_shape("I can't sleep 3")
+    'x xxx?x xxxxx 9'
+    """
+    prefix = _PREFIX if key.startswith(_PREFIX) else ""
+    return prefix + "".join(map(_shape, key[len(prefix) : _SHAPE_CHARS]))
+
+
+def _shape(char: str) -> str:
+    if char in "_- ":
+        return char
+    return "x" if char.isalpha() else "9" if char.isdigit() else "?"
+
+
+def _name(key: str) -> str:
+    return "".join(filter(str.isalnum, key.casefold())).removeprefix("phq8")
+
+
+_BY_NAME: Final = {_name(item.value): item.evidence_key for item in PHQ8Item}
+
 
 _ANSWER_TAG = re.compile(r"<(/?)answer>", re.IGNORECASE)
 
@@ -74,3 +288,38 @@ def _answers(raw: str) -> list[str]:
 
 def _has_several_answers(raw: str) -> bool:
     return len({answer.strip() for answer in _answers(raw) if "{" in answer}) > 1
+
+
+_HIGHEST = ITEM_SCORES[-1]
+_BAND = 5
+_SEVERITIES = tuple(Severity)
+
+
+def severity_of(total: int) -> Severity:
+    """The band of a total, 0..24. Raises ValueError outside.
+
+    >>> [severity_of(total).value for total in (4, 5, 14, 15, 24)]
+    ['minimal', 'mild', 'moderate', 'mod_severe', 'severe']
+    """
+    if total not in range(8 * _HIGHEST + 1):
+        raise ValueError(f"A PHQ-8 total is 0..24, not {total}.")
+    return _SEVERITIES[min(total // _BAND, len(_SEVERITIES) - 1)]
+
+
+def totals_of(scores: Iterable[int | None]) -> Totals:
+    """The bounds of the total: every N/A may be a 0 or a 3. Without any N/A both bounds are the total.
+
+    >>> totals_of([1, 2, 0, 3, 3, None, 0, 0]).model_dump(mode="json")["maximum"]
+    12
+    """
+    values = list(scores)
+    minimum = sum(value for value in values if value is not None)
+    maximum = minimum + _HIGHEST * values.count(None)
+    low, high = severity_of(minimum), severity_of(maximum)
+    return Totals(
+        minimum=minimum,
+        maximum=maximum,
+        minimum_severity=low,
+        maximum_severity=high,
+        severity=low if low is high else None,
+    )

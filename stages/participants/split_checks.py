@@ -3,14 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
-from schemas.values.interviews import SplitProblem, StoredLabels
-from schemas.values.stored_splits import SplitMethod, StoredSplit
-from stages.participants.labels import DEPRESSED_FROM
-from stages.participants.published_splits import PUBLISHED_SPLITS
+from schemas.values.interviews import SplitMethod, SplitProblem, StoredLabels, StoredSplit
+from stages.participants.daic_woz import DEPRESSED_FROM
 from stages.participants.split_names import PAPER_FILES, TRAIN_AND_DEV
-from stages.participants.split_origins import participants_in_words
-from stages.participants.splits import ids_hash
-from stages.participants.variants import import_command
+from stages.participants.splits import PUBLISHED_SPLITS, ids_hash, participants_in_words
+from stages.participants.transcripts import import_command
 
 _DISJOINT = (tuple(PAPER_FILES), ("train", "dev"))
 """Splits of one group share no participant."""

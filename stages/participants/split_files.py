@@ -7,12 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pydantic import ValidationError
 
 from schemas.values.interviews import FileProblem, Split
-from stages.files.delimited import Separator, parse_rows
-from stages.files.problems import Parsed, validation_problems
+from stages.files.records import Parsed, Separator, parse_rows, validation_problems
 from stages.participants.paper_metadata import PaperMetadata
-from stages.participants.published_splits import PUBLISHED_SPLITS
 from stages.participants.split_names import TRAIN_AND_DEV
-from stages.participants.splits import split_of
+from stages.participants.splits import PUBLISHED_SPLITS, split_of
 
 _WHAT_TO_WRITE = (
     'write {"participant_ids": {"train": [303], "val": [302], "test": [316]}}, or a CSV with the columns '

@@ -17,11 +17,11 @@ from schemas.values.queries import (
 )
 from stages.call_tokens import most_prompt_tokens, most_tokens, reply_room
 from stages.corpora.sentences import plain_sentences
+from stages.queries.consolidate import breadcrumb_chain, heading_of, nearest_heading
 from stages.queries.generate import answer_messages
-from stages.queries.headings import breadcrumb_chain, heading_of, nearest_heading
 from stages.queries.templates import render
 from stages.queries.works import WorkName
-from stages.texts.fence import fenced, visible
+from stages.texts.markdown import fenced, visible
 
 NO_CONTEXT = "(No context available)"
 _NO_INTENT = "GENERAL"

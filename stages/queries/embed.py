@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.queries import EmbeddedQuery, Expansion, QueryText
-from stages.number_formats import refuse_mixture
+from stages.models import refuse_mixture
 from stages.ports import Embedder, Vectors
 from stages.vectors import unit_rows
 

@@ -16,9 +16,8 @@ from stages.corpora.sentences import plain_sentences
 from stages.ports import Embedder, Terms, Vectors
 from stages.queries.citations import CITATION, Citations, citations
 from stages.queries.generate import stored_answer
-from stages.queries.mmr import select_diverse
-from stages.queries.normalise import Scores, z_scores
-from stages.queries.prompt_sources import source_texts
+from stages.queries.ranking import Scores, select_diverse, z_scores
+from stages.queries.sources import source_texts
 from stages.vectors import unit_rows
 
 EXTRACTIVE: Final = "extractive"

@@ -5,10 +5,10 @@ from schemas.values.chat import ChatCall, Message
 from schemas.values.queries import Answer, AugmentedPrompt, Origin
 from stages.ports import ChatModel, OnText
 from stages.queries.citations import citations
-from stages.replies.whole_reply import is_cut_off
-from stages.texts.fence import DATA_RULE
-from stages.texts.hashes import short_hash
-from stages.texts.storable import can_be_stored
+from stages.replies.asking import is_cut_off
+from stages.texts.characters import can_be_stored
+from stages.texts.ids import short_hash
+from stages.texts.markdown import DATA_RULE
 
 _SYSTEM = f"You answer questions from sources, and cite them. {DATA_RULE}"
 

@@ -8,14 +8,18 @@ from numpy.typing import NDArray
 from schemas.errors import ChunksGoneError, NothingRelevantError, WorkChangedError
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import Expansion, RerankedChunk, RerankedChunks, RetrievedChunks
-from stages.corpora.pages import pages_of
-from stages.queries.candidates import RankingCandidate
-from stages.queries.enrich import enriched_content
-from stages.queries.entity_bias import entity_boost
-from stages.queries.filters import drop_short, dropped_in_words
-from stages.queries.intent_bias import intent_boost
-from stages.queries.mmr import passage_similarity, select_diverse
+from stages.corpora.cut import pages_of
 from stages.queries.rankers import Ranker
+from stages.queries.ranking import (
+    RankingCandidate,
+    drop_short,
+    dropped_in_words,
+    enriched_content,
+    entity_boost,
+    intent_boost,
+    passage_similarity,
+    select_diverse,
+)
 from stages.queries.works import WorkText
 
 

@@ -1,11 +1,112 @@
 """Stage `retrieve`: dense and full-text search for the texts of a query, and the fusion of all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
-from schemas.values.queries import EmbeddedQuery, Expansion, Leg, QueryText, RankedList, RetrievedChunks
+import numpy as np
+
+from schemas.values.queries import EmbeddedQuery, Expansion, FusedHit, Leg, QueryText, RankedList, RetrievedChunks
 from stages.ports import ChunkSearch, Vectors
 from stages.queries.embed import query_texts
-from stages.queries.fusion import FusionSettings, fuse
+from stages.queries.ranking import Normalise, unit_range, z_scores
+
+
+class FusionSettings(NamedTuple):
+    """The parameters of fusions; each uses those it needs."""
+
+    rrf_k: int
+    dense_weight: float
+    """The share of the dense leg, 0 to 1; the lexical leg has the rest. `rrf` ignores it: all lists weigh the same."""
+    lexical_limit: int
+    """The largest number of hits of a lexical list."""
+
+
+Fusion = Callable[[Sequence[RankedList], FusionSettings], Mapping[int, float]]
+"""Gives every chunk of the lists a score."""
+
+
+def fuse(lists: Sequence[RankedList], *, fusion: str, settings: FusionSettings) -> tuple[FusedHit, ...]:
+    """Every chunk of the lists, once, best first; equal scores keep the order in which the lists name them.
+
+    Raises ValueError for a fusion that is not in FUSIONS.
+    """
+    if fusion not in FUSIONS:
+        raise ValueError(f"There is no fusion '{fusion}'; there are {', '.join(FUSIONS)}.")
+    scores = FUSIONS[fusion](lists, settings)
+    ranks = {leg: _best_ranks(ranked for ranked in lists if ranked.leg is leg) for leg in Leg}
+    hits = [
+        FusedHit(
+            chunk_id=id_,
+            fused_score=scores[id_],
+            dense_rank=ranks[Leg.DENSE].get(id_),
+            lexical_rank=ranks[Leg.LEXICAL].get(id_),
+        )
+        for id_ in _chunks(lists)
+    ]
+    return tuple(sorted(hits, key=lambda hit: -hit.fused_score))
+
+
+def reciprocal_ranks(lists: Sequence[RankedList], settings: FusionSettings) -> dict[int, float]:
+    """The sum of 1 / (k + rank) over the lists that have the chunk (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+    scores = dict.fromkeys(_chunks(lists), 0.0)
+    for ranked in lists:
+        for rank, hit in enumerate(ranked.hits, start=1):
+            scores[hit.chunk_id] += 1 / (settings.rrf_k + rank)
+    return scores
+
+
+def weighted_z_scores(lists: Sequence[RankedList], settings: FusionSettings) -> dict[int, float]:
+    """The weighted sum of the legs' z-scores."""
+    return _weighted(lists, settings, z_scores)
+
+
+def weighted_unit_ranges(lists: Sequence[RankedList], settings: FusionSettings) -> dict[int, float]:
+    """The weighted sum of the legs' scores, each list scaled to 0 to 1."""
+    return _weighted(lists, settings, unit_range)
+
+
+FUSIONS: Final[Mapping[str, Fusion]] = {
+    "rrf": reciprocal_ranks,
+    "zscore": weighted_z_scores,
+    "minmax": weighted_unit_ranges,
+}
+
+
+def lowest_score(ranked: RankedList, *, lexical_limit: int) -> float:
+    """The upper bound of the score of a chunk that is not in the list.
+
+    A full list omits chunks that score less than its last hit, and so does a dense list, which omits none unless it is
+    full. A lexical list that is not full omits chunks without any word of the text: 0.
+    """
+    if not ranked.hits or (ranked.leg is Leg.LEXICAL and len(ranked.hits) < lexical_limit):
+        return 0.0
+    return min(hit.score for hit in ranked.hits)
+
+
+def _weighted(lists: Sequence[RankedList], settings: FusionSettings, normalise: Normalise) -> dict[int, float]:
+    """Each list is normalised over all chunks, with `lowest_score` for those not in it; a leg is the mean of its lists,
+    and a leg without lists is 0."""
+    ids = _chunks(lists)
+    total = np.zeros(len(ids))
+    for leg, weight in ((Leg.DENSE, settings.dense_weight), (Leg.LEXICAL, 1 - settings.dense_weight)):
+        of_leg = [ranked for ranked in lists if ranked.leg is leg]
+        for ranked in of_leg:
+            found = {hit.chunk_id: hit.score for hit in ranked.hits}
+            lowest = lowest_score(ranked, lexical_limit=settings.lexical_limit)
+            total += weight * normalise(np.array([found.get(id_, lowest) for id_ in ids])) / len(of_leg)
+    return dict(zip(ids, total.tolist(), strict=True))
+
+
+def _chunks(lists: Sequence[RankedList]) -> list[int]:
+    return list(dict.fromkeys(hit.chunk_id for ranked in lists for hit in ranked.hits))
+
+
+def _best_ranks(lists: Iterable[RankedList]) -> dict[int, int]:
+    best: dict[int, int] = {}
+    for ranked in lists:
+        for rank, hit in enumerate(ranked.hits, start=1):
+            best[hit.chunk_id] = min(rank, best.get(hit.chunk_id, rank))
+    return best
 
 
 async def retrieve_chunks(

@@ -10,7 +10,7 @@ from stages.ports import ChatModel
 from stages.queries.templates import render
 from stages.replies.asking import ask_until_usable
 from stages.replies.verdict import VERDICT_JSON_SCHEMA, verdict_reader
-from stages.texts.fence import DATA_RULE, fenced
+from stages.texts.markdown import DATA_RULE, fenced
 
 _SYSTEM = f"""\
 You check passages before somebody answers a question from them. You answer with one JSON object, \

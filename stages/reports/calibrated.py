@@ -10,11 +10,10 @@ from schemas.values.phq8 import AssessmentMode
 from schemas.values.reports import CalibratedConfidence, CalibrationErrors
 from schemas.values.scored_runs import ScoredRun
 from schemas.values.scoring import ItemScore
-from stages.metrics.calibrators import METHODS, Exact, Fitted, brier, log_loss
+from stages.metrics.calibrators import METHODS, Exact, Fitted, brier, expected_calibration_error, log_loss
 from stages.metrics.cohort import Cohort, Floats
 from stages.metrics.confidence import Confidence, Signal, Variant, variant_named
-from stages.metrics.reliability import expected_calibration_error
-from stages.reports.cohorts import cohort_of_jobs, jobs_of, modes_of
+from stages.reports.results import cohort_of_jobs, jobs_of, modes_of
 
 PREFIX = "calibrated:"
 

@@ -1,17 +1,121 @@
 """Calibration of a confidence, over all items and per item."""
 
 import re
+from collections.abc import Sequence
+from functools import partial
 
+from schemas.errors import Refused
 from schemas.values.measures import Measures
+from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.reports import Calibration
+from schemas.values.reports import (
+    BandPoint,
+    Calibration,
+    ChosenConfidence,
+    ConfidenceMeasures,
+    RiskAtCoverage,
+    SelectivePrediction,
+)
 from schemas.values.scoring import ItemScore
-from stages.metrics.cohort import Cohort
-from stages.metrics.confidence import Variant, variant_named
-from stages.metrics.reliability import reliability
-from stages.metrics.selective import Loss
+from stages.metrics.bootstrap import bootstrap_all
+from stages.metrics.calibrators import reliability
+from stages.metrics.cohort import ITEMS, Cohort, Metrics, together
+from stages.metrics.confidence import VARIANTS, Confidence, Signal, Variant, variant_named
+from stages.metrics.scores import cmax
+from stages.metrics.selective import Loss, areas, curve_metrics, risk_band, risk_coverage_curve
 from stages.reports.calibrated import is_calibrated
-from stages.reports.selective_prediction import signal_counts
+
+_PERCENTS = tuple(step / 100 for step in range(1, 101))
+
+
+def selective_prediction(cohort: Cohort, *, variant: Variant, measures: Measures) -> SelectivePrediction:
+    """All confidences that the run has the signals for. Raises Refused if the requested one is not among them.
+
+    `variant` is what the requested name means. While nothing is scored, the signals are unknown, and no confidence is
+    listed.
+    """
+    by_confidence: dict[str, ConfidenceMeasures] = {}
+    unavailable: dict[str, str] = {}
+    for name, one in VARIANTS.items() if cohort.is_scored.any() else ():
+        try:
+            by_confidence[name] = _areas(cohort, one.confidence, measures)
+        except Refused as reason:
+            unavailable[name] = str(reason)
+    return SelectivePrediction(
+        population=ITEMS * len(cohort),
+        predicted=int(cohort.is_scored.sum()),
+        cmax=_intervals(together({"cmax": cmax}), cohort, measures)["cmax"],
+        signals=signal_counts(cohort),
+        chosen=_chosen(cohort, variant.confidence, measures),
+        by_confidence=by_confidence,
+        unavailable=unavailable,
+    )
+
+
+def signal_counts(cohort: Cohort) -> dict[str, int]:
+    """How many scored items have each signal."""
+    scored = [item for subject in cohort.subjects for item in subject.items.values() if item.score is not None]
+    return {signal.value: sum(_has(item, signal) for item in scored) for signal in Signal}
+
+
+def _has(item: ItemScore, signal: Signal) -> bool:
+    match signal:
+        case Signal.EVIDENCE:
+            return item.evidence_count > 0
+        case Signal.SIMILARITY:
+            return item.retrieval.mean is not None
+        case Signal.VERBALIZED:
+            return item.confidence is not None
+        case Signal.TOKENS:
+            return item.tokens is not None
+        case Signal.CONSISTENCY:
+            return item.consistency is not None
+
+
+def _areas(cohort: Cohort, confidence: Confidence, measures: Measures) -> ConfidenceMeasures:
+    found = _intervals(partial(areas, confidence=confidence, loss=Loss(measures.loss)), cohort, measures)
+    return ConfidenceMeasures(**found)
+
+
+def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> ChosenConfidence:
+    loss = Loss(measures.loss)
+    grid = {f"{coverage:g}": coverage for coverage in sorted(measures.coverage_grid)}
+    metrics = partial(
+        curve_metrics, confidence=confidence, loss=loss, up_to=measures.area_coverage, coverages=tuple(grid.values())
+    )
+    intervals = _intervals(metrics, cohort, measures)
+    risks = {name: intervals.pop(name) for name in grid}
+    curve = risk_coverage_curve(cohort, confidence=confidence, loss=loss)
+    band = risk_band(
+        cohort,
+        confidence=confidence,
+        coverages=_of_band([point.coverage for point in curve]),
+        loss=loss,
+        resamples=measures.bootstrap_resamples,
+        seed=measures.bootstrap_seed,
+    )
+    return ChosenConfidence(
+        confidence=measures.confidence,
+        **intervals,
+        risk_at_coverage={
+            name: RiskAtCoverage(
+                reached=next((point.coverage for point in curve if point.coverage >= coverage), None), risk=risks[name]
+            )
+            for name, coverage in grid.items()
+        },
+        curve=curve,
+        band=tuple(BandPoint(**point._asdict()) for point in band),
+    )
+
+
+def _of_band(curve: Sequence[float]) -> list[float]:
+    """Each percent, and each step of a curve that has no more steps than percents; of a longer one its end."""
+    return sorted({*_PERCENTS, *(curve if len(curve) <= len(_PERCENTS) else curve[-1:])})
+
+
+def _intervals(metrics: Metrics, cohort: Cohort, measures: Measures) -> dict[str, Interval]:
+    return bootstrap_all(metrics, cohort, resamples=measures.bootstrap_resamples, seed=measures.bootstrap_seed)
+
 
 #: Used if the chosen confidence is not in 0..1.
 FALLBACK = "verbalized"

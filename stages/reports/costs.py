@@ -1,14 +1,19 @@
 """The cost of a run from its attempts and calls."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import ceil
+from typing import TYPE_CHECKING, Any
 
+from schemas.settings.frozen import FrozenSettings
 from schemas.values.costs import KeptStage, RunCost, SavedStages, Spent, StageCalls, StageWork
+from schemas.values.phq8 import PHQ8Item
+from stages.documents import repair_reply, select_reply
 from stages.reports.numbers_in_words import counted, duration
 
 if TYPE_CHECKING:
-    from schemas.values.prices import Prices
+    from schemas.values.costs import Prices
     from schemas.values.scored_runs import AttemptTime
+
 
 _MILLION = 1_000_000
 
@@ -160,3 +165,37 @@ def _priced(prices: "Prices | None", tokens: Iterable[tuple[str, int, int]]) -> 
             return None
         money += (prompt * price.prompt + reply * price.reply) / _MILLION
     return money
+
+
+def most_calls(kind: str, stage: str, settings: FrozenSettings, inputs: Mapping[str, Any]) -> int | None:
+    """Every call with all of its repetitions; 0 for a stage that asks no language model.
+
+    None where it is not known before an earlier stage. Transport errors are not counted: a call that got no reply is
+    not paid.
+    """
+    run, preset = settings.run, settings.preset
+    if not settings.asks_model(kind, stage, inputs):
+        return 0
+    asked_again = 1 + run.ragq.reply_retries
+    match kind, stage:
+        case "participant", "validate":
+            return len(PHQ8Item) * run.embedding.top_k_references * asked_again
+        case "participant", "score":
+            samples = 2 * run.consistency.n_samples if run.consistency.enabled else 1
+            return samples * (1 + run.pydantic_ai.retries)
+        case "query", "expand" | "generate":
+            return 1
+        case "query", "validate":
+            assert preset is not None
+            return preset.retrieval.top_n_final * asked_again
+        case "work", "repair":
+            return _calls(inputs.get("most_headings"), repair_reply.HEADINGS_OF_A_CALL, asked_again)
+        case "work", "select":
+            return _calls(inputs.get("most_headings"), select_reply.HEADINGS_OF_A_CALL, asked_again)
+        case "evaluation", "judge":
+            return int(inputs["verdicts_at_most"]) * asked_again
+    return asked_again
+
+
+def _calls(headings: int | None, of_a_call: int, asked_again: int) -> int | None:
+    return None if headings is None else ceil(headings / of_a_call) * asked_again

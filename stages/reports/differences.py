@@ -10,13 +10,11 @@ from schemas.values.measures import Measures
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.scored_runs import ScoredJob, ScoredRun, SettingValue
 from stages.metrics.bootstrap import paired_deltas
+from stages.metrics.cohort import Metrics, together
 from stages.metrics.confidence import variant_named
-from stages.metrics.draws import Metrics, together
 from stages.metrics.selective import Loss, areas
-from stages.reports.cohorts import cohort_of_jobs, jobs_of
-from stages.reports.ground_truth import ground_truth
-from stages.reports.results import headline_metrics
-from stages.reports.run_words import notices
+from stages.reports.results import cohort_of_jobs, ground_truth, headline_metrics, jobs_of
+from stages.reports.words import notices
 
 
 class RunInMode(NamedTuple):

@@ -4,18 +4,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from schemas.statuses import JobStatus
-from schemas.values.evaluation_reports import (
+from schemas.values.evaluations import (
+    AnswerScores,
     EvaluatedAnswer,
+    EvaluatedRun,
     EvaluationCounts,
     EvaluationMeasure,
     EvaluationReport,
     MeasuredValidator,
+    ScoredAnswer,
 )
-from schemas.values.evaluations import AnswerScores, EvaluatedRun, ScoredAnswer
 from schemas.values.measures import RetrievalMeasures
-from stages.metrics.query_means import share_interval
-from stages.reports.retrieval_words import validator_in_words
-from stages.reports.run_words import notices
+from stages.metrics.bootstrap import share_interval
+from stages.reports.retrieval import validator_in_words
+from stages.reports.words import notices
 
 _FAILED: Final = (JobStatus.FAILED, JobStatus.POISONED, JobStatus.CANCELLED)
 

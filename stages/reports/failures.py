@@ -4,11 +4,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from schemas.values.failures import FailureContext, FailureCounts, FailureList, FailureSummary, ReportedFailure
+from schemas.values.failures import (
+    FailedAttempt,
+    FailureContext,
+    FailureCounts,
+    FailureList,
+    FailureSummary,
+    HallucinatedEvidence,
+    ReportedFailure,
+    RunFailures,
+)
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.run_failures import FailedAttempt, HallucinatedEvidence, RunFailures
 from stages.failures import FailureCategory, FailureSeverity
-from stages.reports.ground_truth import ground_truth
+from stages.reports.results import ground_truth
 
 _MOST_FAILING = 10
 

@@ -1,14 +1,18 @@
 """What happened to the references of each item on their way into the prompts, in counts."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from schemas.values.measures import RetrievalMeasures
 from schemas.values.participants import RankedReferences, Reference, ValidatedReferences
 from schemas.values.phq8 import PHQ8Item
+from schemas.values.query_runs import RankedQuery
 from schemas.values.reports import ReferenceCounts
+from schemas.values.retrieval_reports import ValidatorQuality
 from schemas.values.scoring import ParticipantScores
 from schemas.values.verdicts import Decision
-from stages.participants.reference_filters import FILTERS, TAGS
+from stages.metrics.bootstrap import share_interval
+from stages.participants.rerank import FILTERS, TAGS
 
 REJECTED = "rejected"
 """The model that validates did not accept them."""
@@ -72,3 +76,44 @@ def _dropped_later(ranked: Sequence[Reference], validated: ValidatedReferences, 
         BEYOND_LIMIT: len(ranked) - len(kept) - rejected,
         UNSCORED: sum(reference.score is None for reference in kept),
     }
+
+
+def validator_quality(
+    judged: Sequence[RankedQuery], documents: Mapping[int, str], *, measures: RetrievalMeasures
+) -> ValidatorQuality | None:
+    """Precision and recall of `accept` over the verdicts of these queries; None without verdicts.
+
+    Queries with a deleted chunk are excluded, as in the rankings.
+    """
+    counts = [
+        _counted(query, documents)
+        for query in judged
+        if query.verdicts and all(verdict.chunk_id in documents for verdict in query.verdicts)
+    ]
+    if not counts:
+        return None
+    total = sum(counts, Counter())
+    hits, accepted, relevant = (
+        [float(count[name]) for count in counts] for name in ("hit", Decision.ACCEPT, "relevant")
+    )
+    resamples, seed = measures.bootstrap_resamples, measures.bootstrap_seed
+    return ValidatorQuality(
+        queries=len(counts),
+        asked=sum(total[decision] for decision in Decision),
+        accepted=total[Decision.ACCEPT],
+        rejected=total[Decision.REJECT],
+        unsure=total[Decision.UNSURE],
+        relevant=total["relevant"],
+        precision=share_interval(hits, accepted, resamples=resamples, seed=seed),
+        recall=share_interval(hits, relevant, resamples=resamples, seed=seed),
+    )
+
+
+def _counted(query: RankedQuery, documents: Mapping[int, str]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for verdict in query.verdicts or ():
+        is_relevant = query.judgements.get(documents[verdict.chunk_id], 0) > 0
+        counts[verdict.decision] += 1
+        counts["relevant"] += is_relevant
+        counts["hit"] += is_relevant and verdict.decision is Decision.ACCEPT
+    return counts

@@ -1,26 +1,43 @@
 """Builds the report of a scored run."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
-from schemas.values.measures import Measures
+from pydantic import TypeAdapter
+
+from schemas.errors import Refused
+from schemas.values.costs import Prices
+from schemas.values.differences import coverage_grid
+from schemas.values.measures import Measures, RetrievalMeasures
 from schemas.values.phq8 import AssessmentMode
-from schemas.values.prices import Prices
-from schemas.values.reports import Experiment, Provenance, Report
-from schemas.values.scored_runs import ScoredRun
+from schemas.values.query_runs import QueryRun
+from schemas.values.reports import Experiment, Provenance, Report, RunMetadata
+from schemas.values.scored_runs import ScoredRun, SettingValue
 from stages.metrics.confidence import variant_named
-from stages.reports.baselines import baselines
 from stages.reports.calibrated import calibrated_confidence
-from stages.reports.calibration import calibration
-from stages.reports.cohorts import cohort_of_jobs, jobs_of, modes_of
+from stages.reports.calibration import calibration, selective_prediction
 from stages.reports.failures import unresolved_counts
-from stages.reports.figures import draws_of
 from stages.reports.reference_counts import reference_counts
-from stages.reports.results import results_of
-from stages.reports.run_metadata import run_metadata
-from stages.reports.selective_prediction import selective_prediction
+from stages.reports.results import cohort_of_jobs, draws_of, jobs_of, modes_of, results_of
+from stages.reports.score_table import baselines
 from stages.reports.telemetry import telemetry
 from stages.reports.timings import run_timings
+from stages.reports.words import notices
+
+
+def run_metadata(kind: str, run: ScoredRun | QueryRun) -> RunMetadata:
+    """With the notices about the results of a run of this kind."""
+    return RunMetadata(
+        run_id=f"r{run.run_id}",
+        profile=run.profile,
+        profile_source=run.request.get("profile_source"),
+        ragq_version=run.version,
+        identity=run.identity,
+        settings_hash=run.settings_hash,
+        notices=tuple(notices(kind, run.profile, run.request)),
+        draw=run.request.get("draw", 0),
+        origin=run.origin,
+    )
 
 
 def build_report(
@@ -128,3 +145,51 @@ _NO_REFERENCES = dict.fromkeys(_of_references({}))
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names)))
+
+
+#: The measures that a run can set, and the names of its settings.
+_OF_RUN: Final = {
+    "prediction_mode": "PREDICTION_MODE",
+    "total_min_coverage": "TOTAL_SCORE_MIN_COVERAGE",
+    "binary_threshold": "BINARY_THRESHOLD",
+    "coverage_grid": "RAGQ_COVERAGE_GRID",
+}
+
+_MEASURES: Final = TypeAdapter(Measures)
+_RETRIEVAL_MEASURES: Final = TypeAdapter(RetrievalMeasures)
+
+
+def measures_of(settings: Mapping[str, SettingValue], chosen: Mapping[str, Any]) -> Measures:
+    """The measures of a run with these settings; `chosen` values win."""
+    frozen = {field: settings[name] for field, name in _OF_RUN.items() if name in settings}
+    values = {field: _value(field, setting) for field, setting in frozen.items()} | dict(chosen)
+    sources = {field: "option" if field in chosen else _source(field, frozen.get(field)) for field in _OF_RUN}
+    return _MEASURES.validate_python(values | {"sources": sources})
+
+
+def retrieval_measures_of(chosen: Mapping[str, Any]) -> RetrievalMeasures:
+    """The measures that were chosen for the report of a run of queries."""
+    return _RETRIEVAL_MEASURES.validate_python(chosen)
+
+
+def common_measures(left: ScoredRun, right: ScoredRun, chosen: Mapping[str, Any]) -> Measures:
+    """The measures of a comparison. Raises Refused when the runs define a total or depression in two ways."""
+    found, other = (measures_of(run.settings, chosen) for run in (left, right))
+    for field in ("total_min_coverage", "binary_threshold"):
+        here, there = getattr(found, field), getattr(other, field)
+        if here != there:
+            raise Refused(
+                f"r{left.run_id} has {_OF_RUN[field]}={here:g} and r{right.run_id} {there:g}; "
+                f"name the one to compare by with --{field.replace('_', '-')}."
+            )
+    return found
+
+
+def _value(field: str, setting: SettingValue) -> Any:
+    return coverage_grid(setting.value) if field == "coverage_grid" else setting.value
+
+
+def _source(field: str, frozen: SettingValue | None) -> str:
+    if frozen is None or frozen.source == "default":
+        return "default"
+    return f"{_OF_RUN[field]} of the run, {frozen.source}"

@@ -9,7 +9,7 @@ from schemas.values.metrics import Interval
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.reports import Experiment, Report
 from schemas.values.retrieval_reports import RetrievalReport
-from stages.reports.origin_words import origin_words
+from stages.reports.words import origin_words
 
 _COLUMNS = (
     *("run", "mode", "metric", "item", "coverage", "value", "low", "high", "standard_error", "n"),

@@ -1,26 +1,144 @@
 """The results of a mode of a run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from statistics import fmean, stdev
+from typing import Any, Final, NamedTuple
 
 from schemas.statuses import JobStatus
+from schemas.values.failures import FailedAttempt
+from schemas.values.figures import Draw, ExperimentStatus, JobScores, ModeDraws, ModeFigures, SiblingRun, Spread
 from schemas.values.measures import Measures
-from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.reports import ItemResult, Results
-from schemas.values.run_failures import FailedAttempt
-from schemas.values.scored_runs import ScoredJob
-from schemas.values.scoring import ScoreBasis
+from schemas.values.phq8 import ITEM_SCORES, AssessmentMode, PHQ8Item
+from schemas.values.reports import ItemResult, ItemSignals, Results, SubjectResult
+from schemas.values.scored_runs import ScoredJob, ScoredRun
+from schemas.values.scoring import ItemScore, ScoreBasis, Subject
+from stages.failures import FailureCategory
 from stages.metrics.binary import accuracy, auroc, f1, precision, recall
 from stages.metrics.bootstrap import bootstrap_all
-from stages.metrics.coverage import cmax, prediction_coverage
-from stages.metrics.draws import Metric, together
-from stages.metrics.evaluation import evaluate
-from stages.metrics.mae import item_mae_by_item, item_mae_by_subject, item_mae_weighted
-from stages.metrics.per_item import item_mae
-from stages.metrics.totals import severity_accuracy, total_mae, total_pearson_r, total_rmse
-from stages.reports.cohorts import cohort_of_jobs
-from stages.reports.ground_truth import ground_truth
-from stages.reports.subject_results import subject_result
+from stages.metrics.cohort import Cohort, Metric, cohort_of, together
+from stages.metrics.scores import (
+    cmax,
+    evaluate,
+    item_mae,
+    item_mae_by_item,
+    item_mae_by_subject,
+    item_mae_weighted,
+    prediction_coverage,
+    severity_accuracy,
+    total_mae,
+    total_pearson_r,
+    total_rmse,
+)
+
+_KEYS: Final = {item: item.evidence_key for item in PHQ8Item}
+
+
+class GroundTruth(NamedTuple):
+    """All eight item scores; or None and the problem."""
+
+    items: dict[PHQ8Item, int] | None
+    problem: FailureCategory | None = None
+
+
+def ground_truth(labels: Mapping[str, Any] | None) -> GroundTruth:
+    """Stored labels by evidence key as item scores. A label that is missing or outside 0..3 invalidates all eight.
+
+    >>> ground_truth(None).problem.value, ground_truth({"PHQ8_Sleep": 4}).problem.value
+    ('ground_truth_missing', 'ground_truth_invalid')
+    """
+    if labels is None:
+        return GroundTruth(None, FailureCategory.GROUND_TRUTH_MISSING)
+    items: dict[PHQ8Item, Any] = {item: labels.get(key) for item, key in _KEYS.items()}
+    if any(type(score) is not int or score not in ITEM_SCORES for score in items.values()):
+        return GroundTruth(None, FailureCategory.GROUND_TRUTH_INVALID)
+    return GroundTruth(items)
+
+
+def subject_result(job: ScoredJob, failed: FailedAttempt | None) -> SubjectResult:
+    """The record of a job; `failed` is its final attempt if it failed."""
+    truth = ground_truth(job.labels).items
+    scores = job.scores
+    predicted = None if scores is None else {item: scores.items[item].score for item in PHQ8Item}
+    totals = None if scores is None else scores.totals
+    available = None if predicted is None else sum(score is not None for score in predicted.values())
+    return SubjectResult(
+        participant_id=job.participant_id,
+        success=scores is not None,
+        status=job.status,
+        error=failed and failed.message,
+        error_category=failed and failed.category,
+        total_score=totals and totals.minimum,
+        min_total_score=totals and totals.minimum,
+        max_total_score=totals and totals.maximum,
+        severity=totals and totals.severity,
+        severity_lower_bound=totals and totals.minimum_severity,
+        severity_upper_bound=totals and totals.maximum_severity,
+        available_items=available,
+        na_items=None if available is None else len(PHQ8Item) - available,
+        mae_available=_mae(predicted, truth),
+        ground_truth_total=truth and sum(truth.values()),
+        ground_truth_items=truth,
+        predicted_items=predicted,
+        item_signals=scores and {item: item_signals(scores.items[item]) for item in PHQ8Item},
+        reasks=scores and len(scores.reasks),
+        repairs=scores and len(scores.repairs),
+    )
+
+
+def item_signals(item: ItemScore) -> ItemSignals:
+    """The signals of a score. Evidence, reason and marker are omitted because they quote the interview."""
+    tokens, consistency = item.tokens, item.consistency
+    return ItemSignals(
+        na_reason=item.na_reason,
+        basis=item.basis,
+        evidence_source=item.evidence_source,
+        llm_evidence_count=item.evidence_count,
+        retrieval_reference_count=item.retrieval.count,
+        retrieval_similarity_mean=item.retrieval.mean,
+        retrieval_similarity_max=item.retrieval.maximum,
+        verbalized_confidence=item.confidence,
+        token_msp=tokens and tokens.msp,
+        token_pe=tokens and tokens.pe,
+        token_energy=tokens and tokens.energy,
+        consistency_samples=consistency and consistency.samples,
+        consistency_modal_score=consistency and consistency.modal_score,
+        consistency_modal_count=consistency and consistency.modal_count,
+        consistency_modal_confidence=consistency and consistency.modal_confidence,
+        consistency_score_std=consistency and consistency.score_std,
+        consistency_na_rate=consistency and consistency.na_rate,
+        inference_used=item.inference_used,
+        inference_type=item.inference_type,
+    )
+
+
+def _mae(predicted: dict[PHQ8Item, int | None] | None, truth: dict[PHQ8Item, int] | None) -> float | None:
+    if predicted is None or truth is None:
+        return None
+    errors = [abs(score - truth[item]) for item, score in predicted.items() if score is not None]
+    return fmean(errors) if errors else None
+
+
+def modes_of(run: ScoredRun) -> tuple[AssessmentMode, ...]:
+    """The modes of a run's jobs, zero-shot first."""
+    present = {job.mode for job in run.jobs}
+    return tuple(mode for mode in AssessmentMode if mode in present)
+
+
+def jobs_of(run: ScoredRun, mode: AssessmentMode) -> tuple[ScoredJob, ...]:
+    """The jobs of a mode, ascending by participant, whatever the order of their submission and completion."""
+    return tuple(sorted((job for job in run.jobs if job.mode is mode), key=lambda job: job.participant_id))
+
+
+def cohort_of_jobs(jobs: Iterable[ScoredJob]) -> Cohort:
+    """The participants that have scores and ground truth."""
+    subjects = []
+    for job in jobs:
+        truth = ground_truth(job.labels).items
+        if job.scores is not None and truth is not None:
+            subjects.append(Subject(participant_id=job.participant_id, items=job.scores.items, truth=truth))
+    return cohort_of(subjects)
+
 
 _FAILED = (JobStatus.FAILED, JobStatus.POISONED)
 
@@ -88,3 +206,72 @@ def headline_metrics(measures: Measures) -> dict[str, Metric]:
         "binary_f1": partial(f1, threshold=threshold),
         "binary_auroc": partial(auroc, threshold=threshold),
     }
+
+
+def mode_figures(jobs: Iterable[JobScores]) -> tuple[ModeFigures, ...]:
+    """The figures of each mode of one run, zero-shot first; those of its report, to the last bit."""
+    by_mode: dict[AssessmentMode, list[JobScores]] = {}
+    for job in jobs:
+        by_mode.setdefault(job.mode, []).append(job)
+    return tuple(_figures(mode, by_mode[mode]) for mode in AssessmentMode if mode in by_mode)
+
+
+def draws_of(siblings: Sequence[SiblingRun]) -> tuple[ModeDraws, ...]:
+    """The draws of each mode; nothing for a run without siblings."""
+    if len(siblings) < 2:
+        return ()
+    ordered = sorted(siblings, key=lambda sibling: sibling.draw)
+    modes = {figures.mode for sibling in ordered for figures in sibling.modes}
+    return tuple(_draws(mode, ordered) for mode in AssessmentMode if mode in modes)
+
+
+def _figures(mode: AssessmentMode, jobs: Sequence[JobScores]) -> ModeFigures:
+    evaluated = [errors for job in jobs if (errors := item_errors(job.scores, ground_truth(job.labels).items))]
+    scored_items = sum(map(len, evaluated))
+    return ModeFigures(
+        mode=mode,
+        status=_status({job.status for job in jobs}),
+        participants=len(jobs),
+        evaluated=len(evaluated),
+        item_mae_weighted=sum(map(sum, evaluated)) / scored_items if evaluated else None,
+        prediction_coverage=scored_items / (len(PHQ8Item) * len(evaluated)) if evaluated else None,
+    )
+
+
+def item_errors(scores: Mapping[PHQ8Item, int | None] | None, truth: Mapping[PHQ8Item, int] | None) -> list[int]:
+    """|score - truth| of the items that have both."""
+    if scores is None or truth is None:
+        return []
+    return [abs(score - truth[item]) for item, score in scores.items() if score is not None]
+
+
+def _status(statuses: set[JobStatus]) -> ExperimentStatus:
+    if any(status.is_open or status is JobStatus.PAUSED for status in statuses):
+        return ExperimentStatus.UNFINISHED
+    return ExperimentStatus.SUCCEEDED if statuses == {JobStatus.SUCCEEDED} else ExperimentStatus.FAILED
+
+
+def _draws(mode: AssessmentMode, siblings: Sequence[SiblingRun]) -> ModeDraws:
+    draws = tuple(
+        Draw(
+            run_id=f"r{sibling.run_id}",
+            draw=sibling.draw,
+            evaluated=figures.evaluated,
+            item_mae_weighted=figures.item_mae_weighted,
+            prediction_coverage=figures.prediction_coverage,
+        )
+        for sibling in siblings
+        for figures in sibling.modes
+        if figures.mode is mode
+    )
+    return ModeDraws(
+        mode=mode,
+        draws=draws,
+        item_mae_weighted=_spread([draw.item_mae_weighted for draw in draws]),
+        prediction_coverage=_spread([draw.prediction_coverage for draw in draws]),
+    )
+
+
+def _spread(values: Iterable[float | None]) -> Spread:
+    known = [value for value in values if value is not None]
+    return Spread(mean=fmean(known) if known else None, std=stdev(known) if len(known) > 1 else None)

@@ -1,29 +1,130 @@
 """Builds the report of a run of queries."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from schemas.statuses import JobStatus
+from schemas.values.costs import Prices
 from schemas.values.measures import RetrievalMeasures
-from schemas.values.prices import Prices
+from schemas.values.metrics import Interval
+from schemas.values.queries import Leg, QueryText, RankedList, RetrievedChunks
 from schemas.values.query_runs import QueryRun, RankedQuery
 from schemas.values.reports import StageTimings
 from schemas.values.retrieval_reports import (
+    QueryChange,
     QueryCounts,
+    QueryDelta,
     QueryQuality,
     RankingStage,
+    RetrievalDifference,
     RetrievalProvenance,
     RetrievalReport,
     RetrievalTimings,
     StageQuality,
+    ValidatorQuality,
 )
-from stages.metrics.query_means import mean_intervals
+from stages.metrics.bootstrap import mean_intervals
 from stages.metrics.retrieval import measure_names, measure_rankings
 from stages.reports.costs import run_cost, work_of
-from stages.reports.rankings import document_rankings
-from stages.reports.run_metadata import run_metadata
+from stages.reports.differences import setting_differences
+from stages.reports.numbers_in_words import bounds, number
+from stages.reports.reference_counts import validator_quality
+from stages.reports.report import run_metadata
 from stages.reports.telemetry import telemetry
-from stages.reports.validator_quality import validator_quality
+
+
+def made_with(provenance: RetrievalProvenance) -> dict[str, str]:
+    """What ran, in words; only what there is."""
+    named = {
+        "corpus": provenance.corpora,
+        "embedded by": provenance.embedding_models,
+        "lexical": provenance.lexical,
+        "fusion": provenance.fusions,
+        "ranker": provenance.rankers,
+        "validator": provenance.validators,
+    }
+    return {what: ", ".join(names) for what, names in named.items() if names}
+
+
+def remarks(counts: QueryCounts) -> list[str]:
+    """Which queries count, and which do not."""
+    judged = f"{counts.judged} of {counts.submitted} queries are judged"
+    lines = [f"{judged}: {counts.failed} of these failed, {counts.unfinished} are unfinished."]
+    left_out = {
+        "without a judgement": counts.without_judgement,
+        "without a relevant document": counts.without_relevant,
+        "with chunks that are stored no more": counts.chunks_gone,
+    }
+    if any(left_out.values()):
+        reasons = ", ".join(f"{count} {what}" for what, count in left_out.items() if count)
+        lines.append(f"In no mean: {reasons}.")
+    if counts.unknown_documents:
+        lines.append(
+            f"Relevant documents that the corpus does not have, missed in every recall: {counts.unknown_documents}."
+        )
+    return lines
+
+
+def validator_in_words(found: ValidatorQuality) -> str:
+    """Precision and recall of accept, and over what."""
+    return (
+        f"Validator against the judgements: precision of accept {_inline(found.precision)}, recall "
+        f"{_inline(found.recall)}; {found.accepted} accepted, {found.rejected} rejected, {found.unsure} unsure of "
+        f"{found.asked} chunks of {found.queries} queries, {found.relevant} of them relevant. "
+        "What is not judged counts as not relevant."
+    )
+
+
+def _inline(interval: Interval) -> str:
+    return f"{number(interval.value)} {bounds(interval)}".rstrip()
+
+
+def document_rankings(query: RankedQuery, documents: Mapping[int, str]) -> dict[RankingStage, tuple[str, ...]] | None:
+    """Every ranking that the query's job stored, in the order of the stages; None if one of their chunks is deleted.
+
+    A document has the rank of its best chunk.
+    """
+    rankings = dict(_chunk_rankings(query))
+    if any(chunk_id not in documents for ranking in rankings.values() for chunk_id in ranking):
+        return None
+    return {
+        stage: tuple(dict.fromkeys(documents[chunk_id] for chunk_id in ranking)) for stage, ranking in rankings.items()
+    }
+
+
+def _chunk_rankings(query: RankedQuery) -> Iterator[tuple[RankingStage, Sequence[int]]]:
+    if query.retrieved is not None:
+        yield from _of_leg(query.retrieved, Leg.DENSE, RankingStage.DENSE, RankingStage.DENSE_ALL)
+        yield from _of_leg(query.retrieved, Leg.LEXICAL, RankingStage.LEXICAL, RankingStage.LEXICAL_ALL)
+        yield RankingStage.FUSED, [hit.chunk_id for hit in query.retrieved.fused]
+    if query.ranking is not None:
+        yield RankingStage.RERANKED, query.ranking
+    if query.selected is not None:
+        yield RankingStage.SELECTED, query.selected
+    if query.groups is not None:
+        yield RankingStage.CONSOLIDATED, [chunk_id for group in query.groups for chunk_id in group]
+
+
+def _of_leg(
+    retrieved: RetrievedChunks, leg: Leg, alone: RankingStage, together: RankingStage
+) -> Iterator[tuple[RankingStage, Sequence[int]]]:
+    """A disabled leg has no lists, and so no ranking."""
+    lists = [found for found in retrieved.lists if found.leg is leg]
+    for found in lists:
+        if found.text is QueryText.ORIGINAL:
+            yield alone, [hit.chunk_id for hit in found.hits]
+    if len(lists) > 1:
+        yield together, _by_best_rank(lists)
+
+
+def _by_best_rank(lists: Iterable[RankedList]) -> list[int]:
+    """Every chunk of the lists by its best rank in any; of equal ranks the earlier list first."""
+    best: dict[int, int] = {}
+    for found in lists:
+        for rank, hit in enumerate(found.hits):
+            best[hit.chunk_id] = min(rank, best.get(hit.chunk_id, rank))
+    return sorted(best, key=lambda chunk_id: best[chunk_id])
+
 
 FAILED = (JobStatus.FAILED, JobStatus.POISONED)
 
@@ -161,3 +262,70 @@ def _timings(run: QueryRun, prices: Prices | None) -> RetrievalTimings:
 
 def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(sorted({name for name in names if name is not None}))
+
+
+Qualities = Mapping[str, Mapping[RankingStage, Mapping[str, float]]]
+
+
+def retrieval_difference(left: QueryRun, right: QueryRun, *, measures: RetrievalMeasures) -> RetrievalDifference:
+    """Right compared with left, over the queries that both have with equal judgements."""
+    sides = [{query.key: query for query in run.queries} for run in (left, right)]
+    both = [key for key in sides[0] if key in sides[1]]
+    unlike = {key for key in both if sides[0][key].judgements != sides[1][key].judgements}
+    before, after = (measured(judged_queries(run), cutoff=measures.cutoff) for run in (left, right))
+    keys = [key for key in both if key in before and key in after and key not in unlike]
+    deltas = {stage: found for stage in RankingStage if (found := _deltas(keys, before, after, stage, measures))}
+    return RetrievalDifference(
+        left=f"r{left.run_id}",
+        right=f"r{right.run_id}",
+        common_queries=len(both),
+        deltas=deltas,
+        changes=_changes(keys, before, after, list(deltas)[-1], measures) if deltas else (),
+        unlike_judgements=len(unlike),
+        settings=setting_differences(left.settings, right.settings),
+        failed_in_left_only=tuple(key for key in both if _failed_alone(sides[0][key], sides[1][key])),
+        failed_in_right_only=tuple(key for key in both if _failed_alone(sides[1][key], sides[0][key])),
+        only_in_left=tuple(key for key in sides[0] if key not in sides[1]),
+        only_in_right=tuple(key for key in sides[1] if key not in sides[0]),
+    )
+
+
+def _deltas(
+    keys: list[str], before: Qualities, after: Qualities, stage: RankingStage, measures: RetrievalMeasures
+) -> dict[str, QueryDelta]:
+    pairs = [(before[key][stage], after[key][stage]) for key in keys if stage in before[key] and stage in after[key]]
+    if not pairs:
+        return {}
+    names = measure_names(measures.cutoff)
+    # The mean of the differences is the difference of the means, in each resample too.
+    intervals = mean_intervals(
+        [[new[name] - old[name] for name in names] for old, new in pairs],
+        columns=len(names),
+        resamples=measures.bootstrap_resamples,
+        seed=measures.bootstrap_seed,
+    )
+    return {
+        name: QueryDelta(
+            queries=len(pairs),
+            left=sum(old[name] for old, _ in pairs) / len(pairs),
+            right=sum(new[name] for _, new in pairs) / len(pairs),
+            delta=interval,
+        )
+        for name, interval in zip(names, intervals, strict=True)
+    }
+
+
+def _changes(
+    keys: list[str], before: Qualities, after: Qualities, stage: RankingStage, measures: RetrievalMeasures
+) -> tuple[QueryChange, ...]:
+    ndcg = measure_names(measures.cutoff)[0]
+    found = [
+        QueryChange(query=key, stage=stage, left=before[key][stage][ndcg], right=after[key][stage][ndcg])
+        for key in keys
+        if stage in before[key] and stage in after[key] and before[key][stage][ndcg] != after[key][stage][ndcg]
+    ]
+    return tuple(sorted(found, key=lambda change: (-abs(change.right - change.left), change.query)))
+
+
+def _failed_alone(one: RankedQuery, other: RankedQuery) -> bool:
+    return one.status in FAILED and other.status not in FAILED

@@ -3,8 +3,8 @@
 import csv
 from io import StringIO
 
+from schemas.values.figures import ScoreTable
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.score_tables import ScoreTable
 
 _ITEMS = tuple(PHQ8Item)
 

@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Sequence
 
-from schemas.values.several_runs import SeveralRuns
+from schemas.values.differences import SeveralRuns
 
 _COLUMNS = (
     *("run", "baseline_run", "mode", "split", "measure", "subjects", "baseline", "value"),

@@ -7,23 +7,21 @@ from typing import Any, Final
 
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
+from schemas.values.differences import BestRun, ComparedMeasure, ComparedRun, Movement, SeveralRuns
 from schemas.values.measures import Measures, RetrievalMeasures
 from schemas.values.metrics import Interval
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from schemas.values.query_runs import QueryRun
 from schemas.values.retrieval_reports import RankingStage
 from schemas.values.scored_runs import ScoredJob, ScoredRun, SettingValue
-from schemas.values.several_runs import BestRun, ComparedMeasure, ComparedRun, Movement, SeveralRuns
 from schemas.values.tags import ValidatedTags
-from stages.metrics.bootstrap import LEVEL, paired_deltas
-from stages.metrics.query_means import mean_intervals
+from stages.metrics.bootstrap import LEVEL, mean_intervals, paired_deltas
 from stages.metrics.retrieval import measure_names
-from stages.reports.cohorts import cohort_of_jobs, jobs_of
 from stages.reports.differences import scored_metrics
-from stages.reports.ground_truth import ground_truth
-from stages.reports.measures import common_measures
+from stages.reports.report import common_measures
+from stages.reports.results import cohort_of_jobs, ground_truth, jobs_of
 from stages.reports.retrieval import judged_queries, measured
-from stages.reports.run_words import notices
+from stages.reports.words import notices
 
 _UNSUCCESSFUL: Final = (JobStatus.FAILED, JobStatus.POISONED, JobStatus.CANCELLED)
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
+from schemas.values.costs import Prices
 from schemas.values.phq8 import AssessmentMode
-from schemas.values.prices import Prices
 from schemas.values.reports import JobTimings, ModeTimings, RunTimings, StageTimings
 from schemas.values.scored_runs import AttemptTime, CallCount, ScoredJob, ScoredRun
-from stages.reports.cohorts import jobs_of, modes_of
 from stages.reports.costs import run_cost, work_of
+from stages.reports.results import jobs_of, modes_of
 
 
 def run_timings(run: ScoredRun, prices: Prices | None = None) -> RunTimings:

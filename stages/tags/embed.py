@@ -7,8 +7,7 @@ import numpy as np
 
 from schemas.values.tags import EmbeddedPhrases, Phrase
 from stages.ports import Vectors
-from stages.tags.context import ContextModel, context_vector, term_weights
-from stages.tags.models import SentenceModel
+from stages.tags.models import ContextModel, SentenceModel, context_vector, term_weights
 from stages.tags.phrases import final_phrases
 from stages.tags.ports import TokenVectors
 

@@ -1,9 +1,30 @@
 """The phrases of a request, normalised for lookup."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import Annotated, Final
 
-from schemas.values.tags import Phrase
-from stages.tags.stop_words import STOP_WORDS
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from schemas.suggestions import Repeatable
+from schemas.values.tags import Phrase, PhraseSet
+from stages.files.records import NumberAsText, Parsed, parse_repeatedly
+from stages.texts.characters import Storable
+from stages.texts.ids import PLAIN_ID
+
+STOP_WORDS = frozenset(
+    word
+    for line in (
+        "a about above across after against along also among an and any are around as at be because been before",
+        "behind below beneath beside between both but by can could did do does down during each either few for from",
+        "had has have he her here hers him his how i if in into is it its just like many may me more most much my",
+        "near neither no nor not of off on onto or other others our out over own she should since so some such than",
+        "that the their them then there these they this those through to too toward towards under until up upon us",
+        "very was we were what when where which while who whom whose why will with within without would you your",
+    )
+    for word in line.split()
+)
+
 
 MIN_HEAD_CHARS = 3
 
@@ -54,3 +75,55 @@ def _heads(rewrite_phrases: Iterable[str]) -> Iterator[Phrase]:
     for phrase in rewrite_phrases:
         if head := head_of(normalise(phrase)):
             yield Phrase(phrase=head, normalized=head, lookup=head, is_head=True)
+
+
+MAX_PHRASES: Final = 1000
+"""Of a set."""
+
+MAX_CHARS: Final = 800
+"""Of a phrase."""
+
+_WHAT_TO_DO: Final = (
+    'write phrases separated by commas, ["...", "..."], or {"id": "...", "phrases": [...], "context_tags": [...]}'
+)
+
+_Phrase = Annotated[str, Field(max_length=MAX_CHARS), Storable]
+_Phrases = Annotated[tuple[_Phrase, ...], Field(max_length=MAX_PHRASES)]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    id: Annotated[str, Field(pattern=PLAIN_ID), NumberAsText] | None = None
+    phrases: _Phrases
+    context_tags: _Phrases | None = None
+
+
+_LIST: Final = TypeAdapter(_Phrases)
+
+
+def parse_phrase_sets(data: bytes, *, file: str, context_tags: tuple[str, ...] = ()) -> Parsed[Repeatable[PhraseSet]]:
+    r"""Read a phrase set from each line that is not blank. Each set gets these context tags after its own.
+
+    A line is a JSON list of phrases, a JSON object with `phrases` and optionally `id` and `context_tags`, or phrases
+    separated by commas. A set without an id gets its number, from 1. Problems name the line, never its
+    content.
+
+    >>> [one.phrases for one in parse_phrase_sets(b'big shirt, hat\n["red coat"]\n', file="p").value]
+    [('big shirt', 'hat'), ('red coat',)]
+    """
+    return parse_repeatedly(partial(_phrase_set, context_tags), data, file=file, what_to_do=_WHAT_TO_DO)
+
+
+def _phrase_set(given: tuple[str, ...], number: int, text: str) -> PhraseSet:
+    own: tuple[str, ...] = ()
+    id_ = str(number)
+    match text.lstrip()[0]:
+        case "{":
+            line = _Line.model_validate_json(text)
+            id_, phrases, own = line.id or id_, line.phrases, line.context_tags or ()
+        case "[":
+            phrases = _LIST.validate_json(text)
+        case _:
+            phrases = _LIST.validate_python([phrase.strip() for phrase in text.split(",")])
+    return PhraseSet(id=id_, phrases=phrases, context_tags=(*own, *given))

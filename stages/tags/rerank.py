@@ -5,12 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from schemas.values.tags import FoundForPhrase, PhraseCandidate, PhraseReport, RankedTags, RetrievedTags
-from stages.tags.context import context_score
-from stages.tags.cut import cut
-from stages.tags.fusion import combined_score, imputed_context
-from stages.tags.merge import merge
-from stages.tags.order import best_first
+from stages.tags.models import context_score
 from stages.tags.ports import Vector
+from stages.tags.ranking import best_first, combined_score, cut, imputed_context, merge
 
 
 def rank_tags(

@@ -14,9 +14,8 @@ from schemas.values.tags import (
     Tag,
 )
 from stages.ports import Vectors
-from stages.tags.policy import permitted
 from stages.tags.ports import NeighbourSearch, TagLexicon, TokenQuery
-from stages.tags.projection import is_rare, named, project
+from stages.tags.ranking import is_rare, named, permitted, project
 
 EXACT = 1.0
 """The similarity of a tag that a phrase names exactly."""

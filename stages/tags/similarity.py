@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from schemas.values.tags import Neighbour, SourceScores
 from stages.tags.characters import CharacterModel
+from stages.tags.models import in_any_order, plain, spelling_scores
 from stages.tags.ports import TokenQuery, Vector
-from stages.tags.spelling import in_any_order, plain, spelling_scores
 
 CHARACTERS: Final = 0.3
 """The weight of characters in the fusion for a phrase that is no token; the sentence has the rest."""

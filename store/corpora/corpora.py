@@ -8,7 +8,7 @@ from typing import NamedTuple
 from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
 from schemas.full_text import ENGLISH, configuration_of
 from schemas.statuses import VectorStatus
-from stages.number_formats import refuse_mixture
+from stages.models import refuse_mixture
 from store import originals
 from store.database import Connection
 

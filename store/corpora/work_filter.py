@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from schemas.statuses import VectorStatus
-from schemas.values.work_filters import WorkFilter
+from schemas.values.works import WorkFilter
 from store.database import Connection
 
 # A comma ends a tag, with or without spaces around it.

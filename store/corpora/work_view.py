@@ -7,7 +7,7 @@ from typing import NamedTuple
 from schemas.errors import Refused
 from schemas.statuses import VectorStatus
 from schemas.values.corpora import Bibliography
-from stages.corpora.sections import SEPARATOR
+from stages.corpora.cut import SEPARATOR
 from store.corpora.corpora import CUT, FAILED
 from store.database import Connection
 

@@ -8,12 +8,11 @@ from typing import Any
 
 from schemas.errors import Refused
 from schemas.settings.profiles import DEMO_MODEL
-from schemas.values.queries import Answer, AnswerBasis, Source
-from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
-from schemas.values.work_filters import WorkFilter
-from stages.queries.basis_words import basis_in_words
+from schemas.values.queries import Answer, AnswerBasis, RelevanceJudgement, Source, SubmittedQuery
+from schemas.values.works import WorkFilter
 from stages.queries.citations import citations
-from stages.reports.run_words import DEMO_ANSWER_NOTICE
+from stages.queries.sources import basis_in_words
+from stages.reports.words import DEMO_ANSWER_NOTICE
 from store.database import Connection, bulk_seconds
 from store.runs.bulk import BATCH
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
-from schemas.values.work_words import conditions_in_words
+from schemas.values.works import conditions_in_words
 from store.database import Connection
 
 # Names a question by `q.job_id`.

@@ -8,11 +8,11 @@ from schemas.errors import Refused
 from schemas.values.queries import ChunkVerdict, RetrievedChunks
 from schemas.values.query_runs import QueryRun, RankedQuery
 from schemas.values.scored_runs import AttemptTime, OutputTelemetry, SettingValue
-from stages.queries.document_names import document_name
+from stages.queries.query_files import document_name
 from store.database import Connection
 from store.runs import call_costs
 from store.runs.failures import run_failures
-from store.runs.run_origins import run_origin
+from store.runs.run_view import run_origin
 from store.runs.scored_rows import ATTEMPTS, TELEMETRY
 
 RUN = """

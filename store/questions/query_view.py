@@ -15,7 +15,7 @@ from schemas.values.queries import (
     ValidatedChunks,
 )
 from stages.failures import FailureCategory
-from stages.reports.run_words import notices
+from stages.reports.words import notices
 from store.database import Connection
 from store.questions import query_lines
 from store.questions.queries import StoredResult

@@ -6,9 +6,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from schemas.values.participant_chunks import ParticipantChunks
+from schemas.values.participants import ParticipantChunks
 from schemas.values.phq8 import PHQ8Item
-from stages.texts.hashes import short_hash
+from stages.texts.ids import short_hash
 from store.database import Connection
 from store.references.references import IndexPlan, make_current, plan
 from store.vectors import to_matrix, to_pgvector

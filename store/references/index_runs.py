@@ -8,7 +8,7 @@ is therefore a stage like any other: it is repeated when its worker dies, and it
 import json
 
 from schemas.errors import EmbeddingArtifactMismatchError
-from stages.number_formats import first_unlike
+from stages.models import first_unlike
 from stages.participants.artifacts.partial import LeftOut, partial_build
 from store.database import Connection
 from store.references.due_publications import DUE

@@ -6,10 +6,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from schemas.errors import InputChangedError, TranscriptNotFoundError
-from schemas.values.interviews import RowIrregularity
+from schemas.values.interviews import RowIrregularity, SplitAddress, SplitMethod, SplitOrigin, TranscriptVariant
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.stored_splits import SplitAddress, SplitMethod, SplitOrigin
-from schemas.values.transcript_variants import TranscriptVariant
 from store.database import Connection
 from store.references.splits import CALLED
 

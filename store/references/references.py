@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from schemas.values.transcript_variants import TranscriptVariant
+from schemas.values.interviews import TranscriptVariant
 from stages.participants.split_names import training_name
-from stages.texts.hashes import short_hash
+from stages.texts.ids import short_hash
 from store.database import Connection
 
 PARTICIPANTS = "SELECT participant_id FROM reference_participant WHERE index_id = $1 ORDER BY participant_id"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissingError
 from schemas.values.participants import Neighbour, Reference
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.baselines import scores_by_item
+from stages.participants.score_by_neighbours import scores_by_item
 from stages.ports import ScoreSource
 from store.database import Connection, Database
 from store.references.references import labels

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from schemas.values.stored_splits import SplitMethod, SplitOrigin, StoredSplit
+from schemas.values.interviews import SplitMethod, SplitOrigin, StoredLabels, StoredSplit
+from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
 
 # How commands name a split `s`: by its data set too where another has a split of that name.
@@ -37,3 +38,20 @@ def _origin(stored: Mapping[str, Any] | None) -> SplitOrigin | None:
     if stored is None:
         return None
     return SplitOrigin(**{**stored, "method": SplitMethod(stored["method"]), "missing": tuple(stored["missing"])})
+
+
+LABELS = "SELECT id, gender, phq8_binary, phq8_score, items FROM participant WHERE data_set = $1 ORDER BY id"
+
+
+async def stored_labels(connection: Connection, data_set: str) -> dict[int, StoredLabels]:
+    """The labels of every stored participant of a data set, by id."""
+    rows = await connection.fetch(LABELS, data_set)
+    return {
+        row["id"]: StoredLabels(
+            gender=row["gender"],
+            phq8_binary=row["phq8_binary"],
+            phq8_score=row["phq8_score"],
+            items=row["items"] and {PHQ8Item.from_evidence_key(key): score for key, score in row["items"].items()},
+        )
+        for row in rows
+    }

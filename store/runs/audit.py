@@ -4,10 +4,9 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from schemas.values.model_identities import ModelIdentity
+from schemas.values.chat import ModelIdentity
 from store.database import Connection
-from store.runs.chain import stored_hash
-from store.runs.links import Flaw, Link, chain_flaws, has_settings_hash
+from store.runs.chain import Flaw, Link, chain_flaws, has_settings_hash, stored_hash
 
 RUN = """
 SELECT kind, settings, settings_hash, emptied_at IS NOT NULL AS is_emptied FROM run WHERE id = $1

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 
-from schemas.values.environments import Environment, RunEnvironment
+from schemas.values.runs import Environment, RunEnvironment
 from store.database import Connection
 from store.runs.chain import content_hash
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from schemas.values.failure_clusters import FailureCluster, FailurePlace
+from schemas.values.failures import FailureCluster, FailurePlace
 from store.database import Connection
 
 # Numbers and hashes in a message differ from job to job: without them messages of one cause are equal.

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from schemas.values.failures import StageFailure
-from schemas.values.run_failures import FailedAttempt, HallucinatedEvidence, RunFailures
+from schemas.values.failures import FailedAttempt, HallucinatedEvidence, RunFailures, StageFailure
 from store.database import Connection
 
 # What a stage says of a document does not name its file: that name is in Postgres alone.

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from schemas.statuses import JobStatus
-from schemas.values.targets import Target
+from schemas.values.runs import Target
 from store.database import Connection, bulk_seconds
 from store.runs.bulk import BATCH, bulk
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
-from schemas.values.chat import ChatCall, ChatReply
-from schemas.values.model_identities import ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from store.database import Connection
 from store.runs.chain import content_hash
 

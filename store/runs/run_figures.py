@@ -8,7 +8,7 @@ from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.figures import JobScores, SiblingRun
 from schemas.values.phq8 import ITEM_SCORES, AssessmentMode, PHQ8Item
-from stages.reports.figures import mode_figures
+from stages.reports.results import mode_figures
 from store.database import Connection
 from store.runs import run_models
 

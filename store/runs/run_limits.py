@@ -7,12 +7,12 @@ its limit. Tokens are known after a call: a run uses at most its limit and the t
 from typing import TYPE_CHECKING
 
 from schemas.statuses import JobStatus
-from schemas.values.limit_states import FinishedJobs, RunLimitState, is_failing
+from schemas.values.runs import FinishedJobs, RunLimitState, is_failing
 from store.database import Connection
 from store.runs import job_control
 
 if TYPE_CHECKING:
-    from schemas.values.run_limits import RunLimits
+    from schemas.values.runs import RunLimits
 
 KEEP = """
 INSERT INTO run_limit AS l (run_id, max_failures, max_llm_calls, max_tokens, llm_calls, tokens)

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from schemas.values.environments import FrozenModel
-from schemas.values.model_identities import ModelIdentity
+from schemas.values.chat import ModelIdentity
+from schemas.values.runs import FrozenModel
 from store.database import Connection
 
 FREEZE = """

@@ -3,7 +3,7 @@
 import asyncpg
 
 from schemas.errors import Refused, RunMissingError
-from schemas.values.run_names import run_name, run_number
+from schemas.values.runs import run_name, run_number
 from store.database import Connection
 
 BY_NAME = "SELECT id FROM run WHERE lower(name) = lower($1)"

@@ -6,19 +6,60 @@ from datetime import datetime
 from typing import Any
 
 from schemas.statuses import JobStatus
-from schemas.values.environments import RunOrigin
 from schemas.values.failures import StageFailure
-from schemas.values.limit_states import RunLimitState
+from schemas.values.figures import ModeFigures
 from schemas.values.phq8 import PHQ8Item
+from schemas.values.runs import EmbeddedTexts, RunLimitState, RunOrigin, StageShare
 from stages.reports.numbers_in_words import counted
+from stages.reports.results import mode_figures
 from store.database import Connection
-from store.runs import call_uses, jobs, overviews, run_limits, stage_runs, stored_runs
+from store.runs import (
+    call_uses,
+    environments,
+    jobs,
+    overviews,
+    run_figures,
+    run_limits,
+    run_models,
+    stage_runs,
+    stored_runs,
+)
 from store.runs.call_uses import CallCounts
 from store.runs.failures import last_failures
-from store.runs.forks import NO_FAMILY, Family, family
+from store.runs.forks import COPIED, NO_FAMILY, Family, family
 from store.runs.overviews import RunOverview
-from store.runs.run_origins import run_origin
 from store.runs.stage_runs import StageRun
+
+SERVERS = """
+SELECT DISTINCT c.served_by ->> 'server' AS server
+FROM job AS j
+JOIN stage_attempt AS a ON a.job_id = j.id
+JOIN llm_call_use AS u ON u.attempt_id = a.id
+JOIN llm_call AS c ON c.id = u.call_id
+WHERE j.run_id = $1 AND c.served_by IS NOT NULL ORDER BY server
+"""
+
+EMBEDDED = """
+SELECT a.output ->> 'dtype' AS dtype,
+       sum((SELECT count(*) FROM stage_vector AS v WHERE v.attempt_id = a.attempt_id))::integer AS texts,
+       sum((a.output ->> 'reused_texts')::integer)::integer AS reused
+FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'embed' AND a.status = 'done'
+WHERE j.run_id = $1 AND a.output ->> 'reused_texts' IS NOT NULL
+  AND EXISTS (SELECT FROM stage_vector AS v WHERE v.attempt_id = a.attempt_id)
+GROUP BY a.output ->> 'dtype' ORDER BY dtype
+"""
+
+
+async def run_origin(connection: Connection, run_id: int) -> RunOrigin:
+    """The origin of a run. Runs that are older than its record have none."""
+    return RunOrigin(
+        submitter=await environments.of_submitter(connection, run_id),
+        workers=tuple(await environments.of_workers(connection, run_id)),
+        models=tuple(await run_models.frozen(connection, run_id)),
+        servers=tuple(row["server"] for row in await connection.fetch(SERVERS, run_id)),
+        embedded=tuple(EmbeddedTexts(**dict(row)) for row in await connection.fetch(EMBEDDED, run_id)),
+    )
+
 
 JOBS = """
 SELECT id AS job_id, mode, subject, status, note FROM job
@@ -199,3 +240,76 @@ def _job(
 
 def _refused(verdicts: list[dict[str, Any]]) -> int:
     return sum(verdict["decision"] != "accept" for verdict in verdicts)
+
+
+COMMITS = """
+SELECT r.id, e.content ->> 'git_commit' AS git_commit, (e.content ->> 'git_dirty')::boolean AS git_dirty
+FROM run AS r LEFT JOIN environment AS e ON e.id = r.environment_id WHERE r.id = ANY($1::bigint[])
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegisteredRun(RunOverview):
+    """A run with what identifies its code, and its figures."""
+
+    git_commit: str | None
+    """The commit of ragq that submitted it; None for an installed package."""
+    git_dirty: bool | None
+    experiments: tuple[ModeFigures, ...]
+    """The modes of a scored run; empty for other kinds."""
+
+    @property
+    def draw(self) -> int:
+        """The draw of the run."""
+        found: int = self.request.get("draw", 0)
+        return found
+
+
+async def registered(connection: Connection, *, limit: int, kind: str | None = None) -> list[RegisteredRun]:
+    """The newest runs, of a kind where it is given, newest first. Three statements, however many runs."""
+    found = await overviews.overviews(connection, limit=limit, kind=kind)
+    ids = [run.id for run in found]
+    commits = {row["id"]: row for row in await connection.fetch(COMMITS, ids)}
+    scores = await run_figures.job_scores(connection, ids)
+    return [
+        RegisteredRun(
+            **vars(run),
+            git_commit=commits[run.id]["git_commit"],
+            git_dirty=commits[run.id]["git_dirty"],
+            experiments=mode_figures(scores.get(run.id, ())),
+        )
+        for run in found
+    ]
+
+
+# A stage waits from the end of the attempt before it in its job, or from the submission, until a worker starts it.
+SHARES = f"""
+WITH tried AS (
+    SELECT a.id, a.stage, a.started_at, coalesce(a.ended_at, now()) AS ended_at,
+           coalesce(lag(a.ended_at) OVER (PARTITION BY a.job_id ORDER BY a.id), j.created_at) AS due_at,
+           a.database_s
+    FROM run AS r JOIN job AS j ON j.run_id = r.id JOIN stage_attempt AS a ON a.job_id = j.id
+    WHERE r.id = $1 AND a.worker_id <> '{COPIED}'
+), called AS (
+    SELECT t.id, sum(c.seconds) AS seconds
+    FROM tried AS t JOIN llm_call_use AS u ON u.attempt_id = t.id JOIN llm_call AS c ON c.id = u.call_id
+    WHERE NOT u.is_reused GROUP BY t.id
+), timed AS (
+    SELECT t.*, s.took_s, least(coalesce(c.seconds, 0), s.took_s) AS llm_s
+    FROM tried AS t LEFT JOIN called AS c ON c.id = t.id
+    CROSS JOIN LATERAL (SELECT extract(epoch FROM t.ended_at - t.started_at)::float8 AS took_s) AS s
+)
+SELECT t.stage,
+       sum(greatest(extract(epoch FROM t.started_at - t.due_at), 0))::float8 AS waiting_s,
+       sum(t.llm_s) AS llm_s,
+       sum(least(t.database_s, t.took_s - t.llm_s)) FILTER (WHERE t.database_s IS NOT NULL) AS database_s,
+       coalesce(sum(t.took_s - t.llm_s) FILTER (WHERE t.database_s IS NULL), 0) AS unmeasured_s,
+       sum(t.took_s) AS attempt_s
+FROM timed AS t
+GROUP BY t.stage ORDER BY min(t.id)
+"""
+
+
+async def stage_shares(connection: Connection, run_id: int) -> list[StageShare]:
+    """Each stage that was tried, in the order in which they were first tried."""
+    return [StageShare(**dict(row)) for row in await connection.fetch(SHARES, run_id)]

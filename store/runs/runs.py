@@ -11,15 +11,15 @@ from importlib.metadata import version
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from schemas.repeatable import Repeatable
 from schemas.settings.frozen import thaw
 from schemas.statuses import Priority
-from schemas.values.environments import Environment
-from schemas.values.model_identities import ModelIdentity
+from schemas.suggestions import Repeatable
+from schemas.values.chat import ModelIdentity
+from schemas.values.runs import Environment
 from store.database import Connection, bulk_seconds
 from store.runs import environments, run_models
 from store.runs.bulk import BATCH
-from store.runs.canonical import canonical
+from store.runs.chain import canonical
 
 INSERT_RUN = """
 INSERT INTO run (kind, identity, profile, settings, settings_hash, request, version, environment_id, priority)

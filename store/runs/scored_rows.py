@@ -6,16 +6,16 @@ from typing import Any
 
 from schemas.errors import Refused
 from schemas.values.costs import KeptStage, StageCalls
-from schemas.values.environments import RunOrigin
+from schemas.values.failures import RunFailures
 from schemas.values.figures import SiblingRun
-from schemas.values.run_failures import RunFailures
+from schemas.values.runs import RunOrigin
 from store.database import Connection
 from store.runs import call_costs, call_uses
 from store.runs.call_uses import CallCounts
 from store.runs.failures import run_failures
 from store.runs.forks import COPIED
 from store.runs.run_figures import siblings
-from store.runs.run_origins import run_origin
+from store.runs.run_view import run_origin
 
 Row = Mapping[str, Any]
 

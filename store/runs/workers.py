@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from schemas.values.environments import Environment
+from schemas.values.runs import Environment
 from store.database import Connection
 from store.runs import environments
 

@@ -6,7 +6,7 @@ from typing import Any
 from schemas.statuses import JobStatus
 from schemas.values.tags import PhraseReport, ValidatedTags
 from stages.tags.candidates import shaped
-from stages.tags.emptied import in_words
+from stages.tags.ranking import in_words
 from store.database import Connection
 
 RESULTS = """

@@ -22,7 +22,7 @@ _FORKS.set_forkserver_preload(
         *dict.fromkeys(entry.module for entry in COMMANDS.values()),
         "celery.bin.worker",
         "flower.command",
-        "adapters.ollama_chat",
+        "adapters.ollama",
         "sentence_transformers",
         "transformers.models.bert.modeling_bert",
         "workers.functions",

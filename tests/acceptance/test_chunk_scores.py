@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.chunk_scores_prompt import PROMPT_HASH
+from stages.participants.chunk_scores import PROMPT_HASH
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply

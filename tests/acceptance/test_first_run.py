@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from schemas.settings.run_groups import RUN_SETTINGS
+from schemas.settings.run import RUN_SETTINGS
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.small_data_set import TEST, TRAIN, utterances_of

@@ -15,7 +15,7 @@ import pytest
 
 from schemas.values.phq8 import PHQ8Item
 from stack.ports import free_port
-from stages.participants.published_splits import PUBLISHED_SPLITS
+from stages.participants.splits import PUBLISHED_SPLITS
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import write_shelf

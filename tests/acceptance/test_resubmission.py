@@ -1,6 +1,6 @@
 """The same submission finds its run: finished jobs do not run again, and failed ones continue."""
 
-from stages.reports.run_words import DEMO_NOTICES
+from stages.reports.words import DEMO_NOTICES
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation, judged_by
 from tests.scripted_ollama import ScriptedModel, ScriptedReply

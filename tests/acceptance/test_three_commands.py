@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from stages.participants.published_splits import PUBLISHED_SPLITS
+from stages.participants.splits import PUBLISHED_SPLITS
 from tests.acceptance.conftest import Install
 from tests.acceptance.small_data_set import plain_files, write_files
 

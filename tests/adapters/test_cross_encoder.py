@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from adapters.cross_encoder import CrossEncoderScorer
-from adapters.packaged import embedder_folder
+from adapters.weights import embedder_folder
 from schemas.errors import LLMTimeoutError, RerankError
 from tests.adapters.tiny_cross_encoder import tiny_cross_encoder
 

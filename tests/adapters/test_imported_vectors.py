@@ -7,8 +7,7 @@ import pytest
 from gensim.models import FastText, KeyedVectors  # type: ignore[import-untyped]
 from gensim.models.fasttext import save_facebook_model  # type: ignore[import-untyped]
 
-from adapters.fasttext_tokens import FastTextTokens
-from adapters.imported_vectors import imported_vectors
+from adapters.tag_models import FastTextTokens, imported_vectors
 from schemas.errors import Refused
 from schemas.values.tags import VectorLayout
 from tests.stages.tags.clothes import CLOTHES

@@ -8,10 +8,10 @@ import pytest
 
 from adapters import model_lists
 from adapters.model_lists import OpenAIModelList, ollama_identity
-from adapters.ollama_chat import OllamaChat
-from adapters.openai_chat import OpenAIChat
+from adapters.ollama import OllamaChat
+from adapters.openai import OpenAIChat
 from schemas.errors import LLMError
-from stages.server_names import server_name
+from stages.models import server_name
 from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 from tests.scripted_openai import ScriptedOpenAI
 
@@ -111,6 +111,6 @@ async def test_other_weights_of_an_ollama_model_are_found_after_a_minute(monkeyp
         before = await chat.identity(model.name)
         server.digests[model.name] = "sha256:other"
         assert await chat.identity(model.name) == before
-        monkeypatch.setattr("adapters.ollama_server.LOOKUP_VALID_S", 0.0)
+        monkeypatch.setattr("adapters.ollama.LOOKUP_VALID_S", 0.0)
         assert (before.digest, (await chat.identity(model.name)).digest) == (f"sha256:{model.name}", "sha256:other")
         await chat.close()

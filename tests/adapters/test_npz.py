@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from adapters.npz import packed, unpacked
+from adapters.tag_models import packed, unpacked
 from schemas.errors import VocabularyModelsError
 
 ARRAYS: dict[str, NDArray[Any]] = {"rows": np.arange(6, dtype=np.float32).reshape(2, 3), "none": np.empty((0, 3))}

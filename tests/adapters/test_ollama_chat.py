@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from adapters.ollama_chat import OllamaChat, context_tokens
-from adapters.packaged import PACKAGED_LLM, sha256_of
+from adapters.ollama import OllamaChat, context_tokens
+from adapters.weights import PACKAGED_LLM, sha256_of
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall
 from stack.llm_weights import embedded_weights

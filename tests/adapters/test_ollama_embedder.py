@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 
-from adapters.ollama_embedder import OllamaEmbedder
+from adapters.ollama import OllamaEmbedder
 from schemas.errors import EmbeddingValidationError, LLMError
 from tests.canned import canned, http
 

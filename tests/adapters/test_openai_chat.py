@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 import httpx
 import pytest
 
-from adapters.openai_chat import OpenAIChat
+from adapters.openai import OpenAIChat
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, Message
 from tests.canned import canned, http

@@ -3,7 +3,7 @@
 import pytest
 from structlog.testing import capture_logs
 
-from adapters.optional_logprobs import OptionalLogprobs
+from adapters.logprobs import OptionalLogprobs
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, Message, TokenSignals
 from tests.fakes.chat import ScriptedChat

@@ -2,7 +2,7 @@ import importlib.util
 
 import pytest
 
-from adapters.packaged import PACKAGED_EMBEDDER_SHA256, embedder_folder, llm_file, sha256_of
+from adapters.weights import PACKAGED_EMBEDDER_SHA256, embedder_folder, llm_file, sha256_of
 from schemas.errors import StackError
 
 

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from adapters.openai_chat import OpenAIChat
+from adapters.openai import OpenAIChat
 from adapters.retry_after import retry_after_s
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, Message

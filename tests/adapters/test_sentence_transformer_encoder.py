@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 from transformers import PreTrainedTokenizerBase
 
-from adapters.number_formats import fitting_dtype
-from adapters.packaged import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, embedder_folder
-from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+from adapters.sentence_transformer_encoder import SentenceTransformerEncoder, fitting_dtype
+from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, embedder_folder
 
 pytestmark = pytest.mark.servers
 

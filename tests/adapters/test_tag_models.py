@@ -7,11 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from adapters.context_file import read_context_model
-from adapters.fasttext_tokens import FastTextTokens
-from adapters.tag_models import TagModelBuilder
-from stages.tags.context import context_score, context_vector
-from stages.tags.models import BuiltModels, TokenModel
+from adapters.tag_models import FastTextTokens, TagModelBuilder, read_context_model
+from stages.tags.models import BuiltModels, TokenModel, context_score, context_vector
 from tests.stages.tags.clothes import CLOTHES
 
 pytestmark = pytest.mark.servers

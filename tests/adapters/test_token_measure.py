@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.packaged import PACKAGED_EMBEDDER, unchecked_embedder_folder
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
 from adapters.token_measure import TokenMeasure, token_measure
+from adapters.weights import PACKAGED_EMBEDDER, unchecked_embedder_folder
 from schemas.statuses import VectorStatus
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work

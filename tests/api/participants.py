@@ -2,7 +2,7 @@
 
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.splits import split_of
-from stages.texts.hashes import short_hash
+from stages.texts.ids import short_hash
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewParticipant, NewSplit

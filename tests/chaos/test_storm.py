@@ -14,7 +14,7 @@ from tests.acceptance.small_data_set import TEST, TRAIN
 from tests.chaos.invariants import violations
 from tests.chaos.monkey import Fault, Monkey
 from workers.app import make_app
-from workers.depths import QueueDepths
+from workers.turns import QueueDepths
 
 STORM_S = float(os.environ.get("CHAOS_SECONDS", "20"))
 SEED = int(os.environ.get("CHAOS_SEED", "1"))

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.artifact_files import ArtifactNotFoundError, read_artifact_files, write_artifact_files
+from cli.references import ArtifactNotFoundError, read_artifact_files, write_artifact_files
 from schemas.errors import Refused
 from stages.participants.artifacts.names import ArtifactFile
 

@@ -7,10 +7,10 @@ from click.testing import CliRunner
 from cli.config import config
 from cli.settings_reference import settings_reference
 from schemas.errors import Refused
-from schemas.settings.original_names import ORIGINAL_NAMES, Treatment
+from schemas.settings.base import value_in_words
+from schemas.settings.names import ORIGINAL_NAMES, Treatment
 from schemas.settings.process import KNOWN_NAMES
-from schemas.settings.run_groups import RUN_SETTINGS
-from schemas.settings.words import value_in_words
+from schemas.settings.run import RUN_SETTINGS
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.daic_woz_files import read_directory
-from schemas.values.transcript_variants import TranscriptVariant
+from cli.files import read_directory
+from schemas.values.interviews import TranscriptVariant
 
 INTERVIEWS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "interviews_primock57"
 ROWS = "start_time\tstop_time\tspeaker\tvalue\n1\t2\tEllie\thi\n"

@@ -12,9 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from cli import ids, submission_file
+from cli.files import RowFile
 from cli.main import COMMANDS as ENTRIES
 from cli.main import cli
-from cli.row_files import RowFile
 from cli.submission_file import SubmissionFile
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from cli.artifact_files import write_artifact_files
-from cli.references import references_group
+from cli.references import references_group, write_artifact_files
 from schemas.errors import Refused
 from tests.stages.participants.artifacts.builders import VECTORS, artifact_files
 

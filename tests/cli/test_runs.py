@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schemas.values.environments import Environment
+from schemas.values.runs import Environment
 from store.database import Connection
 from store.runs import environments, runs
 from tests.cli.conftest import Ragq

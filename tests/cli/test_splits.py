@@ -8,7 +8,7 @@ import pytest
 
 from demo.data_set import data_set_files
 from schemas.errors import Refused
-from stages.participants.published_splits import PUBLISHED_SPLITS
+from stages.participants.splits import PUBLISHED_SPLITS
 from tests.acceptance.small_data_set import small_files, write_files
 from tests.cli.conftest import Ragq
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.daic_woz_files import read_directory
-from cli.user_files import FileRefused, read_file, read_stdin
-from stages.files.problems import ProblemsFound
+from cli.files import FileRefused, read_directory, read_file, read_stdin
+from stages.files.records import ProblemsFound
 
 LARGEST = 1_000_000
 

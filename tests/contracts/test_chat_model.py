@@ -11,9 +11,9 @@ import httpx
 import jsonschema
 import pytest
 
-from adapters.ollama_chat import OllamaChat
-from adapters.openai_chat import OpenAIChat
-from adapters.packaged import PACKAGED_LLM
+from adapters.ollama import OllamaChat
+from adapters.openai import OpenAIChat
+from adapters.weights import PACKAGED_LLM
 from schemas.errors import LLMError, LLMTimeoutError
 from schemas.values.chat import ChatCall, Message, TokenSignals
 from stages.ports import ChatModel

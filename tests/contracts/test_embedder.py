@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 import numpy as np
 import pytest
 
-from adapters.ollama_embedder import OllamaEmbedder
+from adapters.ollama import OllamaEmbedder
 from adapters.openai_embedder import OpenAIEmbedder
-from adapters.packaged import PACKAGED_EMBEDDER
+from adapters.weights import PACKAGED_EMBEDDER
 from schemas.errors import LLMTimeoutError, TextTooLongError
 from stages.ports import Embedder, Vectors
 from tests.canned import canned, http

@@ -11,9 +11,8 @@ import httpx
 import pytest
 from pydantic import BaseModel
 
-from adapters.ollama_chat import OllamaChat
-from adapters.ollama_embedder import OllamaEmbedder
-from adapters.packaged import PACKAGED_EMBEDDER, PACKAGED_LLM
+from adapters.ollama import OllamaChat, OllamaEmbedder
+from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_LLM
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, Message
 from stages.failures import is_transport_error

@@ -12,7 +12,7 @@ from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissin
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
 from stages.ports import ReferenceSearch
-from stages.texts.hashes import short_hash
+from stages.texts.ids import short_hash
 from stages.vectors import unit_rows
 from store.database import Database
 from store.references.search import PostgresReferenceSearch

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from adapters.fasttext_tokens import FastTextTokens
-from adapters.tag_models import TagModelBuilder
+from adapters.tag_models import FastTextTokens, TagModelBuilder
 from stages.tags.ports import TokenVectors
 from tests.fakes.tags import FakeTokenVectors, unit
 from tests.stages.tags.clothes import CLOTHES

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.errors import LLMTimeoutError
-from schemas.values.chat import ChatCall, ChatReply, TokenSignals
-from schemas.values.model_identities import ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
 from stages.ports import OnText
 
 

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from schemas.errors import ReferenceIndexMissingError
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.similarity import similarities
+from stages.participants.retrieve import similarities
 from stages.ports import ScoreSource
-from stages.texts.hashes import short_hash
+from stages.texts.ids import short_hash
 
 
 @dataclass(frozen=True)

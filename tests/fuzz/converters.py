@@ -16,9 +16,8 @@ from adapters.limited_process import ProcessLimits
 from schemas.errors import DocumentError
 from stages.documents.formats import DocumentFormat, format_of
 from stages.documents.outline import outline
-from stages.documents.repair import repair_by_rules
-from stages.documents.sanitise import sanitise
-from stages.texts.storable import can_be_stored
+from stages.documents.repair import repair_by_rules, sanitise
+from stages.texts.characters import can_be_stored
 from tests.hostile_documents import hostile_documents
 
 CONVERTERS: Final = tuple(form.value for form in DocumentFormat if form is not DocumentFormat.MARKDOWN)

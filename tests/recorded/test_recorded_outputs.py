@@ -25,17 +25,14 @@ from schemas.values.participants import (
 )
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import Consistency, ItemScore, Subject
-from stages.metrics.cohort import Cohort, cohort_of
+from stages.metrics.cohort import Cohort, Metric, cohort_of, value_of
 from stages.metrics.confidence import variant_named
-from stages.metrics.coverage import cmax
-from stages.metrics.draws import Metric, value_of
-from stages.metrics.evaluation import evaluate
-from stages.metrics.oracle import augrc_optimal, aurc_optimal
-from stages.metrics.selective import Loss, risk_coverage_curve
+from stages.metrics.scores import cmax, evaluate
+from stages.metrics.selective import Loss, augrc_optimal, aurc_optimal, risk_coverage_curve
 from stages.participants.chunking import chunk_transcript
-from stages.participants.grounding import keep_grounded
+from stages.participants.extract import keep_grounded
 from stages.participants.score_reply import parse_scores
-from stages.texts.hashes import short_hash
+from stages.texts.ids import short_hash
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
 from tests.stages.at_defaults import (

@@ -7,8 +7,8 @@ import pytest
 
 from schemas.statuses import JobStatus
 from schemas.values.failures import AttemptError
-from schemas.values.targets import Target
-from services.control import Action, ControlResult, control
+from schemas.values.runs import Target
+from services.runs import Action, ControlResult, control
 from store.database import Connection, Database
 from store.runs import job_control, jobs, overviews, stages
 from store.runs.runs import StoredRun

@@ -12,7 +12,7 @@ from schemas.values.documents import (
     SelectedSections,
 )
 from services import document_edits
-from services.document_jobs import DocumentTarget
+from services.documents import DocumentTarget
 from services.work_views import document_markdown, document_view, listed_documents
 from stages.documents.repair_reply import Change
 from store.runs import attempts

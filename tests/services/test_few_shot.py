@@ -9,7 +9,7 @@ from schemas.settings.resolve import resolve
 from schemas.values.phq8 import AssessmentMode
 from services.participants import ParticipantRequest, plan_participants
 from services.references import plan_references
-from stages.reports.run_words import notices
+from stages.reports.words import notices
 from store.database import Connection, Database
 from store.references import contents, interviews
 from store.references.interviews import NewSplit

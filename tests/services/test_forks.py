@@ -9,7 +9,7 @@ from schemas.errors import PresetValueError, SettingsError
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
 from schemas.values.failures import AttemptError
-from schemas.values.targets import Target
+from schemas.values.runs import Target
 from services.forks import ForkRequest, PlannedFork, fork, plan_fork
 from services.new_runs import store_run
 from services.runs import delete_run

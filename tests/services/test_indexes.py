@@ -6,7 +6,7 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.transcript_variants import TranscriptVariant
+from schemas.values.interviews import TranscriptVariant
 from services.indexes import fitting_index
 from store.database import Connection, Database
 from store.references import contents, interviews, references

@@ -8,7 +8,7 @@ import pytest
 from schemas.errors import OutcomeUnknownError
 from schemas.values.failures import AttemptError
 from services.new_runs import PlannedRun, Submitted, submit_run
-from stages.reports.run_words import DEMO_NOTICES
+from stages.reports.words import DEMO_NOTICES
 from store.access.idempotency import RequestKey
 from store.database import Connection, Database, StatementTimeoutError
 from store.runs import jobs, overviews, stages

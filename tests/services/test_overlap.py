@@ -12,8 +12,7 @@ from pgvector import Vector
 
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.participant_chunks import ParticipantChunks
-from schemas.values.participants import EmbeddedEvidence
+from schemas.values.participants import EmbeddedEvidence, ParticipantChunks
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from services.participants import ParticipantRequest, plan_participants
 from store.database import Connection, Database

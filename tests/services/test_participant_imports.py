@@ -7,17 +7,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.interviews import Labels
+from schemas.values.interviews import Labels, TranscriptVariant
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.transcript_variants import TranscriptVariant
 from services.participant_imports import ImportedParticipants, import_participants
 from services.splits import find_split
 from stages.participants.splits import listed_split
 from store.database import Connection, Database
 from store.references import interviews
 from store.references.interviews import NewParticipant, NewSplit
-from store.references.splits import splits_of
-from store.references.stored_labels import stored_labels
+from store.references.splits import splits_of, stored_labels
 
 NUMBERS = range(300, 306)
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.targets import Target
+from schemas.values.runs import Target
 from services.sweeps import SAME_SUBJECTS, SweepPoint, grid_points, run_sweep, sweep_results
 from store.database import Database
 from store.references import interviews

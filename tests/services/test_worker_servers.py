@@ -6,9 +6,9 @@ import pytest
 
 from schemas.errors import ModelUnavailableError, Refused
 from schemas.settings.resolve import resolve
-from schemas.values.environments import Environment
+from schemas.values.runs import Environment
 from services.new_runs import PlannedRun, submit_run
-from services.worker_servers import check_servers
+from services.served_models import check_servers
 from stack.environment import this_environment
 from store.database import Connection, Database
 from store.runs import workers

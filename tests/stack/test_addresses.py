@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from stack.addresses import is_loopback
+from stack.ports import is_loopback
 
 
 def resolved_to(*addresses: str) -> Any:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from pydantic import BaseModel
 
-from adapters.packaged import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, PACKAGED_LLM, sha256_of
+from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, PACKAGED_LLM, sha256_of
 from stack.llm_server import Models
 from stack.llm_weights import embedded_weights
 from stack.ollama_requests import ChatRequest

@@ -1,7 +1,7 @@
 import stat
 from pathlib import Path
 
-from stack.private import kept_password, write_private
+from stack.home import kept_password, write_private
 
 
 def test_a_private_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:

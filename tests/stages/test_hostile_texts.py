@@ -8,51 +8,47 @@ from typing import Final
 
 import pytest
 
-from adapters.packaged import PACKAGED_EMBEDDER
 from adapters.token_measure import token_measure
-from api.pages.markdown import answer_html
+from adapters.weights import PACKAGED_EMBEDDER
+from api.pages.results import answer_html
 from schemas.errors import RagqError
 from schemas.values.documents import DecidedBy, Heading, TocEntry
 from schemas.values.interviews import Utterance
 from schemas.values.queries import Origin
 from stages.call_tokens import most_tokens
-from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
 from stages.corpora.packing import ChunkSize
+from stages.corpora.works import bibliography
 from stages.documents.formats import format_of
-from stages.documents.metadata import without_metadata
-from stages.documents.outline import outline
+from stages.documents.outline import outline, without_metadata
 from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
 from stages.documents.repair_reply import repair_by_reply
 from stages.documents.select import sections_of
 from stages.documents.select_reply import select_by_reply
 from stages.evaluations.split import sentences_of
 from stages.participants.artifacts.texts import parse_texts
-from stages.participants.grounding import normalise
-from stages.participants.item_tags import tag_chunk
-from stages.participants.labels import parse_item_labels
+from stages.participants.chunking import tag_chunk
+from stages.participants.daic_woz import parse_item_labels
+from stages.participants.extract import normalise
 from stages.participants.score_reply import parse_scores
-from stages.participants.transcripts import parse_transcript
-from stages.participants.variants import clean
+from stages.participants.transcripts import clean, parse_transcript
 from stages.queries.citations import citations
-from stages.queries.expansion_reply import read_expansion
+from stages.queries.expand import read_expansion
 from stages.queries.extract_answer import bold_words, units_of
-from stages.queries.qrels_file import parse_qrels
-from stages.queries.query_file import parse_queries
+from stages.queries.query_files import parse_qrels, parse_queries
 from stages.queries.templates import placeholders
-from stages.queries.work_conditions import work_filter
+from stages.queries.works import work_filter
 from stages.replies import parse_reply
 from stages.replies.strict import parse_strict
 from stages.replies.verdict import decision_of
-from stages.tags.phrase_file import parse_phrase_sets
-from stages.tags.phrases import final_phrases
-from stages.tags.spelling import plain
+from stages.tags.models import plain
+from stages.tags.phrases import final_phrases, parse_phrase_sets
 from stages.tags.vocabulary_files import FILES, TAGS_FILE, parse_vocabulary
-from stages.texts.decoded import decoded
-from stages.texts.fence import fenced
+from stages.texts.characters import decoded
 from stages.texts.languages import language_of
 from stages.texts.line_diff import line_diff
+from stages.texts.markdown import fenced
 
 Parser = Callable[[str], object]
 

@@ -1,6 +1,6 @@
 import pytest
 
-from stages.model_aliases import ModelNotServedError, canonical_model, resolved_model
+from stages.models import ModelNotServedError, canonical_model, resolved_model
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from stages.number_formats import refuse_mixture
+from stages.models import refuse_mixture
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pgvector import Vector
 
 from schemas.values.phq8 import PHQ8Item
-from stages.texts.hashes import short_hash
+from stages.texts.ids import short_hash
 from store.database import Connection
 from store.references.references import IndexPlan
 from store.runs import runs

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from schemas.values.chat import ModelIdentity
 from schemas.values.failures import AttemptError
-from schemas.values.model_identities import ModelIdentity
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ParticipantScores
 from store.database import Connection

@@ -2,12 +2,12 @@
 
 import pytest
 
-from store.database_time import DatabaseTime
+from store.database import DatabaseTime
 
 
 def test_calls_at_the_same_time_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([1.0, 5.0, 10.0, 12.0])
-    monkeypatch.setattr("store.database_time.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("store.database.time.perf_counter", lambda: next(clock))
     found = DatabaseTime()
 
     first, second = found.call(), found.call()

@@ -11,10 +11,8 @@ from textwrap import dedent
 from types import ModuleType
 from typing import Final, NamedTuple, get_type_hints
 
-from schemas.settings.preset import Preset
-from schemas.settings.preset_groups import PRESET_SETTINGS
-from schemas.settings.run import RunSettings
-from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
+from schemas.settings.preset import PRESET_SETTINGS, Preset
+from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings
 from workers.functions import FILES
 from workers.work import Work
 

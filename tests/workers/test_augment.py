@@ -7,7 +7,7 @@ import pytest
 from schemas.settings.frozen import thaw
 from schemas.settings.process import LLMLimits
 from schemas.settings.run import RunSettings
-from schemas.values.model_identities import ModelIdentity
+from schemas.values.chat import ModelIdentity
 from schemas.values.queries import AugmentedPrompt
 from services.questions.steps import Step, take_step
 from store.database import Connection, Database

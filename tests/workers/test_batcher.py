@@ -17,7 +17,7 @@ from tests.fakes.encoder import FakeEncoder
 from tests.stages.at_defaults import embed_evidence
 from workers import waited
 from workers.batcher import BatchedEmbedder, Batcher
-from workers.priorities import BACKGROUND
+from workers.messages import BACKGROUND
 
 MakeBatcher = Callable[..., Batcher]
 POISON = "poison"

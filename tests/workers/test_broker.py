@@ -14,9 +14,9 @@ from structlog.testing import capture_logs
 from stack.valkey import ValkeyServer
 from workers import broker
 from workers.app import KEY_PREFIX, make_app
-from workers.depths import QueueDepths
-from workers.priorities import BACKGROUND, FIRST, NORMAL
-from workers.received import checked
+from workers.broker import checked
+from workers.messages import BACKGROUND, FIRST, NORMAL
+from workers.turns import QueueDepths
 
 QUEUE = "embed"
 THREADS = 4

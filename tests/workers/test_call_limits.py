@@ -11,9 +11,8 @@ from redis.asyncio import Redis
 from schemas.errors import LLMError, StackError
 from schemas.settings.process import LLMLimits
 from schemas.statuses import WaitReason
-from schemas.values.chat import ChatCall, ChatReply, Message
-from schemas.values.model_identities import ModelIdentity
-from schemas.values.run_limits import RunLimits
+from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
+from schemas.values.runs import RunLimits
 from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs import put_off, run_limits, stages

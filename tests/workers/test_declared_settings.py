@@ -8,14 +8,11 @@ import pytest
 from schemas.chains import CHAINS, Stage
 from schemas.errors import Refused, UndeclaredSettingError
 from schemas.settings.base import settings_of
-from schemas.settings.declared import declared_settings
-from schemas.settings.frozen import FrozenSettings
-from schemas.settings.preset import Preset
-from schemas.settings.preset_groups import PRESET_SETTINGS
+from schemas.settings.frozen import FrozenSettings, declared_settings
+from schemas.settings.preset import PRESET_SETTINGS, Preset
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import resolve
-from schemas.settings.run import RunSettings
-from schemas.settings.run_groups import RUN_GROUPS
+from schemas.settings.run import RUN_GROUPS, RunSettings
 from store.database import Database
 from tests.workers.declared import WIRED, settings_read
 from tests.workers.test_settings_matrix import STAGES, Bench, Combination, bench

@@ -20,7 +20,7 @@ from tests.store.conftest import new_run
 from workers.app import KEY_PREFIX, make_app
 from workers.broker import list_of
 from workers.dispatcher import LEAST_MESSAGES, MESSAGES_PER_THREAD, Dispatcher
-from workers.priorities import FIRST, NORMAL
+from workers.messages import FIRST, NORMAL
 from workers.reaper import Reaper
 
 StoreRun = Callable[..., Awaitable[StoredRun]]

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from adapters.openai_chat import OpenAIChat
+from adapters.openai import OpenAIChat
 from schemas.errors import ModelChangedError
 from schemas.settings.process import LLMLimits
-from schemas.values.chat import ChatCall, ChatReply, Message
-from schemas.values.model_identities import ModelIdentity
+from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from stages.ports import ChatModel, OnText
 from store.database import Database
 from store.runs import call_uses, ledger, stages

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from workers.loop import essential
+from workers.leases import essential
 
 
 @pytest.fixture

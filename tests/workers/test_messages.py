@@ -15,8 +15,7 @@ from store.runs import pending_chains, stages
 from store.runs.runs import StoredRun
 from workers.app import KEY_PREFIX, make_app
 from workers.broker import list_of
-from workers.messages import send
-from workers.priorities import FIRST, NORMAL
+from workers.messages import FIRST, NORMAL, send
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 

@@ -7,7 +7,7 @@ from celery import Celery
 from celery.events import EventDispatcher
 from kombu.asynchronous.timer import Timer
 
-from workers.monitor_events import BatchedEvents
+from workers.broker import BatchedEvents
 
 
 class Producer:

@@ -8,9 +8,9 @@ from store.database import Connection, Database
 from store.runs import backlog, stages
 from store.runs.backlog import Flow, Unclaimed
 from store.runs.runs import StoredRun
-from workers.depths import Depths
-from workers.priorities import NORMAL
+from workers.messages import NORMAL
 from workers.reaper import LONGEST_WAIT_SECONDS, Reaper, overdue
+from workers.turns import Depths
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 

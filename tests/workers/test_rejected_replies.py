@@ -7,8 +7,7 @@ import pytest
 from schemas.errors import LLMResponseParseError
 from schemas.settings.process import ProcessSettings
 from schemas.values.base import Value
-from schemas.values.chat import ChatCall, Message
-from schemas.values.model_identities import ModelIdentity
+from schemas.values.chat import ChatCall, Message, ModelIdentity
 from stages.replies.asking import ReplyReader, ask_until_usable
 from store.database import Database
 from store.runs import attempts, call_uses, job_control

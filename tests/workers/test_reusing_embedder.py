@@ -12,7 +12,7 @@ from store.database import Database
 from store.runs import stages
 from store.runs.runs import StoredRun
 from tests.fakes.embedder import FakeEmbedder
-from workers.reusing_embedder import ReusingEmbedder
+from workers.work import ReusingEmbedder
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 Embed = Callable[..., Awaitable[tuple[Vectors, tuple[int, ...], int]]]

@@ -17,11 +17,16 @@ from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.settings.run import RunSettings
-from schemas.values.participant_chunks import ParticipantChunks
-from schemas.values.participants import AssembledPrompt, RankedReferences, Reference, ValidatedReferences
+from schemas.values.participants import (
+    AssembledPrompt,
+    ParticipantChunks,
+    RankedReferences,
+    Reference,
+    ValidatedReferences,
+)
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from services.participants import ParticipantRequest, plan_participants
-from stages.participants.chunk_scores_prompt import PROMPT_HASH
+from stages.participants.chunk_scores import PROMPT_HASH
 from stages.ports import ChatModel, Embedder, PairScorer
 from store.database import Connection, Database
 from store.references import contents, interviews

@@ -5,9 +5,7 @@ import asyncio
 import numpy as np
 import pytest
 
-from adapters.context_file import context_file
-from adapters.fasttext_tokens import tokens_file
-from adapters.similarity_file import similarity_file
+from adapters.tag_models import context_file, similarity_file, tokens_file
 from schemas.errors import EmbeddingDimensionMismatchError, VocabularyModelsError
 from stages.tags.models import BuiltModels, SentenceModel
 from stages.tags.ports import TokenQuery

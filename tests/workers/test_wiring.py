@@ -4,8 +4,7 @@ import pytest
 
 from adapters.openai_embedder import OpenAIEmbedder
 from schemas.errors import Refused
-from schemas.settings.embedding import EmbeddingSettings
-from schemas.settings.model import ModelSettings
+from schemas.settings.groups import EmbeddingSettings, ModelSettings
 from schemas.settings.process import OpenAIAddress, ProcessSettings
 from schemas.settings.run import RunSettings
 from store.database import Database

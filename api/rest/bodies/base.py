@@ -1,8 +1,10 @@
 """What bodies have in common."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from api.parameters import Text
 
 
 def with_example(**fields: Any) -> ConfigDict:
@@ -34,3 +36,21 @@ def _whole(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return [_whole(part) for part in value] if isinstance(value, list) else value
+
+
+SettingValue = bool | int | float | Annotated[Text, Field(max_length=1000)]
+SettingsByName = Annotated[dict[Annotated[Text, Field(max_length=100)], SettingValue], Field(max_length=200)]
+
+
+class WithSettings(Body):
+    """A body that may have values of settings."""
+
+    settings: SettingsByName = Field(default={})
+    """Values by name, as with `--set`."""
+
+    @property
+    def values(self) -> dict[str, str]:
+        """The settings as texts, as --set takes them."""
+        return {
+            name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in self.settings.items()
+        }

@@ -5,11 +5,10 @@ from typing import Annotated
 from pydantic import Field
 
 from api.parameters import MAX_ID, Text
-from api.rest.bodies.base import Body, Reply, with_example
-from api.rest.bodies.with_settings import SettingsByName, WithSettings
+from api.rest.bodies.base import Body, Reply, SettingsByName, WithSettings, with_example
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.documents import DecidedBy, RepairAction, SelectionAction
-from stages.documents.heading_reply import MOST_CHARS
+from stages.documents.outline import MOST_CHARS
 
 #: Changes of one request; more headings are decided by a reply.
 MAX_CHANGES = 1000

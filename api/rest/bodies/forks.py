@@ -5,8 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from api.parameters import Text
-from api.rest.bodies.base import Body, Reply, with_example
-from api.rest.bodies.with_settings import SettingsByName, SettingValue, WithSettings
+from api.rest.bodies.base import Body, Reply, SettingsByName, SettingValue, WithSettings, with_example
 from schemas.values.estimates import Estimate
 from services.sweeps import Point, grid_points
 

@@ -7,9 +7,8 @@ from pydantic import ConfigDict, Field, model_validator
 
 from api.parameters import Text
 from api.rest.bodies.base import Reply, with_example
-from api.rest.bodies.rag_queries import Question
+from api.rest.bodies.rag_queries import Question, Searched
 from api.rest.bodies.rag_steps import StepDone
-from api.rest.bodies.searched_works import Searched
 
 _QUESTION: Final = "What is working memory?"
 _REPLY: Final = (

@@ -1,16 +1,21 @@
 """Questions as JSON."""
 
 from datetime import datetime
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from api.parameters import MAX_ID, Text
 from api.rest.bodies.base import Body, Reply, with_example
+from api.rest.bodies.submissions import Submission
+from schemas.settings.preset import is_preset_name
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.failures import StageFailure
-from schemas.values.queries import ContextGroup
-from schemas.values.work_filters import WorkFilter
+from schemas.values.queries import ContextGroup, QuerySet, RelevanceJudgement, SubmittedQuery
+from schemas.values.works import LONGEST, WorkFilter
+from services.questions.submission import QueryRequest
+from stages.queries.query_files import MAX_REFERENCE_CHARS
+from stages.queries.works import filter_of
 
 _FILLED: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
 
@@ -214,3 +219,128 @@ class QueryPatch(Body):
     entities: Annotated[list[Phrase], Field(max_length=50)] | None = Field(default=None, repr=False)
     clean_retrieval_context: Annotated[list[PassageChoice], Field(min_length=1, max_length=1000)] | None = None
     """The passages to keep, in the order of the prompt."""
+
+
+CorpusToAsk = Annotated[Text, Field(min_length=1, max_length=200)]
+Part = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST)]
+Year = Annotated[int, Field(ge=-9999, le=9999)]
+
+
+class WorksSearched(Body):
+    """What a work must have to be searched; every field that is given. Letters of any case are equal."""
+
+    author: Part | None = Field(default=None, repr=False, examples=["Leaf"])
+    """A part of its authors."""
+    title: Part | None = Field(default=None, repr=False, examples=["tea"])
+    """A part of its title."""
+    tag: Part | None = Field(default=None, repr=False, examples=["green tea"])
+    """One of its tags, whole."""
+    year_from: Year | None = Field(default=None, examples=[2001])
+    """The first year, inclusive."""
+    year_to: Year | None = Field(default=None, examples=[2019])
+    """The last year, inclusive."""
+
+
+class Searched(Body):
+    """What a question searches."""
+
+    corpus: CorpusToAsk | None = Field(default=None, examples=["shelf"])
+    """By default `default`, or the only corpus there is."""
+    corpora: Annotated[list[CorpusToAsk], Field(max_length=20)] = Field(default=[], examples=[["shelf"]])
+    """Corpora that are searched as if they were one; `corpus` is one more of them."""
+    works: WorksSearched | None = None
+    """The works of them that are searched; by default all."""
+
+    @property
+    def all_corpora(self) -> list[str]:
+        """The corpora by name; none for the default one."""
+        return [*([] if self.corpus is None else [self.corpus]), *self.corpora]
+
+    @property
+    def work_filter(self) -> WorkFilter:
+        """The works that are searched. Raises Refused for years that are out of order."""
+        return filter_of({} if self.works is None else self.works.model_dump(exclude_none=True))
+
+
+QueryId = Annotated[Text, StringConstraints(min_length=1, max_length=64)]
+
+
+class QueryLine(Body):
+    """One question of a set."""
+
+    id: QueryId
+    """1 to 64 letters, digits, dots, colons, hyphens and underscores: it is shown in logs."""
+    text: Question = Field(repr=False)
+    reference_answer: Annotated[Text, StringConstraints(min_length=1, max_length=MAX_REFERENCE_CHARS)] | None = Field(
+        default=None, repr=False
+    )
+    """What answers to it are compared with, by an evaluation."""
+
+
+class JudgementLine(Body):
+    """The relevance of a document to a question."""
+
+    query_id: QueryId
+    document: Annotated[Text, StringConstraints(min_length=1, max_length=500)]
+    """The name of a work, as in a qrels file."""
+    relevance: Annotated[int, Field(ge=-1000, le=1000)]
+    """0 and below is judged but not relevant."""
+
+
+class QuerySetSubmission(Submission, Searched):
+    """What `ragq submit --queries` takes."""
+
+    model_config = with_example(
+        queries=[{"id": "q1", "text": "Why does black tea turn dark?"}, {"id": "q2", "text": "What holds an arch?"}],
+        judgements=[{"query_id": "q1", "document": "tea", "relevance": 1}],
+        corpus="shelf",
+        until="rerank",
+    )
+
+    queries: Annotated[list[QueryLine], Field(min_length=1, max_length=10_000)]
+    judgements: Annotated[list[JudgementLine], Field(max_length=200_000)] = Field(default=[])
+    """To evaluate by; of these questions alone."""
+    config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    """The preset; by default the default preset. `settings` takes values of the preset too."""
+    expand: bool = True
+    """False searches for the questions as they are asked."""
+    use_full_model: bool | None = None
+    """False: the light model expands and answers, where RAGQ_QUERY_LIGHT_MODEL is set."""
+    until: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    """The last stage to run; by default all run."""
+
+    @model_validator(mode="after")
+    def _ids_fit(self) -> Self:
+        ids = {line.id for line in self.queries}
+        if len(ids) < len(self.queries):
+            raise ValueError("give each question an id of its own")
+        if any(line.query_id not in ids for line in self.judgements):
+            raise ValueError("judgements are of the questions of the set alone")
+        if len({(line.query_id, line.document) for line in self.judgements}) < len(self.judgements):
+            raise ValueError("judge each document once for a question")
+        return self
+
+    @property
+    def run_values(self) -> dict[str, str]:
+        """Values of settings of the run."""
+        return {name: value for name, value in self.values.items() if not is_preset_name(name)}
+
+    @property
+    def request(self) -> QueryRequest:
+        """The request to submit."""
+        return QueryRequest(
+            queries=QuerySet(
+                queries=tuple(
+                    SubmittedQuery(external_id=line.id, text=line.text, reference_answer=line.reference_answer)
+                    for line in self.queries
+                ),
+                judgements=tuple(RelevanceJudgement(**line.model_dump()) for line in self.judgements),
+            ),
+            corpora=self.all_corpora,
+            works=self.work_filter,
+            preset=self.config_preset,
+            preset_values={name: value for name, value in self.values.items() if is_preset_name(name)},
+            expand=self.expand,
+            use_light_model=self.use_full_model is False,
+            until=self.until,
+        )

@@ -1,20 +1,20 @@
 """Runs, jobs and attempts, and actions on them, as JSON."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field, StringConstraints
 
 from api.parameters import Text
-from api.rest.bodies.base import Body, Reply, with_example
+from api.rest.bodies.base import Body, Reply, SettingsByName, WithSettings, with_example
 from api.rest.bodies.forks import FamilyReply
 from schemas.statuses import AttemptOutcome, JobStatus, Priority
-from schemas.values.environments import RunOrigin
 from schemas.values.failures import AttemptError, StageFailure
-from schemas.values.limit_states import RunLimitState
-from schemas.values.run_limits import Amount, MaxFailures
-from services.control import Action
+from schemas.values.runs import Amount, MaxFailures, RunLimitState, RunOrigin
+from services.runs import Action
 from store.runs.stage_runs import StageRun
+from store.runs.workers import LiveWorker
 
 
 class ShareReply(Reply):
@@ -269,3 +269,60 @@ class ActionReply(Reply):
     action: Action
     job_ids: list[int] = Field(examples=[[34]])
     """The changed jobs."""
+
+
+class WorkerReply(Reply):
+    """A worker process with a heartbeat in the last ten seconds."""
+
+    host: str = Field(examples=["node1"])
+    pid: int = Field(examples=[4242])
+    version: str = Field(examples=["0.1.0"])
+    started_at: datetime = Field(examples=["2026-11-23T03:00:00Z"])
+    stages: list[str] = Field(examples=[["embed", "rerank"]])
+    """The stages that it takes."""
+
+
+class WorkersReply(Reply):
+    """The workers now, the oldest first."""
+
+    workers: list[WorkerReply]
+
+    @classmethod
+    def of(cls, live: Sequence[LiveWorker]) -> "WorkersReply":
+        """The reply."""
+        return cls(
+            workers=[
+                WorkerReply(
+                    host=one.host,
+                    pid=one.pid,
+                    version=one.version,
+                    started_at=one.started_at,
+                    stages=list(one.stages),
+                )
+                for one in live
+            ]
+        )
+
+
+class EvaluationBody(WithSettings):
+    """How the answers of a run are judged."""
+
+    model_config = with_example(settings={"MODEL_JUDGE_MODEL": "gemma3:27b"})
+
+    settings: SettingsByName = Field(default={})
+    """Other values of settings of the judge; by default those of the run."""
+    always_new: bool = False
+    """Store another evaluation even if the same one is stored."""
+
+
+class EvaluationSubmitted(Reply):
+    """A run that evaluates answers."""
+
+    run_id: int = Field(examples=[13])
+    evaluates: int = Field(examples=[12])
+    is_new: bool
+    """False when the same answers were evaluated before: the run is that one."""
+    jobs: int = Field(examples=[12])
+    resumed: int = Field(examples=[0])
+    """Failed jobs of the existing run that continue."""
+    notices: list[str] = Field(examples=[[]])

@@ -5,10 +5,9 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from api.parameters import Text
-from api.rest.bodies.base import Reply
-from api.rest.bodies.with_settings import SettingsByName, WithSettings
+from api.rest.bodies.base import Reply, SettingsByName, WithSettings
 from schemas.statuses import Priority
-from schemas.values.run_limits import Amount, MaxFailures, RunLimits
+from schemas.values.runs import Amount, MaxFailures, RunLimits
 from services.draws import MAX_SAMPLES, draws
 
 

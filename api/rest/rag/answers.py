@@ -6,9 +6,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from api.context import ApiContext, Context
-from api.idempotency import REPLAYED, Keyed
 from api.parameters import PathId
-from api.preferences import Wait, WaitPreference
+from api.preferences import REPLAYED, Keyed, Wait, WaitPreference
 from api.problems import problem_responses
 from api.rest.bodies.rag_steps import Answered, AnswerRequest, AnswerSaved, PastedAnswer, PromptReply, RunOptions
 from api.rest.rag.values import ConfigPreset, InQuery, either

@@ -3,8 +3,7 @@
 from fastapi import APIRouter, Response
 
 from api.context import ApiContext, Context
-from api.idempotency import REPLAYED, Keyed
-from api.preferences import Wait
+from api.preferences import REPLAYED, Keyed, Wait
 from api.problems import problem_responses
 from api.rest.bodies.rag_expansion import Expanded, ExpansionPrompt, ExpansionRequest, PastedExpansion
 from api.rest.rag.waited import Awaited, pending_response, step_responses, superseded

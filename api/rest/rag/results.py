@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from api.context import Context
 from api.parameters import PathId
 from api.problems import problem_responses
-from api.rest.bodies.rag_results import ResultList, ResultReply
+from api.rest.bodies.rag_steps import ResultList, ResultReply
 from api.rest.strict import StrictRoute
 from services.questions.lookup import get_query
 from store.questions import deletions, queries

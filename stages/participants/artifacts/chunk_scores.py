@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schemas.errors import ScoringSchemaError
-from schemas.values.artifacts import ChunkScoresMeta
 from schemas.values.interviews import FileProblem
-from schemas.values.participant_chunks import ParticipantChunks
+from schemas.values.participants import ParticipantChunks
 from schemas.values.phq8 import PHQ8Item
-from stages.files.problems import Parsed
-from stages.participants.artifacts.documents import misaligned, parse_per_participant, to_bytes
-from stages.participants.chunk_scores import chunk_scores_of
-from stages.participants.chunk_scores_prompt import PROMPT_HASH
+from schemas.values.references import ChunkScoresMeta
+from stages.files.records import Parsed
+from stages.participants.artifacts.files import misaligned, parse_per_participant, to_bytes
+from stages.participants.chunk_scores import PROMPT_HASH, chunk_scores_of
 from stages.replies.strict import json_type
 
 Scores = dict[int, tuple[dict[PHQ8Item, int | None], ...]]

@@ -4,8 +4,8 @@ from typing import TypeVar
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.interviews import FileProblem
-from stages.files.problems import Parsed
-from stages.texts.listed import first_lines
+from stages.files.records import Parsed
+from stages.texts.ids import first_lines
 
 T = TypeVar("T")
 

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from schemas.values.artifacts import PartialBuild
+from schemas.values.references import PartialBuild
 from stages.failures import FailureCategory
-from stages.files.problems import Parsed
-from stages.participants.artifacts.documents import parse_sidecar
+from stages.files.records import Parsed
+from stages.participants.artifacts.files import parse_sidecar
 
 _REASONS: Final = {
     FailureCategory.EMBEDDING_NAN: "embedding_nan",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from schemas.settings.run import RunSettings
-from schemas.values.transcript_variants import TranscriptVariant
+from schemas.values.interviews import TranscriptVariant
 from stages.participants.artifacts.names import ArtifactFile
 
 

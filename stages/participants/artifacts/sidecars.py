@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from schemas.values.artifacts import ChunkScoresMeta
+from schemas.values.references import ChunkScoresMeta
 from stages.participants.artifacts import chunk_scores, tags
 from stages.participants.artifacts.chunk_scores import PROMPT_REMEDY, Scores, other_prompt, parse_chunk_scores
-from stages.participants.artifacts.documents import parse_sidecar
+from stages.participants.artifacts.files import parse_sidecar
 from stages.participants.artifacts.findings import Findings
 from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.artifacts.rules import LoadRules

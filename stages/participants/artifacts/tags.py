@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schemas.values.interviews import FileProblem
-from schemas.values.participant_chunks import ParticipantChunks
+from schemas.values.participants import ParticipantChunks
 from schemas.values.phq8 import PHQ8Item
-from stages.files.problems import Parsed
-from stages.participants.artifacts.documents import misaligned, parse_per_participant, to_bytes
+from stages.files.records import Parsed
+from stages.participants.artifacts.files import misaligned, parse_per_participant, to_bytes
 from stages.replies.strict import json_type
 
 Tags = dict[int, tuple[tuple[PHQ8Item, ...], ...]]

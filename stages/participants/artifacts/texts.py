@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from schemas.values.interviews import FileProblem
-from schemas.values.participant_chunks import ParticipantChunks
-from stages.files.problems import Parsed
-from stages.participants.artifacts.documents import parse_per_participant, to_bytes
+from schemas.values.participants import ParticipantChunks
+from stages.files.records import Parsed
+from stages.participants.artifacts.files import parse_per_participant, to_bytes
 from stages.replies.strict import json_type
 
 REMEDY = "write an object: participant id -> list of texts, in the order of the vectors"

@@ -11,8 +11,8 @@ import numpy as np
 
 from schemas.errors import EmbeddingDimensionMismatchError
 from schemas.values.interviews import FileProblem
-from schemas.values.participant_chunks import ParticipantChunks
-from stages.files.problems import Parsed
+from schemas.values.participants import ParticipantChunks
+from stages.files.records import Parsed
 from stages.ports import Vectors
 
 REMEDY = "write one float32 array of shape (chunks, dimension) per participant with numpy.savez"

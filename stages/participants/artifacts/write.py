@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from schemas.values.artifacts import ArtifactMeta, ChunkScoresMeta, PartialBuild
-from schemas.values.participant_chunks import ParticipantChunks
+from schemas.values.participants import ParticipantChunks
+from schemas.values.references import ArtifactMeta, ChunkScoresMeta, PartialBuild
 from stages.participants.artifacts.chunk_scores import write_chunk_scores
-from stages.participants.artifacts.documents import to_bytes
+from stages.participants.artifacts.files import to_bytes
 from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.artifacts.tags import write_tags
 from stages.participants.artifacts.texts import write_texts

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from stages.queries.candidates import RankingCandidate
+from stages.queries.ranking import RankingCandidate
 
 
 class Ranker(Protocol):

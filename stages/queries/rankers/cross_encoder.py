@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from stages.ports import PairScorer
-from stages.queries.candidates import RankingCandidate
+from stages.queries.ranking import RankingCandidate
 
 CROSS_ENCODER = "cross-encoder"
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from stages.queries.candidates import RankingCandidate
+from stages.queries.ranking import RankingCandidate
 
 NO_RANKER = "none"
 

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.errors import ChunksGoneError
-from stages.queries.candidates import RankingCandidate
-from stages.queries.normalise import z_scores
+from stages.queries.ranking import RankingCandidate, z_scores
 
 SCORE_FUSION = "score-fusion"
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from schemas.errors import RerankerUnavailableError
-from stages.queries.candidates import RankingCandidate
 from stages.queries.rankers.cross_encoder import CrossEncoderRanker
 from stages.queries.rankers.score_fusion import ScoreFusion
+from stages.queries.ranking import RankingCandidate
 
 
 class WithoutWeights:

@@ -5,7 +5,7 @@ import pytest
 
 from api.context import ApiContext
 from schemas.statuses import JobStatus
-from schemas.values.run_limits import RunLimits
+from schemas.values.runs import RunLimits
 from store.runs import job_control, overviews, run_limits
 from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run
 from tests.api.pages.html import forms, see, send, words

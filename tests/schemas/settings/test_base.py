@@ -5,8 +5,7 @@ import pytest
 from annotated_types import Ge, Gt, Le
 from pydantic import TypeAdapter
 
-from schemas.settings.allowed_values import allowed_values
-from schemas.settings.base import Allowed, SettingsGroup
+from schemas.settings.base import Allowed, SettingsGroup, allowed_values
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

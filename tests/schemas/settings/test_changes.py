@@ -1,7 +1,6 @@
 import pytest
 
-from schemas.settings.changed import ChangedSetting
-from schemas.settings.changes import changed_settings
+from schemas.settings.changes import ChangedSetting, changed_settings
 from schemas.settings.profiles import PROFILES
 from schemas.settings.resolve import resolve
 

@@ -1,8 +1,7 @@
 from pathlib import Path
 
-from schemas.settings.given import Given, given_in
-from schemas.settings.layers import Layer, SettingSource, file_layer, outside_layers
-from schemas.settings.run_groups import RUN_SETTINGS
+from schemas.settings.layers import Given, Layer, SettingSource, file_layer, given_in, outside_layers
+from schemas.settings.run import RUN_SETTINGS
 
 
 def test_a_later_layer_wins() -> None:

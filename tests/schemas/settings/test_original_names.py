@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
-from schemas.settings.original_names import ORIGINAL_NAMES, Treatment
+from schemas.settings.names import ORIGINAL_NAMES, Treatment
 from schemas.settings.process import PROCESS_SETTINGS
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.settings.run_groups import RUN_SETTINGS
+from schemas.settings.run import RUN_SETTINGS
 
 #: Of the original's configuration, by prefix.
 NAMES = {

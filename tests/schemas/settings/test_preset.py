@@ -3,8 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.settings.preset import ORIGINAL, Preset, preset_name, preset_of
-from schemas.settings.preset_groups import PRESET_GROUPS, PRESET_SETTINGS
+from schemas.settings.preset import ORIGINAL, PRESET_GROUPS, PRESET_SETTINGS, Preset, preset_name, preset_of
 
 DEFAULTS_OF_THE_SEED = {
     "retrieval.dense_limit": 19,

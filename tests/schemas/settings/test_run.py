@@ -3,12 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.settings.allowed_values import allowed
-from schemas.settings.embedding import EmbeddingSettings
-from schemas.settings.model import ModelSettings
-from schemas.settings.ragq import RagqSettings
-from schemas.settings.run import RunSettings, run_settings, settings_hash
-from schemas.settings.run_groups import RUN_GROUPS, RUN_SETTINGS
+from schemas.settings.base import allowed
+from schemas.settings.groups import EmbeddingSettings, ModelSettings, RagqSettings
+from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings, run_settings, settings_hash
 
 DEFAULTS_OF_THE_SEEDS = {
     "EMBEDDING_BACKEND": "huggingface",

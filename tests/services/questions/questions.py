@@ -33,7 +33,7 @@ from services.questions.submission import QueryRequest
 from store.database import Connection
 from store.questions.queries import StoredQuery
 from store.runs import audit, stages
-from store.runs.links import Flaw
+from store.runs.chain import Flaw
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
 NOTHING_SET: Final[Mapping[str, str]] = MappingProxyType({})

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.work_filters import WorkFilter
+from schemas.values.works import WorkFilter
 from services.corpora import delete_corpus
 from services.questions.ask import ask, single_query
 from services.questions.lookup import get_query

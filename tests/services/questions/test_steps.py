@@ -6,7 +6,7 @@ import pytest
 
 from schemas.errors import Refused, StageRunningError
 from schemas.settings.preset import Preset
-from schemas.values.query_sets import QuerySet, SubmittedQuery
+from schemas.values.queries import QuerySet, SubmittedQuery
 from services.new_runs import store_run
 from services.questions.answers import answer
 from services.questions.steps import Step, run_stages, take_step

@@ -5,14 +5,14 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.settings.resolve import resolve
-from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
-from schemas.values.targets import Target
+from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
+from schemas.values.runs import Target
 from services.forks import ForkRequest, plan_fork
 from services.questions.ask import ask
-from services.questions.moves import planned_move
+from services.questions.steps import planned_move
 from services.questions.submission import QueryRequest, plan_queries
 from stages.queries.expand import no_expansion
-from stages.reports.run_words import notices
+from stages.reports.words import notices
 from store.database import Database
 from store.runs import edits, jobs
 from tests.services.questions.questions import a_question, request, settings

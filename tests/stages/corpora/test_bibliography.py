@@ -6,8 +6,8 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.values.corpora import Bibliography
-from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import read_markdown
+from stages.corpora.works import bibliography
 
 
 def of(markdown: str, **given: Any) -> Bibliography:

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.corpora.bibliography import bibliography
 from stages.corpora.blocks import read_markdown
-from stages.corpora.corpus_file import parse_corpus
+from stages.corpora.works import bibliography, parse_corpus
 
 SECRET = "text of the corpus"
 

@@ -7,8 +7,8 @@ import pytest
 from schemas.errors import HeadingReplyError
 from schemas.values.chat import ChatCall, ReaskReason
 from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, Selection
-from stages.documents.heading_calls import Asking
-from stages.documents.outline import outline
+from stages.documents.outline import Asking, outline
+from stages.documents.repair import sanitise
 from stages.documents.repair_reply import (
     HEADINGS_OF_A_CALL,
     Change,
@@ -17,7 +17,6 @@ from stages.documents.repair_reply import (
     repair_by_model,
     repair_by_reply,
 )
-from stages.documents.sanitise import sanitise
 from stages.documents.select import sections_of, select_by_rules
 from stages.documents.select_reply import (
     changed_selections,

@@ -2,10 +2,9 @@
 
 from schemas.values.documents import Heading, Repair, RepairAction, TocEntry
 from stages.corpora.blocks import read_markdown
-from stages.corpora.sections import sections
+from stages.corpora.cut import sections
 from stages.documents.outline import outline
-from stages.documents.repair import repair_by_rules
-from stages.documents.sanitise import sanitise
+from stages.documents.repair import repair_by_rules, sanitise
 from stages.documents.select import select_by_rules
 
 MARKDOWN = "# Tea\n\nText.\n\n### 1.1 Leaves\n\nGreen.\n"

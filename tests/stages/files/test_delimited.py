@@ -1,5 +1,5 @@
 from schemas.values.interviews import FileProblem
-from stages.files.delimited import DelimitedRow, Separator, parse_rows
+from stages.files.records import DelimitedRow, Separator, parse_rows
 
 
 def problems_of(data: bytes, separator: Separator = Separator.COMMA) -> tuple[FileProblem, ...]:

@@ -1,7 +1,7 @@
 import pytest
 
 from schemas.values.interviews import FileProblem
-from stages.files.problems import Parsed, ProblemsFound, accept
+from stages.files.records import Parsed, ProblemsFound, accept
 
 FIRST = FileProblem(file="a.csv", line=3, found="is odd", what_to_do="make it even")
 

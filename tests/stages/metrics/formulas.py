@@ -5,11 +5,9 @@ from typing import Any
 
 from schemas.values.metrics import Interval, PairedDelta
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
-from stages.metrics.cohort import Cohort, Floats
+from stages.metrics.cohort import Cohort, Draws, Floats, Metric, together
 from stages.metrics.confidence import Confidence
-from stages.metrics.curve_metrics import curve_metrics
-from stages.metrics.draws import Draws, Metric, together
-from stages.metrics.selective import Loss
+from stages.metrics.selective import Loss, curve_metrics
 
 
 def _one(

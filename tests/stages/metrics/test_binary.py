@@ -8,9 +8,8 @@ from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_sco
 
 from schemas.values.metrics import BinaryMetrics, Confusion
 from stages.metrics.binary import auroc, binary_metrics, is_depressed
-from stages.metrics.cohort import cohort_of
-from stages.metrics.draws import value_of
-from stages.participants.totals import totals_of
+from stages.metrics.cohort import cohort_of, value_of
+from stages.participants.score_reply import totals_of
 from tests.stages.metrics.builders import cohort, random_subjects, subject
 
 HIGH, LOW = "33310000", "11110000"

@@ -10,14 +10,21 @@ from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ItemScore, Subject
 from stages.metrics.binary import auroc, f1
 from stages.metrics.bootstrap import _all_counts, bootstrap_all, draw, paired_deltas
-from stages.metrics.cohort import cohort_of
+from stages.metrics.cohort import Metric, cohort_of, together, value_of
 from stages.metrics.confidence import evidence_count
-from stages.metrics.coverage import cmax, prediction_coverage
-from stages.metrics.draws import Metric, together, value_of
-from stages.metrics.mae import item_mae_by_item, item_mae_by_subject, item_mae_weighted
-from stages.metrics.oracle import aurc_optimal
-from stages.metrics.per_item import item_mae
-from stages.metrics.totals import severity_accuracy, total_mae, total_pearson_r, total_rmse
+from stages.metrics.scores import (
+    cmax,
+    item_mae,
+    item_mae_by_item,
+    item_mae_by_subject,
+    item_mae_weighted,
+    prediction_coverage,
+    severity_accuracy,
+    total_mae,
+    total_pearson_r,
+    total_rmse,
+)
+from stages.metrics.selective import aurc_optimal
 from tests.stages.metrics.builders import cohort, random_subjects
 from tests.stages.metrics.formulas import (
     augrc,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stages.metrics.coverage import cmax, prediction_coverage
-from stages.metrics.draws import value_of
+from stages.metrics.cohort import value_of
+from stages.metrics.scores import cmax, prediction_coverage
 from tests.stages.metrics.builders import cohort
 
 

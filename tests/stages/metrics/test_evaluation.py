@@ -1,9 +1,7 @@
 """All numbers of one mode of a run."""
 
 from stages.metrics.binary import binary_metrics
-from stages.metrics.evaluation import evaluate
-from stages.metrics.per_item import per_item
-from stages.metrics.totals import total_metrics
+from stages.metrics.scores import evaluate, per_item, total_metrics
 from tests.stages.metrics.builders import cohort
 
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from stages.metrics.cohort import Cohort, cohort_of
-from stages.metrics.draws import Metric, value_of
-from stages.metrics.mae import item_mae_by_item, item_mae_by_subject, item_mae_weighted
+from stages.metrics.cohort import Cohort, Metric, cohort_of, value_of
+from stages.metrics.scores import item_mae_by_item, item_mae_by_subject, item_mae_weighted
 from tests.stages.metrics.builders import cohort, random_subjects
 
 TWO = cohort(("31", "00"), ("1---", "0"))

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.metrics.cohort import cohort_of
+from stages.metrics.cohort import cohort_of, value_of
 from stages.metrics.confidence import evidence_count
-from stages.metrics.draws import value_of
-from stages.metrics.oracle import augrc_optimal, aurc_optimal
+from stages.metrics.selective import augrc_optimal, aurc_optimal
 from tests.stages.metrics.builders import cohort, random_subjects
 from tests.stages.metrics.formulas import excess_augrc, excess_aurc
 from tests.stages.metrics.loops import areas_by_loops, curve_by_loops, pairs_of

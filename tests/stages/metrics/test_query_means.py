@@ -5,7 +5,7 @@ from statistics import mean, quantiles
 
 import pytest
 
-from stages.metrics.query_means import mean_intervals, share_interval
+from stages.metrics.bootstrap import mean_intervals, share_interval
 
 
 def test_each_column_has_its_mean() -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from schemas.values.metrics import ReliabilityBin
 from schemas.values.phq8 import PHQ8Item
+from stages.metrics.calibrators import reliability
 from stages.metrics.confidence import evidence_count, evidence_share
-from stages.metrics.reliability import reliability
 from tests.stages.metrics.builders import cohort
 
 

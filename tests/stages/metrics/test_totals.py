@@ -7,9 +7,8 @@ import pytest
 from scipy.stats import pearsonr  # type: ignore[import-untyped]
 from sklearn.metrics import mean_absolute_error, root_mean_squared_error  # type: ignore[import-untyped]
 
-from stages.metrics.cohort import cohort_of
-from stages.metrics.draws import value_of
-from stages.metrics.totals import has_total, total_metrics, total_pearson_r
+from stages.metrics.cohort import cohort_of, value_of
+from stages.metrics.scores import has_total, total_metrics, total_pearson_r
 from tests.stages.metrics.builders import cohort, random_subjects
 
 

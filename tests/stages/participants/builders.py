@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, RankedReferences, Reference
 from schemas.values.phq8 import PHQ8Item
-from stages.texts.hashes import short_hash
+from stages.texts.ids import short_hash
 
 
 def reference(text: str = "text", *, chunk_id: int = 1, similarity: float = 0.9, score: int | None = 1) -> Reference:

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from schemas.values.participants import SimilarityStatistics
 from schemas.values.phq8 import PHQ8Item
 from stages.call_tokens import most_prompt_tokens, reply_room
-from stages.participants.assemble import similarity_statistics
-from stages.participants.reference_block import PromptFormat
+from stages.participants.assemble import PromptFormat, similarity_statistics
 from stages.participants.score_prompt import SeverityMode
 from tests.stages.at_defaults import assemble_prompt
 from tests.stages.participants.builders import reference

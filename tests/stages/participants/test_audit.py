@@ -2,8 +2,8 @@
 
 from schemas.values.participants import ValidatedReferences
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.audit import retrieved_reference_events
-from stages.texts.hashes import short_hash
+from stages.participants.rerank import retrieved_reference_events
+from stages.texts.ids import short_hash
 from tests.stages.participants.builders import reference
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.baselines import baseline_record, median_score, modal_score
+from stages.participants.score_by_neighbours import baseline_record, median_score, modal_score
 
 
 @pytest.mark.parametrize(

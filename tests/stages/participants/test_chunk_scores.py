@@ -10,10 +10,11 @@ from schemas.errors import LLMResponseParseError, Refused, ScoringSchemaError
 from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ChunkScores
 from stages.participants.chunk_scores import (
+    CHUNK_SCORES_JSON_SCHEMA,
+    PROMPT_HASH,
     chunk_scores_of,
     refuse_circular_scoring,
 )
-from stages.participants.chunk_scores_prompt import CHUNK_SCORES_JSON_SCHEMA, PROMPT_HASH
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import chunk_scores_call, score_chunk
 

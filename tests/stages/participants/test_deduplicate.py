@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from schemas.values.participants import Reference
 from stages.participants.chunking import window_starts
-from stages.participants.deduplicate import by_place
+from stages.participants.rerank import by_place
 from tests.stages.participants.builders import reference
 
 

@@ -3,10 +3,10 @@
 from jsonschema import Draft202012Validator
 
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.evidence_prompt import NOTHING_SAID
-from stages.participants.passages import passages_of
+from stages.participants.extract import passages_of
 from stages.participants.score import scoring_call
-from stages.participants.score_schema import evidence_json_schema, item_answers
+from stages.participants.score_prompt import NOTHING_SAID
+from stages.participants.score_reply import evidence_json_schema, item_answers
 from tests.stages.at_defaults import assemble_prompt, scoring_plan
 from tests.stages.participants.builders import reference
 

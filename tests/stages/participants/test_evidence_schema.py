@@ -5,7 +5,7 @@ from jsonschema import Draft202012Validator
 
 from schemas.errors import EvidenceSchemaError
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.evidence_schema import EVIDENCE_JSON_SCHEMA, quotes_per_item
+from stages.participants.extract import EVIDENCE_JSON_SCHEMA, quotes_per_item
 
 
 def test_quotes_are_trimmed_and_kept_once_in_order() -> None:

@@ -7,7 +7,7 @@ import pytest
 from schemas.errors import TextTooLongError
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.item_descriptions import DESCRIPTIONS
+from stages.participants.extract_by_similarity import DESCRIPTIONS
 from tests.fakes.embedder import FakeEmbedder
 from tests.stages.at_defaults import extract_by_similarity
 

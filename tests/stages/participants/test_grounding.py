@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from schemas.errors import EvidenceGroundingError
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.grounding import GroundedQuotes, keep_grounded, normalise
+from stages.participants.extract import GroundedQuotes, keep_grounded, normalise
 from tests.stages.at_defaults import GROUNDING
 
 TRANSCRIPT = "Ellie: how do you sleep\nParticipant: um I don’t sleep <laughter> at all\nParticipant: it’s been weeks"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stages.participants.item_keys import key_shape, match_keys
+from stages.participants.score_reply import key_shape, match_keys
 from stages.replies import RepairStep
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stages.participants.item_tags import phrases, tag_chunk
+from stages.participants.chunking import phrases, tag_chunk
 
 EVERY_PHRASE = [(item, phrase) for item, of_item in phrases().items() for phrase in of_item]
 

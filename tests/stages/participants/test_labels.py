@@ -2,8 +2,8 @@ import pytest
 
 from schemas.values.interviews import FileProblem, Labels
 from schemas.values.phq8 import PHQ8Item
-from stages.files.problems import Parsed
-from stages.participants.labels import (
+from stages.files.records import Parsed
+from stages.participants.daic_woz import (
     parse_gender_labels,
     parse_item_labels,
 )

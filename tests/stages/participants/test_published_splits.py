@@ -1,4 +1,4 @@
-from stages.participants.published_splits import PUBLISHED_IDS, PUBLISHED_SPLITS
+from stages.participants.splits import PUBLISHED_IDS, PUBLISHED_SPLITS
 
 
 def test_the_splits_are_those_of_the_paper() -> None:

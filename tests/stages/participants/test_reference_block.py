@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from schemas.errors import InputChangedError
 from schemas.values.participants import Reference
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.reference_block import PromptFormat
+from stages.participants.assemble import PromptFormat
 from tests.stages.at_defaults import reference_block
 from tests.stages.participants.builders import reference
 

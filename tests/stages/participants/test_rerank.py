@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
 from schemas.values.phq8 import PHQ8Item
-from stages.participants.deduplicate import Repeats, by_place
-from stages.participants.reference_filters import Filtered, ReferenceFilters, reference_filters
-from stages.participants.rerank import rank_references
+from stages.participants.rerank import Filtered, ReferenceFilters, Repeats, by_place, rank_references, reference_filters
 from tests.stages.at_defaults import reference_filters as default_filters
 from tests.stages.participants.builders import reference
 

@@ -11,7 +11,7 @@ from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import ItemScore, NAReason, ParticipantScores
 from stages.failures import FailureCategory, categorise
 from stages.participants.score import ScoringPlan, score_participant
-from stages.participants.totals import totals_of
+from stages.participants.score_reply import totals_of
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import assemble_prompt, scoring_plan
 from tests.stages.participants.builders import evidence, reference

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError
-from stages.participants.similarity import similarities
+from stages.participants.retrieve import similarities
 
 
 def test_similarity_is_one_for_the_same_half_for_a_right_angle_and_zero_for_the_opposite() -> None:

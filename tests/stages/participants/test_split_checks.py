@@ -1,12 +1,10 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from schemas.values.interviews import StoredLabels
+from schemas.values.interviews import SplitMethod, SplitOrigin, StoredLabels, StoredSplit
 from schemas.values.phq8 import PHQ8Item
-from schemas.values.stored_splits import SplitMethod, SplitOrigin, StoredSplit
-from stages.participants.published_splits import PUBLISHED_IDS, PUBLISHED_SPLITS
 from stages.participants.split_checks import split_problems
-from stages.participants.splits import ids_hash
+from stages.participants.splits import PUBLISHED_IDS, PUBLISHED_SPLITS, ids_hash
 
 RIGHT = StoredLabels(gender=0, phq8_binary=0, phq8_score=8, items=dict.fromkeys(PHQ8Item, 1))
 EVERYBODY = dict.fromkeys(PUBLISHED_IDS, RIGHT)

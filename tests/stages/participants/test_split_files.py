@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from stages.participants.published_splits import PUBLISHED_SPLITS
 from stages.participants.split_files import parse_listed_splits
+from stages.participants.splits import PUBLISHED_SPLITS
 
 
 def problems(data: bytes) -> list[str]:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from stages.participants.split_rule import Labelled, stratified_split, target_sizes
+from stages.participants.splits import Labelled, stratified_split, target_sizes
 
 COHORT = [Labelled(300 + place, (place * 7) % 20, place % 2) for place in range(142)]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.values.scoring import Severity
-from stages.participants.totals import severity_of, totals_of
+from stages.participants.score_reply import severity_of, totals_of
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from schemas.values.interviews import RowIrregularity, Transcript, Utterance
-from schemas.values.transcript_variants import TranscriptVariant
-from stages.files.problems import Parsed
-from stages.participants.transcripts import parse_transcript
-from stages.participants.variants import vary
+from schemas.values.interviews import RowIrregularity, Transcript, TranscriptVariant, Utterance
+from stages.files.records import Parsed
+from stages.participants.transcripts import parse_transcript, vary
 
 HEADER = "start_time\tstop_time\tspeaker\tvalue\n"
 PUBLIC_DATA = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data"))

@@ -1,10 +1,8 @@
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.interviews import Utterance
-from schemas.values.transcript_variants import TranscriptVariant
-from stages.participants.transcripts import transcript_of
-from stages.participants.variants import clean, vary
+from schemas.values.interviews import TranscriptVariant, Utterance
+from stages.participants.transcripts import clean, transcript_of, vary
 
 
 def utterances(*rows: str, start_s: float = 0.0) -> tuple[Utterance, ...]:

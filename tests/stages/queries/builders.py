@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import FusedHit, Hit, Leg, QueryText, RankedList, RerankedChunk
-from stages.queries.candidates import RankingCandidate
+from stages.queries.ranking import RankingCandidate
 
 
 def ranked_list(leg: Leg, *hits: tuple[int, float], text: QueryText = QueryText.ORIGINAL) -> RankedList:

@@ -27,7 +27,7 @@ from stages.queries.augment import NO_CONTEXT, augment_prompt
 from stages.queries.expand import no_expansion
 from stages.queries.generate import answer_messages
 from stages.queries.works import WorkName
-from stages.texts.fence import fenced, visible
+from stages.texts.markdown import fenced, visible
 from tests.stages.queries.builders import by_id, chunk, reranked
 
 INJECTIONS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "prompt_injection" / "bipia_attacks.jsonl"

@@ -10,8 +10,7 @@ from schemas.errors import WorkChangedError
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import ConsolidatedContext, ContextGroup, RerankedChunk
 from stages.corpora.lines import passage
-from stages.queries.consolidate import consolidate_chunks
-from stages.queries.merging import Item, MergeRules, join_neighbours
+from stages.queries.consolidate import Item, MergeRules, consolidate_chunks, join_neighbours
 from stages.queries.works import WorkText
 from tests.stages.queries.builders import by_id, chunk, numbered_lines, reranked
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stages.queries.entity_bias import entity_boost
+from stages.queries.ranking import entity_boost
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from schemas.errors import ExpansionReplyError, LLMResponseParseError
 from schemas.values.queries import Expansion, Intent, Origin
-from stages.queries.expand import expansion_prompt, no_expansion, pasted_expansion
-from stages.queries.expansion_reply import expansion_json_schema
+from stages.queries.expand import expansion_json_schema, expansion_prompt, no_expansion, pasted_expansion
 from stages.queries.templates import TemplateTag, default_template
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import expand_query, expansion_call

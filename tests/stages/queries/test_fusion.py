@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.values.queries import FusedHit, Leg, RankedList
-from stages.queries.fusion import FUSIONS, fuse
+from stages.queries.retrieve import FUSIONS, fuse
 from tests.stages.at_defaults import fusion_settings
 from tests.stages.queries.builders import dense, lexical, ranked_list
 

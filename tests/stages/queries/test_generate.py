@@ -5,7 +5,7 @@ import pytest
 from schemas.errors import LLMResponseParseError
 from schemas.values.queries import Answer, AugmentedPrompt, ContextSource, Origin, Source
 from stages.queries.generate import pasted_answer
-from stages.texts.hashes import short_hash
+from stages.texts.ids import short_hash
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import answer_call, generate_answer
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stages.queries.headings import breadcrumb_chain, nearest_heading
+from stages.queries.consolidate import breadcrumb_chain, nearest_heading
 from tests.stages.queries.builders import by_id, chunk
 
 PARENTS = by_id(

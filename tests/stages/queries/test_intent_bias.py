@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.values.queries import Intent
-from stages.queries.intent_bias import intent_boost
+from stages.queries.ranking import intent_boost
 
 _LEVELS = ["H1", "H2", "H3", "H4", "H5", "chunk", "sentence"]
 _TABLE = {

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.queries.mmr import passage_similarity
-from stages.queries.normalise import Scores
+from stages.queries.ranking import Scores, passage_similarity
 from tests.stages.at_defaults import select_diverse
 
 #: 0 and 1 are alike, 2 is like neither.

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stages.queries.qrels_file import parse_qrels
+from stages.queries.query_files import parse_qrels
 
 
 def test_the_files_of_beir_are_read() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.queries.query_file import parse_queries
-from stages.texts.storable import can_be_stored
+from stages.queries.query_files import parse_queries
+from stages.texts.characters import can_be_stored
 
 SECRET = "text of the question"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stages.files.problems import ProblemsFound
-from stages.queries.query_set import read_query_set
+from stages.files.records import ProblemsFound
+from stages.queries.query_files import read_query_set
 from tests.data import public_data
 
 QUERIES = b'{"_id": "q1", "text": "Why?"}\n{"_id": "q2", "text": "How?", "type": "x"}\n'

@@ -9,8 +9,8 @@ import pytest
 from schemas.errors import ChunksGoneError
 from schemas.values.corpora import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
-from stages.queries.candidates import RankingCandidate
 from stages.queries.expand import no_expansion
+from stages.queries.ranking import RankingCandidate
 from stages.queries.works import WorkText
 from tests.stages.at_defaults import rerank_chunks
 from tests.stages.queries.builders import by_id, chunk, numbered_lines

@@ -3,9 +3,8 @@
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.work_filters import WorkFilter
-from schemas.values.work_words import conditions_of
-from stages.queries.work_conditions import work_filter
+from schemas.values.works import WorkFilter, conditions_of
+from stages.queries.works import work_filter
 
 
 @pytest.mark.parametrize(

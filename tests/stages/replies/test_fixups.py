@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.replies.fixups import (
+from stages.replies.tolerant import (
     drop_trailing_commas,
     escape_control_characters,
     escape_inner_quotes,

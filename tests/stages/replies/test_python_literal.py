@@ -2,7 +2,7 @@
 
 import pytest
 
-from stages.replies.python_literal import python_literal_object
+from stages.replies.tolerant import python_literal_object
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from schemas.statuses import JobStatus
+from schemas.values.failures import FailedAttempt, RunFailures
 from schemas.values.figures import JobScores
 from schemas.values.measures import Measures
 from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.run_failures import FailedAttempt, RunFailures
 from schemas.values.scored_runs import (
     AttemptTime,
     CallCount,
@@ -19,7 +19,7 @@ from schemas.values.scored_runs import (
     SettingValue,
 )
 from schemas.values.scoring import ItemScore, ParticipantScores
-from stages.participants.totals import totals_of
+from stages.participants.score_reply import totals_of
 from stages.participants.validate import keep_all
 from tests.stages.participants.builders import ranked
 

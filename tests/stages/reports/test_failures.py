@@ -2,8 +2,7 @@
 
 from datetime import timedelta
 
-from schemas.values.failures import FailureContext, ReportedFailure
-from schemas.values.run_failures import HallucinatedEvidence, RunFailures
+from schemas.values.failures import FailureContext, HallucinatedEvidence, ReportedFailure, RunFailures
 from stages.reports.failures import failure_list
 from tests.stages.reports.builders import NOON, ZERO_SHOT, failed, labels
 

@@ -1,7 +1,7 @@
 """Rankings of chunks as rankings of documents."""
 
 from schemas.values.retrieval_reports import RankingStage
-from stages.reports.rankings import document_rankings
+from stages.reports.retrieval import document_rankings
 from tests.stages.reports.query_builders import DOCUMENTS, both_legs, query
 
 

@@ -5,7 +5,7 @@ from math import log2
 import pytest
 
 from schemas.values.retrieval_reports import RankingStage
-from stages.reports.retrieval_differences import retrieval_difference
+from stages.reports.retrieval import retrieval_difference
 from tests.stages.reports.query_builders import FEW_DRAWS, both_legs, query, query_run
 
 LEFT = query_run(

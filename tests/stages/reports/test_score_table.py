@@ -1,10 +1,9 @@
 """The scores of participants beside the truth."""
 
 from schemas.statuses import JobStatus
-from schemas.values.figures import ExperimentStatus, ModeFigures
-from schemas.values.score_tables import ModeSummary
-from stages.reports.figures import mode_figures
+from schemas.values.figures import ExperimentStatus, ModeFigures, ModeSummary
 from stages.reports.report import build_report
+from stages.reports.results import mode_figures
 from stages.reports.score_table import score_table
 from tests.stages.reports.builders import FEW, FEW_SHOT, ZERO_SHOT, item_scores, job, labels, run, scores
 

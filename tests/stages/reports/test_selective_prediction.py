@@ -4,7 +4,7 @@ from schemas.values.measures import Measures
 from stages.metrics.cohort import cohort_of
 from stages.metrics.confidence import Variant, evidence_count
 from stages.metrics.selective import risk_coverage_curve
-from stages.reports.selective_prediction import selective_prediction
+from stages.reports.calibration import selective_prediction
 from tests.stages.metrics.builders import random_subjects
 
 MEASURES = Measures(bootstrap_resamples=20)

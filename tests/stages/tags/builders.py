@@ -17,7 +17,7 @@ from schemas.values.tags import (
     Tag,
 )
 from stages.tags.candidates import SearchedVocabulary, candidates_from_phrases
-from stages.tags.context import ContextModel
+from stages.tags.models import ContextModel
 from stages.tags.phrases import lookup_of, normalise
 from stages.tags.ports import Vector
 from tests.fakes.tags import FakeTokenVectors, InMemoryVocabulary, unit

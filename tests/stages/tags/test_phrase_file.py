@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.values.tags import PhraseSet
-from stages.tags.phrase_file import MAX_CHARS, MAX_PHRASES, parse_phrase_sets
+from stages.tags.phrases import MAX_CHARS, MAX_PHRASES, parse_phrase_sets
 
 
 def test_a_line_is_a_list_an_object_or_phrases_with_commas() -> None:

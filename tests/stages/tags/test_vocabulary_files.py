@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.values.tags import Tag, TagDocument, Vocabulary
-from stages.files.problems import accept
+from stages.files.records import accept
 from stages.tags.vocabulary_files import parse_vocabulary
 from tests.stages.tags.builders import candidates, names
 from tests.stages.tags.builders import vocabulary as searchable

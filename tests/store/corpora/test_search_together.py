@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from schemas.values.queries import Hit
-from schemas.values.work_filters import WorkFilter
+from schemas.values.works import WorkFilter
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.vector_index import build_index, drop_index
 from store.corpora.work_filter import matching_chunks, matching_works

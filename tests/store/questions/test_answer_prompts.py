@@ -1,7 +1,7 @@
 """The prompt that an answer was given to."""
 
 from services.questions.steps import Step, take_step
-from stages.texts.hashes import short_hash
+from stages.texts.ids import short_hash
 from store.database import Database
 from store.questions import answer_prompts, presets
 from tests.services.questions.questions import PROMPT, WHOLE, a_question

@@ -8,7 +8,7 @@ from schemas.errors import QueryMissingError, StageRunningError
 from schemas.settings.preset import Preset
 from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.failures import AttemptError
-from schemas.values.query_sets import QuerySet, RelevanceJudgement, SubmittedQuery
+from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
 from services.new_runs import store_run
 from services.questions.answers import answer
 from services.questions.ask import ask

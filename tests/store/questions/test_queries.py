@@ -5,8 +5,7 @@ import json
 import pytest
 
 from schemas.values.failures import AttemptError
-from schemas.values.queries import Answer, Origin, Source
-from schemas.values.query_sets import RelevanceJudgement, SubmittedQuery
+from schemas.values.queries import Answer, Origin, RelevanceJudgement, Source, SubmittedQuery
 from store.database import Connection, Database
 from store.questions import queries, query_lines
 from store.runs import job_control, runs, stages

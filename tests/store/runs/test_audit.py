@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from schemas.values.failures import AttemptError
 from store.database import Connection, Database
 from store.runs import attempts, audit, job_control, stages
-from store.runs.chain import content_hash, stored_hash
-from store.runs.links import Flaw
+from store.runs.chain import Flaw, content_hash, stored_hash
 from store.runs.runs import StoredRun
 from store.runs.stages import Claim
 

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
+from schemas.values.costs import ModelPrice, Prices
 from schemas.values.failures import AttemptError
-from schemas.values.prices import ModelPrice, Prices
-from services.costs import cost_of_run
-from services.prices import read_prices
+from services.costs import cost_of_run, read_prices
 from stages.reports.costs import cost_words
 from store.database import Connection, Database
 from store.runs import job_control, stages

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from schemas.values.failures import AttemptError
-from schemas.values.limit_states import RunLimitState
-from schemas.values.run_limits import RunLimits
+from schemas.values.runs import RunLimits, RunLimitState
 from store.database import Connection, Database
 from store.runs import job_control, overviews, run_limits, stages
 from store.runs.runs import StoredRun

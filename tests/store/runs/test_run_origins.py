@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from schemas.values.chat import ChatCall, ChatReply, Message
-from schemas.values.environments import Environment, RunOrigin
-from stages.reports.origin_words import origin_words
+from schemas.values.runs import Environment, RunOrigin
+from stages.reports.words import origin_words
 from store.database import Database
 from store.runs import ledger, runs, stages, workers
-from store.runs.run_origins import run_origin
+from store.runs.run_view import run_origin
 from store.runs.runs import StoredRun
 from tests.fakes.chat import served
 from tests.store.conftest import new_run

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from schemas.repeatable import Each
+from schemas.suggestions import Each
 from store.database import Database
 from store.runs import runs, stage_runs
 from store.runs.chain import content_hash

@@ -1,6 +1,6 @@
 """The view of queries for those who read by SQL."""
 
-from api.rest.rag.shown import detail_of
+from api.rest.rag.queries import detail_of
 from store.database import Database
 from store.questions.query_view import existing_view
 from store.runs import edits

@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.settings.embedding import EmbeddingSettings
+from schemas.settings.groups import EmbeddingSettings
 from schemas.settings.run import RunSettings
 from schemas.values.phq8 import PHQ8Item
 from stages.participants.artifacts.load import LoadedArtifact, load_artifact
 from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.artifacts.rules import LoadRules
-from stages.participants.chunk_scores_prompt import PROMPT_HASH
+from stages.participants.chunk_scores import PROMPT_HASH
 
 TEXTS = {"304": ["one line"], "303": ["up at three", "no “appetite”\nat all"]}
 VECTORS = {

@@ -7,10 +7,10 @@ from schemas.errors import (
     EmbeddingArtifactMismatchError,
     EmbeddingValidationError,
 )
-from schemas.values.artifacts import PartialBuild
 from schemas.values.phq8 import PHQ8Item
+from schemas.values.references import PartialBuild
 from stages.participants.artifacts.rules import LoadRules
-from stages.participants.chunk_scores_prompt import PROMPT_HASH
+from stages.participants.chunk_scores import PROMPT_HASH
 from tests.stages.participants.artifacts.builders import (
     CHUNK_SCORES,
     CHUNK_SCORES_META,

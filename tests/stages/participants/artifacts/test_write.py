@@ -1,9 +1,9 @@
 import json
 from datetime import UTC, datetime
 
-from schemas.values.artifacts import ArtifactMeta, PartialBuild
-from schemas.values.transcript_variants import TranscriptVariant
-from stages.participants.artifacts.meta import describe
+from schemas.values.interviews import TranscriptVariant
+from schemas.values.references import ArtifactMeta, PartialBuild
+from stages.participants.artifacts.files import describe
 from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.artifacts.write import write_artifact
 from tests.stages.participants.artifacts.builders import META, artifact_files, load, rules

@@ -1,0 +1,88 @@
+"""Log-probabilities of the tokens of a reply, from servers that give them."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import structlog
+from pydantic import BaseModel, FiniteFloat
+
+from schemas.errors import LLMError
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
+from stages.ports import ChatModel, OnText
+from stages.replies.verdict import TokenLogprobs, token_signals
+
+
+class LikelyToken(Protocol):
+    """One of the likeliest tokens at a position of the reply."""
+
+    @property
+    def logprob(self) -> float:
+        """Natural logarithm of its probability."""
+        ...
+
+
+class ChosenToken(LikelyToken, Protocol):
+    """The token at a position of the reply, and its alternatives."""
+
+    @property
+    def top_logprobs(self) -> Sequence[LikelyToken] | None:
+        """The likeliest tokens there; None or empty if the server reports none."""
+        ...
+
+
+class ReportedLikelyToken(BaseModel):
+    """A LikelyToken in JSON; a number that is not finite is refused."""
+
+    logprob: FiniteFloat
+
+
+class ReportedToken(ReportedLikelyToken):
+    """A ChosenToken in JSON."""
+
+    top_logprobs: list[ReportedLikelyToken] = []
+
+
+def signals_of(reported: Sequence[ChosenToken] | None) -> TokenSignals | None:
+    """The signals over a reply; None if the server reports nothing, or lacks the likeliest tokens at any position.
+
+    A mean over some of the tokens would be mistaken for one over all of them.
+    """
+    tokens = [
+        TokenLogprobs(token.logprob, tuple(likely.logprob for likely in token.top_logprobs or ()))
+        for token in reported or ()
+    ]
+    return token_signals(tokens) if all(token.likeliest for token in tokens) else None
+
+
+log = structlog.get_logger("ragq.chat")
+
+_REFUSALS = frozenset({400, 422})
+
+
+class OptionalLogprobs:
+    """The port ChatModel over another one. A refusal that names log-probabilities is remembered per model."""
+
+    def __init__(self, chat: ChatModel) -> None:
+        self._chat = chat
+        self._refused: set[str] = set()
+
+    async def identity(self, model: str) -> ModelIdentity:
+        """See ChatModel."""
+        return await self._chat.identity(model)
+
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
+        """See ChatModel. A reply without log-probabilities has no token signals."""
+        if not call.top_logprobs or call.model in self._refused:
+            return await self._plain(call, on_text)
+        try:
+            return await self._chat.chat(call, on_text)
+        except LLMError as error:
+            if error.status not in _REFUSALS or "logprob" not in error.detail.lower():
+                raise
+            reply = await self._plain(call, on_text)
+        self._refused.add(call.model)
+        log.warning("log_probabilities_refused", model=call.model)
+        return reply
+
+    async def _plain(self, call: ChatCall, on_text: OnText | None) -> ChatReply:
+        return await self._chat.chat(call.model_copy(update={"top_logprobs": 0}), on_text)

@@ -1,0 +1,265 @@
+"""Language models and embedders behind an OpenAI-compatible server such as vLLM or llama.cpp."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import BaseModel, Field, ValidationError
+
+from adapters.logprobs import ReportedToken, signals_of
+from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList
+from adapters.retry_after import retry_after_s
+from schemas.errors import LLMError, LLMTimeoutError
+from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
+from stages.models import naming_server, server_name
+from stages.ports import OnText
+
+Reply = TypeVar("Reply", bound=BaseModel)
+
+
+class OpenAIServer:
+    """One path of a server whose base URL ends in the version, such as `http://127.0.0.1:8000/v1`."""
+
+    def __init__(self, base_url: str, path: str, *, api_key: str | None) -> None:
+        self._base_url = base_url
+        self._url = f"{base_url.rstrip('/')}/{path}"
+        self.url = f"{server_name(base_url)}/{path}"
+        """As people and logs may see it."""
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._client = httpx.AsyncClient(headers=headers, timeout=None)
+        self._models = OpenAIModelList(self._client, base_url)
+        self._identities: dict[str, tuple[float, ModelIdentity]] = {}
+
+    async def identity(self, model: str) -> ModelIdentity:
+        """The model behind a name; requested once a minute. A key that may not read the list has no entry."""
+        asked_at, found = self._identities.get(model, (0.0, None))
+        if found is None or time.monotonic() - asked_at > LOOKUP_VALID_S:
+            try:
+                with naming_server(self._base_url):
+                    async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+                        found = await self._models.identity(model)
+            except TimeoutError:
+                raise LLMTimeoutError(LOOKUP_TIMEOUT_S) from None
+            except LLMError as error:
+                if error.status not in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN):
+                    raise
+                found = self._models.unlisted(model)
+            self._identities[model] = time.monotonic(), found
+        return found
+
+    @asynccontextmanager
+    async def asking(self, model: str, body: dict[str, Any]) -> AsyncIterator[httpx.Response]:
+        """The reply to a request about a model, whose content is still to be read.
+
+        Raises LLMError with the HTTP status for an error: 429 and 5xx are faults that may be temporary.
+        """
+        with naming_server(self._base_url):
+            async with self._client.stream("POST", self._url, json=body) as response:
+                if response.is_error:
+                    await response.aread()
+                    wait_s = retry_after_s(response)
+                    raise self.failure(model, response.status_code, response.text, retry_after_s=wait_s)
+                yield response
+
+    def failure(self, model: str, status: int | None, detail: str, *, retry_after_s: float | None = None) -> LLMError:
+        """The error of an answer with an error."""
+        found = "an error" if status is None else f"status {status}"
+        return LLMError(
+            f"{self.url} answered a request for model '{model}' with {found}.",
+            status=status,
+            detail=detail,
+            retry_after_s=retry_after_s,
+        )
+
+    def parsed(self, kind: type[Reply], model: str, content: bytes | str, *, expected: str) -> Reply:
+        """The content of a reply. Raises LLMError for anything but what is `expected`, without quoting it."""
+        try:
+            return kind.model_validate_json(content)
+        except ValidationError as error:
+            raise LLMError(
+                f"{self.url} answered a request for model '{model}' with something other than {expected}: "
+                f"{_where(error)}. Does the base URL name an OpenAI-compatible API?"
+            ) from None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+
+def _where(error: ValidationError) -> str:
+    """The invalid fields, without their values, which may be a reply."""
+    found = error.errors(include_input=False, include_url=False, include_context=False)
+    return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'body'} is wrong ({item['type']})" for item in found)
+
+
+_REFUSALS = frozenset({400, 422})
+_EXPECTED = "a chat completion"
+
+
+class OpenAIChat:
+    """The port ChatModel over a base URL that ends in the version, such as `http://127.0.0.1:8000/v1`."""
+
+    def __init__(self, base_url: str, *, api_key: str | None = None) -> None:
+        self._server = OpenAIServer(base_url, "chat/completions", api_key=api_key)
+        self._refuses_streams = False
+
+    async def identity(self, model: str) -> ModelIdentity:
+        """See ChatModel. Requested once a minute; a key that may not read the list has no entry."""
+        return await self._server.identity(model)
+
+    async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
+        """See ChatModel. `seconds` is the total waiting time; the call has the seed.
+
+        LLMError has the HTTP status: 429 and 5xx are faults that may be temporary. A server that refuses streams is
+        asked for the whole reply from then on.
+        """
+        began = time.perf_counter()
+        try:
+            async with asyncio.timeout(call.timeout_s):
+                completion = await self._completion(call, on_text)
+        except TimeoutError:
+            raise LLMTimeoutError(call.timeout_s) from None
+        choice = completion.choices[0]
+        if choice.message.content is None:
+            raise LLMError(
+                f"Model '{call.model}' at {self._server.url} answered without text "
+                f"(finish_reason '{choice.finish_reason}')."
+            )
+        return ChatReply(
+            text=choice.message.content,
+            model=call.model,
+            digest="",
+            stop_reason=choice.finish_reason or "",
+            prompt_tokens=completion.usage.prompt_tokens,
+            reply_tokens=completion.usage.completion_tokens,
+            seconds=time.perf_counter() - began,
+            tokens=signals_of(choice.logprobs.content) if call.top_logprobs and choice.logprobs else None,
+        )
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._server.close()
+
+    async def _completion(self, call: ChatCall, on_text: OnText | None) -> "_Completion":
+        if on_text is None or self._refuses_streams:
+            return await self._whole(call)
+        try:
+            return await self._streamed(call, on_text)
+        except LLMError as error:
+            if error.status not in _REFUSALS or "stream" not in error.detail.lower():
+                raise
+        completion = await self._whole(call)
+        self._refuses_streams = True
+        return completion
+
+    async def _whole(self, call: ChatCall) -> "_Completion":
+        async with self._server.asking(call.model, _request(call) | {"stream": False}) as response:
+            content = await response.aread()
+        return self._server.parsed(_Completion, call.model, content, expected=_EXPECTED)
+
+    async def _streamed(self, call: ChatCall, on_text: OnText) -> "_Completion":
+        request = _request(call) | {"stream": True, "stream_options": {"include_usage": True}}
+        async with self._server.asking(call.model, request) as response:
+            if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                return self._server.parsed(_Completion, call.model, await response.aread(), expected=_EXPECTED)
+            reply = _Pieces(on_text)
+            async for line in response.aiter_lines():
+                data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
+                if data == "[DONE]":
+                    break
+                if data:
+                    chunk = self._server.parsed(_Chunk, call.model, data, expected=_EXPECTED)
+                    if chunk.error is not None:
+                        raise self._server.failure(call.model, None, data)
+                    reply.add(chunk)
+        if reply.finish_reason is None:
+            raise httpx.RemoteProtocolError("The stream ended before the reply did.")
+        return reply.completion()
+
+
+class _Message(BaseModel):
+    content: str | None = None
+
+
+class _Logprobs(BaseModel):
+    content: list[ReportedToken] | None = None
+
+
+class _Choice(BaseModel):
+    message: _Message
+    logprobs: _Logprobs | None = None
+    finish_reason: str | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class _Completion(BaseModel):
+    choices: list[_Choice] = Field(min_length=1)
+    usage: _Usage = _Usage()
+
+
+class _Delta(BaseModel):
+    delta: _Message = _Message()
+    logprobs: _Logprobs | None = None
+    finish_reason: str | None = None
+
+
+class _Chunk(BaseModel):
+    choices: list[_Delta] = []
+    usage: _Usage | None = None
+    error: Any = None
+
+
+class _Pieces:
+    """A reply that arrives in chunks, as the completion that the server would have sent without a stream."""
+
+    def __init__(self, on_text: OnText) -> None:
+        self._on_text = on_text
+        self._texts: list[str] = []
+        self._tokens: list[ReportedToken] = []
+        self._usage = _Usage()
+        self.finish_reason: str | None = None
+
+    def add(self, chunk: _Chunk) -> None:
+        """The next chunk; the one with the usage has no choice."""
+        self._usage = chunk.usage or self._usage
+        for choice in chunk.choices[:1]:
+            self.finish_reason = choice.finish_reason or self.finish_reason
+            if choice.logprobs is not None:
+                self._tokens += choice.logprobs.content or []
+            if choice.delta.content is not None:
+                self._texts.append(choice.delta.content)
+            if choice.delta.content:
+                self._on_text(choice.delta.content)
+
+    def completion(self) -> _Completion:
+        """The whole reply; without any text its content is None."""
+        message = _Message(content="".join(self._texts) if self._texts else None)
+        logprobs = _Logprobs(content=self._tokens) if self._tokens else None
+        choice = _Choice(message=message, logprobs=logprobs, finish_reason=self.finish_reason)
+        return _Completion(choices=[choice], usage=self._usage)
+
+
+def _request(call: ChatCall) -> dict[str, Any]:
+    request: dict[str, Any] = {
+        "model": call.model,
+        "messages": [message.model_dump() for message in call.messages],
+        "temperature": call.temperature,
+        "seed": call.seed,
+    }
+    if call.max_tokens is not None:
+        request["max_tokens"] = call.max_tokens
+    if call.top_logprobs:
+        request |= {"logprobs": True, "top_logprobs": call.top_logprobs}
+    if call.json_schema is not None:
+        schema = {"name": "reply", "schema": call.json_schema, "strict": True}
+        request["response_format"] = {"type": "json_schema", "json_schema": schema}
+    elif call.json_mode:
+        request["response_format"] = {"type": "json_object"}
+    return request

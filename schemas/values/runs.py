@@ -1,0 +1,234 @@
+"""What a run is named, limited to and made with."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, NamedTuple, Self
+
+from pydantic import Field, StringConstraints
+
+from schemas.example import Example
+from schemas.values.base import PlainValue, Value
+from schemas.values.chat import ModelIdentity
+
+LONGEST_NAME: Final = 100
+LONGEST_NOTE: Final = 2000
+
+_RUN: Final = re.compile(r"r?([1-9][0-9]{0,17})", re.IGNORECASE)
+_NUMBER: Final = re.compile(r"[rj]?[0-9]+", re.IGNORECASE)
+
+
+def run_number(words: str) -> int | None:
+    """The number of a run; None for words that can only be a name.
+
+    >>> run_number("r12"), run_number("12"), run_number("baseline")
+    (12, 12, None)
+    """
+    match = _RUN.fullmatch(words.strip())
+    return None if match is None else int(match[1])
+
+
+def run_name(words: str) -> str | None:
+    """A name of a run as it is stored; None for words that cannot be one.
+
+    A name is one printable line, and neither a number, nor an option of a command.
+
+    >>> run_name(" few-shot,  top 4 "), run_name("r12"), run_name("-x"), run_name("")
+    ('few-shot, top 4', None, None, None)
+    """
+    name = " ".join(words.split())
+    is_name = name.isprintable() and not name.startswith("-") and _NUMBER.fullmatch(name) is None
+    return name if is_name and 0 < len(name) <= LONGEST_NAME else None
+
+
+MaxFailures = Annotated[str, StringConstraints(pattern=r"^([1-9][0-9]{0,8}|([1-9][0-9]?|100)%)$")]
+"""A number of jobs, or a percentage of the finished ones such as `10%`."""
+
+Amount = Annotated[int, Field(ge=1, lt=2**53)]
+
+
+class RunLimits(Value):
+    """The limits of a run, over all of its jobs; None sets none."""
+
+    max_failures: MaxFailures | None = None
+    """Its unfinished jobs are paused once so many have failed: a number, or a percentage of those that finished."""
+    max_llm_calls: Amount | None = None
+    """Calls of language models that it may pay for. A job that needs another one is paused."""
+    max_tokens: Amount | None = None
+    """Tokens of prompts and replies that it may use. A job that needs a call after that is paused."""
+
+    @property
+    def given(self) -> dict[str, str | int]:
+        """Those that are set."""
+        return self.model_dump(exclude_none=True)
+
+
+#: A percentage of failures is not looked at before so many jobs have finished, or half of a smaller run.
+LEAST_FINISHED: Final = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunLimitState(PlainValue):
+    """The limits of a run, None where there is none, and what counts towards them."""
+
+    max_failures: str | None = None
+    max_llm_calls: int | None = None
+    max_tokens: int | None = None
+    llm_calls: int = 0
+    """Calls that were sent; counted if there is a limit of calls or tokens."""
+    tokens: int = 0
+    """Of the calls that ended."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FinishedJobs(PlainValue):
+    """How the jobs of a run ended since it was last resumed."""
+
+    jobs: int
+    """All of the run."""
+    finished: int
+    failed: int
+
+
+def is_failing(max_failures: str, counts: FinishedJobs) -> bool:
+    """Whether a run has reached its limit of failures.
+
+    >>> is_failing("3", FinishedJobs(jobs=100, finished=3, failed=3))
+    True
+    >>> [is_failing("50%", FinishedJobs(jobs=100, finished=n, failed=n - 9)) for n in (19, 20)]
+    [False, True]
+    """
+    number, percent = int(max_failures.rstrip("%")), max_failures.endswith("%")
+    if not percent:
+        return counts.failed >= number
+    is_enough = counts.finished >= min(LEAST_FINISHED, max(counts.jobs // 2, 1))
+    return is_enough and 100 * counts.failed >= number * counts.finished
+
+
+class Target(NamedTuple):
+    """A run or a job: exactly one of the two is set."""
+
+    run_id: int | None
+    job_id: int | None
+
+    def __str__(self) -> str:
+        return f"r{self.run_id}" if self.job_id is None else f"j{self.job_id}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StageShare:
+    """A stage over all jobs of a run, in seconds summed over its attempts, also concurrent ones."""
+
+    stage: str
+    waiting_s: float
+    """Due, and no worker had started it."""
+    llm_s: float
+    """Waited for language model calls that were paid, at most as long as the attempts took."""
+    database_s: float | None
+    """Waited for the database, of attempts that measured it; at most what language model calls left of them, because
+    both can be waited for at once. The claim and the commit of an attempt are in `other_s`. None without such attempts.
+    """
+    unmeasured_s: float
+    """What language model calls left of attempts that did not measure the database: those of older versions, and those
+    that a worker did not end."""
+    attempt_s: float
+    """From the start of an attempt to its end."""
+
+    @property
+    def other_s(self) -> float | None:
+        """Everything else in the attempts that measured the database: models in the worker, Python."""
+        if self.database_s is None:
+            return None
+        return self.attempt_s - self.llm_s - self.database_s - self.unmeasured_s
+
+
+# It names no host, no user and no folder: a report is passed on.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Environment(PlainValue):
+    """Versions, commit and hardware of a process."""
+
+    ragq_version: Annotated[str, Example("0.1.0")]
+    git_commit: Annotated[str | None, Example(None)]
+    """The commit of the checkout that ragq is run from; None for an installed package."""
+    git_dirty: Annotated[bool | None, Example(None)]
+    """Whether the checkout had changes when the process started."""
+    python: Annotated[str, Example("3.12.4")]
+    platform: Annotated[str, Example("Linux-6.8.0-x86_64-with-glibc2.39")]
+    packages: Annotated[dict[str, str], Example({"numpy": "2.4.0"})]
+    """Versions of the installed packages that results depend on."""
+    cpu: Annotated[str | None, Example("AMD EPYC 7763")]
+    cores: Annotated[int | None, Example(16)]
+    gpus: Annotated[tuple[str, ...], Example(["NVIDIA A100-SXM4-80GB"])]
+    """The models of the graphics cards, as their driver names them."""
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Self:
+        """From its JSON. Raises TypeError or KeyError for another."""
+        return cls(**{**stored, "gpus": tuple(stored["gpus"])})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunEnvironment(PlainValue):
+    """An environment in which workers computed stages of a run."""
+
+    stages: Annotated[int, Example(24)]
+    """The stored stages that were computed there."""
+    environment: Environment
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FrozenModel(PlainValue):
+    """A language model that a run is held to."""
+
+    model: Annotated[str, Example("gemma3:27b")]
+    identity: ModelIdentity
+    is_from_submission: bool
+    """Asked at submission; otherwise by the worker that called it first."""
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Self:
+        """From its JSON. Raises TypeError or KeyError for another."""
+        return cls(**{**stored, "identity": ModelIdentity.read(stored["identity"])})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EmbeddedTexts(PlainValue):
+    """Texts of a run that were embedded in one number format."""
+
+    dtype: Annotated[str, Example("bfloat16")]
+    """Empty where the embedder's server reports none."""
+    texts: Annotated[int, Example(1492)]
+    reused: Annotated[int, Example(1480)]
+    """Those whose vectors were stored before, and were not computed again."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunOrigin(PlainValue):
+    """Where a run was submitted and computed, and which models and servers answered it."""
+
+    submitter: Environment | None = None
+    """None where that was not recorded."""
+    workers: tuple[RunEnvironment, ...] = ()
+    """The distinct environments of the workers that computed its stored stages, most stages first."""
+    models: tuple[FrozenModel, ...] = ()
+    servers: Annotated[tuple[str, ...], Example(["http://127.0.0.1:11434"])] = ()
+    """The servers whose answers it used, without secrets."""
+    embedded: tuple[EmbeddedTexts, ...] = ()
+    """By number format; none of runs before it was recorded."""
+
+    @classmethod
+    def read(cls, stored: Mapping[str, Any]) -> Self:
+        """From its JSON. Raises TypeError or KeyError for another."""
+        submitter = stored["submitter"]
+        return cls(
+            submitter=None if submitter is None else Environment.read(submitter),
+            workers=tuple(
+                RunEnvironment(stages=one["stages"], environment=Environment.read(one["environment"]))
+                for one in stored["workers"]
+            ),
+            models=tuple(map(FrozenModel.read, stored["models"])),
+            servers=tuple(stored["servers"]),
+            embedded=tuple(EmbeddedTexts(**one) for one in stored["embedded"]),
+        )

@@ -1,0 +1,158 @@
+"""Works before they are cut: their bibliographic fields, and a corpus in one file."""
+
+import html
+import re
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Annotated, Any, Final, NamedTuple
+
+import yaml
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from schemas.errors import WorkFileError
+from schemas.values.corpora import Bibliography
+from stages.corpora.blocks import BlockKind, MarkdownDocument
+from stages.files.records import NumberAsText, Parsed, parse_records
+from stages.texts.characters import Storable
+
+_LONGEST_FRONT_MATTER: Final = 64_000
+_TAG: Final = re.compile(
+    r"</?(?:a|abbr|b|big|br|cite|code|em|font|i|img|mark|p|s|small|span|strong|sub|sup|tt|u)\b[^<>]*>", re.IGNORECASE
+)
+_ENTITY: Final = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,30});")
+
+
+class PlainLoader(yaml.BaseLoader):
+    """Without aliases, a few of which can stand for millions of characters. Every scalar stays text, an ISBN too."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, "an alias", mark)
+        return super().compose_node(parent, index)
+
+
+def bibliography(document: MarkdownDocument, *, given: Mapping[str, Any], file_name: str) -> Bibliography:
+    """The fields of a work: given values override its front matter.
+
+    A title is text: tags of HTML are removed from it. Without a title there, it is the first heading of level 1, else
+    the file name without its suffix. Keys of the front matter that are not fields of Bibliography are ignored; `author`
+    is read as `authors`, and a list of authors is joined by commas. Raises WorkFileError when the front matter is not a
+    YAML mapping without aliases, is longer than 64,000 characters, or has an invalid value.
+    """
+    fields = {**_front_matter(document.front_matter, file_name), **given}
+    if isinstance(fields.get("title"), str):
+        fields["title"] = _text(fields["title"])
+    if not fields.get("title"):
+        fields["title"] = _first_heading(document) or PurePath(file_name).stem
+    try:
+        return Bibliography.model_validate(fields)
+    except ValidationError as error:
+        wrong = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in error.errors(include_input=False))
+        raise WorkFileError(file_name, f"its front matter cannot be used: {wrong}.") from None
+
+
+def _front_matter(text: str, file_name: str) -> dict[str, Any]:
+    if len(text) > _LONGEST_FRONT_MATTER:
+        problem = f"its front matter has more than {_LONGEST_FRONT_MATTER} characters; shorten it."
+        raise WorkFileError(file_name, problem)
+    try:
+        found = yaml.load(text, Loader=PlainLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        raise WorkFileError(
+            file_name,
+            "the front matter is not YAML without aliases; correct it, or put a blank line before a first line of "
+            "dashes that does not start front matter.",
+            line=None if mark is None else mark.line + 2,
+        ) from None
+    if found is None:
+        return {}
+    if not isinstance(found, dict):
+        raise WorkFileError(
+            file_name,
+            "the front matter is not a list of `key: value` lines; correct it, or put a blank line before a first line "
+            "of dashes that does not start front matter.",
+            line=1,
+        )
+    fields = {name: _value(value) for name, value in found.items() if name in Bibliography.model_fields}
+    if "author" in found and "authors" not in fields:
+        fields["authors"] = _value(found["author"])
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _value(value: Any) -> Any:
+    match value:
+        case list() if all(isinstance(part, str) for part in value):
+            return ", ".join(value)
+        case str():
+            return value.strip() or None
+    return value
+
+
+def _text(title: str) -> str:
+    words = _ENTITY.sub(lambda found: html.unescape(found[0]), _TAG.sub("", title))
+    return " ".join(words.split()).removesuffix("¶").rstrip()
+
+
+def _first_heading(document: MarkdownDocument) -> str | None:
+    headings = (block.text for block in document.blocks if block.kind is BlockKind.HEADING and block.level == 1)
+    return next(filter(None, headings), None)
+
+
+SUFFIX: Final = ".jsonl"
+
+MAX_ID_CHARS: Final = 200
+
+_WHAT_TO_DO: Final = (
+    f'write {{"_id": "...", "title": "...", "text": "..."}} on one line, with at most {MAX_ID_CHARS} characters of id'
+)
+
+
+class CorpusFile(NamedTuple):
+    """The content of a corpus file."""
+
+    markdown: dict[str, str]
+    """The document of each id: its title as a heading, and its text."""
+    empty: tuple[str, ...]
+    """The ids of documents without a title and a text."""
+    left_out_keys: tuple[str, ...]
+    """Keys of any line that hold something and are not used, by name."""
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    id: Annotated[
+        str,
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_ID_CHARS, pattern=r"^[^\r\n]*$"),
+        Storable,
+        NumberAsText,
+    ] = Field(validation_alias=AliasChoices("_id", "id"))
+    title: Annotated[str, Storable] = ""
+    text: Annotated[str, Storable] = ""
+
+
+def parse_corpus(data: bytes, *, file: str) -> Parsed[CorpusFile]:
+    r"""Read the documents of a JSONL file: an id under `_id` or `id`, `title` and `text`.
+
+    A title alone is the text. Blank lines are not used. Problems name the line, never its content.
+
+    >>> parse_corpus(b'{"_id": "7", "title": "Tea", "text": "A drink."}\n', file="c.jsonl").value.markdown
+    {'7': '# Tea\n\nA drink.\n'}
+    """
+    lines, problems = parse_records(
+        lambda _, text: _Line.model_validate_json(text), data, file=file, what_to_do=_WHAT_TO_DO
+    )
+    markdown = {line.id: _markdown(" ".join(line.title.split()), line.text.strip()) for line in lines}
+    empty = tuple(name for name, text in markdown.items() if not text)
+    left_out = {key for line in lines for key, value in (line.model_extra or {}).items() if value}
+    documents = {name: text for name, text in markdown.items() if text}
+    return Parsed(CorpusFile(documents, empty, tuple(sorted(left_out))), problems)
+
+
+def _markdown(title: str, text: str) -> str:
+    if title and text:
+        return f"# {title}\n\n{text}\n"
+    # An empty first line: what begins with --- is no front matter.
+    return f"\n{title or text}\n" if title or text else ""

@@ -1,0 +1,158 @@
+"""The files of a reference index, read strictly and written: vectors, texts, tags, chunk scores and their metadata."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from schemas.values.interviews import FileProblem, TranscriptVariant
+from schemas.values.references import ArtifactMeta, Sidecar
+from stages.files.records import Parsed, validation_problems
+from stages.models import canonical_model, resolved_model
+from stages.participants.split_names import training_name
+from stages.replies.strict import json_type, strict_object
+from stages.texts.characters import can_be_stored
+
+Description = TypeVar("Description", bound=Sidecar)
+
+_PARTICIPANT_ID = re.compile(r"[1-9][0-9]{0,5}")
+
+
+def parse_object(data: bytes, *, file: str, what_to_do: str) -> Parsed[dict[str, Any]]:
+    """The object in a file: UTF-8, unique names, no NaN or infinity, only texts that Postgres can store."""
+    try:
+        document = strict_object(data.decode())
+    except UnicodeDecodeError:
+        found = "is not UTF-8"
+    except ValueError as error:
+        found = f"cannot be read: {error}"
+    else:
+        if all(map(can_be_stored, _texts(document))):
+            return Parsed(document)
+        found = "contains a NUL character or half of a surrogate pair"
+    return Parsed({}, (FileProblem(file=file, line=None, found=found, what_to_do=what_to_do),))
+
+
+def parse_per_participant(data: bytes, *, file: str, what_to_do: str) -> Parsed[dict[int, list[Any]]]:
+    """An object with one list per participant, ids ascending."""
+    document, problems = parse_object(data, file=file, what_to_do=what_to_do)
+    entries: dict[int, list[Any]] = {}
+    found = []
+    for key, entry in document.items():
+        if _PARTICIPANT_ID.fullmatch(key) is None:
+            found.append("a name is not a participant id")
+        elif not isinstance(entry, list):
+            found.append(f"participant {key} has {json_type(entry)} where an array is expected")
+        else:
+            entries[int(key)] = entry
+    more = (FileProblem(file=file, line=None, found=what, what_to_do=what_to_do) for what in found)
+    return Parsed(dict(sorted(entries.items())), (*problems, *more))
+
+
+def parse_sidecar(kind: type[Description], data: bytes, *, file: str, what_to_do: str) -> Parsed[Description | None]:
+    """A description; None with a problem for each field that is missing or of another type."""
+    document, problems = parse_object(data, file=file, what_to_do=what_to_do)
+    if problems:
+        return Parsed(None, problems)
+    try:
+        return Parsed(kind.from_document(document))
+    except ValidationError as error:
+        return Parsed(None, tuple(validation_problems(error, file=file, line=None, what_to_do=what_to_do)))
+
+
+def misaligned(
+    entries: Mapping[int, list[Any]], chunks: Mapping[int, int], *, file: str, what_to_do: str
+) -> Iterator[FileProblem]:
+    """A problem for every participant that is missing, unknown, or has another number of entries than chunks."""
+    for participant_id in sorted(entries.keys() | chunks.keys()):
+        if participant_id not in entries:
+            found = f"participant {participant_id} is missing"
+        elif participant_id not in chunks:
+            found = f"participant {participant_id} has no chunks"
+        elif len(entries[participant_id]) != chunks[participant_id]:
+            counts = f"entries ({len(entries[participant_id])}) as chunks ({chunks[participant_id]})"
+            found = f"participant {participant_id} does not have as many {counts}"
+        else:
+            continue
+        yield FileProblem(file=file, line=None, found=found, what_to_do=what_to_do)
+
+
+def to_bytes(document: Mapping[str, Any], *, indent: int | None = None) -> bytes:
+    """A JSON file in UTF-8 that ends with a newline."""
+    return (json.dumps(document, ensure_ascii=False, allow_nan=False, indent=indent) + "\n").encode()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from _texts_of((*value.keys(), *value.values()))
+    elif isinstance(value, list):
+        yield from _texts_of(value)
+
+
+def _texts_of(values: Iterable[Any]) -> Iterator[str]:
+    for value in values:
+        yield from _texts(value)
+
+
+REMEDY = "correct it, or remove the file: fields that are missing are not compared"
+
+
+def parse_meta(data: bytes, *, file: str) -> Parsed[ArtifactMeta | None]:
+    """The description of an index; a file that cannot be parsed is a problem and not treated as missing."""
+    return parse_sidecar(ArtifactMeta, data, file=file, what_to_do=REMEDY)
+
+
+def describe(
+    imported: ArtifactMeta | None,
+    *,
+    backend: str,
+    model: str,
+    model_digest: str | None,
+    dimension: int,
+    chunk_size: int,
+    chunk_step: int,
+    min_evidence_chars: int,
+    split: str,
+    split_csv_hash: str | None,
+    split_ids_hash: str,
+    variant: TranscriptVariant,
+    participant_count: int,
+    built_at: datetime,
+    built_by: str,
+) -> ArtifactMeta:
+    """The description of an index for its files.
+
+    Fields of the files that the index was imported from are kept unless the index has its own value: the time and the
+    program of the build, and fields of other programs.
+    """
+    resolved = resolved_model(model, backend)
+    known: dict[str, Any] = {
+        "backend": backend,
+        "model": resolved,
+        "model_digest": model_digest,
+        "dimension": dimension,
+        "actual_dimension_min": dimension,
+        "actual_dimension_max": dimension,
+        "dimension_mismatch_count": 0,
+        "chunk_size": chunk_size,
+        "chunk_step": chunk_step,
+        "min_evidence_chars": min_evidence_chars,
+        "split": training_name(split),
+        "transcript_variant": None if variant is TranscriptVariant.UNKNOWN else variant,
+        "participant_count": participant_count,
+        "split_csv_hash": split_csv_hash,
+        "split_ids_hash": split_ids_hash,
+    }
+    made = {
+        "model_canonical": canonical_model(model),
+        "generated_at": built_at.isoformat(),
+        "generator_script": built_by,
+    }
+    before = {} if imported is None else imported.document()
+    written = {name: value for name, value in (made | before | known).items() if value is not None}
+    return ArtifactMeta.from_document(written)

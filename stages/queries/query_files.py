@@ -1,0 +1,176 @@
+"""Files of queries and of relevance judgements, parsed and combined into a set that can be submitted."""
+
+import re
+from itertools import islice
+from pathlib import PurePath
+from typing import Annotated, Final, NamedTuple, Self
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
+
+from schemas.values.interviews import FileProblem
+from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
+from stages.corpora.works import SUFFIX
+from stages.files.records import NumberAsText, Parsed, ProblemsFound, numbered_lines, parse_records
+from stages.texts.characters import Storable, can_be_stored
+
+MAX_CHARS: Final = 2000
+"""Of the text of a query."""
+
+MAX_REFERENCE_CHARS: Final = 20_000
+"""Of a reference answer."""
+
+_WHAT_TO_DO: Final = f'write {{"_id": "...", "text": "..."}} on one line, with at most {MAX_CHARS} characters of text'
+
+
+class QueryFile(NamedTuple):
+    """The content of a query file."""
+
+    queries: tuple[SubmittedQuery, ...]
+    left_out_keys: tuple[str, ...]
+    """Keys of any line that are not used, by name."""
+
+
+_Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), Storable, NumberAsText]
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CHARS), Storable]
+_Reference = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REFERENCE_CHARS), Storable
+]
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    id: _Id = Field(validation_alias=AliasChoices("_id", "id"))
+    text: _Text = Field(validation_alias=AliasChoices("text", "query"))
+
+    reference_answer: _Reference | None = None
+
+    @model_validator(mode="after")
+    def _each_is_given_once(self) -> Self:
+        if {"id", "query"} & (self.model_extra or {}).keys():
+            raise PydanticCustomError("given_twice", "Only one of _id and id is allowed, and one of text and query")
+        return self
+
+
+def parse_queries(data: bytes, *, file: str) -> Parsed[QueryFile]:
+    r"""Read the queries of a JSONL file: an id under `_id` or `id`, the text under `text` or `query`.
+
+    A reference answer under `reference_answer` is what answers are compared with. A number as id becomes its digits.
+    Blank lines and other keys are not used; the keys are listed. Problems name the line, never its content.
+
+    >>> parse_queries(b'{"_id": "7", "text": "Why is the sky blue?"}\n', file="q.jsonl").value.queries[0].external_id
+    '7'
+    """
+    lines, problems = parse_records(
+        lambda _, text: _Line.model_validate_json(text), data, file=file, what_to_do=_WHAT_TO_DO
+    )
+    queries = tuple(
+        SubmittedQuery(external_id=line.id, text=line.text, reference_answer=line.reference_answer) for line in lines
+    )
+    left_out = {key for line in lines for key in line.model_extra or ()}
+    return Parsed(QueryFile(queries, tuple(sorted(left_out))), problems)
+
+
+BEIR_HEADER: Final = ("query-id", "corpus-id", "score")
+
+_RELEVANCE: Final = re.compile(r"[+-]?[0-9]{1,4}")
+
+
+def parse_qrels(data: bytes, *, file: str) -> Parsed[tuple[RelevanceJudgement, ...]]:
+    r"""Read the judgements in the order of the file.
+
+    A first line `query-id corpus-id score` in TABs marks a file of BEIR. Without it every line has TREC's columns:
+    query, iteration (ignored), document, relevance, separated by white space. Problems name the line, never a cell.
+
+    >>> parse_qrels(b"q1 0 d9 2\n", file="qrels.txt").value
+    (RelevanceJudgement(query_id='q1', document='d9', relevance=2),)
+    """
+    what_to_do = f"write {' '.join(BEIR_HEADER)} in TABs, and a judgement a line"
+    lines, problems = numbered_lines(data, file=file, what_to_do=what_to_do)
+    found = list(problems)
+    is_beir = any(_cells(text, is_beir=True) == BEIR_HEADER for _, text in islice(lines, 1))
+    judgements: list[RelevanceJudgement] = []
+    line_of: dict[tuple[str, str], int] = {}
+    for line, text in islice(lines, is_beir, None):
+        judgement = _judgement(_cells(text, is_beir=is_beir), is_beir=is_beir)
+        if isinstance(judgement, str):
+            what_to_do = "write a query, a document and a whole number" + (
+                " in TABs" if is_beir else f": a line of TREC, or {' '.join(BEIR_HEADER)} in TABs as the first line"
+            )
+            found.append(FileProblem(file=file, line=line, found=judgement, what_to_do=what_to_do))
+            continue
+        first = line_of.setdefault((judgement.query_id, judgement.document), line)
+        if first != line:
+            again = f"repeats the query and the document of line {first}"
+            found.append(FileProblem(file=file, line=line, found=again, what_to_do="keep one of them"))
+            continue
+        judgements.append(judgement)
+    return Parsed(tuple(judgements), tuple(found))
+
+
+def _cells(line: str, *, is_beir: bool) -> tuple[str, ...]:
+    return tuple(cell.strip() for cell in (line.split("\t") if is_beir else line.split()))
+
+
+def _judgement(cells: tuple[str, ...], *, is_beir: bool) -> RelevanceJudgement | str:
+    """The judgement of a line, or a description of the problem."""
+    expected = 3 if is_beir else 4
+    if len(cells) != expected:
+        return f"has {len(cells)} columns instead of {expected}"
+    query_id, document, relevance = cells if is_beir else (cells[0], *cells[2:])
+    if not query_id or not document:
+        return "has a blank id"
+    if not can_be_stored(query_id + document):
+        return "contains a NUL character, which Postgres cannot store"
+    if _RELEVANCE.fullmatch(relevance) is None:
+        return "has a relevance that is not a whole number"
+    return RelevanceJudgement(query_id=query_id, document=document, relevance=int(relevance))
+
+
+def read_query_set(queries: bytes, qrels: bytes | None = None, *, queries_file: str, qrels_file: str = "") -> QuerySet:
+    """Read both files. Raises ProblemsFound with the problems of both.
+
+    Queries without a judgement are kept. Judgements of other queries are counted and dropped; if all of them are, the
+    files do not belong together, which is a problem.
+    """
+    found, query_problems = parse_queries(queries, file=queries_file)
+    judgements, qrels_problems = Parsed(()) if qrels is None else parse_qrels(qrels, file=qrels_file)
+    problems = [*query_problems, *qrels_problems]
+    ids = {query.external_id for query in found.queries}
+    judged = tuple(judgement for judgement in judgements if judgement.query_id in ids)
+    if judgements and not judged and not problems:
+        strange = f"judges none of the {len(ids)} queries of {queries_file}"
+        problems.append(
+            FileProblem(file=qrels_file, line=None, found=strange, what_to_do="give the judgements of these queries")
+        )
+    if problems:
+        raise ProblemsFound(problems, of="query set", consequence="nothing was submitted")
+    return QuerySet(
+        queries=found.queries,
+        judgements=judged,
+        left_out_keys=found.left_out_keys,
+        left_out_judgements=len(judgements) - len(judged),
+    )
+
+
+_MARKDOWN = (".md", ".markdown")
+
+
+def document_name(source_path: str | None, title: str) -> str:
+    """The name of the file that a work was imported from, without a markdown suffix; its title if there is no file.
+
+    A work from a line of a corpus has its id, which may hold slashes.
+
+    >>> document_name("/data/dbpedia/corpus.jsonl/<dbpedia:AC/DC>.md", "AC/DC")
+    '<dbpedia:AC/DC>'
+    >>> document_name("/data/scifact/31715818.md", "Biomaterials"), document_name(None, "Biomaterials")
+    ('31715818', 'Biomaterials')
+    """
+    if source_path is None:
+        return title
+    _, is_line, name_in_corpus = source_path.partition(f"{SUFFIX}/")
+    if is_line:
+        return name_in_corpus.removesuffix(_MARKDOWN[0])
+    name = PurePath(source_path)
+    return name.stem if name.suffix.lower() in _MARKDOWN else name.name

@@ -1,0 +1,223 @@
+"""What becomes of chunks around a ranker: filters, context, bonuses, comparable scores, diversity."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.values.corpora import CorpusChunk
+from schemas.values.queries import FusedHit, Intent
+from stages.corpora.lines import passage
+from stages.queries.works import WorkText
+
+
+class RankingCandidate(NamedTuple):
+    """A retrieved chunk and the text that rankers score for it."""
+
+    chunk: CorpusChunk
+    hit: FusedHit
+    enriched_content: str
+
+
+class Filtered(NamedTuple):
+    """The kept chunks, in order, and how many each filter dropped; filters that dropped none are absent."""
+
+    kept: list[CorpusChunk]
+    dropped: dict[str, int]
+    kept_short: dict[str, int]
+    """How many each filter would have dropped, where all are kept because no longer one was found."""
+
+
+def drop_short(chunks: Iterable[CorpusChunk], *, min_chars: int, min_words: int, keep_if_all_short: bool) -> Filtered:
+    """The chunks with at least so many characters and words (separated by white space); 0 disables a filter.
+
+    A blank chunk is always dropped. A chunk counts for the first filter that drops it: blank, min_chars, min_words.
+    With `keep_if_all_short` the short chunks are kept when the filters would leave none.
+    """
+    kept: list[CorpusChunk] = []
+    short: list[CorpusChunk] = []
+    dropped: Counter[str] = Counter()
+    for chunk in chunks:
+        words = len(chunk.content.split())
+        if not words:
+            dropped["blank"] += 1
+        elif len(chunk.content) < min_chars:
+            dropped["min_chars"] += 1
+            short.append(chunk)
+        elif words < min_words:
+            dropped["min_words"] += 1
+            short.append(chunk)
+        else:
+            kept.append(chunk)
+    if kept or not short or not keep_if_all_short:
+        return Filtered(kept, dict(dropped), {})
+    blank = dropped.pop("blank", 0)
+    return Filtered(short, {"blank": blank} if blank else {}, dict(dropped))
+
+
+def dropped_in_words(dropped: Mapping[str, int], *, min_chars: int, min_words: int) -> list[str]:
+    """What each filter dropped, with its threshold and the name of its value.
+
+    >>> dropped_in_words({"min_words": 40}, min_chars=0, min_words=150)
+    ['40 with fewer than 150 words (retrieval.min_word_count)']
+    """
+    words = {
+        "blank": "blank",
+        "min_chars": f"with fewer than {min_chars} characters (retrieval.min_char_count)",
+        "min_words": f"with fewer than {min_words} words (retrieval.min_word_count)",
+    }
+    return [f"{count} {words[name]}" for name, count in dropped.items()]
+
+
+def enriched_content(
+    chunk: CorpusChunk,
+    work: WorkText,
+    *,
+    min_content_length: int,
+    lines_above: int,
+    lines_below: int,
+) -> str:
+    """The content; with fewer than `min_content_length` characters, it is extended by the lines above and below.
+
+    Blank lines separate the parts. Lines beyond either end of the work are ignored, and so are blank surroundings.
+    """
+    if len(chunk.content) >= min_content_length:
+        return chunk.content
+    above = passage(work.lines, chunk.start_line - lines_above, chunk.start_line - 1)
+    below = passage(work.lines, chunk.end_line + 1, chunk.end_line + lines_below)
+    return "\n\n".join(part for part in (above, chunk.content, below) if part.strip())
+
+
+def entity_boost(entities: Iterable[str], text: str, *, boost: float) -> float:
+    """`boost` times the number of distinct entities that occur in the text, ignoring case. Blank ones do not count.
+
+    >>> entity_boost(["Black Tea", "oolong", "enzyme", " "], "Enzymes darken black tea.", boost=0.05)
+    0.1
+    """
+    lowered = text.lower()
+    names = {entity.strip().lower() for entity in entities} - {""}
+    return boost * sum(name in lowered for name in names)
+
+
+_LENGTH_BOOST = 0.01
+
+
+class IntentPreference(NamedTuple):
+    """The heading levels and the length that answers to queries of one intent tend to have."""
+
+    levels: frozenset[str]
+    level_boost: float
+    has_length: Callable[[int], bool]
+
+
+def _short(chars: int) -> bool:
+    return chars < 500
+
+
+def _medium(chars: int) -> bool:
+    return 400 <= chars <= 900
+
+
+def _long(chars: int) -> bool:
+    return chars > 800
+
+
+PREFERENCES: Final[Mapping[str, IntentPreference]] = {
+    Intent.DEFINITION: IntentPreference(frozenset({"H2", "H3"}), 0.03, _short),
+    Intent.MECHANISM: IntentPreference(frozenset({"H3", "H4", "chunk"}), 0.02, _long),
+    Intent.COMPARISON: IntentPreference(frozenset({"H2", "H3"}), 0.02, _medium),
+    Intent.APPLICATION: IntentPreference(frozenset({"H4", "chunk", "sentence"}), 0.02, _medium),
+    Intent.STUDY_DETAIL: IntentPreference(frozenset({"H4", "chunk"}), 0.03, _long),
+    Intent.CRITIQUE: IntentPreference(frozenset({"H3", "H4"}), 0.02, _medium),
+}
+
+
+def intent_boost(intent: str | None, *, level: str, chars: int) -> float:
+    """The bonus for the level of the chunk's heading, plus the one for the length of the ranked text; 0 without one of
+    these intents.
+
+    `H2-chunk`, content under a heading of level 2, counts as `H2`.
+
+    >>> intent_boost(Intent.DEFINITION, level="H2-chunk", chars=499)
+    0.04
+    """
+    preference = PREFERENCES.get(intent or "")
+    if preference is None:
+        return 0.0
+    level_boost = preference.level_boost if level.removesuffix("-chunk") in preference.levels else 0.0
+    return level_boost + (_LENGTH_BOOST if preference.has_length(chars) else 0.0)
+
+
+Scores = NDArray[np.float64]
+
+Normalise = Callable[[Scores], Scores]
+
+
+def z_scores(scores: Scores) -> Scores:
+    """Distances from the mean in standard deviations (of the population). Equal scores are all 0.
+
+    >>> z_scores(np.array([1.0, 2.0, 3.0])).round(4).tolist()
+    [-1.2247, 0.0, 1.2247]
+    """
+    if _are_equal(scores) or scores.std() == 0:  # the squares of tiny differences are 0
+        return np.zeros_like(scores)
+    return np.asarray((scores - scores.mean()) / scores.std())
+
+
+def unit_range(scores: Scores) -> Scores:
+    """The scores shifted and scaled to 0 to 1. Equal scores are all 0.
+
+    >>> unit_range(np.array([2.0, 4.0, 3.0])).tolist()
+    [0.0, 1.0, 0.5]
+    """
+    if _are_equal(scores):
+        return np.zeros_like(scores)
+    return np.asarray((scores - scores.min()) / (scores.max() - scores.min()))
+
+
+def _are_equal(scores: Scores) -> bool:
+    return len(scores) == 0 or bool(scores.max() == scores.min())
+
+
+def select_diverse(scores: Sequence[float], similarity: Scores, *, count: int, mmr_lambda: float) -> list[int]:
+    """Indices of up to `count` candidates, in the order of their selection. Scores are given best first.
+
+    The first candidate is selected, then repeatedly the one with the highest lambda * score - (1 - lambda) * its
+    greatest similarity to one already selected, with scores scaled to 0 to 1. Of equals the earlier one is selected.
+    With no more than `count` candidates, all are returned in their order.
+    """
+    if len(scores) <= count:
+        return list(range(len(scores)))
+    relevance = mmr_lambda * unit_range(np.asarray(scores, dtype=np.float64))
+    selected = [0]
+    while len(selected) < count:
+        gain = relevance - (1 - mmr_lambda) * similarity[:, selected].max(axis=1)
+        gain[selected] = -np.inf
+        selected.append(int(gain.argmax()))
+    return selected
+
+
+def passage_similarity(ids: Sequence[int], texts: Sequence[str], vectors: Mapping[int, NDArray[np.float32]]) -> Scores:
+    """The similarity of each pair of passages, 0 to 1.
+
+    (cosine + 1) / 2 of their vectors, a vector of zeros having the cosine 0; where a vector is missing, the Jaccard
+    similarity of their words, separated by white space and in lower case.
+    """
+    known = np.array([id_ in vectors for id_ in ids], dtype=bool)
+    words = [set(text.lower().split()) for text in texts]
+    similarity = np.zeros((len(ids), len(ids)))
+    for one, other in np.argwhere(~np.logical_and.outer(known, known)):
+        similarity[one, other] = _jaccard(words[one], words[other])
+    if known.any():
+        rows = np.stack([vectors[id_] for id_ in ids if id_ in vectors]).astype(np.float64)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        units = rows / np.where(lengths == 0, 1, lengths)
+        # Rounded, because equal products may differ in the last bit by position, which would break ties.
+        similarity[np.ix_(known, known)] = ((units @ units.T + 1) / 2).round(12)
+    return similarity
+
+
+def _jaccard(one: set[str], other: set[str]) -> float:
+    return len(one & other) / len(one | other) if one | other else 0.0

@@ -1,0 +1,264 @@
+"""Runs and their numbers in words, the same wherever they are shown."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from schemas.values.measures import Measures
+from schemas.values.reports import Report
+from schemas.values.runs import EmbeddedTexts, Environment, FrozenModel, RunOrigin
+from stages.metrics.bootstrap import LEAST
+from stages.reports.numbers_in_words import counted, percent
+from stages.texts.ids import listed
+
+if TYPE_CHECKING:
+    from schemas.values.runs import RunLimitState
+
+
+#: Shown with runs of the profile `demo`, by kind; other kinds do not use its language model.
+DEMO_NOTICES = {
+    "participant": "Profile demo: evidence is chosen by similarity, and a 135M model judges it and scores the items. "
+    "Demo model: results are not meaningful.",
+    "query": "Profile demo: a 135M model expands, judges and answers. Demo model: results are not meaningful.",
+    "evaluation": "Profile demo: a 135M model judges the answers. Demo model: results are not meaningful.",
+}
+
+#: Shown with runs of other profiles whose items that language model scores.
+DEMO_MODEL_NOTICE = "A 135M model scores the items. Demo model: results are not meaningful."
+
+#: Shown with runs that no language model scores.
+NEIGHBOURS_NOTICE = (
+    "No language model scores: each score is the mean of those of the training participants with the nearest evidence, "
+    "a baseline. Zero-shot mode needs a model, and is left out."
+)
+
+#: Shown with every answer that it writes.
+DEMO_ANSWER_NOTICE = "A 135M model wrote this answer. Demo model: results are not meaningful."
+
+#: Shown with every run whose references have scores that the assessing model itself assigned.
+CIRCULAR_NOTICE = "MODEL_QUANTITATIVE_MODEL scored the chunks of the index too: it is shown its own labels as examples."
+
+#: The fields of a request in a list of runs, in this order.
+_ASKED = ("index", "corpus", "preset", "vocabulary", "limit")
+
+
+def asked_for(request: Mapping[str, Any]) -> str:
+    """The request of a run, in names and numbers; empty if it has none."""
+    marks = {"overlap": "with overlap", "left_parity": "parity left"}
+    return " ".join(
+        [
+            *([where] if (where := split_in_words(request)) else []),
+            *(str(request[key]) for key in _ASKED if request.get(key)),
+            *(mark for key, mark in marks.items() if request.get(key)),
+            *([f"answers of r{request['evaluates']}"] if request.get("evaluates") else []),
+            *([fork_in_words(request)] if request.get("fork") else []),
+        ]
+    )
+
+
+def split_in_words(request: Mapping[str, Any]) -> str:
+    """The split of a run with its data set, or the data set alone; empty for a run of other kinds.
+
+    >>> split_in_words({"data_set": "clinic", "split": "paper-test"})
+    'clinic/paper-test'
+    """
+    data_set, split = request.get("data_set"), request.get("split")
+    if data_set and split:
+        return f"{data_set}/{split}"
+    return split or (f"data set {data_set}" if data_set else "")
+
+
+def fork_in_words(request: Mapping[str, Any]) -> str:
+    """What a run was forked from; empty for a run that is no fork.
+
+    >>> fork_in_words({"fork": {"run": 12, "from": "rerank"}})
+    'fork of r12 from rerank'
+    """
+    fork = request.get("fork")
+    return f"fork of r{fork['run']} from {fork['from']}" if fork else ""
+
+
+def variants_in_words(request: Mapping[str, Any]) -> str:
+    """The transcript variants of a run, and the reference index that it searches; empty for runs of other kinds.
+
+    >>> searched = {"index": "minilm_paper_train", "data_set": "clinic", "split": "paper-train"}
+    >>> variants_in_words({"variants": {"transcripts": {"raw": 41}, "index": "raw"}, "searched": searched})
+    'transcripts raw (41), index minilm_paper_train (clinic/paper-train) of raw transcripts'
+    """
+    variants = request.get("variants") or {}
+    counted = [f"{variant} ({count})" for variant, count in (variants.get("transcripts") or {}).items()]
+    index = [f"{index_in_words(request)} of {variants['index']} transcripts"] if variants.get("index") else []
+    return ", ".join([*([f"transcripts {' '.join(counted)}"] if counted else []), *index])
+
+
+def index_in_words(request: Mapping[str, Any]) -> str:
+    """The reference index that a run searches, with the split that it was built of.
+
+    >>> index_in_words({"searched": {"index": "minilm_paper_train", "data_set": "clinic", "split": "paper-train"}})
+    'index minilm_paper_train (clinic/paper-train)'
+    """
+    searched = request.get("searched")
+    return f"index {searched['index']} ({searched['data_set']}/{searched['split']})" if searched else "index"
+
+
+def limits_in_words(limits: "RunLimitState") -> str:
+    """The limits of a run, and what counts towards them.
+
+    >>> from schemas.values.runs import RunLimitState
+    >>> limits_in_words(RunLimitState(max_failures="10%", max_llm_calls=20, llm_calls=12))
+    'stops at 10% failed jobs; 12 of 20 language model calls'
+    """
+    parts = [] if limits.max_failures is None else [f"stops at {limits.max_failures} failed jobs"]
+    if limits.max_llm_calls is not None:
+        parts.append(f"{limits.llm_calls} of {limits.max_llm_calls} language model calls")
+    if limits.max_tokens is not None:
+        parts.append(f"{limits.tokens} of {limits.max_tokens} tokens")
+    return "; ".join(parts)
+
+
+def notices(kind: str, profile: str, request: Mapping[str, Any]) -> Iterator[str]:
+    """Notices about a run's results."""
+    if profile == "demo" and (notice := DEMO_NOTICES.get(kind)):
+        yield notice
+    elif request.get("demo_model"):
+        yield DEMO_MODEL_NOTICE
+    elif request.get("scorer") == "neighbours":
+        yield NEIGHBOURS_NOTICE
+    if left := request.get("left_parity"):
+        yield f"Parity with the paper's notebook is left by {', '.join(left)}: compare with none of its figures."
+    yield from _notices_of_overlap(request)
+    yield from _notices_of_variants(request)
+    if unknown := request.get("unknown_documents"):
+        yield f"{unknown} relevant documents of the judgements are in no corpus that is asked: no search finds them."
+    if fork := request.get("fork"):
+        yield f"Fork of r{fork['run']}: the stages before '{fork['from']}' are copied from that run, not computed."
+    if draw := request.get("draw"):
+        yield f"Draw {draw}: language models were asked anew; no answer of another draw was used."
+    if left_out := request.get("left_out_references"):
+        yield f"The reference index lacks participant {', '.join(map(str, left_out))}."
+    if unlabelled := request.get("unlabelled_references"):
+        yield (
+            f"{len(unlabelled)} participants of the reference index have no item scores: {listed(unlabelled)}. Their "
+            "chunks take places among the references and are not shown."
+        )
+    if cut := request.get("cut_chunks"):
+        yield (
+            f"{cut['cut']} of the {cut['chunks']} chunks of the reference index are longer than the embedder reads, "
+            "and were cut for it; prompts show them whole."
+        )
+    chunk_scores = request.get("chunk_scores") or {}
+    if chunk_scores.get("is_circular"):
+        yield CIRCULAR_NOTICE
+    if prompt := chunk_scores.get("other_prompt"):
+        scorer = chunk_scores.get("scorer_model") or "a scorer without a name"
+        yield f"Chunk scores of the references: by {scorer} with a prompt that is not ragq's ({prompt})."
+
+
+def _notices_of_overlap(request: Mapping[str, Any]) -> Iterator[str]:
+    if overlap := request.get("overlap"):
+        people = overlap["participants"]
+        yield (
+            f"Overlap allowed: {len(people)} participants of reference index '{overlap['index']}' are assessed here or "
+            f"in the same split: {listed(people)}. Their chunks were left out of every search."
+        )
+
+
+def _notices_of_variants(request: Mapping[str, Any]) -> Iterator[str]:
+    variants = request.get("variants") or {}
+    transcripts, index = variants.get("transcripts") or {}, variants.get("index")
+    counted = ", ".join(f"{variant} ({count})" for variant, count in transcripts.items())
+    if variants.get("mismatch_allowed"):
+        yield f"Variant mismatch allowed: transcripts are {counted}, the reference index was built from {index}."
+    elif len(transcripts) > 1:
+        yield f"The transcripts are of several variants: {counted}."
+    if "unknown" in (*transcripts, index):
+        whose = {"transcripts": "unknown" in transcripts, "reference index": index == "unknown"}
+        yield (
+            f"Transcript variant of {' and '.join(name for name, is_so in whose.items() if is_so)} unknown: stored "
+            "before variants were recorded, or from files that do not name theirs. `ragq import participants DIR` and "
+            "`ragq index references` record them."
+        )
+
+
+def interval_words(report: Report) -> str:
+    """One line, without a capital at its start and without a full stop."""
+    measures = report.measures
+    evaluated = max((experiment.results.evaluated_subjects for experiment in report.experiments), default=0)
+    if 0 < evaluated < LEAST:
+        return f"{counted(evaluated, 'evaluated participant')}: too few for an interval, which takes {LEAST}"
+    return (
+        f"95 % percentile intervals over {measures.bootstrap_resamples} resamples of participants "
+        f"(seed {measures.bootstrap_seed})"
+    )
+
+
+def origin_words(origin: RunOrigin) -> Iterator[str]:
+    """A line for each environment, each model, and the servers that no model names."""
+    for one in origin.workers:
+        yield f"Computed with {_environment(one.environment)}: {one.stages} stages."
+    if origin.submitter is not None and origin.submitter not in [one.environment for one in origin.workers]:
+        yield f"Submitted with {_environment(origin.submitter)}."
+    for model in origin.models:
+        yield _model(model)
+    others = [server for server in origin.servers if server not in {model.identity.server for model in origin.models}]
+    if others:
+        yield f"Answers came from {', '.join(others)} too."
+    for embedded in origin.embedded:
+        yield _embedded(embedded)
+
+
+def _embedded(found: EmbeddedTexts) -> str:
+    reused = f", {found.reused:,} of them before: these texts were not computed again" if found.reused else ""
+    return f"Embedded{f' in {found.dtype}' if found.dtype else ''}: {found.texts:,} texts{reused}."
+
+
+def _environment(found: Environment) -> str:
+    if found.git_commit is None:
+        commit = ""
+    else:
+        commit = f" (commit {found.git_commit[:12]}{', modified' if found.git_dirty else ''})"
+    hardware = ", ".join([found.cpu or "unknown processor", f"{found.cores} cores", *found.gpus])
+    return f"ragq {found.ragq_version}{commit}, Python {found.python}, {found.platform}, {hardware}"
+
+
+def _model(found: FrozenModel) -> str:
+    quantization = f", {found.identity.quantization}" if found.identity.quantization else ""
+    return f"Model {found.model}{quantization}: {found.identity.words}."
+
+
+def chunk_size_words(tokens: int) -> str:
+    """The size of chunks in words.
+
+    >>> chunk_size_words(192), chunk_size_words(0)
+    ('chunks of at most 192 tokens', 'chunks of 200 to 300 words')
+    """
+    return f"chunks of at most {tokens} tokens" if tokens else "chunks of 200 to 300 words"
+
+
+def loss_words(*, cut: int, of: int, reads: int | None, unseen: float | None) -> str:
+    """How many chunks are longer than the embedder reads, and the share of tokens in what it does not read.
+
+    >>> loss_words(cut=3, of=4, reads=256, unseen=0.148)
+    '3 of 4 chunks are longer than the 256 tokens that the embedder reads; it never sees 14.8 % of all tokens'
+    >>> loss_words(cut=0, of=4, reads=256, unseen=0.0)
+    'no chunk is longer than the 256 tokens that the embedder reads'
+    >>> loss_words(cut=1, of=4, reads=None, unseen=None)
+    '1 of 4 chunks is longer than the embedder reads'
+    """
+    limit = "the embedder reads" if reads is None else f"the {reads} tokens that the embedder reads"
+    if not cut:
+        return f"no chunk is longer than {limit}"
+    words = f"{cut:,} of {of:,} chunks {'is' if cut == 1 else 'are'} longer than {limit}"
+    return words if unseen is None else f"{words}; it never sees {percent(unseen)} % of all tokens"
+
+
+def definitions(measures: Measures) -> str:
+    """What a total and depression are, and which predictions come first, with the source of what is no default."""
+    words = {
+        "prediction_mode": f"prediction mode {measures.prediction_mode}",
+        "total_min_coverage": f"a total from {percent(measures.total_min_coverage)} % of the items",
+        "binary_threshold": f"depressed from a total of {measures.binary_threshold}",
+    }
+    sources = {field: measures.sources.get(field, "default") for field in words}
+    return ", ".join(
+        text + (f" ({sources[field]})" if sources[field] != "default" else "") for field, text in words.items()
+    )
