@@ -76,6 +76,8 @@ class FittingTable(Table):
     def __init__(self, *columns: str | Column, splits: bool = False) -> None:
         super().__init__(box=None, pad_edge=False, header_style="bold")
         self.columns = [Column(column) if isinstance(column, str) else column for column in columns]
+        for column in self.columns:
+            column.header = _text(column.header)
         self._splits = splits
 
     def add_row(self, *cells: RenderableType | None, style: object = None, end_section: bool = False) -> None:

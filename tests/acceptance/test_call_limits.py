@@ -124,7 +124,7 @@ def test_the_permits_of_a_killed_worker_are_free_after_its_lease(
     fresh.settings |= {"RAGQ_LLM_CONCURRENCY": "2", "RAGQ_LEASE_SECONDS": "2", "RAGQ_HEARTBEAT_SECONDS": "0.5"}
     killed = fresh.start_worker()
     run_id = fresh.submit(*evidence(SIX), *judged_by(judge.name))
-    eventually(lambda: permits(fresh) == 2)
+    eventually(lambda: (permits(fresh), judge.calls) == (2, 2))
 
     killed.kill()
     fresh.start_worker()

@@ -36,7 +36,8 @@ def test_nothing_is_cut_off_at_eighty_columns(filled: Installation, command: str
 
     too_long = [line for line in done.stdout.splitlines() if len(line.rstrip()) > 80]
     print(done.stdout, done.stderr)
-    assert (done.exit_code, "…" in done.stdout, too_long) == (0, False, [])
+    has_found_wrong_splits = done.exit_code == 1 and command == "splits list"
+    assert (done.exit_code == 0 or has_found_wrong_splits, "…" in done.stdout, too_long) == (True, False, [])
 
 
 #: They clear the screen, set its title and colours, make a link, go back in the line, turn the direction and ring.

@@ -256,16 +256,27 @@ async def test_what_runs_for_a_cancelled_job_is_ended_with_it(
     assert found is not None and found.failed == ()
 
 
-async def test_a_stage_that_ends_by_itself_is_stored_although_its_process_stops(
-    database: Database, store_run: StoreRun, runner: StageRunner, run_extract: RunStage
+@pytest.mark.parametrize("stops_after_s", [0, 0.002, 0.01, 0.05])
+async def test_a_stage_that_is_stored_when_its_process_stops_is_whole_or_due_again(
+    database: Database, store_run: StoreRun, runner: StageRunner, run_extract: RunStage, stops_after_s: float
 ) -> None:
-    (job_id,) = (await store_run()).job_ids
+    stored = await store_run()
 
     async def stage(work: Work) -> Result[Nothing]:
-        asyncio.get_running_loop().call_later(0.2, runner.stop)
+        asyncio.get_running_loop().call_later(stops_after_s, runner.stop)
         return Result(Nothing())
 
-    assert await run_extract(job_id, stage) is Outcome.STORED
+    outcome = await run_extract(stored.job_ids[0], stage)
+
+    async with database.connection() as connection:
+        extract = await stages.look(connection, stored.job_ids[0], "extract")
+        assert (await audit.audit(connection, stored.run_id)).flaws == []
+    assert extract is not None
+    assert (outcome, extract.status) in {
+        (Outcome.STORED, StageStatus.DONE),
+        (Outcome.NOTHING_TO_DO, StageStatus.DONE),
+        (Outcome.NOTHING_TO_DO, StageStatus.READY),
+    }
 
 
 async def test_an_unavailable_database_is_no_failure_of_the_stage(

@@ -14,9 +14,9 @@ import pytest
 
 RUN = """
 import sys
-from stack import together
-together.HOPELESS_S = float(sys.argv[1])
-sys.exit(together.run_together([[sys.executable, "-c", code] for code in sys.argv[2:]], {{"FOLDER": {folder!r}}}))
+from stack import processes
+processes.HOPELESS_S = float(sys.argv[1])
+sys.exit(processes.run_together([[sys.executable, "-c", code] for code in sys.argv[2:]], {{"FOLDER": {folder!r}}}))
 """
 #: Writes its id into the folder, and that it was asked to end.
 WORKER = """
