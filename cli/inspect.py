@@ -91,7 +91,7 @@ def _print_stage(found: Inspected) -> None:
             print_text(f"{attempt.error_type} ({attempt.error_category}): {attempt.error_message}")
             print_json(attempt.error_details)
         for call in attempt.calls:
-            server = f" at {call.server}" if call.server else ""
+            server = f" at {call.server}"
             rejected = ", reply rejected" if call.is_rejected else ""
             spent = "" if call.is_reused else f", {call.seconds:.2f} s"
             about = f"{call.model}{server}, {call.origin}{spent}{rejected}"

@@ -1,7 +1,6 @@
 """`ragq submit`: store a run and send it to the workers."""
 
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -320,12 +319,6 @@ def _report_run(submitted: Submitted, settings: EffectiveSettings) -> None:
         print_text(f"Already submitted as {run}; nothing new was stored. --new forces another run.", err=True)
     if submitted.searched is not None:
         draw(f"References are searched in {submitted.searched}.", err=True)
-    if submitted.other_version is not None:
-        print_text(
-            f"{run} was submitted with ragq {submitted.other_version}, whose prompts may differ from those of "
-            f"{version('ragq')}.",
-            err=True,
-        )
 
 
 def _kind(context: click.Context) -> str:

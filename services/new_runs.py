@@ -21,7 +21,7 @@ from store.access.idempotency import RequestKey, once
 from store.committed import committed
 from store.database import DATABASE_ERRORS, Connection, Database
 from store.references import interviews
-from store.runs import job_control, run_limits, run_names, runs, shares, stored_runs, workers
+from store.runs import job_control, run_limits, run_names, runs, shares, workers
 from store.runs.runs import NewRun, Report, StoredRun, ignored
 
 _LISTED: Final = 5
@@ -103,8 +103,6 @@ class Submitted(NamedTuple):
     """The request was carried out before under the same key; now nothing was changed."""
     searched: str | None = None
     """The reference index that is searched, in words."""
-    other_version: str | None = None
-    """The release of ragq that an existing run was submitted with, where it is another: its prompts may differ."""
 
 
 async def store_run(
@@ -162,9 +160,7 @@ async def submit_run(
         resumed = [] if stored.is_new else await job_control.retry(connection, run_id=stored.run_id)
         if resumed:
             await run_limits.forgive_failures(connection, run_id=stored.run_id)
-        made = {"run": stored.run_id, "is_new": stored.is_new, "jobs": len(stored.job_ids), "resumed": len(resumed)}
-        version = planned.run.version if stored.is_new else await stored_runs.submitted_with(connection, stored.run_id)
-        return made if version == planned.run.version else made | {"other_version": version}
+        return {"run": stored.run_id, "is_new": stored.is_new, "jobs": len(stored.job_ids), "resumed": len(resumed)}
 
     made, is_first = await committed(database, lambda connection: once(connection, key, store))
     run = planned.run
@@ -176,7 +172,6 @@ async def submit_run(
         is_replay=not is_first,
         searched=index_in_words(run.request) if run.request.get("searched") else None,
         notices=(*warnings, *notices(run.kind, run.profile, run.request)),
-        other_version=made.get("other_version"),
     )
 
 

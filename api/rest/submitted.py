@@ -67,5 +67,4 @@ async def _reply(
             name: ChangedSettingReply.model_validate(change) for name, change in settings.changed.items()
         },
         notices=list(notices(overview.kind, overview.profile, overview.request)),
-        other_version=submitted.other_version,
     )

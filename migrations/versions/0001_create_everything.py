@@ -61,7 +61,7 @@ CREATE TABLE llm_call (
     reply_tokens integer,
     seconds float8 NOT NULL,
     tokens jsonb,
-    served_by jsonb,
+    served_by jsonb NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
     rejected_at timestamptz
 );

@@ -47,7 +47,7 @@ class SplitTable(SQLModel, table=True):
     csv_hash: str
     ids_hash: str
     origin: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
-    """How it was made; None for a split that was imported before this was stored."""
+    """How it was made; None where that is not known."""
     imported_at: datetime | None = Field(default=None, sa_column=now_column())
 
 

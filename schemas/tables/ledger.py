@@ -31,8 +31,8 @@ class LLMCallTable(SQLModel, table=True):
     seconds: float
     tokens: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
     """The token signals of the reply; null where none were asked for, or the server gave none."""
-    served_by: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
-    """The identity of the model: server, digest or entry in the server's list; null in rows older than the column."""
+    served_by: dict[str, Any] = Field(sa_column=json_column())
+    """The identity of the model: server, digest or entry in the server's list."""
     created_at: datetime | None = Field(default=None, sa_column=now_column())
     rejected_at: datetime | None = Field(default=None, sa_column=time_column())
     """When a stage could not use the reply; a rejected reply is kept and never given out again."""

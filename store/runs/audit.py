@@ -38,7 +38,7 @@ SELECT a.job_id, a.stage, a.number, c.id, c.key, c.request::text AS request, c.s
 FROM llm_call_use AS u
 JOIN llm_call AS c ON c.id = u.call_id
 JOIN stage_attempt AS a ON a.id = u.attempt_id
-WHERE a.job_id = ANY($1::bigint[]) AND c.served_by IS NOT NULL AND c.key NOT LIKE 'purged:%'
+WHERE a.job_id = ANY($1::bigint[]) AND c.key NOT LIKE 'purged:%'
 ORDER BY a.id, u.ordinal
 """
 

@@ -50,21 +50,20 @@ class CallUse:
     """The signals of the reply's tokens, where they were asked for."""
     created_at: datetime
     rejected_at: datetime | None
-    served_by: dict[str, Any] | None
-    """The identity of the model that answered; None for an answer that is older than its record."""
+    served_by: dict[str, Any]
+    """The identity of the model that answered."""
     paid_by_run: int | None
     """The run that paid for the answer; None when that run is deleted."""
 
     @property
     def draw(self) -> int:
         """The draw that the answer belongs to."""
-        found: int = self.request.get("draw", 0)
-        return found
+        return int(self.request.get("draw", 0))
 
     @property
-    def server(self) -> str | None:
-        """The server that answered, where it is known."""
-        return None if self.served_by is None else str(self.served_by["server"])
+    def server(self) -> str:
+        """The server that answered."""
+        return str(self.served_by["server"])
 
     @property
     def origin(self) -> str:

@@ -17,7 +17,7 @@ from store.database import Connection
 from store.runs.chain import attempt_hash, content_hash
 
 MANUAL: Final = "manual"
-"""The worker of an output that no worker computed. The inputs of older rows, which are hashed, have `by hand`."""
+"""The worker of an output that no worker computed."""
 
 # Every change of a chain locks its first stage, which is never removed. Stages are locked before their job,
 # and in their order, as a claim and a commit do it.

@@ -7,12 +7,6 @@ from store.database import Connection
 FROZEN = "SELECT settings, coalesce((request ->> 'draw')::bigint, 0) AS draw FROM run WHERE id = $1"
 
 
-async def submitted_with(connection: Connection, run_id: int) -> str:
-    """The release of ragq that a run was submitted with."""
-    found: str = await connection.fetchval("SELECT version FROM run WHERE id = $1", run_id)
-    return found
-
-
 async def exists(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> bool:
     """Whether there is a job, or a run, of that number."""
     found: bool = await connection.fetchval(

@@ -27,7 +27,6 @@ def test_the_same_submission_finds_its_run_and_new_makes_another(
         "is_replay": False,
         "searched": f"index huggingface_all_minilm_l6_v2_paper_train ({data_set}/paper-train)",
         "notices": [DEMO_NOTICES["participant"]],
-        "other_version": None,
         "changed_settings": {"MODEL_JUDGE_MODEL": {"value": judge.name, "profile": "smollm2:135m", "source": "option"}},
     }
     assert f"Already submitted as r{first}; nothing new was stored." in again.stderr

@@ -47,8 +47,9 @@ async def two_runs(connection: Connection) -> tuple[int, int]:
     first = await failing_run(connection)
     second = await store_scored_run(connection, {("zero_shot", 316): TIMED_OUT, ("few_shot", 316): broken})
     await connection.execute(
-        "INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, seconds) VALUES "
-        "('k', 'm', 'd', '{\"messages\": [{\"role\": \"user\", \"content\": \"the prompt\"}]}', 'the reply', 'stop', 1)"
+        "INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, seconds, served_by) VALUES "
+        "('k', 'm', 'd', '{\"messages\": [{\"role\": \"user\", \"content\": \"the prompt\"}]}', 'the reply', 'stop', "
+        '1, \'{"server": "s"}\')'
     )
     await connection.execute(
         "INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused) "

@@ -1,15 +1,18 @@
 """A participant run and a question with marked texts in every place where a run keeps text."""
 
 import json
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
 
 from schemas.chains import CHAINS, stages_of
+from schemas.values.chat import ModelIdentity
 from schemas.values.failures import AttemptError
 from schemas.values.phq8 import PHQ8Item
 from store.database import Connection
 from store.runs import job_control, runs, stages
+from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun, StoredRun
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import import_labels
@@ -36,9 +39,12 @@ OUTPUTS: Final[dict[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 CALL: Final = """
-INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, prompt_tokens, reply_tokens, seconds, tokens)
-VALUES ('k', 'm', 'd', $1, 'MARKED reply', 'stop', 100, 20, 1.5, '{"msp": 0.5, "MARKED": "MARKED"}') RETURNING id
+INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, prompt_tokens, reply_tokens, seconds, tokens,
+    served_by)
+VALUES ($1, 'm', 'd', $2, 'MARKED reply', 'stop', 100, 20, 1.5, '{"msp": 0.5, "MARKED": "MARKED"}', $3) RETURNING id
 """
+
+SERVED_BY: Final = ModelIdentity(backend="ollama", server="s", model="m", digest="d")
 
 
 async def marked_run(connection: Connection, *, participant: int = 316) -> StoredRun:
@@ -76,8 +82,9 @@ async def marked_run(connection: Connection, *, participant: int = 316) -> Store
         output = OUTPUTS.get(stage.name) or marked_scores()
         await stages.commit(connection, claim, inputs={"transcript": "b" * 64}, output=output, vectors=vectors)
         if stage.name == "score":
-            request = json.dumps({"model": "m", "messages": [{"role": "user", "content": QUOTE}], "sample": 0})
-            call_id = await connection.fetchval(CALL, request)
+            request = {"model": "m", "messages": [{"role": "user", "content": QUOTE}], "sample": 0}
+            key = content_hash({"served_by": SERVED_BY.key, "call": request})
+            call_id = await connection.fetchval(CALL, key, json.dumps(request), json.dumps(asdict(SERVED_BY)))
             await connection.execute(
                 "INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused) "
                 "VALUES ($1, 0, $2, 'score', false)",

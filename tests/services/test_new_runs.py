@@ -1,7 +1,6 @@
 """Runs are stored with what belongs to them."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
 
@@ -66,13 +65,6 @@ async def test_the_same_work_again_retries_the_jobs_that_failed(database: Databa
 
     assert again == Submitted(first.run_id, False, 2, 1, NOTICES)
     assert (other.run_id != first.run_id, other.is_new) == (True, True)
-
-
-async def test_a_run_of_another_version_is_named_where_it_is_found(database: Database) -> None:
-    first = await submit_run(database, PlannedRun(RUN))
-    again = await submit_run(database, PlannedRun(replace(RUN, version="1")))
-
-    assert (first.other_version, again.run_id, again.other_version) == (None, first.run_id, "0")
 
 
 @pytest.mark.parametrize("answers", [True, False], ids=["database gone then", "commit not answered"])

@@ -84,7 +84,7 @@ class ResultReply(Reply):
     is_cut: bool
     """The token limit ended the answer."""
     basis: AnswerBasis | None
-    """What its prompt was based on, and what was lost before; None for an answer of an earlier version."""
+    """What its prompt was based on, and what was lost before; None where it is not known."""
     notes: list[str]
     """The same in sentences, one for each fallback and each loss."""
 

@@ -182,8 +182,8 @@ class CallReply(Reply):
     """The run that called the model; null if it is deleted."""
     draw: int = Field(examples=[0])
     """The draw of the run that the reply belongs to."""
-    server: str | None = Field(examples=["http://127.0.0.1:11434"])
-    """The server that replied; null for replies older than its record."""
+    server: str = Field(examples=["http://127.0.0.1:11434"])
+    """The server that replied."""
     is_rejected: bool
     """The reply could not be used, and is not reused."""
     stop_reason: str = Field(examples=["stop"])

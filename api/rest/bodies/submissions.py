@@ -79,5 +79,3 @@ class SubmittedReply(Reply):
     """By name, in the order of the settings."""
     notices: list[str] = Field(examples=[[]])
     """What has to be known about the results, as shown with every report of the run."""
-    other_version: str | None = Field(examples=["0.0.9"])
-    """The release of ragq that an existing run was submitted with, where it is another: its prompts may differ."""

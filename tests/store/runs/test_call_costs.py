@@ -31,8 +31,9 @@ async def call(
 ) -> None:
     values = {"prompt_tokens": 1000, "reply_tokens": 100} | tokens
     call_id = await connection.fetchval(
-        "INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, seconds, prompt_tokens, reply_tokens) "
-        "VALUES (gen_random_uuid()::text, $1, '', '{}', 'r', 'stop', 2, $2, $3) RETURNING id",
+        "INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, seconds, prompt_tokens, reply_tokens, "
+        "served_by) "
+        "VALUES (gen_random_uuid()::text, $1, '', '{}', 'r', 'stop', 2, $2, $3, '{}') RETURNING id",
         model,
         *values.values(),
     )

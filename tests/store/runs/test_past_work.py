@@ -21,8 +21,8 @@ attempt AS (
     FROM done RETURNING id
 ),
 call AS (
-    INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, seconds, prompt_tokens)
-    VALUES ('k', 'm', 'd', '{}', '', 'stop', 1, 7) RETURNING id
+    INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, seconds, prompt_tokens, served_by)
+    VALUES ('k', 'm', 'd', '{}', '', 'stop', 1, 7, '{}') RETURNING id
 )
 INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused)
 SELECT attempt.id, 0, call.id, 'extract', false FROM attempt, call
