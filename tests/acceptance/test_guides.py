@@ -107,7 +107,7 @@ GUIDES: Mapping[str, Guide] = {
         words={"7": "1", "Original": "Balanced", "r12": "r8", "r13": "r9"},
     ),
     "corpora.md": Guide(),
-    "pages-of-runs.md": Guide(
+    "pages.md": Guide(
         before={"ragq set": TWO_PARTICIPANTS}, words={"purge --run r12": "purge --run r2 --yes", "r12": "r2"}
     ),
     "presets.md": Guide(before={"ragq preset list": SHELF}),
