@@ -31,6 +31,8 @@ def test_plots_are_written_as_files(ragq: Ragq, stored: Callable[..., Any], endi
     assert (done.stdout, file.read_bytes()[: len(begins)]) == (f"{file}\n", begins)
     assert ragq("plot", "r1", "--only", "items", "--output", "again").exit_code == 0
     assert "var(--ink)" in Path("again/r1-items.svg").read_text()
+    assert ragq("plot", "r1", "--only", "items", "--output", f"p.{ending}").stdout == f"p.{ending}\n"
+    assert Path(f"p.{ending}").read_bytes()[: len(begins)] == begins
 
 
 def test_rankings_of_queries_are_plotted(ragq: Ragq, stored: Callable[..., Any]) -> None:

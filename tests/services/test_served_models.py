@@ -9,6 +9,7 @@ from schemas.errors import Refused
 from schemas.settings.resolve import resolve
 from services.new_runs import PlannedRun, submit_run
 from services.served_models import with_models
+from stack.ports import free_port
 from store.database import Database
 from store.references import interviews
 from store.references.interviews import NewParticipant
@@ -102,3 +103,22 @@ async def test_a_run_of_a_single_question_is_not_asked_about(ollama: ScriptedOll
     run = replace(models(ollama.model().name, ollama.model().name), kind="query")
 
     assert await with_models(run) is run
+
+
+async def test_a_server_that_does_not_answer_is_warned_of_before_the_run_is_stored_and_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, database: Database
+) -> None:
+    port = free_port()
+    monkeypatch.setenv("OLLAMA_HOST", f"http://me:hidden@127.0.0.1:{port}")
+    heard: list[str] = []
+
+    def refuses(warning: str) -> None:
+        heard.append(warning)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        await submit_run(database, PlannedRun(models("extractor", "judge")), warn=refuses)
+
+    async with database.connection() as connection:
+        assert await connection.fetchval("SELECT count(*) FROM run") == 0
+    assert (f"127.0.0.1:{port}" in heard[0], "`ragq doctor`" in heard[0], "hidden" in heard[0]) == (True, True, False)

@@ -184,3 +184,26 @@ def test_time_grows_with_the_length_alone(parser: str) -> None:
                 slow[unit] = round(growth, 1)
 
     assert slow == {}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        lambda at: f"{'#' * (1 + at % 6)} Part {at}",
+        lambda at: f"Part {at}" if at % 2 else "---",
+        lambda at: f"| {at} | x |" if at else "| a | b |\n|---|---|",
+        lambda at: ("", f"| a{at} | b |", "|---|---|", "| 1 | 2 |")[at % 4],
+    ],
+    ids=["headings", "underlined headings", "rows of a table", "tables"],
+)
+def test_twice_the_headings_or_rows_take_twice_the_time(lines: Callable[[int], str]) -> None:
+    def convert(text: str) -> None:
+        markdown, _ = without_metadata(text)
+        outline(markdown, [])
+        cut_work(read_markdown(markdown), title="t")
+
+    short, long = ("\n".join(map(lines, range(count))) for count in (1_000, 2_000))
+    # Each of the pair in turn: another process that takes the caches slows both.
+    pairs = [(seconds(convert, short), seconds(convert, long)) for _ in range(5)]
+
+    assert min(took for _, took in pairs) / min(took for took, _ in pairs) < 2.5

@@ -115,6 +115,14 @@ async def test_the_cap_holds_for_each_item() -> None:
     assert [outcome(validated, item) for item in ranking.items if ranking.items[item]] == [([1], "a"), ([3], "a")]
 
 
+def test_the_judge_is_asked_about_item_and_evidence_and_not_about_the_score() -> None:
+    call = reference_verdict_call(PHQ8Item.SLEEP, 1, model="m", evidence="e", reference="r", score=2, timeout_s=9)
+
+    asked = call.messages[1].content
+    assert "reject: it has nothing to do with the symptom or the evidence, or it contradicts the evidence." in asked
+    assert "Whether its score is right is not asked." in asked
+
+
 async def test_each_call_is_about_one_reference_at_temperature_zero() -> None:
     chat = deciding("accept")
     unscored = reference(TEXTS[2], chunk_id=2, score=None)
