@@ -125,7 +125,7 @@ class FittingTable(Table):
             record = Table.grid(Column(style="dim", no_wrap=True), Column(overflow="fold"), padding=(0, _GAP))
             for column, cell in zip(self.columns, cells, strict=True):
                 if _text(cell).plain:
-                    record.add_row(_text(column.header), cell, style=row.style)
+                    record.add_row(column.header, cell, style=row.style)
             yield record
             yield Text()
 

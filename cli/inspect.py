@@ -91,10 +91,9 @@ def _print_stage(found: Inspected) -> None:
             print_text(f"{attempt.error_type} ({attempt.error_category}): {attempt.error_message}")
             print_json(attempt.error_details)
         for call in attempt.calls:
-            server = f" at {call.server}"
             rejected = ", reply rejected" if call.is_rejected else ""
             spent = "" if call.is_reused else f", {call.seconds:.2f} s"
-            about = f"{call.model}{server}, {call.origin}{spent}{rejected}"
+            about = f"{call.model} at {call.server}, {call.origin}{spent}{rejected}"
             draw("", Text(f"call {call.call_id}: {call.purpose} ({about})", "bold"))
             print_text(call.reply)
         draw("")

@@ -9,8 +9,8 @@ import pytest
 import redis
 
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import eventually
 from tests.acceptance.harness import Installation, judged_by
+from tests.eventually import eventually
 from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
 SIX = {316: 2, 319: 2, 330: 2}

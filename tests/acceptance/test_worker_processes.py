@@ -7,8 +7,8 @@ import sys
 import psutil
 
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import eventually
 from tests.acceptance.harness import Installation, judged_by
+from tests.eventually import eventually
 from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
 WORKED = """

@@ -9,10 +9,11 @@ import pytest
 
 from schemas.chains import QUEUES
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers, eventually
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
 from tests.acceptance.small_data_set import TEST, TRAIN
 from tests.chaos.invariants import violations
 from tests.chaos.monkey import Fault, Monkey
+from tests.eventually import eventually
 from workers.app import make_app
 from workers.turns import QueueDepths
 

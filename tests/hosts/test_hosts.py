@@ -21,9 +21,10 @@ from stack.valkey import ValkeyServer
 from store import migrate
 from tests import run_folder
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, eventually
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
 from tests.acceptance.small_data_set import TEST
 from tests.chaos.invariants import violations
+from tests.eventually import eventually
 from tests.hosts import network
 from tests.hosts.network import Network, address
 from tests.scripted_ollama import ScriptedOllama

@@ -4,13 +4,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
+
+from tests.eventually import eventually
+
+until = partial(eventually, timeout_s=20)
 
 RUN = """
 import sys
@@ -34,13 +38,6 @@ def running(folder: Path, *codes: str, hopeless_s: float = 0.0) -> Iterator[subp
     with subprocess.Popen(command, cwd=Path(__file__).parents[2]) as process:
         yield process
         process.kill()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def states(folder: Path) -> list[str]:

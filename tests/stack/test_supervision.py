@@ -1,8 +1,8 @@
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,8 +11,11 @@ from schemas.errors import StackError
 from stack.home import Home
 from stack.parts import Part
 from stack.supervision import Supervisor, configuration
+from tests.eventually import eventually
 
 pytestmark = pytest.mark.servers
+
+until = partial(eventually, timeout_s=15)
 
 
 def sleeper(name: str, **changes: str) -> Part:
@@ -27,13 +30,6 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
     found.launch([sleeper("first")], os.environ)
     yield found
     found.shutdown()
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 15
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_a_killed_part_is_started_again(supervisor: Supervisor) -> None:

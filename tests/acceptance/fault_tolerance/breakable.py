@@ -3,9 +3,8 @@
 import asyncio
 import itertools
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,14 +44,6 @@ TERMINATE = """
 SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 WHERE datname = current_database() AND application_name LIKE 'ragq%'
 """
-
-
-def eventually(is_so: Callable[[], bool], *, timeout_s: float = 60.0) -> None:
-    """Wait until a condition holds, and fail after a time limit."""
-    deadline = time.monotonic() + timeout_s
-    while not is_so():
-        assert time.monotonic() < deadline, "It never became so."
-        time.sleep(0.02)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ import pytest
 
 from stack.dumps import dump
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers, eventually
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
 from tests.acceptance.harness import judged_by
+from tests.eventually import eventually
 from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
 PRIVATE = 0o600

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, eventually
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
 from tests.acceptance.harness import judged_by
+from tests.eventually import eventually
 from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
 

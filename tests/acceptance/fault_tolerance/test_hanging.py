@@ -11,7 +11,8 @@ from stack.parts import Part
 from stack.processes import worker_command
 from stack.supervision import HEARTBEATS, Supervisor
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, eventually
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
+from tests.eventually import eventually
 
 HOLDING = "tests.acceptance.fault_tolerance.holding_extract"
 TIMES: Any = {"RAGQ_LEASE_SECONDS": "4", "RAGQ_HEARTBEAT_SECONDS": "0.5", "RAGQ_HUNG_SECONDS": "10"}

@@ -9,9 +9,10 @@ import pytest
 from schemas.chains import stages_of
 from schemas.values.phq8 import PHQ8Item
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, eventually
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
 from tests.acceptance.harness import judged_by
 from tests.acceptance.small_data_set import small_files, transcript_file, write_files
+from tests.eventually import eventually
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
 from tests.stages.participants.score_replies import reply_of
 

@@ -7,8 +7,9 @@ import pytest
 from schemas.chains import QUEUES
 from stack.processes import worker_command
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers, eventually
+from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
 from tests.acceptance.harness import judged_by
+from tests.eventually import eventually
 from tests.scripted_ollama import ScriptedModel, ScriptedReply
 
 THREE = {316: 1, 319: 1, 330: 1}
