@@ -86,7 +86,7 @@ def reference() -> None:
 
     \b
     Example:
-        ragq config reference > docs/settings.md
+        ragq config reference > settings.md
     """
     print_data(settings_reference())
 

@@ -43,8 +43,12 @@ class OriginalName(NamedTuple):
         return f"{self.treatment}, except {self.accepted_in_words}" if self.accepted else self.treatment
 
 
+#: The note of a name that is a setting of ragq.
+SAME_NAME: Final = "the setting of this name"
+
+
 def _same(*names: str) -> dict[str, OriginalName]:
-    return {name: OriginalName(Treatment.HONOURED, "the setting of this name") for name in names}
+    return {name: OriginalName(Treatment.HONOURED, SAME_NAME) for name in names}
 
 
 def _warned(note: str, *names: str) -> dict[str, OriginalName]:

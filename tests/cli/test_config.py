@@ -5,14 +5,11 @@ import pytest
 from click.testing import CliRunner
 
 from cli.config import config
-from cli.settings_reference import settings_reference
 from schemas.errors import Refused
 from schemas.settings.base import value_in_words
 from schemas.settings.names import ORIGINAL_NAMES, Treatment
 from schemas.settings.process import KNOWN_NAMES
 from schemas.settings.run import RUN_SETTINGS
-
-REPOSITORY = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -20,12 +17,6 @@ def runner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CliRunner:
     """A runner in an empty folder with no setting in the environment."""
     monkeypatch.chdir(tmp_path)
     return CliRunner(env=dict.fromkeys([*KNOWN_NAMES, "TESTING"]))
-
-
-def test_the_committed_reference_is_current() -> None:
-    committed = (REPOSITORY / "docs/settings.md").read_text(encoding="utf-8")
-
-    assert committed == settings_reference(), "run: ragq config reference > docs/settings.md"
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])

@@ -1,4 +1,4 @@
-"""The generated pages of the site: every command, and every endpoint of the REST API.
+"""The generated pages of the site: every command, every setting, and every endpoint of the REST API.
 
 .venv/bin/python -m tests.docs.reference
 """
@@ -13,6 +13,7 @@ import click
 from api.app import make_app
 from api.context import ApiContext
 from cli.main import cli
+from cli.settings_reference import settings_reference
 from schemas.settings.process import ProcessSettings
 from store.database import Database
 from workers.app import make_app as make_broker
@@ -102,12 +103,15 @@ def _type(schema: dict[str, Any]) -> str:
     return f"list of {_type(schema['items'])}" if kind == "array" and "items" in schema else kind
 
 
+PAGES: Final = {"commands.md": command_pages, "settings.md": settings_reference, "rest.md": rest_page}
+
+
 def main() -> None:
     """Write the pages into docs/reference."""
     folder = DOCS / "reference"
     folder.mkdir(exist_ok=True)
-    (folder / "commands.md").write_text(command_pages())
-    (folder / "rest.md").write_text(rest_page())
+    for name, text in PAGES.items():
+        (folder / name).write_text(text())
 
 
 if __name__ == "__main__":

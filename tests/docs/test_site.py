@@ -11,7 +11,7 @@ from typing import Any
 from tests.docs import reference
 
 ROOT = Path(__file__).parents[2]
-GENERATED = {"reference/commands.md": reference.command_pages, "reference/rest.md": reference.rest_page}
+GENERATED = {f"reference/{name}": text for name, text in reference.PAGES.items()}
 
 
 def pages_of(nav: list[Any]) -> Iterator[str]:
