@@ -410,19 +410,19 @@ CREATE TABLE posting_segment (
     first_chunk_id bigint NOT NULL,
     last_chunk_id bigint NOT NULL,
     chunk_ids bytea STORAGE EXTERNAL NOT NULL,
-    lengths bytea STORAGE EXTERNAL NOT NULL
+    lengths bytea STORAGE EXTERNAL NOT NULL,
+    buckets integer NOT NULL
 );
 CREATE INDEX ix_posting_segment_corpus_id ON posting_segment (corpus_id);
 
-CREATE TABLE posting_block (
+CREATE TABLE posting (
     segment_id bigint REFERENCES posting_segment ON DELETE CASCADE,
-    first_term text COLLATE "C",
-    part integer,
+    bucket integer,
     terms text[] NOT NULL,
-    ends smallint[] NOT NULL,
-    places bytea NOT NULL,
-    frequencies bytea NOT NULL,
-    PRIMARY KEY (segment_id, first_term, part)
+    ends integer[] NOT NULL,
+    places bytea STORAGE EXTERNAL NOT NULL,
+    frequencies bytea STORAGE EXTERNAL NOT NULL,
+    PRIMARY KEY (segment_id, bucket)
 );
 
 -- Presets, templates and settings that somebody chose.

@@ -12,7 +12,6 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    SmallInteger,
     Text,
 )
 from sqlalchemy.dialects.postgresql import TSVECTOR
@@ -154,7 +153,7 @@ class ChunkVectorTable(SQLModel, table=True):
 class PostingSegmentTable(SQLModel, table=True):
     """Chunks whose postings are stored together: those of a batch, or of several that were merged.
 
-    The packed columns are big-endian numbers, one per chunk in the order of ids.
+    The columns of bytes are big-endian numbers, one per chunk.
     """
 
     __tablename__ = "posting_segment"
@@ -171,22 +170,21 @@ class PostingSegmentTable(SQLModel, table=True):
     """Of 8 bytes each."""
     lengths: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
     """Terms of each chunk, with repetitions, in 4 bytes; -1 for a chunk that was withdrawn."""
+    buckets: int
+    """Rows that its terms are spread over."""
 
 
-class PostingBlockTable(SQLModel, table=True):
-    """How often some terms occur in the chunks of a segment: the postings that BM25 is computed from.
+class PostingTable(SQLModel, table=True):
+    """How often some terms occur in the chunks of a segment: what BM25 is computed from."""
 
-    A term is in one block of several terms, or in blocks of its own, numbered by `part`.
-    """
-
-    __tablename__ = "posting_block"
+    __tablename__ = "posting"
 
     segment_id: int = Field(sa_column=reference_column("posting_segment.id", primary_key=True))
-    first_term: str = Field(sa_column=Column(Text(collation="C"), primary_key=True))
-    part: int = Field(sa_column=Column(Integer, primary_key=True))
+    bucket: int = Field(sa_column=Column(Integer, primary_key=True))
+    """The CRC-32 of each of its terms, modulo the number of buckets."""
     terms: list[str] = Field(sa_column=Column(ARRAY(Text), nullable=False))
-    ends: list[int] = Field(sa_column=Column(ARRAY(SmallInteger), nullable=False))
-    """For each term the number of postings of the block up to and with its own."""
+    ends: list[int] = Field(sa_column=Column(ARRAY(Integer), nullable=False))
+    """For each term the number of postings of the row up to and with its own."""
     places: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
     """For each posting the place of its chunk in the segment, in 2 bytes."""
     frequencies: bytes = Field(sa_column=Column(LargeBinary, nullable=False))

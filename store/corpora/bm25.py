@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.values.queries import Hit
-from store.corpora.packed_postings import FREQUENCIES, IDS, LENGTHS, PLACES, WITHDRAWN
+from store.corpora.postings import FREQUENCIES, IDS, LENGTHS, PLACES, WITHDRAWN
 from store.database import Connection
 
 ASKED = """
@@ -22,28 +22,20 @@ SELECT q.ordinal - 1 AS text, t.lexeme AS term, cardinality(t.positions) AS time
 FROM unnest($1::text[]) WITH ORDINALITY AS q (text, ordinal), unnest(to_tsvector($2::text::regconfig, q.text)) AS t
 """
 
-# Each segment, and for each of them and each term the postings, which may be in several blocks. OFFSET keeps the place
-# of a term from being computed again wherever it is used.
+# Each segment, and for each of them the postings of each term. OFFSET makes each row be found by its key, and keeps the
+# place of a term from being computed again wherever it is used.
 READ = """
 SELECT s.id AS segment, NULL AS term, s.chunk_ids AS chunks, s.lengths AS counts
 FROM posting_segment AS s WHERE s.corpus_id = ANY($1::bigint[])
 UNION ALL
-SELECT s.id, a.term, p.places, p.frequencies
-FROM posting_segment AS s CROSS JOIN unnest($2::text[]) AS a (term) CROSS JOIN LATERAL (
-    SELECT string_agg(substring(f.places FROM 2 * f.start + 1 FOR 2 * f.count), '' ORDER BY f.part) AS places,
-           string_agg(substring(f.frequencies FROM f.start + 1 FOR f.count), '' ORDER BY f.part) AS frequencies
-    FROM (
-        SELECT b.part, b.places, b.frequencies, p.start, b.ends[n.place] - p.start AS count
-        FROM posting_block AS b
-        CROSS JOIN LATERAL (SELECT array_position(b.terms, a.term) AS place OFFSET 0) AS n
-        CROSS JOIN LATERAL (SELECT coalesce(b.ends[n.place - 1], 0)::int AS start) AS p
-        WHERE b.segment_id = s.id AND n.place IS NOT NULL AND b.first_term = (
-            SELECT l.first_term FROM posting_block AS l
-            WHERE l.segment_id = s.id AND l.first_term <= a.term ORDER BY l.first_term DESC LIMIT 1
-        )
-    ) AS f
+SELECT s.id, a.term, substring(p.places FROM 2 * n.start + 1 FOR 2 * (n.stop - n.start)),
+       substring(p.frequencies FROM n.start + 1 FOR n.stop - n.start)
+FROM posting_segment AS s CROSS JOIN unnest($2::text[], $3::bigint[]) AS a (term, hash) CROSS JOIN LATERAL (
+    SELECT b.ends, b.places, b.frequencies, array_position(b.terms, a.term) AS place FROM posting AS b
+    WHERE b.segment_id = s.id AND b.bucket = a.hash % s.buckets OFFSET 0
 ) AS p
-WHERE s.corpus_id = ANY($1::bigint[]) AND p.places IS NOT NULL
+CROSS JOIN LATERAL (SELECT coalesce(p.ends[p.place - 1], 0) AS start, p.ends[p.place] AS stop) AS n
+WHERE s.corpus_id = ANY($1::bigint[]) AND p.place IS NOT NULL
 """
 
 AskedTerms: TypeAlias = list[dict[str, int]]
@@ -54,7 +46,7 @@ _ByTerm: TypeAlias = Mapping[str, tuple[NDArray[np.int64], NDArray[np.floating[A
 
 
 class Found(NamedTuple):
-    """Rows of READ: a segment's number, a term or None, and two columns of packed numbers."""
+    """Rows of READ: a segment's number, a term or None, and two columns of numbers."""
 
     segment: int
     term: str | None

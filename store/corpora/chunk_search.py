@@ -13,6 +13,7 @@ from schemas.statuses import VectorStatus
 from schemas.values.queries import Hit
 from stages.ports import Vectors
 from store.corpora import bm25
+from store.corpora.postings import bucket_hash
 from store.database import Connection, Database
 from store.vectors import to_pgvector
 
@@ -175,7 +176,7 @@ class PostgresChunkSearch:
         async def read(connection: Connection) -> tuple[bm25.AskedTerms, list[bm25.Found]]:
             asked = await bm25.asked_terms(connection, texts, full_text=await _full_text(connection, corpora))
             terms = sorted({term for of_text in asked for term in of_text})
-            rows = await _rows(connection, bm25.READ, list(corpora), terms)
+            rows = await _rows(connection, bm25.READ, list(corpora), terms, [bucket_hash(term) for term in terms])
             return asked, [bm25.Found(*row) for row in rows]
 
         asked, found = await self._database.with_retry(read)

@@ -7,8 +7,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from store.corpora.packed_postings import MOST_CHUNKS, Block, Segment, merged, of_blocks
-from store.corpora.postings import add_segment
+from store.corpora import postings
+from store.corpora.postings import MOST_CHUNKS, Row, Segment, add_segment, of_rows
 from store.database import Connection
 
 _MERGED_AT_ONCE: Final = 16
@@ -20,14 +20,14 @@ HOLD_CORPUS = "SELECT id FROM corpus WHERE id = $1 FOR KEY SHARE"
 
 SIZES = "SELECT id, chunks, live FROM posting_segment WHERE corpus_id = $1 ORDER BY id"
 SEGMENTS = "SELECT id, chunk_ids, lengths FROM posting_segment WHERE id = ANY($1::bigint[]) ORDER BY id"
-BLOCKS = f"""
-SELECT segment_id, {", ".join(Block._fields)} FROM posting_block
-WHERE segment_id = ANY($1::bigint[]) ORDER BY segment_id, first_term, part
+ROWS = f"""
+SELECT segment_id, {", ".join(Row._fields)} FROM posting
+WHERE segment_id = ANY($1::bigint[]) ORDER BY segment_id
 """
 DELETE = "DELETE FROM posting_segment WHERE id = ANY($1::bigint[])"
 
 # The rows of merged segments leave room for the next ones. A process that already does it is not waited for.
-VACUUM = "VACUUM (SKIP_LOCKED, TRUNCATE FALSE) posting_segment, posting_block"
+VACUUM = "VACUUM (SKIP_LOCKED, TRUNCATE FALSE) posting_segment, posting"
 
 
 class SegmentSize(NamedTuple):
@@ -85,7 +85,7 @@ async def _merge_next(connection: Connection, corpus_id: int) -> bool:
         if not chosen:
             return False
         segments = await _read(connection, chosen)
-        new = await asyncio.to_thread(merged, segments)
+        new = await asyncio.to_thread(postings.merged, segments)
         await connection.execute(DELETE, chosen)
         if len(new.chunk_ids):
             await add_segment(connection, corpus_id, new)
@@ -93,12 +93,12 @@ async def _merge_next(connection: Connection, corpus_id: int) -> bool:
 
 
 async def _read(connection: Connection, segment_ids: Sequence[int]) -> list[Segment]:
-    rows = await connection.fetch(BLOCKS, segment_ids, timeout=_SECONDS)
-    blocks = {
-        segment_id: [Block(*row[1:]) for row in of_segment]
-        for segment_id, of_segment in groupby(map(tuple, rows), key=itemgetter(0))
+    found = await connection.fetch(ROWS, segment_ids, timeout=_SECONDS)
+    rows = {
+        segment_id: [Row(*row[1:]) for row in of_segment]
+        for segment_id, of_segment in groupby(map(tuple, found), key=itemgetter(0))
     }
     return [
-        of_blocks(row["chunk_ids"], row["lengths"], blocks.get(row["id"], []))
+        of_rows(row["chunk_ids"], row["lengths"], rows.get(row["id"], []))
         for row in await connection.fetch(SEGMENTS, segment_ids)
     ]

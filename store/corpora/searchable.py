@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from schemas.statuses import VectorStatus
 from store.corpora import postings
-from store.corpora.packed_postings import CountedChunk
+from store.corpora.postings import CountedChunk
 from store.database import Connection
 from store.vectors import to_numpy
 

@@ -1,4 +1,4 @@
-"""The postings of chunks that can be found, read from the packed columns number by number."""
+"""The postings of chunks that can be found, read from the columns of bytes number by number."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from store.database import Connection
 #: One row per chunk and term, of all corpora.
 POSTINGS = """
 SELECT s.corpus_id, c.chunk_id, t.term, p.frequency, c.length
-FROM posting_segment AS s JOIN posting_block AS b ON b.segment_id = s.id
+FROM posting_segment AS s JOIN posting AS b ON b.segment_id = s.id
 CROSS JOIN LATERAL unnest(b.terms, b.ends) WITH ORDINALITY AS t (term, stop, place)
-CROSS JOIN LATERAL generate_series(coalesce(b.ends[t.place - 1], 0)::int, t.stop - 1) AS n
+CROSS JOIN LATERAL generate_series(coalesce(b.ends[t.place - 1], 0), t.stop - 1) AS n
 CROSS JOIN LATERAL (
     SELECT 256 * get_byte(b.places, 2 * n) + get_byte(b.places, 2 * n + 1) AS place,
            get_byte(b.frequencies, n) + 1 AS frequency

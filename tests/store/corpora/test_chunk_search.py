@@ -11,6 +11,7 @@ import pytest
 from schemas.values.queries import Hit
 from store.corpora import bm25, merging
 from store.corpora.chunk_search import PostgresChunkSearch
+from store.corpora.postings import bucket_hash
 from store.corpora.searchable import withdraw
 from store.corpora.vector_index import build_index, drop_index, find_index
 from store.database import Connection, Database
@@ -159,17 +160,18 @@ async def in_sql(connection: Connection, corpus: int, text: str, k1: float, b: f
     return [Hit(chunk_id=row["chunk_id"], score=row["score"]) for row in rows]
 
 
-async def test_bm25_reads_the_blocks_of_its_terms_alone(database: Database) -> None:
+async def test_bm25_reads_the_rows_of_its_terms_alone(database: Database) -> None:
     async with database.connection() as connection:
         corpus = await store_corpus(connection, texts(3000))
         words = [f"word{number}" for number in range(5000)]
         await store_corpus(connection, [SearchableChunk(9000, " ".join(words), EAST)], name="other")
-        await connection.execute("VACUUM ANALYZE posting_block, posting_segment")
+        await connection.execute("VACUUM ANALYZE posting, posting_segment")
         statement = f"EXPLAIN (FORMAT JSON) {bm25.READ}"
-        plan = json.loads(await connection.fetchval(statement, [corpus], ["ginra", "ginmi"]))
+        terms = ["ginra", "ginmi"]
+        plan = json.loads(await connection.fetchval(statement, [corpus], terms, [bucket_hash(term) for term in terms]))
 
-    scans = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "posting_block"]
-    assert {scan["Index Name"] for scan in scans} == {"posting_block_pkey"}
+    scans = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "posting"]
+    assert {scan["Index Name"] for scan in scans} == {"posting_pkey"}
 
 
 @pytest.mark.parametrize("scorer", ["bm25", "websearch", "cover_density"])

@@ -103,7 +103,7 @@ async def test_a_deleted_corpus_leaves_nothing_behind(database: Database) -> Non
         await embed_and_publish(connection, corpus.id, waiting, np.ones((len(waiting), 2), dtype=np.float32))
         await corpora.delete(connection, corpus.id)
 
-        for table in ("works", "chunks", "chunk_vector", "posting_segment", "posting_block"):
+        for table in ("works", "chunks", "chunk_vector", "posting_segment", "posting"):
             assert await connection.fetchval(f"SELECT count(*) FROM {table}") == 0
         with pytest.raises(CorpusMissingError):
             await corpora.pin_model(connection, corpus.id, "a", "float32")

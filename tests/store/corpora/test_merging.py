@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Sequence
 import numpy as np
 import pytest
 
-from store.corpora import corpora, merging, packed_postings
+from store.corpora import corpora, merging
+from store.corpora import postings as stored_postings
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.merging import SegmentSize, to_merge
-from store.corpora.packed_postings import Segment
+from store.corpora.postings import Segment
 from store.corpora.searchable import make_searchable, withdraw
 from store.database import Connection, Database
 from tests.store.embedded import embed_and_publish, embedded
@@ -94,7 +95,7 @@ async def test_merging_keeps_every_posting_and_removes_what_was_withdrawn(databa
         await merging.merge(connection, corpus.id)
 
         assert [tuple(row) for row in await connection.fetch("SELECT chunks, live FROM posting_segment")] == [(80, 80)]
-        assert await connection.fetchval("SELECT count(*) FROM posting_block WHERE 'only0' = ANY(terms)") == 0
+        assert await connection.fetchval("SELECT count(*) FROM posting WHERE 'only0' = ANY(terms)") == 0
         await assert_whole(connection, corpus.id)
         for work_id, _ in made[3:]:
             async with connection.transaction():
@@ -183,14 +184,14 @@ async def test_a_work_that_is_replaced_during_a_merge_is_not_in_the_merged_segme
     wide: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     has_read, may_write = threading.Event(), threading.Event()
-    merged = packed_postings.merged
+    merged = stored_postings.merged
 
     def slowly(segments: Sequence[Segment]) -> Segment:
         has_read.set()
         assert may_write.wait(20)
         return merged(segments)
 
-    monkeypatch.setattr(merging, "merged", slowly)
+    monkeypatch.setattr(stored_postings, "merged", slowly)
 
     async def replace(connection: Connection, work_id: int) -> int:
         async with connection.transaction():
