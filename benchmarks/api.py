@@ -2,214 +2,314 @@
 
 import asyncio
 import json
+import ssl
 import time
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
+from itertools import count
 from random import Random
 from statistics import median, quantiles
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import click
+import httpx
 import psutil
 import uvloop
-from rich.console import Console
-from rich.table import Table
+from httpx_sse import SSEError, aconnect_sse
 
-from benchmarks import cpu
-from benchmarks.api_users import HEALTH, Act, Met, probe_health, probe_statement, read, together, watch, write
-from benchmarks.machine import this_machine
-from benchmarks.stack import Stack, stack
+from benchmarks.common import Stack, cpu_seconds, show, show_machine, stack
 from stack.connections import connections
 from stack.ports import LOOPBACK
 from store.database import Database
-from store.questions.queries import QUERY
 from store.runs import audit
 
-PACKAGES: Final = ("ragq", "fastapi", "uvicorn", "sse-starlette", "asyncpg", "httpx")
 RUNS: Final = 10
-
+_SEED: Final = 7
 _WATCHERS: Final = 5
 """One in this many readers follows events."""
+_EACH_SENT_TWICE: Final = 5
+"""Every fifth question is sent twice concurrently, with the same key."""
+_TIMEOUT_S: Final = 60.0
+_VISIT_S: Final = (5.0, 15.0)
+"""The duration of a subscription."""
+_PROBE_PAUSE_S: Final = 0.2
+_POLL_PAUSE_S: Final = 0.5
+_FIRST_EVENT: Final = "GET /runs/{id}/events, first event"
 _WORDS: Final = ("tea", "leaf", "oxidation", "bridge", "arch", "cable", "clock", "pendulum", "spring", "escapement")
 _STORED: Final = """
 SELECT (SELECT array_agg(id ORDER BY id) FROM queries) AS questions, (SELECT array_agg(id ORDER BY id) FROM run) AS runs
 """
+_HTML: Final = {"Accept": "text/html"}
+#: The requests of a reader: a name, a path, and headers.
+_LOOKS: Final[Sequence[tuple[str, str, dict[str, str]]]] = (
+    ("GET /rag/queries", "/rag/queries", {}),
+    ("GET /rag/queries/{id}", "/rag/queries/{query}", {}),
+    ("GET /runs/{id}", "/runs/{run}", {}),
+    ("GET /rag, the page", "/rag", _HTML),
+    ("GET /rag/{id}, the page", "/rag/{query}", _HTML),
+    ("GET /runs/{id}, the page", "/runs/{run}", _HTML),
+)
+_REPLY: Final = {
+    "queries": ["oxidation of the leaf", "why leaves turn brown"],
+    "hyde_answer": "Enzymes in the bruised leaf meet oxygen and turn pale compounds into dark ones.",
+    "intent": "MECHANISM",
+    "entities": ["oxidation"],
+}
 
 
-class Load(NamedTuple):
-    """The users, and the duration."""
+@dataclass
+class Met:
+    """What all users measured."""
 
-    seconds: float
-    readers: int
-    """The readers who follow events."""
-    writers: int
-    pause_s: float
-    """Mean pause of a user between two requests."""
+    questions: list[int]
+    """Questions to read; writers add theirs."""
+    runs: list[int]
+    times_ms: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    """Request -> from sending it to the last byte of the reply."""
+    failures: Counter[str] = field(default_factory=Counter)
+    """Request and error -> count."""
+    keys: dict[str, int] = field(default_factory=dict)
+    """Key of each request that created a question -> the question."""
+    sent_twice: int = 0
+    events: int = 0
 
 
-class Loaded(NamedTuple):
-    """The result of a load."""
+class User:
+    """A user with a separate connection, who acts until a moment and pauses in between."""
 
-    met: Met
-    wall_s: float
-    api_cpu_s: float
-    client_cpu_s: float
-    rss_before_mb: float
-    rss_peak_mb: float
-    stored: int
-    """Questions that the load added."""
-    attempts: int
-    flaws: int
+    def __init__(self, http: httpx.AsyncClient, met: Met, random: Random, *, until: float, pause_s: float) -> None:
+        self.http = http
+        self.met = met
+        self.random = random
+        self.until = until
+        self._pause_s = pause_s
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self.until
+
+    async def ask(
+        self, name: str, method: str, path: str, *, expects: tuple[int, ...] = (200,), **how: Any
+    ) -> httpx.Response | None:
+        """The reply, timed; None when there was none or another than expected, which is noted."""
+        began = time.perf_counter()
+        try:
+            reply = await self.http.request(method, path, **how)
+        except httpx.HTTPError as error:
+            self.met.failures[f"{name}: {type(error).__name__}"] += 1
+            return None
+        self.met.times_ms[name].append((time.perf_counter() - began) * 1000)
+        if reply.status_code not in expects:
+            self.met.failures[f"{name}: status {reply.status_code}"] += 1
+            return None
+        return reply
+
+    async def pause(self) -> None:
+        """Think for half to one and a half of the mean."""
+        await asyncio.sleep(self._pause_s * self.random.uniform(0.5, 1.5))
+
+
+Act = Callable[[User], Awaitable[None]]
 
 
 @click.command(short_help="The API under readers, subscribers and writers at once")
 @click.option("--seconds", default=60.0, show_default=True, help="Duration of the load.")
 @click.option("--readers", default=200, show_default=True, help="One of five follows the events of runs.")
-@click.option(
-    "--writers", default=20, show_default=True, help="Users who create questions, change them, run their steps."
-)
+@click.option("--writers", default=20, show_default=True, help="Users who create and change questions, and run steps.")
 @click.option("--pause", "pause_s", default=2.0, show_default=True, help="Mean seconds between two requests of a user.")
-@click.option("--questions", default=300, show_default=True, help="Existing questions, in ten runs.")
-@click.option("--seed", default=7, show_default=True, help="Seed of the actions of users.")
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
-)
-def api(
-    seconds: float, readers: int, writers: int, pause_s: float, questions: int, seed: int, json_file: Path | None
-) -> None:
+def api(seconds: float, readers: int, writers: int, pause_s: float) -> None:
     """Let users come to the API of a stack of its own, all at once, and look afterwards for what they asked.
 
     The users are tasks of this process, on the same cores as everything else. Fails when a question was lost or made
     twice, and when an audit finds a flaw.
 
-    Example:
-
     \b
+    Example:
         python -m benchmarks api --seconds 20
     """
-    machine, console = this_machine(PACKAGES), Console(width=118)
-    load = Load(seconds, readers, writers, pause_s)
+    show_machine("fastapi", "uvicorn", "sse-starlette", "asyncpg", "httpx")
+    watchers = readers // _WATCHERS
+    acts = [read] * (readers - watchers) + [watch] * watchers + [write] * writers + [probe]
     with stack() as running:
-        _fill(running, questions)
+        _fill(running)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            loaded = runner.run(_measure(running, load, seed))
-    console.print(machine.sentence(), highlight=False)
-    _show(console, loaded)
-    if json_file is not None:
-        json_file.write_text(json.dumps(_content(machine._asdict(), load, loaded), indent=2) + "\n")
-    if found := wrong(loaded):
-        raise click.ClickException(found)
+            flaw = runner.run(_measure(running, acts, seconds, pause_s))
+    if flaw:
+        raise click.ClickException(flaw)
 
 
-def wrong(loaded: Loaded) -> str:
-    """The violated invariants, in one sentence; empty without any."""
-    asked = len(loaded.met.keys)
-    if loaded.stored != asked:
-        return f"{asked} keys were sent and {loaded.stored} questions are stored."
-    return f"The audit found {loaded.flaws} flaws." if loaded.flaws else ""
-
-
-def _fill(running: Stack, questions: int) -> None:
+def _fill(running: Stack, questions: int = 300) -> None:
     """A small corpus and questions that were searched for in it."""
     works = running.folder / "works"
     running.ragq("demo-data", "--works", str(works))
     running.ragq("import", "works", str(works), "--corpus", "default", "--wait")
     random = Random(1)
+    asked = running.folder / "questions.jsonl"
     for number in range(RUNS):
-        lines = [
-            json.dumps({"_id": f"q{place}", "text": f"Why has a {' '.join(random.sample(_WORDS, 3))} its form?"})
-            for place in range(number, questions, RUNS)
-        ]
-        asked = running.folder / f"questions-{number}.jsonl"
+        texts = (f"Why has a {' '.join(random.sample(_WORDS, 3))} its form?" for _ in range(questions // RUNS))
+        lines = (json.dumps({"_id": f"q{number}-{at}", "text": text}) for at, text in enumerate(texts))
         asked.write_text("\n".join(lines) + "\n")
-        options = ("--corpus", "default", "--no-expand", "--until", "consolidate")
-        running.ran("--queries", str(asked), *options)
+        running.ran("--queries", str(asked), "--corpus", "default", "--no-expand", "--until", "consolidate")
 
 
-async def _measure(running: Stack, load: Load, seed: int) -> Loaded:
+async def _measure(running: Stack, acts: Sequence[Act], seconds: float, pause_s: float) -> str:
+    """Print what the load took. The invariants that it violated, in one sentence; empty without any."""
     (part,) = (part for part in running.asked("ps") if part["name"] == "api")
     process = psutil.Process(part["pid"])
     database = Database(connections(running.environment).database_url, pool_size=1)
     async with database.connection() as connection:
         before = await connection.fetchrow(_STORED)
         met = Met(questions=list(before["questions"]), runs=list(before["runs"])[-RUNS:])
-        rss_before_mb, api_cpu_s, client_cpu_s = _rss_mb(process), cpu.seconds(process.pid), time.process_time()
-        began = time.monotonic()
-        until = began + load.seconds
-        probes = [partial(probe_health, until=until), partial(probe_statement, connection, QUERY, until=until)]
-        looking = asyncio.create_task(_peak_mb(process, until))
-        await together(f"http://{LOOPBACK}:{part['port']}", met, [*_users(load, until), *probes], seed=seed)
-        wall_s = time.monotonic() - began
-        api_cpu_s, client_cpu_s = cpu.seconds(process.pid) - api_cpu_s, time.process_time() - client_cpu_s
+        api_cpu_s, own_cpu_s, began = cpu_seconds(process.pid), time.process_time(), time.monotonic()
+        await _together(f"http://{LOOPBACK}:{part['port']}", met, acts, until=began + seconds, pause_s=pause_s)
+        wall_s, own_cpu_s = time.monotonic() - began, time.process_time() - own_cpu_s
+        api_cpu_s, rss_mb = cpu_seconds(process.pid) - api_cpu_s, process.memory_info().rss / 1e6
         after = await connection.fetchrow(_STORED)
         audits = [await audit.audit(connection, run) for run in after["runs"]]
     await database.close()
-    return Loaded(
-        met=met,
-        wall_s=wall_s,
-        api_cpu_s=api_cpu_s,
-        client_cpu_s=client_cpu_s,
-        rss_before_mb=rss_before_mb,
-        rss_peak_mb=await looking,
-        stored=len(after["questions"]) - len(before["questions"]),
-        attempts=sum(audit.attempts for audit in audits),
-        flaws=sum(len(audit.flaws) for audit in audits),
-    )
-
-
-def _users(load: Load, until: float) -> list[Act]:
-    watchers = load.readers // _WATCHERS
-    kinds = ((read, load.readers - watchers), (watch, watchers), (write, load.writers))
-    return [partial(act, until=until, pause_s=load.pause_s) for act, users in kinds for _ in range(users)]
-
-
-async def _peak_mb(process: psutil.Process, until: float) -> float:
-    peak_mb = 0.0
-    while time.monotonic() < until:
-        peak_mb = max(peak_mb, _rss_mb(process))
-        await asyncio.sleep(1)
-    return peak_mb
-
-
-def _rss_mb(process: psutil.Process) -> float:
-    return float(process.memory_info().rss) / 1e6
-
-
-def _show(console: Console, loaded: Loaded) -> None:
-    met = loaded.met
-    requests, failures = sum(map(len, met.times_ms.values())), met.failures.total()
-    console.print(
-        f"{requests} requests in {loaded.wall_s:.0f} s, {requests / loaded.wall_s:.0f} a second, {failures} failures; "
+    requests, stored = sum(map(len, met.times_ms.values())), len(after["questions"]) - len(before["questions"])
+    flaws = sum(len(one.flaws) for one in audits)
+    click.echo(
+        f"{requests} requests in {wall_s:.0f} s, {requests / wall_s:.0f} a second, {met.failures.total()} failures; "
         f"{met.events} events\n"
-        f"API: {loaded.api_cpu_s:.0f} s of processor time, {loaded.rss_before_mb:.0f} MB before and "
-        f"{loaded.rss_peak_mb:.0f} MB at most; the users themselves took {loaded.client_cpu_s:.0f} s\n"
-        f"{len(met.keys)} keys, {met.sent_twice} of them sent twice, made {loaded.stored} questions; "
-        f"audit: {loaded.attempts} attempts, {loaded.flaws} flaws",
-        highlight=False,
+        f"API: {api_cpu_s:.0f} s of processor time, {rss_mb:.0f} MB; the users themselves took {own_cpu_s:.0f} s\n"
+        f"{len(met.keys)} keys, {met.sent_twice} of them sent twice, made {stored} questions; audit: {flaws} flaws in "
+        f"{sum(one.attempts for one in audits)} attempts"
     )
     for what, times in met.failures.most_common():
-        console.print(f"{times} x {what}", highlight=False)
-    health_ms = spread(met.times_ms[HEALTH])[1]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("")
-    for heading in ("times", "p50 ms", "p95 ms", "p99 ms", f"p95 / {HEALTH}"):
-        table.add_column(heading, justify="right")
-    for name, taken in sorted(met.times_ms.items()):
-        p50, p95, p99 = spread(taken)
-        table.add_row(name, str(len(taken)), f"{p50:.0f}", f"{p95:.0f}", f"{p99:.0f}", f"{p95 / health_ms:.1f}")
-    console.print(table)
+        click.echo(f"{times} x {what}")
+    rows = ((name, len(taken), *(f"{ms:.0f}" for ms in spread(taken))) for name, taken in sorted(met.times_ms.items()))
+    show("Requests", ("", "times", "p50 ms", "p95 ms", "p99 ms"), rows)
+    if stored != len(met.keys):
+        return f"{len(met.keys)} keys were sent and {stored} questions are stored."
+    return f"The audit found {flaws} flaws." if flaws else ""
 
 
-def spread(taken: list[float]) -> tuple[float, float, float]:
+def spread(taken: Sequence[float]) -> tuple[float, float, float]:
     """p50, p95 and p99; of a single value that value."""
-    if len(taken) == 1:
-        return (taken[0],) * 3
-    cuts = quantiles(taken, n=100, method="inclusive")
+    cuts = quantiles([*taken, *taken] if len(taken) == 1 else taken, n=100, method="inclusive")
     return median(taken), cuts[94], cuts[98]
 
 
-def _content(machine: dict[str, Any], load: Load, loaded: Loaded) -> dict[str, Any]:
-    met = loaded.met
-    measured = loaded._asdict() | {"met": {"failures": met.failures, "keys": len(met.keys), "events": met.events}}
-    times = {name: [len(taken), *spread(taken)] for name, taken in met.times_ms.items()}
-    return {"machine": machine, "load": load._asdict(), **measured, "times, p50, p95, p99 in ms": times}
+async def _together(url: str, met: Met, acts: Sequence[Act], *, until: float, pause_s: float) -> None:
+    """Let every user act, each with a connection of their own, until the last is done."""
+    # Creating one takes longer than a request; all users share it.
+    context = ssl.create_default_context()
+
+    async def act(number: int, deed: Act) -> None:
+        async with httpx.AsyncClient(base_url=url, timeout=_TIMEOUT_S, verify=context, trust_env=False) as http:
+            await deed(User(http, met, Random(_SEED * 10_000 + number), until=until, pause_s=pause_s))
+
+    async with asyncio.TaskGroup() as group:
+        for number, deed in enumerate(acts):
+            group.create_task(act(number, deed))
+
+
+async def probe(user: User) -> None:
+    """Ask for what costs next to nothing: what it takes beside the others is the price of the queue alone."""
+    while not user.is_over:
+        await asyncio.sleep(_PROBE_PAUSE_S)
+        await user.ask("GET /healthz", "GET", "/healthz")
+
+
+async def read(user: User) -> None:
+    """Read a list, a question or a run, as JSON or as a page, one after the other."""
+    while not user.is_over:
+        await user.pause()
+        name, path, headers = user.random.choice(_LOOKS)
+        seen = {"query": user.random.choice(user.met.questions), "run": user.random.choice(user.met.runs)}
+        await user.ask(name, "GET", path.format(**seen), headers=headers)
+
+
+async def watch(user: User) -> None:
+    """Follow one recent run after the other."""
+    while not user.is_over:
+        await user.pause()
+        leaves = min(user.until, time.monotonic() + user.random.uniform(*_VISIT_S))
+        await _visit(user, user.random.choice(user.met.runs[-30:]), leaves)
+
+
+async def _visit(user: User, run: int, leaves: float) -> None:
+    """Follow the events of a run until it is time to leave; but for the first event, as long as for any reply."""
+    began, events, failure = time.perf_counter(), 0, ""
+    try:
+        async with (
+            asyncio.timeout(_TIMEOUT_S) as staying,
+            aconnect_sse(user.http, "GET", f"/runs/{run}/events") as seen,
+        ):
+            seen.response.raise_for_status()
+            async for _ in seen.aiter_sse():
+                if not events:
+                    user.met.times_ms[_FIRST_EVENT].append((time.perf_counter() - began) * 1000)
+                    staying.reschedule(asyncio.get_running_loop().time() + max(0.0, leaves - time.monotonic()))
+                events += 1
+            failure = "ended by the server"
+    except TimeoutError:
+        failure = "" if events else "none came"
+    except (httpx.HTTPError, SSEError) as error:
+        failure = str(error) or type(error).__name__
+    if failure:
+        user.met.failures[f"{_FIRST_EVENT}: {failure}"] += 1
+    user.met.events += events
+
+
+async def write(user: User) -> None:
+    """Ask one question after the other, some twice at the same time under one key, change it, and run its steps."""
+    for number in count():
+        if user.is_over:
+            return
+        query = await _make(user, twice=number % _EACH_SENT_TWICE == 0)
+        if query is None:
+            continue
+        await user.pause()
+        await user.ask("PATCH /rag/queries/{id}", "PATCH", f"/rag/queries/{query}", json={"intent": "COMPARISON"})
+        for step in ("embed", "retrieve", "consolidate"):
+            if user.is_over or not await _take(user, query, step):
+                break
+            await user.pause()
+
+
+async def _make(user: User, *, twice: bool) -> int | None:
+    """A new question. None after an error."""
+    key = f"{user.random.getrandbits(128):032x}"
+    body = {"original_query": f"Why does leaf {key} turn dark?", "response_text": json.dumps(_REPLY)}
+    post = partial(user.ask, "POST /rag/expansion/manual", "POST", "/rag/expansion/manual", expects=(200, 201))
+    made = await asyncio.gather(*(post(json=body, headers={"Idempotency-Key": key}) for _ in range(1 + twice)))
+    found = {reply.json()["query_id"] for reply in made if reply is not None}
+    user.met.sent_twice += twice
+    if len(found) > 1:
+        user.met.failures["POST /rag/expansion/manual: two questions under one key"] += 1
+    if not found:
+        return None
+    query: int = min(found)
+    user.met.keys[key] = query
+    user.met.questions.append(query)
+    return query
+
+
+async def _take(user: User, query: int, step: str) -> bool:
+    """Send for a step, and look at its job until it rests. False when something went wrong."""
+    name = f"POST /rag/queries/{{id}}/{step}, respond-async"
+    path = f"/rag/queries/{query}/{step}"
+    began = time.perf_counter()
+    sent = await user.ask(name, "POST", path, expects=(200, 202), headers={"Prefer": "respond-async"})
+    if sent is None:
+        return False
+    user.met.runs.append(sent.json()["run_id"])
+    if sent.status_code == httpx.codes.OK:
+        # A worker was quicker than the reply.
+        return True
+    while time.perf_counter() - began < _TIMEOUT_S:
+        await asyncio.sleep(_POLL_PAUSE_S)
+        job = await user.ask("GET /jobs/{id}", "GET", sent.headers["Location"])
+        if job is None:
+            return False
+        if job.json()["is_idle"]:
+            user.met.times_ms[f"step {step}, until it is seen done"].append((time.perf_counter() - began) * 1000)
+            if job.json()["status"] != "succeeded":
+                user.met.failures[f"{name}: job {job.json()['status']}"] += 1
+            return bool(job.json()["status"] == "succeeded")
+    user.met.failures[f"{name}: not done after {_TIMEOUT_S:.0f} s"] += 1
+    return False

@@ -1,23 +1,35 @@
 """A worker of Celery alone, with ragq's settings of Celery: `celery -A benchmarks.celery_worker`.
 
-No rows protect its messages, so kombu's record of unacknowledged ones does, unless TRANSPORT names ragq's transport.
+No rows protect its messages, so kombu's record of unacknowledged ones does, which ragq's own transport leaves out.
 """
 
 import os
 
 from celery import Celery
+from kombu.transport import redis as kombu_redis
 
-from benchmarks.noop_chain import NOOP_STAGES
+from benchmarks.common import NOOP_STAGES
 from benchmarks.stamps import stamp
+from workers import broker
 from workers.app import make_worker_app
 
-TRANSPORT = "BENCHMARK_TRANSPORT"
-"""Environment variable with the transport of the worker."""
-RECORDING = "benchmarks.recording_transport:Transport"
+
+class Channel(broker.Channel):
+    """Keeps a copy of each message in the broker until it is acknowledged."""
+
+    ack_emulation = True
+    do_restore = True
+
+
+class Transport(kombu_redis.Transport):
+    """Named in `broker_transport`."""
+
+    Channel = Channel
+
 
 app: Celery = make_worker_app(os.environ["REDIS_URL"])
 app.conf.worker_pool = "threads"
-app.conf.broker_transport = os.environ.get(TRANSPORT, RECORDING)
+app.conf.broker_transport = "benchmarks.celery_worker:Transport"
 
 
 def _define(stage: str, position: int) -> None:

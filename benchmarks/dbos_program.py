@@ -7,7 +7,7 @@ each line when they have all ended.
 import sys
 from itertools import count
 
-from dbos import DBOS  # type: ignore[import-not-found]  # installed where this runs, see dbos_environment.py
+from dbos import DBOS  # type: ignore[import-not-found]  # installed where this runs, see hop.py
 
 from benchmarks.stamps import stamp
 

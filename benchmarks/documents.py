@@ -1,351 +1,246 @@
-"""Documents converted to markdown: their headings and text beside those that are known, and what that takes."""
+"""Documents converted to markdown: their headings and text beside those that are known."""
 
 import asyncio
+import base64
 import json
-import multiprocessing
-import resource
-import tempfile
+import re
+import subprocess
+import sys
 import time
+import unicodedata
 from collections import Counter
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import islice
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from shutil import which
+from typing import Final, NamedTuple
 
 import click
-from rich.console import Console
-from rich.table import Table
+import pypandoc
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from adapters.documents import convert
 from adapters.limited_process import ProcessLimits
-from benchmarks.document_books import WRITTEN, Book, Known, books_of, headings_of, key_of, text_of, words_of
-from benchmarks.document_search import STAGES, Searched, by_book, judged, search, sections_of
-from benchmarks.machine import this_machine
-from benchmarks.retrieval_sets import SETS, Document, data_folder, documents_of, public_set
-from benchmarks.stack import stack
+from benchmarks.common import data_folder, show, show_machine, temporary_folder
 from schemas.errors import DocumentError
-from schemas.values.documents import ConvertedDocument, Variant
+from stages.corpora.blocks import BlockKind, read_markdown
 from stages.documents.formats import format_of
-from stages.documents.outline import outline
+from stages.documents.outline import outline, title_key, without_number
 from stages.documents.repair import DEEPEST, repair_by_rules, sanitise
 
-PACKAGES: Final = ("ragq", "pypandoc-binary", "pypdfium2")
+#: The formats that a book of markdown is written in.
+WRITTEN: Final = ("epub", "docx", "odt", "html", "rst", "pdf")
+#: Of the formats of a book, the one whose outline counts; then the next.
+_KNOWN: Final = ("md", "epub", "pdf")
 _LIMITS: Final = ProcessLimits(600, 2000, 50)
+_BROWSER: Final = ("--headless", "--no-sandbox", "--disable-gpu")
+_IMAGE: Final = re.compile(r"!\[[^\]]*\]\(([^)\s]+)\)")
+_PICTURE: Final = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNoAAAAggCBd81ytgAAAABJRU5ErkJggg=="
+)
 _SHIFTS: Final = range(-2, 3)
 _ORDERED: Final = 3
 """Words that have to follow each other in both texts."""
 
-
-class Headings(NamedTuple):
-    """The headings of a document beside the known ones."""
-
-    known: int
-    found: int
-    """Those that are not deeper than the known outline."""
-    agreed: int
-    """Titles that both have, in the same order."""
-    levels: int
-    """Those of the known level. Levels that differ by the same number everywhere agree: the title of the book may be a
-    heading or none."""
-
-    def __add__(self, other: object) -> "Headings":
-        assert isinstance(other, Headings)
-        return Headings(*(one + another for one, another in zip(self, other, strict=True)))
+Outline = Sequence[tuple[int, str]]
+"""Level and title of each heading, in order."""
 
 
-class Text(NamedTuple):
-    """The words of a document beside the known ones, in characters."""
+class Book(NamedTuple):
+    """A book in several formats, and what it has whatever its format."""
 
-    known: int
-    lost: int
-    added: int
-    """Those that are more often in the document than in the known text."""
-    sequences: int
-    """Of three known words."""
-    kept: int
-    """Such sequences that the document has."""
-
-    def __add__(self, other: object) -> "Text":
-        assert isinstance(other, Text)
-        return Text(*(one + another for one, another in zip(self, other, strict=True)))
+    name: str
+    files: dict[str, Path]
+    """By format."""
+    outline: Outline
+    text: str | None
+    """Its words, in order; None where no format but PDF is there."""
 
 
-class Measured(NamedTuple):
-    """Documents of one format, converted in one way."""
-
-    documents: int
-    pages: int
-    headings: Headings
-    text: Text
-    seconds: float
-    processor_s: float
-    peak_mb: float
-    """Of the largest process."""
-    refused: list[str]
-    """Name and reason."""
-
-
-@click.command(short_help="Documents of each format converted: headings, text, speed and memory")
+@click.command(short_help="Documents of each format converted: their headings and text")
 @click.option(
     "--data",
     "folders",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A folder of books: files of one name are one book. May be repeated.",
+    help="A folder of books: files of one name are one book; else psychology of RAGQ_DATA_DIR. May be repeated.",
 )
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
-)
-@click.option("--search", "searches", is_flag=True, help="Also search the public sections through each format.")
-@click.option("--bm25", is_flag=True, help="Search by BM25 alone, without a stack and without embedding.")
 @click.option("--books", "most", type=click.IntRange(min=1), help="Only the first books of each folder.")
-@click.option("--keep", type=click.Path(path_type=Path, file_okay=False), help="Write documents and results here.")
-def documents(
-    folders: tuple[Path, ...],
-    json_file: Path | None,
-    searches: bool,
-    bm25: bool,
-    most: int | None,
-    keep: Path | None,
-) -> None:
+def documents(folders: tuple[Path, ...], most: int | None) -> None:
     """Convert books, and compare headings and text with what is known of each.
 
     A book of markdown is written as EPUB, DOCX, ODT, HTML and RST by pandoc and as PDF by Chromium first. Of other
-    books the table of contents of the EPUB is known, else the headings of the HTML, else the outline of the PDF.
-
-    With --search or --bm25 the chapters of psychology in RAGQ_DATA_DIR are converted from each format, cut into the
-    sections that their queries are judged by, and searched beside those of the markdown. Without --data that is all.
-
-    Example:
+    books the table of contents of the EPUB is known, else the outline of the PDF.
 
     \b
-        python -m benchmarks documents --data ../shared/data/psychology/md
-        python -m benchmarks documents --search --json search.json
-        python -m benchmarks documents --data ~/debian-books --json documents.json
+    Example:
+        python -m benchmarks documents --books 4
+        python -m benchmarks documents --data ~/debian-books
     """
-    with tempfile.TemporaryDirectory(prefix="ragq-benchmark-") as name:
-        written = keep or Path(name)
-        measured = {
-            folder.resolve().name: measure(books_of(folder, written / folder.resolve().name)[:most], keep)
-            for folder in folders
-        }
-        searched = _search(written, most, bm25=bm25) if searches or bm25 else {}
-    console = Console(width=140)
-    machine = this_machine(PACKAGES)
-    console.print(machine.sentence(), highlight=False)
-    for folder, by_format in measured.items():
-        console.print(_table(folder, by_format))
-        for form, found in by_format.items():
-            for refused in found.refused:
-                console.print(f"{form}: {refused}", highlight=False)
-    for name_of_set, by_form in searched.items():
-        console.print(_search_table(name_of_set, by_form))
-    if json_file is not None:
-        content: dict[str, Any] = {
-            folder: {
-                form: {**found._asdict(), "headings": found.headings._asdict(), "text": found.text._asdict()}
-                for form, found in by_format.items()
-            }
-            for folder, by_format in measured.items()
-        }
-        content |= {name: {form: one._asdict() for form, one in by_form.items()} for name, by_form in searched.items()}
-        json_file.write_text(json.dumps({"machine": machine._asdict(), **content}, indent=2, default=vars) + "\n")
+    show_machine("pypandoc-binary", "pypdfium2")
+    with temporary_folder() as written:
+        for folder in folders or (data_folder() / "psychology" / "md",):
+            name = folder.resolve().name
+            rows = _rows([*islice(books_of(folder, written / name), most)])
+            headings = ("", "documents", "recall", "precision", "levels", "lost", "added", "in order", "s")
+            show(name, headings, rows)
 
 
-def _search(written: Path, most: int | None, *, bm25: bool) -> dict[str, dict[str, Searched]]:
-    data = data_folder()
-    sets = {name: public_set(data, name) for name in SETS if name.startswith("psychology")}
-    books = books_of(data / "psychology/md", written / "searched")[:most]
-    known = [*by_book([*documents_of(next(iter(sets.values())).documents)], [one.known.outline[0][1] for one in books])]
-    names = {section.name for sections in known for section in sections}
-    by_format: dict[str, list[Document]] = {}
-    for form in ("md", *WRITTEN):
-        if form in books[0].files:
-            by_format[form] = [
-                section
-                for book, sections in zip(books, known, strict=True)
-                for section in sections_of(_markdown(book.files[form]), sections)
-            ]
-    with tempfile.TemporaryDirectory(prefix="ragq-benchmark-") as folder:
-        asked = {name: judged(files, names, Path(folder) / name) for name, files in sets.items()}
-        if bm25:
-            return search(None, by_format, asked, Path(folder))
-        with stack() as running:
-            return search(running, by_format, asked, Path(folder) / "asked")
+def books_of(folder: Path, written: Path) -> Iterator[Book]:
+    """The books of a folder: files of one name are one book. One of markdown is written to the other formats first."""
+    grouped: dict[str, dict[str, Path]] = {}
+    for file in sorted(folder.iterdir()):
+        if (form := file.suffix.removeprefix(".")) in ("md", *WRITTEN):
+            grouped.setdefault(file.stem, {})[form] = file
+    for name, files in grouped.items():
+        if "md" in files:
+            yield Book(name, files | _write(name, files["md"], written), *_known_of(files["md"].read_text("utf-8")))
+        elif "epub" in files:
+            text = _pandoc("--from=epub", "--to=gfm", files["epub"])
+            yield Book(name, files, _toc("adapters.epub_toc", files["epub"]), _known_of(text)[1])
+        else:
+            yield Book(name, files, _toc("adapters.pdf_lines", files["pdf"]), None)
 
 
-def _markdown(file: Path) -> str:
-    content = file.read_bytes()
-    converted = asyncio.run(convert(content, format_of(content, file.name), _LIMITS))
-    return sanitised(converted, converted.chosen)
-
-
-def _search_table(name: str, by_form: dict[str, Searched]) -> Table:
-    table = Table(title=f"{name}: nDCG@10", title_justify="left")
-    for heading in ("", "sections", "BM25", *STAGES, "fused - md", "95 %"):
-        table.add_column(heading, justify="left" if not heading else "right")
-    for form, found in by_form.items():
-        difference = found.to_markdown
-        table.add_row(
-            form,
-            str(found.documents),
-            f"{found.bm25:.4f}",
-            *(f"{found.ndcg[stage]:.4f}" if stage in found.ndcg else "" for stage in STAGES),
-            "" if difference is None or difference.value is None else f"{difference.value:+.4f}",
-            "" if difference is None or difference.low is None else f"{difference.low:+.4f} to {difference.high:+.4f}",
-        )
-    return table
-
-
-def measure(books: Sequence[Book], keep: Path | None = None) -> dict[str, Measured]:
-    """The books in each format; PDF also by each way to find its headings."""
-    found: dict[str, Measured] = {}
+def _rows(books: Sequence[Book]) -> Iterator[tuple[object, ...]]:
     for form in sorted({form for book in books for form in book.files} - {"md"}):
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as alone:
-            for way, one in alone.submit(_measure, form, books, keep).result().items():
-                found[way] = one
+        found: Counter[str] = Counter()
+        began = time.monotonic()
+        for book in books:
+            if form in book.files:
+                try:
+                    found += compared(book, _markdown(book.files[form]))
+                except DocumentError as error:
+                    click.echo(f"{form}: {book.name}: {error.problem}")
+        yield (
+            form,
+            found["documents"],
+            _share(found["agreed"], found["known"]),
+            _share(found["agreed"], found["found"]),
+            _share(found["levels"], found["agreed"]),
+            *(f"{100 * found[part] / max(found['characters'], 1):.2f} %" for part in ("lost", "added")),
+            _share(found["kept"], found["sequences"]),
+            f"{time.monotonic() - began:.0f}",
+        )
+
+
+def compared(book: Book, markdown: str) -> Counter[str]:
+    """The headings and the text of a document beside those of the book.
+
+    Headings that are not deeper than the known ones, and of them those whose titles both have in the same order
+    (`agreed`), and those of the known level (`levels`). Levels that differ by the same number everywhere agree: the
+    title of the book may be a heading or none. Characters of words that are lost, or more often in the document
+    (`added`), and the known sequences of words that the document has (`kept`).
+    """
+    headings, text = _known_of(markdown)
+    pairs = [(book.outline[left][0], headings[right][0]) for left, right in _matches(book.outline, headings)]
+    shift = max(_SHIFTS, key=lambda one: _agreeing(pairs, one))
+    deepest = max((level for level, _ in book.outline), default=0) + shift
+    found = Counter(documents=1, known=len(book.outline), agreed=len(pairs), levels=_agreeing(pairs, shift))
+    found["found"] = sum(deepest >= DEEPEST or level <= deepest for level, _ in headings)
+    if book.text is not None:
+        left, right = _words(book.text), _words(text)
+        lost, added = Counter(left) - Counter(right), Counter(right) - Counter(left)
+        wanted = _sequences(left)
+        found["characters"] = sum(map(len, left))
+        found["lost"] = sum(len(word) * count for word, count in lost.items())
+        found["added"] = sum(len(word) * count for word, count in added.items())
+        found["sequences"], found["kept"] = wanted.total(), (wanted & _sequences(right)).total()
     return found
 
 
-def compared_headings(known: Sequence[tuple[int, str]], found: Sequence[tuple[int, str]]) -> Headings:
-    """The headings of two outlines that have the same title, in order, and those of them of the same level."""
-    left, right = [key_of(title) for _, title in known], [key_of(title) for _, title in found]
-    pairs = [
-        (known[block.a + place][0], found[block.b + place][0])
-        for block in SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks()
-        for place in range(block.size)
-    ]
-    shift = max(_SHIFTS, key=lambda one: _agreeing(pairs, one))
-    deepest = max((level for level, _ in known), default=0) + shift
-    deeper = sum(level > deepest for level, _ in found) if deepest < DEEPEST else 0
-    return Headings(len(known), len(found) - deeper, len(pairs), _agreeing(pairs, shift))
+def _matches(known: Outline, found: Outline) -> list[tuple[int, int]]:
+    """The places of headings that have the same title, in order."""
+    left, right = [_key(title) for _, title in known], [_key(title) for _, title in found]
+    blocks = SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks()
+    return [(block.a + place, block.b + place) for block in blocks for place in range(block.size)]
 
 
-def _agreeing(pairs: Sequence[tuple[int, int]], shift: int) -> int:
+def _agreeing(pairs: Iterable[tuple[int, int]], shift: int) -> int:
     return sum(level == min(max(wanted + shift, 1), DEEPEST) for wanted, level in pairs)
-
-
-def compared_texts(known: str, found: str) -> Text:
-    """The characters of words that are lost and added, and the sequences of words that are kept."""
-    left, right = words_of(known), words_of(found)
-    lost, added = Counter(left) - Counter(right), Counter(right) - Counter(left)
-    wanted, there = _sequences(left), _sequences(right)
-    return Text(
-        known=sum(map(len, left)),
-        lost=sum(len(word) * count for word, count in lost.items()),
-        added=sum(len(word) * count for word, count in added.items()),
-        sequences=wanted.total(),
-        kept=(wanted & there).total(),
-    )
-
-
-def sanitised(converted: ConvertedDocument, variant: Variant) -> str:
-    """The markdown that a document becomes, with the headings of a variant."""
-    repairs = repair_by_rules(outline(variant.markdown, converted.toc).headings)
-    return sanitise(variant.markdown, repairs, variant.page_lines)[0]
 
 
 def _sequences(words: Sequence[str]) -> Counter[tuple[str, ...]]:
     return Counter(zip(*(words[start:] for start in range(_ORDERED)), strict=False))
 
 
-def _measure(form: str, books: Sequence[Book], keep: Path | None) -> dict[str, Measured]:
-    converted: list[tuple[Book, ConvertedDocument]] = []
-    refused: list[str] = []
-    before = resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)
-    began = time.monotonic()
-    for book in books:
-        if form not in book.files:
-            continue
-        content = book.files[form].read_bytes()
-        try:
-            converted.append((book, asyncio.run(convert(content, format_of(content, book.files[form].name), _LIMITS))))
-        except DocumentError as error:
-            refused.append(f"{book.name}: {error.problem}")
-    seconds = time.monotonic() - began
-    after = resource.getrusage(resource.RUSAGE_CHILDREN), resource.getrusage(resource.RUSAGE_SELF)
-    processor_s = sum(
-        end.ru_utime + end.ru_stime - start.ru_utime - start.ru_stime for start, end in zip(before, after, strict=True)
-    )
-    ways: dict[str, list[tuple[Book, ConvertedDocument, Variant]]] = {form: []}
-    for book, one in converted:
-        ways[form].append((book, one, one.chosen))
-        for variant in one.variants if form == "pdf" else ():
-            ways.setdefault(f"{form} by {variant.name}", []).append((book, one, variant))
-    return {
-        way: _summed(way, those, seconds, processor_s, after[0].ru_maxrss * 1024 / 1e6, refused, keep)
-        for way, those in ways.items()
-    }
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())
 
 
-def _summed(
-    way: str,
-    those: Sequence[tuple[Book, ConvertedDocument, Variant]],
-    seconds: float,
-    processor_s: float,
-    peak_mb: float,
-    refused: list[str],
-    keep: Path | None,
-) -> Measured:
-    headings, text, pages = Headings(0, 0, 0, 0), Text(0, 0, 0, 0, 0), 0
-    for book, converted, variant in those:
-        markdown = sanitised(converted, variant)
-        if keep is not None:
-            keep.mkdir(parents=True, exist_ok=True)
-            (keep / f"{book.name}.{way.replace(' ', '-')}.md").write_text(markdown, encoding="utf-8")
-        headings += compared_headings(book.known.outline, headings_of(markdown))
-        text += _compared(book.known, markdown)
-        pages += converted.pages or 0
-    return Measured(len(those), pages, headings, text, seconds, processor_s, peak_mb, refused)
-
-
-def _compared(known: Known, markdown: str) -> Text:
-    return Text(0, 0, 0, 0, 0) if known.text is None else compared_texts(known.text, text_of(markdown))
-
-
-def _table(folder: str, by_format: dict[str, Measured]) -> Table:
-    table = Table(title=folder, title_justify="left")
-    for heading in (
-        "",
-        "documents",
-        "recall",
-        "precision",
-        "levels",
-        "lost",
-        "added",
-        "in order",
-        "documents/s",
-        "pages/s",
-        "processor s",
-        "peak MB",
-    ):
-        table.add_column(heading, justify="left" if not heading else "right")
-    for way, found in by_format.items():
-        headings, text = found.headings, found.text
-        table.add_row(
-            way,
-            str(found.documents),
-            _share(headings.agreed, headings.known),
-            _share(headings.agreed, headings.found),
-            _share(headings.levels, headings.agreed),
-            _percent(text.lost, text.known),
-            _percent(text.added, text.known),
-            _share(text.kept, text.sequences),
-            *(_speed(found) if " by " not in way else ()),
-        )
-    return table
-
-
-def _speed(found: Measured) -> tuple[str, ...]:
-    pages = f"{found.pages / found.seconds:.0f}" if found.pages else ""
-    each = f"{found.documents / found.seconds:.2f}"
-    return each, pages, f"{found.processor_s:.1f}", f"{found.peak_mb:.0f}"
+def _key(title: str) -> str:
+    """What the writings of a title have in common."""
+    return title_key(without_number(title)) or title_key(title)
 
 
 def _share(part: int, whole: int) -> str:
     return f"{part / whole:.3f}" if whole else ""
 
 
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.2f} %" if whole else ""
+def _markdown(file: Path) -> str:
+    """The markdown that a document becomes."""
+    content = file.read_bytes()
+    converted = asyncio.run(convert(content, format_of(content, file.name), _LIMITS))
+    chosen = converted.chosen
+    repairs = repair_by_rules(outline(chosen.markdown, converted.toc).headings)
+    return sanitise(chosen.markdown, repairs, chosen.page_lines)[0]
+
+
+def _known_of(markdown: str) -> tuple[Outline, str]:
+    """The headings of markdown, and its words without markup and without the descriptions of pictures."""
+    blocks = read_markdown(markdown).blocks
+    headings = [(block.level, block.text) for block in blocks if block.kind is BlockKind.HEADING]
+    return headings, " ".join(_texts(MarkdownIt("commonmark").enable("table").parse(markdown)))
+
+
+def _texts(tokens: Iterable[Token]) -> Iterator[str]:
+    for token in tokens:
+        if token.type == "inline":
+            yield "".join(
+                child.content if child.type in ("text", "code_inline") else " " * child.type.endswith("break")
+                for child in token.children or ()
+            )
+        elif token.type in ("fence", "code_block"):
+            yield token.content
+
+
+def _toc(module: str, file: Path) -> Outline:
+    with file.open("rb") as content:
+        ran = subprocess.run([sys.executable, "-m", module], stdin=content, capture_output=True, check=True)
+    found = json.loads(ran.stdout)
+    return [(entry["level"], entry["title"]) for entry in (found["toc"] if isinstance(found, dict) else found)]
+
+
+def _pandoc(*options: str | Path, folder: Path | None = None) -> str:
+    pandoc = Path(pypandoc.__file__).parent / "files/pandoc"
+    return subprocess.run([pandoc, *options], cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def _write(name: str, markdown: Path, folder: Path) -> dict[str, Path]:
+    """Write a book of markdown in the other formats, with a small picture for each that the text names."""
+    folder.mkdir(parents=True, exist_ok=True)
+    source = folder / f"{name}.source.md"
+    text = markdown.read_text(encoding="utf-8")
+    source.write_text(text, encoding="utf-8")
+    for path in _IMAGE.findall(text):
+        target = (folder / path).resolve()
+        if target.is_relative_to(folder.resolve()):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(_PICTURE)
+    title = next((title for _, title in _known_of(text)[0]), "")
+    files = {form: folder / f"{name}.{form}" for form in WRITTEN}
+    for form in WRITTEN[:-1]:
+        options = ["--from=gfm", "--standalone", "--quiet", f"--metadata=title:{title}"]
+        # A page of which a PDF is printed, and a document, have the title as their first heading already.
+        options += ["--variable=title="] if form == "html" else []
+        _pandoc(*options, source, "-o", files[form], folder=folder)
+    browser = next(filter(None, map(which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        click.echo("There is no Chromium, so no PDF.")
+        del files["pdf"]
+    else:
+        printed = [browser, *_BROWSER, f"--print-to-pdf={files['pdf']}", files["html"].resolve().as_uri()]
+        subprocess.run(printed, capture_output=True, check=True)
+    return files

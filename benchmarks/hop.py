@@ -1,32 +1,57 @@
 """The cost of a stage: the same chain of no-op stages through bare Celery, through ragq and through DBOS."""
 
-import json
+import asyncio
+import os
+import signal
+import subprocess
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import click
-from rich.console import Console
-from rich.table import Table
+from platformdirs import user_cache_path
 
-from benchmarks import cpu, stamps
-from benchmarks.contestants import CONTESTANTS, Contestant, ragq
-from benchmarks.dbos_environment import DBOS_VERSION
-from benchmarks.machine import Machine, this_machine
-from benchmarks.noop_chain import NOOP_STAGES
-from benchmarks.servers import Servers, servers
-from benchmarks.slow_disk import slow_flushes
+from benchmarks import stamps
+from benchmarks.common import NOOP_STAGES, PROJECT, Servers, cpu_seconds, servers, show, show_machine
+from schemas.settings.resolve import resolve
+from schemas.settings.run import settings_hash
+from services.new_runs import PlannedRun, submit_run
+from stack.endings import end
+from stack.logs import last_lines
+from stack.processes import worker_command
+from store.database import Database
+from store.runs import overviews
+from store.runs.pending_chains import PendingChain, PendingStage
+from store.runs.runs import NewJob, NewRun
+from workers.app import make_app
+from workers.messages import send
 
-PACKAGES: Final = ("ragq", "celery", "kombu", "redis", "asyncpg", "sqlalchemy")
-WARM_UP_JOBS: Final = 20
+DBOS_VERSION: Final = "3.4.0"
+CONCURRENCY: Final = 16
+"""Threads of a Celery worker: as many as `ragq up` gives its model worker."""
+_WARM_UP_JOBS: Final = 20
+_TIMEOUT_S: Final = 120.0
+_POLL_S: Final = 0.005
 
 
-class HopMeasurement(NamedTuple):
-    """One contestant in one turn, or a summary of several."""
+class Contestant(NamedTuple):
+    """Running processes and how to give them work."""
+
+    pids: Sequence[int]
+    stamps: Path
+    """Where its stages note when they begin."""
+    run: Callable[[int], None]
+    """Start so many jobs at once and wait until all of them are finished."""
+
+
+class Measured(NamedTuple):
+    """One contestant in one turn, or the medians of several."""
 
     hop_p50_ms: float
     """From the beginning of a stage to that of the next, one job at a time."""
@@ -37,166 +62,208 @@ class HopMeasurement(NamedTuple):
     """Per stage, of the processes that run the stages."""
     postgres_cpu_ms: float
     valkey_cpu_ms: float
-    sender_cpu_ms: float
-    """Per job, of the process that sends; DBOS sends from the process that works."""
 
 
 @click.command(short_help="The cost of a stage against bare Celery and DBOS")
 @click.option("--jobs", default=300, show_default=True, help="Jobs that are sent at once.")
 @click.option("--idle-jobs", default=30, show_default=True, help="Jobs that are sent one after the other.")
 @click.option("--turns", default=3, show_default=True, help="Turns of each contestant, one after the other.")
-@click.option(
-    "--processes", type=click.IntRange(min=1), multiple=True, default=(1,), show_default=True, help="As many of each."
-)
-@click.option(
-    "--fsync-ms",
-    type=click.IntRange(min=1),
-    help="Make each flush of Postgres to the disk take so much longer; needs a C compiler.",
-)
-@click.option("--only", type=click.Choice(list(CONTESTANTS)), multiple=True, help="Measure only these.")
-@click.option(
-    "--before",
-    multiple=True,
-    type=click.Path(path_type=Path, exists=True, file_okay=False, resolve_path=True),
-    help="Another checkout of ragq, whose worker takes turns too. May be repeated.",
-)
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
-)
-def hop(
-    jobs: int,
-    idle_jobs: int,
-    turns: int,
-    processes: tuple[int, ...],
-    fsync_ms: int | None,
-    only: tuple[str, ...],
-    before: tuple[Path, ...],
-    json_file: Path | None,
-) -> None:
+@click.option("--processes", type=click.IntRange(min=1), multiple=True, default=(1,), help="As many of each.")
+@click.option("--only", type=click.Choice(["celery", "ragq", "dbos"]), multiple=True, help="Measure only these.")
+def hop(jobs: int, idle_jobs: int, turns: int, processes: tuple[int, ...], only: tuple[str, ...]) -> None:
     """Send a chain of seven no-op stages through bare Celery, through ragq and through DBOS, turn by turn.
 
-    Celery alone runs with kombu's record of unacknowledged messages, and once more without it, as ragq's workers do:
-    nothing else protects its messages.
-
-    Example:
+    Celery alone runs with kombu's record of unacknowledged messages: nothing else protects them.
 
     \b
-        python -m benchmarks hop --json hop.json
-        python -m benchmarks hop --processes 1 --processes 2 --processes 4
-        python -m benchmarks hop --fsync-ms 5 --only ragq --only dbos
+    Example:
+        python -m benchmarks hop --processes 1 --processes 2
     """
-    contestants = {name: CONTESTANTS[name] for name in only or CONTESTANTS}
-    contestants |= {f"ragq in {checkout.name}": partial(ragq, checkout=checkout) for checkout in before}
-    content = {}
-    for count in processes:
-        machine = this_machine(PACKAGES)
-        taken: dict[str, list[HopMeasurement]] = defaultdict(list)
-        with slow_flushes(fsync_ms), servers() as running:
+    show_machine("celery", "kombu", "redis", "asyncpg", "sqlalchemy")
+    for number in processes:
+        taken: dict[str, list[Measured]] = defaultdict(list)
+        with servers() as running:
             for _ in range(turns):
-                for name, run in contestants.items():
-                    with run(running, count) as contestant:
+                for name in only or CONTESTANTS:
+                    with CONTESTANTS[name](running, number) as contestant:
                         taken[name].append(_measure(contestant, running, jobs, idle_jobs))
-        _show(machine, taken, jobs, turns, count)
-        content[str(count)] = _content(machine, taken)
-    if json_file is not None:
-        json_file.write_text(json.dumps({"fsync_ms": fsync_ms, "processes": content}, indent=2) + "\n")
-
-
-def medians(repeated: list[HopMeasurement]) -> HopMeasurement:
-    """Field by field."""
-    return HopMeasurement(*(median(column) for column in zip(*repeated, strict=True)))
-
-
-def best(repeated: list[HopMeasurement]) -> HopMeasurement:
-    """Field by field: the best turn, which other work disturbed least."""
-    return HopMeasurement(
-        *(
-            max(column) if name == "stages_per_s" else min(column)
-            for name, column in zip(HopMeasurement._fields, zip(*repeated, strict=True), strict=True)
+        medians = {name: Measured(*(median(column) for column in zip(*of, strict=True))) for name, of in taken.items()}
+        show(
+            f"{number} process(es), {len(NOOP_STAGES)} no-op stages, {jobs} jobs at once: median of {turns} turns",
+            ("", "hop p50 ms", "p95 ms", "stages/s", "worker CPU ms/stage", "Postgres CPU ms/stage", "Valkey"),
+            (
+                (name, *(f"{value:.0f}" if value >= 100 else f"{value:.2f}" for value in of))
+                for name, of in medians.items()
+            ),
         )
-    )
 
 
-def ratios(measured: dict[str, HopMeasurement]) -> dict[str, float]:
-    """The ratios of ragq to the other contestants."""
-    ragq = measured.get("ragq")
-    found = {}
-    for name, other in measured.items():
-        if ragq is not None and name != "ragq":
-            found[f"hop p50 / {name}"] = ragq.hop_p50_ms / other.hop_p50_ms
-            found[f"stages/s / {name}"] = ragq.stages_per_s / other.stages_per_s
-    return found
-
-
-def _measure(contestant: Contestant, running: Servers, jobs: int, idle_jobs: int) -> HopMeasurement:
-    contestant.run(WARM_UP_JOBS)
+def _measure(contestant: Contestant, running: Servers, jobs: int, idle_jobs: int) -> Measured:
+    contestant.run(_WARM_UP_JOBS)
     before = stamps.count(contestant.stamps)
     for _ in range(idle_jobs):
         contestant.run(1)
     hops = stamps.hops_ms(contestant.stamps, after=before)
-
-    servers_and_workers = (contestant.pids, [running.postgres.pid], [running.valkey.pid])
-    cpu_before = [sum(map(cpu.seconds, pids)) for pids in servers_and_workers]
-    sender_before, began = time.process_time(), time.perf_counter()
+    measured = (contestant.pids, [running.postgres.pid], [running.valkey.pid])
+    cpu_before, began = [cpu_seconds(*pids) for pids in measured], time.perf_counter()
     contestant.run(jobs)
-    wall_s, sender_s = time.perf_counter() - began, time.process_time() - sender_before
-    stages = jobs * len(NOOP_STAGES)
-    worker_ms, postgres_ms, valkey_ms = (
-        (sum(map(cpu.seconds, pids)) - earlier) * 1000 / stages
-        for pids, earlier in zip(servers_and_workers, cpu_before, strict=True)
-    )
-    return HopMeasurement(
-        hop_p50_ms=median(hops),
-        hop_p95_ms=quantiles(hops, n=20)[-1],
-        stages_per_s=stages / wall_s,
-        worker_cpu_ms=worker_ms,
-        postgres_cpu_ms=postgres_ms,
-        valkey_cpu_ms=valkey_ms,
-        sender_cpu_ms=sender_s * 1000 / jobs,
-    )
+    wall_s, stages = time.perf_counter() - began, jobs * len(NOOP_STAGES)
+    cpu_ms = ((cpu_seconds(*pids) - old) * 1000 / stages for pids, old in zip(measured, cpu_before, strict=True))
+    return Measured(median(hops), quantiles(hops, n=20)[-1], stages / wall_s, *cpu_ms)
 
 
-def _show(machine: Machine, taken: dict[str, list[HopMeasurement]], jobs: int, turns: int, processes: int) -> None:
-    console = Console(width=118)
-    console.print(f"{machine.sentence()}, dbos {DBOS_VERSION}", highlight=False)
-    middle, least = ratios(_each(medians, taken)), ratios(_each(best, taken))
-    for what, ratio in middle.items():
-        console.print(f"ragq: {ratio:.2f} x {what} (best turns: {least[what]:.2f} x)", highlight=False)
-    table = Table(
-        title=f"{processes} process(es), {len(NOOP_STAGES)} no-op stages, {jobs} jobs at once: "
-        f"median and (best) of {turns} turns",
-        title_justify="left",
-    )
-    table.add_column("")
-    headings = ("hop p50 ms", "hop p95 ms", "stages/s", "CPU ms/stage", "Postgres", "Valkey", "sender ms/job")
-    for heading in headings:
-        table.add_column(heading, justify="right")
-    for name, repeated in taken.items():
-        cells = zip(HopMeasurement._fields, medians(repeated), best(repeated), strict=True)
-        table.add_row(
-            name,
-            *(
-                f"{middle:.0f} ({least:.0f})" if field == "stages_per_s" else f"{middle:.2f} ({least:.2f})"
-                for field, middle, least in cells
-            ),
+@contextmanager
+def celery(servers: Servers, processes: int) -> Iterator[Contestant]:
+    """Celery alone: ragq's settings and messages, and no database."""
+    running = _Processes("celery", _celery_workers("benchmarks.celery_worker", processes), servers)
+    app = make_app(servers.valkey.url)
+    numbers = count(1)
+
+    def run(jobs: int) -> None:
+        stages = [PendingStage(stage, 1, stage) for stage in NOOP_STAGES]
+        chains = [
+            PendingChain(job_id=job, run_id=0, kind="participant", subject=str(job), stages=stages)
+            for _, job in zip(range(jobs), numbers, strict=False)
+        ]
+        running.expect(jobs)
+        send(app, chains)
+        running.wait_for_stamps()
+
+    with running:
+        yield Contestant(running.pids, running.stamps, run)
+
+
+@contextmanager
+def ragq(servers: Servers, processes: int) -> Iterator[Contestant]:
+    """ragq: every stage claimed, stored and audited in Postgres."""
+    running = _Processes("ragq", _celery_workers("benchmarks.noop", processes), servers)
+    settings = resolve(profile="demo", environment={})
+
+    async def submit_jobs(database: Database, jobs: int) -> int:
+        run = NewRun(
+            kind="noop",
+            profile=settings.profile,
+            settings=settings.snapshot(),
+            settings_hash=settings_hash(settings.run),
+            request={},
+            version="0",
+            jobs=[NewJob(mode="noop", subject=str(job), inputs={}, stages=NOOP_STAGES) for job in range(jobs)],
         )
-    console.print(table)
+        return (await submit_run(database, PlannedRun(run), always_new=True)).run_id
+
+    async def is_open(database: Database, run_id: int) -> bool:
+        async with database.connection() as connection:
+            overview = await overviews.overview(connection, run_id)
+        return overview is not None and overview.open_jobs > 0
+
+    with running, asyncio.Runner() as runner:
+        database = Database(servers.postgres.url, pool_size=1)
+
+        def run(jobs: int) -> None:
+            running.expect(jobs)
+            run_id = runner.run(submit_jobs(database, jobs))
+            running.wait_for_stamps()
+            while runner.run(is_open(database, run_id)):
+                time.sleep(_POLL_S)
+
+        yield Contestant(running.pids, running.stamps, run)
+        runner.run(database.close())
 
 
-def _each(
-    summary: Callable[[list[HopMeasurement]], HopMeasurement], taken: dict[str, list[HopMeasurement]]
-) -> dict[str, HopMeasurement]:
-    return {name: summary(repeated) for name, repeated in taken.items()}
+@contextmanager
+def dbos(servers: Servers, processes: int) -> Iterator[Contestant]:
+    """DBOS: workflows and steps recorded in the same Postgres server, in a database of its own.
+
+    A process works on the workflows that it starts, so each is given its part of the jobs.
+    """
+    url = servers.postgres.url.rsplit("/", 1)[0] + "/dbos"
+    command = [str(_dbos_python()), "-m", "benchmarks.dbos_program", url, str(len(NOOP_STAGES))]
+    running = _Processes("dbos", [command] * processes, servers)
+
+    def run(jobs: int) -> None:
+        running.say([f"{jobs // processes + (number < jobs % processes)}\n" for number in range(processes)])
+        running.hear("done\n")
+
+    with running:
+        running.hear("ready\n")
+        yield Contestant(running.pids, running.stamps, run)
 
 
-def _content(machine: Machine, taken: dict[str, list[HopMeasurement]]) -> dict[str, Any]:
-    summaries = {"medians": _each(medians, taken), "best": _each(best, taken)}
-    return {
-        "machine": {**machine._asdict(), "versions": {**machine.versions, "dbos": DBOS_VERSION}},
-        "ratios": {name: ratios(summary) for name, summary in summaries.items()},
-        **{
-            name: {contestant: measured._asdict() for contestant, measured in summary.items()}
-            for name, summary in summaries.items()
-        },
-        "turns": {name: [measured._asdict() for measured in repeated] for name, repeated in taken.items()},
-    }
+CONTESTANTS: Final[Mapping[str, Callable[[Servers, int], AbstractContextManager[Contestant]]]] = {
+    "celery": celery,
+    "ragq": ragq,
+    "dbos": dbos,
+}
+"""In the order in which they take turns."""
+
+
+def _celery_workers(module: str, processes: int) -> list[list[str]]:
+    commands = [worker_command(f"benchmark-{number}", NOOP_STAGES, CONCURRENCY) for number in range(processes)]
+    return [[module if word == "workers.main" else word for word in command] for command in commands]
+
+
+def _dbos_python() -> Path:
+    """The Python of an environment that has DBOS, which is made once in the user's cache folder."""
+    python_version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    python = user_cache_path("ragq") / f"dbos-{DBOS_VERSION}-python-{python_version}" / "bin" / "python"
+    question = f"from importlib.metadata import version; assert version('dbos') == '{DBOS_VERSION}'"
+    if not python.exists() or subprocess.run([python, "-c", question], stderr=subprocess.DEVNULL).returncode:
+        subprocess.run([sys.executable, "-m", "venv", "--clear", python.parent.parent], check=True)
+        install = [str(python), "-m", "pip", "install", "-qq", "--disable-pip-version-check", f"dbos=={DBOS_VERSION}"]
+        subprocess.run(install, check=True, stdout=subprocess.DEVNULL)
+    return python
+
+
+class _Processes:
+    """A contestant's processes with their log and their stamps, ended with the block."""
+
+    def __init__(self, name: str, commands: Sequence[Sequence[str]], servers: Servers) -> None:
+        self.stamps = servers.folder / f"{name}.stamps"
+        self._log = servers.folder / f"{name}.log"
+        self._expected = 0
+        variables = {"DATABASE_URL": servers.postgres.url, "REDIS_URL": servers.valkey.url}
+        with self._log.open("a") as log:
+            self._processes = [
+                subprocess.Popen(
+                    command,
+                    cwd=PROJECT,
+                    env={**os.environ, **variables, stamps.VARIABLE: str(self.stamps)},
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    text=True,
+                )
+                for command in commands
+            ]
+        self.pids = [process.pid for process in self._processes]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        for pid in self.pids:
+            end(pid, signal.SIGTERM)
+        for process in self._processes:
+            process.communicate()
+
+    def say(self, lines: Sequence[str]) -> None:
+        for process, line in zip(self._processes, lines, strict=True):
+            assert process.stdin is not None
+            process.stdin.write(line)
+            process.stdin.flush()
+
+    def hear(self, line: str) -> None:
+        for process in self._processes:
+            assert process.stdout is not None
+            if process.stdout.readline() != line:
+                sys.exit(f"The process did not say {line!r}. The end of its log:\n{last_lines(self._log)}")
+
+    def expect(self, jobs: int) -> None:
+        self._expected = stamps.count(self.stamps) + jobs * len(NOOP_STAGES)
+
+    def wait_for_stamps(self) -> None:
+        deadline = time.monotonic() + _TIMEOUT_S
+        while stamps.count(self.stamps) < self._expected:
+            if any(process.poll() is not None for process in self._processes) or time.monotonic() > deadline:
+                sys.exit(f"The worker did not finish its jobs. The end of its log:\n{last_lines(self._log)}")
+            time.sleep(_POLL_S)

@@ -1,81 +1,53 @@
 """An import: its time, the memory of the stack over several, and a question that is asked meanwhile."""
 
-import json
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from statistics import median
-from typing import Final, NamedTuple
+from typing import Final
 
 import click
-from rich.console import Console
 
-from benchmarks.machine import this_machine
-from benchmarks.retrieval_sets import data_folder, documents_of
-from benchmarks.stack import Memory, Stack, stack
+from benchmarks.common import Memory, Stack, data_folder, show, show_machine, stack
+from benchmarks.retrieval import documents_of
 
-PACKAGES: Final = ("ragq", "torch", "sentence-transformers")
 _QUESTION: Final = ("--no-expand", "--until", "consolidate", "--corpus", "asked")
-
-
-class Import(NamedTuple):
-    """One import."""
-
-    chunks: int
-    import_s: float
-    """From the command to the last chunk that can be found."""
-    peak_mb: float
-    """Of the whole stack; what processes share counts once."""
-    parts_mb: dict[str, float]
-    """Of each part at that moment."""
 
 
 @click.command(short_help="Imports: time, memory over several, and a question that is asked meanwhile")
 @click.option("--documents", default=1000, show_default=True, help="Abstracts of SciFact in each import.")
 @click.option("--times", default=3, show_default=True, help="Imports, each of other texts.")
 @click.option("--questions", default=5, show_default=True, help="Questions, idle and during an import.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number there.")
-def imports(documents: int, times: int, questions: int, json_file: Path | None) -> None:
+def imports(documents: int, times: int, questions: int) -> None:
     """Import into a stack of its own. No text is imported twice: each import changes the first word of all.
 
     \b
     Example:
         python -m benchmarks imports --documents 5000 --times 10
     """
-    machine, texts = this_machine(PACKAGES), [*documents_of(data_folder() / "scifact/corpus.jsonl")][:documents]
+    show_machine("torch", "sentence-transformers")
+    texts = [document.markdown for document in documents_of(data_folder() / "scifact/corpus.jsonl")][:documents]
+    rows, busy = [], []
     with stack() as running:
-        _write(running.folder / "asked", [document.markdown for document in texts[:50]], "Asked")
+        _write(running.folder / "asked", texts[:50], "Asked")
         running.ragq("import", "works", str(running.folder / "asked"), "--corpus", "asked", "--wait")
         idle = [_ask(running, f"Which cells are idle {number}?") for number in range(questions)]
-        done, busy = [], []
         for number in range(times):
-            _write(running.folder / f"c{number}", [document.markdown for document in texts], f"Time{number}")
+            _write(running.folder / f"c{number}", texts, f"Time{number}")
             began = time.monotonic()
             with Memory(running) as memory:
                 run = running.asked("import", "works", str(running.folder / f"c{number}"), "--corpus", f"c{number}")
                 if not number:
                     busy = [_ask(running, f"Which cells are busy {at}?") for at in range(questions)]
                 running.ragq("watch", run["run"])
-            done.append(Import(run["waiting"], time.monotonic() - began, memory.peak_mb, memory.parts_mb))
-    console = Console(width=110)
-    console.print(machine.sentence(), highlight=False)
-    console.print(
-        f"a question: idle {median(idle):.2f} s, during an import {median(busy):.2f} s, "
-        f"{median(busy) / median(idle):.2f} x",
-        highlight=False,
-    )
-    for one in done:
-        console.print(
-            f"{one.chunks} chunks in {one.import_s:.0f} s ({one.chunks / one.import_s:.1f} a second), peak "
-            f"{one.peak_mb:.0f} MB: {', '.join(f'{part} {size:.0f}' for part, size in one.parts_mb.items())}",
-            highlight=False,
-        )
-    if json_file is not None:
-        found = {"idle_s": idle, "busy_s": busy, "imports": [one._asdict() for one in done]}
-        json_file.write_text(json.dumps({"machine": machine._asdict(), **found}, indent=2) + "\n")
+            seconds, chunks = time.monotonic() - began, run["waiting"]
+            rows.append((number + 1, chunks, f"{seconds:.0f}", f"{chunks / seconds:.1f}", f"{memory.peak_mb:.0f}"))
+    click.echo(f"A question: idle {median(idle):.2f} s, during an import {median(busy):.2f} s.")
+    show("Imports", ("", "chunks", "s", "chunks/s", "peak MB of the stack"), rows)
 
 
-def _write(folder: Path, texts: list[str], word: str) -> None:
+def _write(folder: Path, texts: Sequence[str], word: str) -> None:
     folder.mkdir()
     for number, text in enumerate(texts):
         heading, _, rest = text.partition("\n\n")

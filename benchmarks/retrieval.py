@@ -1,87 +1,77 @@
-"""The retrieval quality of ragq, list by list and step by step, compared with BM25."""
+"""The retrieval quality of ragq, ranking by ranking, compared with BM25; and retrieval sets as ragq reads them."""
 
 import json
+import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import mean
 from typing import Any, Final, NamedTuple
 
+import bm25s
 import click
-from rich.console import Console
-from rich.table import Table
+import numpy as np
+import Stemmer
 
-from benchmarks.machine import this_machine
-from benchmarks.retrieval_sets import (
-    SETS,
-    Document,
-    RetrievalSet,
-    beir_set,
-    corpus_of,
-    data_folder,
-    public_set,
-    query_set_of,
-    write_queries,
-    write_works,
-)
-from benchmarks.stack import Memory, Stack, stack
+from benchmarks.common import Memory, Stack, data_folder, show, show_machine, stack
 from schemas.values.measures import RetrievalMeasures
 from schemas.values.metrics import Interval
+from schemas.values.queries import QuerySet
 from stages.metrics.bootstrap import mean_intervals
+from stages.metrics.retrieval import measure_rankings
+from stages.queries.query_files import BEIR_HEADER, MAX_CHARS, read_query_set
 
-PACKAGES: Final = ("ragq", "sentence-transformers", "bm25s", "ir-measures", "pgvector")
-
-#: What a preset is without one of its parts.
-ABLATIONS: Final = {
-    "without the search by vector": "retrieval.dense_limit=0",
-    "without full text": "retrieval.lexical_limit=0",
-    "without a ranker": "reranking.ranker=none",
-    "without diversity": "retrieval.mmr_lambda=1",
+#: The documents and the folder of `queries.jsonl` and `qrels.tsv`, below the folder of public data.
+SETS: Final = {
+    "scifact": ("scifact/corpus.jsonl", "scifact"),
+    "psychology-sections": ("psychology/sections.jsonl", "psychology/sections"),
+    "psychology-definitions": ("psychology/sections.jsonl", "psychology/definitions"),
 }
+#: The values of Anserini, which ragq searches with too.
+K1, B = 0.9, 0.4
 
 _NDCG: Final = "ndcg@10"
-_TOLERANCE: Final = 0.002
-"""The largest difference of fusion to the better search."""
+_CUTOFF: Final = 10
+_FILE_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
 
 
-class BenchmarkCorpus(NamedTuple):
-    """The documents of one set or several, imported."""
+class RetrievalSet(NamedTuple):
+    """The files of a set."""
+
+    documents: Path
+    queries: Path
+    qrels: Path
+
+    def read(self) -> QuerySet:
+        """Its queries and judgements."""
+        queries = "\n".join(json.dumps(query, ensure_ascii=False) for query in _queries(self.queries))
+        files = {"queries_file": str(self.queries), "qrels_file": str(self.qrels)}
+        return read_query_set(queries.encode(), self.qrels.read_bytes(), **files)
+
+
+class Document(NamedTuple):
+    """One document of a set: one work."""
 
     name: str
-    documents: int
-    import_s: float
-    peak_mb: float
-    """Peak resident memory of all parts of the stack together."""
+    title: str
+    text: str
+
+    @property
+    def markdown(self) -> str:
+        """The title as its only heading."""
+        return f"# {' '.join(self.title.split())}\n\n{self.text}\n"
 
 
-class RetrievalMeasurement(NamedTuple):
-    """One set, searched with one preset."""
+class Works(NamedTuple):
+    """The documents of a set as works."""
 
-    bm25_ndcg: float
-    corpus: BenchmarkCorpus
-    search_s: float
-    """From the submission to the end of its last job."""
-    peak_mb: float
-    """As in the corpus, while it was searched."""
-    report: dict[str, Any]
-    """What `ragq report --json` printed."""
-    ablations: dict[str, dict[str, Any]]
-    """The reports of ABLATIONS, by what is left out. Parts that the preset does not use are absent."""
-
-    def ndcg(self, stage: str) -> float:
-        """Mean nDCG@10 of a ranking."""
-        (found,) = (one for one in self.report["stages"] if one["stage"] == stage)
-        return float(found["measures"][_NDCG]["value"])
-
-
-class _Prepared(NamedTuple):
-    """A set whose documents are imported."""
-
-    corpus: BenchmarkCorpus
     documents: list[Document]
-    files: RetrievalSet
+    """Each text once."""
+    name_of: dict[str, str]
+    """The name of the work that has a document's text, by the document's id. Documents without text have none."""
 
 
-@click.command(short_help="Retrieval quality, list by list and step by step, compared with BM25")
+@click.command(short_help="Retrieval quality, ranking by ranking, compared with BM25")
 @click.argument("names", metavar="[SET]...", nargs=-1, type=click.Choice(list(SETS)))
 @click.option(
     "--data",
@@ -90,201 +80,175 @@ class _Prepared(NamedTuple):
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="A folder in BEIR's layout: corpus.jsonl, queries.jsonl, and qrels/test.tsv or qrels.tsv. May be repeated.",
 )
-@click.option("--preset", "presets", multiple=True, help="A preset; the default one unless named. May be repeated.")
-@click.option("--ablation", is_flag=True, help="Also search without each part of the preset.")
-@click.option(
-    "--half",
-    type=click.Choice(["dev", "test"]),
-    help="Only every second query, from the first (dev) or from the second one (test).",
-)
+@click.option("--preset", help="A preset; the default one unless named.")
 @click.option("--set", "values", multiple=True, metavar="NAME=VALUE", help="A value of the preset, or a setting.")
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
-)
-def retrieval(
-    names: tuple[str, ...],
-    folders: tuple[Path, ...],
-    presets: tuple[str, ...],
-    ablation: bool,
-    half: str | None,
-    values: tuple[str, ...],
-    json_file: Path | None,
-) -> None:
+def retrieval(names: tuple[str, ...], folders: tuple[Path, ...], preset: str | None, values: tuple[str, ...]) -> None:
     """Import retrieval sets into a stack of its own, search for their queries, and compare with BM25 by bm25s.
 
     SET names a set of RAGQ_DATA_DIR, --data any folder; without both, all sets of RAGQ_DATA_DIR are run. Documents that
-    two sets share are imported once, and documents with equal text are one work. Values of a preset are chosen with
-    --half dev, and reported with --half test.
-
-    Example:
+    two sets share are imported once, and documents with equal text are one work.
 
     \b
-        python -m benchmarks retrieval psychology-sections --ablation
-        python -m benchmarks retrieval --data ~/beir/nfcorpus --preset Balanced --preset Original
+    Example:
+        python -m benchmarks retrieval psychology-sections
+        python -m benchmarks retrieval --data ~/beir/nfcorpus --preset Original
         python -m benchmarks retrieval scifact --set reranking.ranker=cross-encoder --set reranking.model=FOLDER
     """
+    show_machine("sentence-transformers", "bm25s", "ir-measures", "pgvector")
     sets = {folder.resolve().name: beir_set(folder) for folder in folders}
-    if len(sets) < len(folders):
-        raise click.UsageError("Two of the folders have the same name; rename one.")
     if names or not folders:
-        data = data_folder()
-        sets |= {name: public_set(data, name) for name in names or SETS}
+        sets |= {name: public_set(name) for name in names or SETS}
     options = [argument for value in values for argument in ("--set", value)]
-    measured: dict[str, dict[str, RetrievalMeasurement]] = {}
+    options += ["--preset", preset] if preset else []
+    corpora: dict[Path, str] = {}
     with stack() as running:
-        require_presets(presets, [preset["name"] for preset in running.asked("preset", "list")])
-        for name, prepared in _imported(running, sets, half):
-            measured[name] = {
-                preset or "the default preset": _measure(
-                    running, prepared, [*(["--preset", preset] if preset else []), *options], ablation=ablation
-                )
-                for preset in presets or [""]
-            }
-    console = Console(width=130)
-    machine = this_machine(PACKAGES)
-    console.print(machine.sentence(), highlight=False)
-    for name, by_preset in measured.items():
-        for preset, found in by_preset.items():
-            console.print(_table(f"{name}, {preset}", found))
-            if found.ablations:
-                console.print(_ablations(found))
-            for line in goals(name, found):
-                console.print(line, highlight=False)
-    if json_file is not None:
-        content = {
-            name: {preset: {**found._asdict(), "corpus": found.corpus._asdict()} for preset, found in by_preset.items()}
-            for name, by_preset in measured.items()
-        }
-        json_file.write_text(json.dumps({"machine": machine._asdict(), **content}, indent=2) + "\n")
+        for name, files in sets.items():
+            documents, name_of = works_of(files.documents)
+            if files.documents not in corpora:
+                corpora[files.documents] = f"{name}-documents"
+                import_documents(running, corpora[files.documents], documents)
+            asked = write_queries(files, name_of, running.folder / f"{name}-queries")
+            began = time.monotonic()
+            report = searched(running, asked, corpora[files.documents], *options)
+            queries, seconds = report["counts"]["submitted"], time.monotonic() - began
+            rows = [(one["stage"], one["queries"], *_row(report, one)) for one in report["stages"]]
+            show(
+                f"{name}: {queries} queries in {seconds:.0f} s",
+                ("", "queries", "nDCG@10", "95 %", "- fused", "95 %", "recall@10", "recall", "MRR@10"),
+                [("BM25 of whole documents", queries, f"{bm25_ndcg(documents, files.read()):.4f}"), *rows],
+            )
 
 
-def require_presets(wanted: Sequence[str], known: Sequence[str]) -> None:
-    """Raise UsageError for a preset that is not known, before anything is imported for it."""
-    if missing := [preset for preset in wanted if preset not in known]:
-        raise click.UsageError(f"There is no preset {', '.join(missing)}; there are {', '.join(known)}.")
+def public_set(name: str) -> RetrievalSet:
+    """A set of the folder of public data."""
+    data = data_folder()
+    documents, queries = SETS[name]
+    return RetrievalSet(data / documents, data / queries / "queries.jsonl", data / queries / "qrels.tsv")
 
 
-def goals(name: str, found: RetrievalMeasurement) -> list[str]:
-    """The goals, and whether they were reached."""
-    stages = {stage["stage"] for stage in found.report["stages"]}
-    fused, leg = found.ndcg("fused"), max(found.ndcg(stage) for stage in ("dense", "lexical") if stage in stages)
-    wanted = {
-        f"fused {fused:.4f}, better search {leg:.4f} - {_TOLERANCE}": fused >= leg - _TOLERANCE,
-        f"reranked {found.ndcg('reranked'):.4f}, fused {fused:.4f}": found.ndcg("reranked") >= fused,
-    }
-    if name == "scifact":
-        wanted[f"fused {fused:.4f}, 0.70"] = fused >= 0.70
-    return [f"{'reached' if is_reached else 'MISSED'}: {what}" for what, is_reached in wanted.items()]
+def beir_set(folder: Path) -> RetrievalSet:
+    """A set in BEIR's layout. Raises ClickException with the files that are missing."""
+    judged = [folder / "qrels" / "test.tsv", folder / "qrels.tsv"]
+    qrels = next((file for file in judged if file.is_file()), judged[0])
+    found = RetrievalSet(folder / "corpus.jsonl", folder / "queries.jsonl", qrels)
+    if missing := [str(file.relative_to(folder)) for file in found if not file.is_file()]:
+        raise click.ClickException(f"{folder} is no BEIR folder: it has no {', '.join(missing)}.")
+    return found
 
 
-def import_documents(running: Stack, name: str, documents: Sequence[Document]) -> BenchmarkCorpus:
-    """A corpus of these documents, embedded."""
+def documents_of(file: Path) -> Iterator[Document]:
+    """The documents of a corpus file, in its order."""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        yield Document(str(row["_id"]), row.get("title") or "", row["text"])
+
+
+def works_of(file: Path) -> Works:
+    """The documents as works: equal texts become one, and an id that cannot name a file becomes its number."""
+    works: dict[str, Document] = {}
+    name_of = {}
+    for number, document in enumerate(documents_of(file), start=1):
+        if not document.markdown.strip("# \n"):
+            continue
+        name = document.name if _FILE_NAME.fullmatch(document.name) else f"document-{number}"
+        name_of[document.name] = works.setdefault(document.markdown, document._replace(name=name)).name
+    return Works(list(works.values()), name_of)
+
+
+def write_queries(files: RetrievalSet, name_of: dict[str, str], folder: Path) -> RetrievalSet:
+    """Write `queries.jsonl` and `qrels.tsv`, with works instead of documents, and return the set with these files.
+
+    Queries without judgement are left out, and those that are longer than a query may be are cut. A work with the text
+    of several documents has the highest of their judgements.
+    """
+    judged: dict[tuple[str, str], int] = {}
+    for judgement in files.read().judgements:
+        key = judgement.query_id, name_of.get(judgement.document, judgement.document)
+        judged[key] = max(judgement.relevance, judged.get(key, judgement.relevance))
+    ids = {query for query, _ in judged}
+    folder.mkdir(parents=True)
+    lines = [json.dumps(query, ensure_ascii=False) for query in _queries(files.queries) if query["_id"] in ids]
+    (folder / "queries.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    rows = [BEIR_HEADER, *((query, work, str(relevance)) for (query, work), relevance in judged.items())]
+    (folder / "qrels.tsv").write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    return RetrievalSet(files.documents, folder / "queries.jsonl", folder / "qrels.tsv")
+
+
+def write_works(documents: Sequence[Document], folder: Path) -> None:
+    """Write one markdown file per document."""
+    folder.mkdir(parents=True)
+    for document in documents:
+        (folder / f"{document.name}.md").write_text(document.markdown, encoding="utf-8")
+
+
+def import_documents(running: Stack, name: str, documents: Sequence[Document]) -> None:
+    """Make a corpus of these documents, and say what that took."""
     works = running.folder / name
     write_works(documents, works)
     began = time.monotonic()
     with Memory(running) as memory:
         running.ragq("import", "works", str(works), "--corpus", name, "--wait")
-    return BenchmarkCorpus(name, len(documents), time.monotonic() - began, memory.peak_mb)
+    seconds = time.monotonic() - began
+    click.echo(f"{name}: {len(documents)} works imported in {seconds:.0f} s; the stack took {memory.peak_mb:.0f} MB.")
 
 
-def paired(left: dict[str, Any], right: dict[str, Any], stages: tuple[str, str]) -> Interval | None:
-    """The mean over queries of nDCG@10 of a ranking of the right report, less that of one of the left report.
+def searched(running: Stack, asked: RetrievalSet, corpus: str, *options: str) -> dict[str, Any]:
+    """The report of a run that searched a corpus for the queries of a set."""
+    files = ("--queries", str(asked.queries), "--qrels", str(asked.qrels))
+    run = running.ran(*files, "--corpus", corpus, "--no-expand", "--until", "consolidate", *options)
+    report: dict[str, Any] = running.asked("report", run)
+    return report
 
-    Queries are resampled as in reports. None if no query has both rankings.
-    """
+
+def paired(left: dict[str, Any], right: dict[str, Any], stages: tuple[str, str]) -> tuple[str, str]:
+    """The mean over queries of nDCG@10 of a ranking of the right report, less that of one of the left report, and its
+    95 % interval, in words; queries are resampled as in reports."""
     before = {query["query"]: query["stages"].get(stages[0]) for query in left["queries"]}
     after = {query["query"]: query["stages"].get(stages[1]) for query in right["queries"]}
     rows = [[after[key][_NDCG] - old[_NDCG]] for key, old in before.items() if old and after.get(key)]
     if not rows:
-        return None
+        return "", ""
     measures = RetrievalMeasures()
     (found,) = mean_intervals(rows, columns=1, resamples=measures.bootstrap_resamples, seed=measures.bootstrap_seed)
-    return found
+    return f"{found.value:+.4f}", _bounds(found, sign="+")
 
 
-def _imported(running: Stack, sets: dict[str, RetrievalSet], half: str | None) -> Iterator[tuple[str, _Prepared]]:
-    """Each set, once its documents are imported."""
-    corpora: dict[Path, BenchmarkCorpus] = {}
-    for name, found in sets.items():
-        documents, name_of = corpus_of(found.documents)
-        if found.documents not in corpora:
-            corpora[found.documents] = import_documents(running, f"{name}-documents", documents)
-        files = write_queries(found, name_of, running.folder / f"{name}-queries", half=half)
-        yield name, _Prepared(corpora[found.documents], documents, files)
+def bm25_ndcg(documents: Sequence[Document], queries: QuerySet) -> float:
+    """Mean nDCG@10 of BM25 over whole documents, of the queries with a relevant one; stemmed, without stop words."""
+    stemmer = Stemmer.Stemmer("english")
+
+    def tokens(texts: list[str]) -> list[list[str]]:
+        options = {"stopwords": "en", "stemmer": stemmer, "return_ids": False, "show_progress": False}
+        found: list[list[str]] = bm25s.tokenize(texts, **options)
+        return found
+
+    index = bm25s.BM25(k1=K1, b=B, method="lucene")
+    index.index(tokens([document.markdown for document in documents]), show_progress=False)
+    relevance: dict[str, dict[str, int]] = {}
+    for judgement in queries.judgements:
+        relevance.setdefault(judgement.query_id, {})[judgement.document] = judgement.relevance
+    judged = [query for query in queries.queries if max(relevance.get(query.external_id, {"": 0}).values()) > 0]
+    rankings = {}
+    for query, words in zip(judged, tokens([query.text for query in judged]), strict=True):
+        scores = index.get_scores(words) if words else np.zeros(len(documents))
+        best = np.argsort(-scores, kind="stable")[:_CUTOFF]
+        rankings[query.external_id] = [documents[place].name for place in best if scores[place] > 0]
+    measured = measure_rankings(rankings, relevance, cutoff=_CUTOFF)
+    return mean(found[_NDCG] for found in measured.values())
 
 
-def _measure(running: Stack, prepared: _Prepared, options: list[str], *, ablation: bool) -> RetrievalMeasurement:
-    from benchmarks.bm25_baseline import bm25_ndcg  # needs packages of the extra `dev`
-
-    corpus, documents, files = prepared
-    asked = ["--queries", str(files.queries), "--qrels", str(files.qrels), "--corpus", corpus.name, "--no-expand"]
-    asked += ["--until", "consolidate", *options]
-    began = time.monotonic()
-    with Memory(running) as memory:
-        run = running.ran(*asked)
-    search_s = time.monotonic() - began
-    report = running.asked("report", run)
-    return RetrievalMeasurement(
-        bm25_ndcg=bm25_ndcg(documents, query_set_of(files)),
-        corpus=corpus,
-        search_s=search_s,
-        peak_mb=memory.peak_mb,
-        report=report,
-        ablations={
-            part: running.asked("report", running.ran(*asked, "--set", value))
-            for part, value in ABLATIONS.items()
-            if ablation and not _is_so(report, value)
-        },
-    )
-
-
-def _is_so(report: dict[str, Any], value: str) -> bool:
-    """Whether a run had this value."""
-    name, _, wanted = value.partition("=")
-    found = report["settings"][name]["value"]
-    return found == wanted if isinstance(found, str) else bool(found == float(wanted))
-
-
-def _table(title: str, found: RetrievalMeasurement) -> Table:
-    queries, corpus = found.report["counts"]["submitted"], found.corpus
-    table = Table(
-        title=f"{title}: {corpus.documents} works imported in {corpus.import_s:.0f} s (peak {corpus.peak_mb:.0f} MB), "
-        f"{queries} queries in {found.search_s:.0f} s ({found.search_s / queries:.2f} s each, peak "
-        f"{found.peak_mb:.0f} MB)",
-        title_justify="left",
-    )
-    for heading in ("ranking", "queries", "nDCG@10", "95 %", "- fused", "95 %", "recall@10", "recall", "MRR@10"):
-        table.add_column(heading, justify="left" if heading == "ranking" else "right")
-    table.add_row("BM25 (bm25s, whole documents)", "", f"{found.bm25_ndcg:.4f}")
-    for stage in found.report["stages"]:
-        ndcg = Interval(**stage["measures"][_NDCG])
-        table.add_row(
-            stage["stage"],
-            str(stage["queries"]),
-            f"{ndcg.value:.4f}",
-            _bounds(ndcg),
-            *_difference(paired(found.report, found.report, ("fused", stage["stage"]))),
-            *(f"{stage['measures'][measure]['value']:.4f}" for measure in ("recall@10", "recall", "mrr@10")),
-        )
-    return table
-
-
-def _ablations(found: RetrievalMeasurement) -> Table:
-    table = Table(title="consolidated, without a part", title_justify="left")
-    for heading in ("", "nDCG@10", "- with it", "95 %"):
-        table.add_column(heading, justify="left" if not heading else "right")
-    for part, report in found.ablations.items():
-        (stage,) = (one for one in report["stages"] if one["stage"] == "consolidated")
-        difference = paired(found.report, report, ("consolidated", "consolidated"))
-        table.add_row(part, f"{stage['measures'][_NDCG]['value']:.4f}", *_difference(difference))
-    return table
-
-
-def _difference(found: Interval | None) -> tuple[str, str]:
-    return ("", "") if found is None else (f"{found.value:+.4f}", _bounds(found, sign="+"))
+def _row(report: dict[str, Any], stage: dict[str, Any]) -> tuple[str, ...]:
+    measures = stage["measures"]
+    ndcg = Interval(**measures[_NDCG])
+    values = (f"{measures[name]['value']:.4f}" for name in ("recall@10", "recall", "mrr@10"))
+    return f"{ndcg.value:.4f}", _bounds(ndcg), *paired(report, report, ("fused", stage["stage"])), *values
 
 
 def _bounds(found: Interval, *, sign: str = "") -> str:
-    if found.low is None or found.high is None:
-        return ""
-    return f"{found.low:{sign}.4f} to {found.high:{sign}.4f}"
+    return "" if found.low is None else f"{found.low:{sign}.4f} to {found.high:{sign}.4f}"
+
+
+def _queries(file: Path) -> Iterator[dict[str, str]]:
+    for line in file.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        yield {"_id": str(row["_id"]), "text": row["text"].strip()[:MAX_CHARS]}

@@ -1,127 +1,240 @@
-"""Tags: the quality and the speed of finding them."""
+"""Tags: the quality and the speed of finding them by other words than their names, source by source and fused."""
 
-import json
-import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from random import Random
+from statistics import median
+from time import perf_counter
+from typing import Final, TypeAlias
 
 import click
-from rich.console import Console
-from rich.table import Table
+import numpy as np
+from numpy.typing import NDArray
+from rapidfuzz.distance import OSA
+from rapidfuzz.process import cdist
 
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
+from adapters.tag_models import FastTextTokens, TagModelBuilder, read_similarity_model, similarity_file
 from adapters.weights import PACKAGED_EMBEDDER
-from benchmarks import tag_quality, tag_speed
-from benchmarks.machine import this_machine
-from benchmarks.servers import servers
-from benchmarks.tag_quality import Half, Measured, Share
+from benchmarks.common import data_folder, show, show_machine
 from schemas.values.tags import Vocabulary
 from stages.files.records import accept
+from stages.ports import Vectors
+from stages.tags.models import in_any_order, plain
+from stages.tags.phrases import lookup_of
+from stages.tags.ports import TokenQuery
+from stages.tags.similarity import FusedSearch, TokenTable, at_length_1
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 
-PACKAGES = ("gensim", "scikit-learn", "sentence-transformers", "numpy", "asyncpg")
+RESAMPLES: Final = 2000
+QUERIES: Final = 400
+"""Misspelt names and inverted headings, at most."""
+HELD_OUT: Final = 0.2
+"""Share of aliases that one model never sees."""
+MANY_TOKENS: Final = 100_000
+PHRASES: Final = 5
+"""Phrases of a search among many tokens."""
+_BATCH: Final = 256
 
-FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+Pairs: TypeAlias = Sequence[tuple[str, str]]
+"""Lookups, each with its tag."""
+Near: TypeAlias = NDArray[np.floating]
+"""How near each lookup is to each token: a row per lookup."""
 
 
 @click.command(short_help="Quality and speed of finding tags, source by source and fused")
-@click.option("--data", "data", type=FOLDER, multiple=True, metavar="DIR", help="A vocabulary's folder; several too.")
-@click.argument("more", metavar="[DIR]...", nargs=-1, type=FOLDER)
+@click.option(
+    "--data",
+    "folders",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder that `ragq import tags` takes; tags_github_topics of RAGQ_DATA_DIR unless named. May be repeated.",
+)
 @click.option("--seed", default=7, show_default=True, help="Seed of models, held-out aliases and misspelt names.")
-@click.option("--held-out", default=0.2, show_default=True, help="Share of aliases that one model never sees.")
-@click.option(
-    "--half",
-    type=click.Choice(["dev", "test"]),
-    help="Only lookups of the tags on which weights were chosen, or others.",
-)
-@click.option("--quality/--no-quality", default=True, show_default=True, help="Measure quality.")
-@click.option("--speed/--no-speed", default=True, show_default=True, help="Measure the chain over Postgres too.")
-@click.option("--requests", default=1000, show_default=True, help="Sets of phrases through the whole chain.")
-@click.option("--searches", default=100, show_default=True, help="Searches of the large vocabulary.")
-@click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write all results to this file."
-)
-def tags(
-    data: tuple[Path, ...],
-    more: tuple[Path, ...],
-    seed: int,
-    held_out: float,
-    half: Half | None,
-    quality: bool,
-    speed: bool,
-    requests: int,
-    searches: int,
-    json_file: Path | None,
-) -> None:
-    """Find the tags of vocabularies by their aliases, by misspelt names and by inverted headings.
+@click.option("--searches", default=100, show_default=True, help="Searches of 100,000 random tokens.")
+def tags(folders: tuple[Path, ...], seed: int, searches: int) -> None:
+    """Find the tags of vocabularies by aliases that no model saw, by misspelt names and by inverted headings.
 
-    A vocabulary is a folder that `ragq import tags` takes; without any it is tags_github_topics of RAGQ_DATA_DIR.
     Exact matches of aliases are switched off.
 
-    Example:
-
     \b
-        python -m benchmarks tags --json tags.json
-        python -m benchmarks tags --data topics/ --data headings/ --no-speed
+    Example:
+        python -m benchmarks tags
+        python -m benchmarks tags --data topics/ --data headings/
     """
-    folders = (*data, *more) or (_topics(),)
-    vocabularies = {str(folder): _read(folder) for folder in folders}
-    machine = this_machine(PACKAGES)
-    console = Console(width=132)
-    console.print(machine.sentence(), highlight=False)
+    show_machine("gensim", "scikit-learn", "sentence-transformers", "numpy")
     encoder = SentenceTransformerEncoder(PACKAGED_EMBEDDER, threads=1)
-    measured: dict[str, Measured] = {}
-    for name, vocabulary in vocabularies.items() if quality else ():
-        measured[name] = tag_quality.measure(vocabulary, encoder.encode, seed=seed, held_out_share=held_out, half=half)
-        _show(console, name, measured[name])
-    fast = None
-    if speed:
-        with servers() as running:
-            first = next(iter(vocabularies.values()))
-            fast = tag_speed.measure(running.postgres.url, first, seed=seed, requests=requests, searches=searches)
-        console.print(fast.sentence(), highlight=False)
-    if json_file is not None:
-        content = {
-            "machine": machine._asdict(),
-            "quality": {name: _plain(one) for name, one in measured.items()},
-            "speed": None if fast is None else fast._asdict(),
-        }
-        json_file.write_text(json.dumps(content, indent=2) + "\n")
+    for folder in folders or (data_folder() / "tags_github_topics",):
+        files = {name: (folder / name).read_bytes() for name in FILES if (folder / name).exists()}
+        rows = _quality(accept(parse_vocabulary(files)), encoder.encode, seed)
+        show(f"{folder}: the tag of a lookup, 95 % intervals", ("lookups", "method", "pairs", "hit@1", "hit@10"), rows)
+    taken = _many_tokens_ms(searches, seed)
+    click.echo(f"A search for {PHRASES} words among {MANY_TOKENS:,} tokens: p50 {median(taken):.0f} ms.")
 
 
-def _topics() -> Path:
-    folder = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "tags_github_topics"
-    if not folder.is_dir():
-        raise click.ClickException(f"{folder} is not there; RAGQ_DATA_DIR names the folder of the public data.")
-    return folder
+class Models:
+    """A vocabulary with the models that a worker would load."""
+
+    def __init__(self, vocabulary: Vocabulary, encode: Callable[[Sequence[str]], Vectors], *, seed: int) -> None:
+        self.vocabulary = vocabulary
+        self._encode = encode
+        built = TagModelBuilder().build(vocabulary, seed=seed)
+        self._fasttext = FastTextTokens(built.tokens_file)
+        self.tokens = sorted({*(tag.name for tag in vocabulary.tags), *vocabulary.aliases})
+        self._plain = [plain(token) for token in self.tokens]
+        self._sentences = at_length_1(encode(self._plain))
+        self._table = TokenTable(tokens=self.tokens, vectors=np.array([built.vectors[token] for token in self.tokens]))
+        similarity = read_similarity_model(similarity_file(self.tokens, self._sentences))
+        self._search = FusedSearch(similarity, self._table)
+
+    def by_fasttext(self, lookups: Sequence[str]) -> Near:
+        """The cosine of each lookup with each token; 0 for a lookup of unknown characters."""
+        known = self._fasttext.vectors_of(lookups)
+        nothing = np.zeros(self._fasttext.dimension, dtype=np.float32)
+        vectors = np.array([known.get(lookup, nothing) for lookup in lookups])
+        return np.asarray(vectors @ self._table.vectors.T)
+
+    def by_sentence(self, lookups: Sequence[str]) -> Near:
+        """The same by the sentence embedder."""
+        return np.asarray(self._asked(lookups) @ self._sentences.T)
+
+    def by_spelling(self, lookups: Sequence[str]) -> Near:
+        """The same by edits."""
+        words = [plain(lookup) for lookup in lookups]
+        ordered = _spelt([in_any_order(one) for one in words], [in_any_order(one) for one in self._plain])
+        return np.asarray(np.maximum(_spelt(words, self._plain), ordered) ** 2)
+
+    def fused(self, lookups: Sequence[str]) -> Near:
+        """The same by what the chain searches with; tokens beyond its nearest ones are not near at all."""
+        known = self._fasttext.vectors_of(lookups)
+        queries = [
+            TokenQuery(lookup, known.get(lookup), sentence)
+            for lookup, sentence in zip(lookups, self._asked(lookups), strict=True)
+        ]
+        near = np.full((len(lookups), len(self.tokens)), -1.0, dtype=np.float32)
+        for row, neighbours in enumerate(self._search.nearest(queries, 100)):
+            for neighbour in neighbours:
+                near[row, self._table.places[neighbour.token]] = neighbour.similarity
+        return near
+
+    def _asked(self, lookups: Sequence[str]) -> Vectors:
+        return at_length_1(self._encode([plain(lookup) for lookup in lookups]))
 
 
-def _read(folder: Path) -> Vocabulary:
-    return accept(parse_vocabulary({name: (folder / name).read_bytes() for name in FILES if (folder / name).exists()}))
+METHODS: Final[Mapping[str, Callable[[Models, Sequence[str]], Near]]] = {
+    "FastText alone": Models.by_fasttext,
+    "sentence": Models.by_sentence,
+    "spelling": Models.by_spelling,
+    "fused": Models.fused,
+}
 
 
-def _plain(measured: Measured) -> dict[str, Any]:
-    rows = [
-        {key: value._asdict() if isinstance(value, Share) else value for key, value in row._asdict().items()}
-        for row in measured.rows
+def _quality(vocabulary: Vocabulary, encode: Callable[[Sequence[str]], Vectors], seed: int) -> list[tuple[object, ...]]:
+    """Every method on each kind of lookups. The vocabulary of held-out aliases is without them: they are no tokens."""
+    names = sorted(tag.name for tag in vocabulary.tags)
+    aliases = sorted(vocabulary.aliases.keys() - set(names))
+    held_out = set(Random(seed).sample(aliases, round(HELD_OUT * len(aliases))))
+    rest = {alias: tags for alias, tags in vocabulary.aliases.items() if alias not in held_out}
+    models = Models(vocabulary, encode, seed=seed)
+    without = Models(vocabulary.model_copy(update={"aliases": rest}), encode, seed=seed)
+    pairs = [(alias, tag) for alias in sorted(held_out) for tag in vocabulary.aliases[alias]]
+    return [
+        *_shares("held-out aliases", without, pairs),
+        *_shares("misspelt names", models, misspelt(names, set(models.tokens), seed=seed)),
+        *_shares("inverted headings", models, inverted(names, set(models.tokens), seed=seed)),
     ]
-    return {**measured._asdict(), "rows": rows}
 
 
-def _show(console: Console, name: str, measured: Measured) -> None:
-    table = Table(title=f"{name}: the tag of a lookup, 95 % intervals", title_justify="left")
-    for heading in ("lookups", "method", "pairs", "hit@1", "hit@10", "fused has more @1", "@10"):
-        table.add_column(heading, justify="left" if heading in ("lookups", "method") else "right")
-    for row in measured.rows:
-        shares = (row.hit_1, row.hit_10, row.less_1, row.less_10)
-        table.add_row(row.lookups, row.method, str(row.pairs), *map(_words, shares))
-    console.print(table)
-    console.print(
-        f"models of {measured.tokens} names, processor time: FastText and context {measured.fasttext_s:.0f} s, "
-        f"sentences {measured.sentences_s:.0f} s, characters and packing {measured.similarity_s:.0f} s",
-        highlight=False,
-    )
+def misspelt(names: Sequence[str], known: set[str], *, seed: int) -> list[tuple[str, str]]:
+    """Names of five letters or more, each with a letter replaced or exchanged with the next one, in turns."""
+    random = Random(seed)
+    long = [name for name in names if sum(character.isalpha() for character in name) >= 5]
+    found = []
+    for number, name in enumerate(random.sample(long, min(QUERIES, len(long)))):
+        at = [place for place in range(1, len(name) - 1) if name[place].isalpha() and name[place + 1].isalpha()]
+        random.shuffle(at)
+        letter = random.choice("abcdefghijklmnopqrstuvwxyz")
+        wrong = (
+            name[:place]
+            + (letter + name[place + 1 :] if number % 2 else name[place + 1] + name[place] + name[place + 2 :])
+            for place in at
+        )
+        found += [(one, name) for one in islice((one for one in wrong if one not in known), 1)]
+    return found
 
 
-def _words(share: Share | None) -> str:
-    return "" if share is None else f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}]"
+def inverted(names: Sequence[str], known: set[str], *, seed: int) -> list[tuple[str, str]]:
+    """Names of several words, turned round at a place: `diseases of heart` as `heart, diseases of`."""
+    random = Random(seed)
+    several = [name for name in names if len(re.split("[-_ ]", name)) > 1 and "," not in name]
+    found = []
+    for name in random.sample(several, min(QUERIES, len(several))):
+        words = re.split("[-_ ]", name)
+        place = random.randrange(1, len(words))
+        heading = lookup_of(f"{' '.join(words[place:])}, {' '.join(words[:place])}")
+        if heading not in known:
+            found.append((heading, name))
+    return found
+
+
+def ranks(near: Near, models: Models, pairs: Pairs) -> NDArray[np.intp]:
+    """The rank of each lookup's tag: a tag is as near as its nearest token. Ties count against the method.
+
+    The lookup's own token does not count.
+    """
+    place = {token: column for column, token in enumerate(models.tokens)}
+    rows = {tag.name: number for number, tag in enumerate(models.vocabulary.tags)}
+    members = [(rows[name], place[name]) for name in rows]
+    for alias, names in models.vocabulary.aliases.items():
+        members += [(rows[name], place[alias]) for name in names if alias not in rows]
+    of_tag, of_token = np.array(sorted(members)).T
+    for row, (lookup, _) in enumerate(pairs):
+        if lookup in place:
+            near[row, place[lookup]] = -2.0
+    by_tag = np.maximum.reduceat(near[:, of_token], np.searchsorted(of_tag, np.arange(len(rows))), axis=1)
+    own = by_tag[np.arange(len(pairs)), [rows[tag] for _, tag in pairs]]
+    found = (by_tag >= own[:, np.newaxis]).sum(axis=1)
+    return np.where(own > 0, found, len(rows) + 1)
+
+
+def _shares(lookups: str, models: Models, pairs: Pairs) -> list[tuple[object, ...]]:
+    rows = []
+    draws = np.random.default_rng(0).integers(0, len(pairs), (RESAMPLES, len(pairs)))
+    for method, similarities in METHODS.items():
+        parts = (pairs[start : start + _BATCH] for start in range(0, len(pairs), _BATCH))
+        found = np.concatenate(
+            [ranks(similarities(models, [lookup for lookup, _ in part]), models, part) for part in parts]
+        )
+        rows.append((lookups, method, len(pairs), *(_share(found <= limit, draws) for limit in (1, 10))))
+    return rows
+
+
+def _share(hits: NDArray[np.bool_], draws: NDArray[np.intp]) -> str:
+    low, high = np.percentile(hits[draws].mean(axis=1), [2.5, 97.5])
+    return f"{hits.mean():.3f} ({low:.3f} to {high:.3f})"
+
+
+def _spelt(words: Sequence[str], others: Sequence[str]) -> NDArray[np.float32]:
+    return cdist(words, others, scorer=OSA.normalized_similarity, dtype=np.float32)
+
+
+def _many_tokens_ms(searches: int, seed: int) -> list[float]:
+    """Milliseconds of searches for words that are nearly tokens, by all sources, among tokens with random vectors."""
+    numbers, random = np.random.default_rng(seed), Random(seed)
+    syllables = [a + b for a in "bcdfglmnprstv" for b in ("a", "e", "i", "o", "u", "an", "er", "is")]
+    words = sorted({"".join(random.choices(syllables, k=random.randint(1, 4))) for _ in range(30_000)})
+    several = sorted({"_".join(random.choices(words, k=random.randint(1, 3))) for _ in range(2 * MANY_TOKENS)})
+    names = sorted(random.sample(several, MANY_TOKENS))
+    vectors, sentences = (at_length_1(numbers.standard_normal((MANY_TOKENS, length))) for length in (100, 384))
+    model = read_similarity_model(similarity_file(names, sentences))
+    search = FusedSearch(model, TokenTable(tokens=names, vectors=vectors))
+    taken = []
+    for _ in range(searches):
+        rows = numbers.integers(MANY_TOKENS, size=PHRASES)
+        asked = [TokenQuery(f"{names[row]}{random.choice(syllables)}", vectors[row], sentences[row]) for row in rows]
+        began = perf_counter()
+        search.nearest(asked, 10)
+        taken.append((perf_counter() - began) * 1000)
+    return taken

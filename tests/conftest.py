@@ -87,7 +87,7 @@ def ollama_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def openai_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The base URL of llama.cpp's own OpenAI-compatible server over the packaged model."""
     log = tmp_path_factory.mktemp("openai_server") / "log"
-    command = ("-m", "benchmarks.llama_server", "--no-cache", "--context", "2048")
+    command = ("-m", "tests.llama_server")
     with started(*command, ready_line=r"listening at http://127.0.0.1:(\d+)", log=log) as server:
         yield f"{server.url}/v1"
 
