@@ -122,8 +122,8 @@ Act = Callable[[User], Awaitable[None]]
 def api(seconds: float, readers: int, writers: int, pause_s: float) -> None:
     """Let users come to the API of a stack of its own, all at once, and look afterwards for what they asked.
 
-    The users are tasks of this process, on the same cores as everything else. Fails when a question was lost or made
-    twice, and when an audit finds a flaw.
+    The users are tasks of this process, on the same cores as everything else. Fails when a request failed, when a
+    question was lost or made twice, and when an audit finds a flaw.
 
     \b
     Example:
@@ -132,7 +132,7 @@ def api(seconds: float, readers: int, writers: int, pause_s: float) -> None:
     show_machine("fastapi", "uvicorn", "sse-starlette", "asyncpg", "httpx")
     watchers = readers // _WATCHERS
     acts = [read] * (readers - watchers) + [watch] * watchers + [write] * writers + [probe]
-    with stack() as running:
+    with stack(RAGQ_API_OPEN="1") as running:
         _fill(running)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             flaw = runner.run(_measure(running, acts, seconds, pause_s))
@@ -182,6 +182,8 @@ async def _measure(running: Stack, acts: Sequence[Act], seconds: float, pause_s:
         click.echo(f"{times} x {what}")
     rows = ((name, len(taken), *(f"{ms:.0f}" for ms in spread(taken))) for name, taken in sorted(met.times_ms.items()))
     show("Requests", ("", "times", "p50 ms", "p95 ms", "p99 ms"), rows)
+    if met.failures:
+        return f"{met.failures.total()} requests failed."
     if stored != len(met.keys):
         return f"{len(met.keys)} keys were sent and {stored} questions are stored."
     return f"The audit found {flaws} flaws." if flaws else ""
@@ -249,7 +251,7 @@ async def _visit(user: User, run: int, leaves: float) -> None:
     except TimeoutError:
         failure = "" if events else "none came"
     except (httpx.HTTPError, SSEError) as error:
-        failure = str(error) or type(error).__name__
+        failure = f"{type(error).__name__} {str(error)[:40]}"
     if failure:
         user.met.failures[f"{_FIRST_EVENT}: {failure}"] += 1
     user.met.events += events
@@ -261,9 +263,9 @@ async def write(user: User) -> None:
         if user.is_over:
             return
         query = await _make(user, twice=number % _EACH_SENT_TWICE == 0)
+        await user.pause()
         if query is None:
             continue
-        await user.pause()
         await user.ask("PATCH /rag/queries/{id}", "PATCH", f"/rag/queries/{query}", json={"intent": "COMPARISON"})
         for step in ("embed", "retrieve", "consolidate"):
             if user.is_over or not await _take(user, query, step):
