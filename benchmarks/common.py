@@ -34,11 +34,12 @@ _SAMPLE_SECONDS: Final = 2.0
 
 def show(title: str, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print a table whose columns but the first are numbers."""
-    table = Table(title=title, title_justify="left")
+    table = Table()
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="right" if place else "left")
     for row in rows:
         table.add_row(*map(str, row))
+    click.echo(title)
     Console(width=140).print(table)
 
 
