@@ -11,7 +11,7 @@ TRAIN = (304, 313, 321)
 TEST = (316, 319, 330)
 LINES = 60
 """Rows of a transcript that are kept."""
-LINES_OF_MANY = 20
+LINES_OF_MANY = 12
 """The same, where all participants are embedded, which takes minutes with whole interviews."""
 
 _SPLITS = {

@@ -139,7 +139,7 @@ def installation(install: Install, migrated_template: str, ollama: ScriptedOllam
         ollama.model(reply, name)
     with install(migrated_template) as made:
         made.start_worker()
-        write_files(made.folder / "DIR", shortest_files())
+        write_files(made.folder / "DIR", plain_files())
         write_shelf(made.folder / "books")
         for name, text in FILES.items():
             (made.folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -167,14 +167,6 @@ FILES = {
     "splits.csv": "Participant_ID,split\n302,mine\n",
     "ai-psychiatrist/.env": "LLM_BACKEND=ollama\n",
 }
-
-
-def shortest_files() -> dict[str, bytes]:
-    """The interviews of all participants, with rows for two or three chunks each."""
-    return {
-        name: b"".join(data.splitlines(keepends=True)[:12]) if name.startswith("transcripts/") else data
-        for name, data in plain_files().items()
-    }
 
 
 def reply(prompt: str) -> ScriptedReply:

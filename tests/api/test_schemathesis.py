@@ -17,7 +17,7 @@ __all__ = ["install", "ollama", "populated_template"]
 
 SEED: Final = 1
 #: Generated requests per operation, in addition to its examples and boundary values.
-MOST_EXAMPLES: Final = 3
+MOST_EXAMPLES: Final = 1
 
 #: Most requests name existing things: names and numbers of rows in the populated database.
 CONFIG: Final = """

@@ -24,6 +24,8 @@ CHOSEN: Final = {
     "preset.png": ("preset-light.png", 900),
     "phone.png": ("questions-narrow.png", 1200),
 }
+#: The pictures that the tests of every page leave.
+SOURCES: Final = frozenset(source for source, _ in CHOSEN.values())
 
 
 def main(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -116,6 +117,27 @@ async def test_a_fenced_off_worker_commits_nothing(database: Database, store_run
             ("interrupted", None),
             ("succeeded", {"who": "fresh"}),
         ]
+
+
+@pytest.mark.parametrize(("fence", "token"), [(1, 0), (0, 1)], ids=["fence", "token"])
+async def test_fence_and_token_are_compared_each_by_itself(
+    database: Database, store_run: StoreRun, fence: int, token: int
+) -> None:
+    job_id = (await store_run()).job_ids[0]
+    async with database.connection() as connection:
+        held = await claimed(connection, job_id, lease_s=0)
+        stale = replace(held, fence=held.fence - fence, token=held.token - token)
+
+        await stages.renew(connection, "worker", [stale], 60)
+        assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
+        assert not await stages.fail(connection, stale, FAILURE, inputs={})
+        assert not await stages.give_back(connection, stale)
+        found = await stages.look(connection, job_id, "extract")
+        assert found is not None
+        assert (found.status, found.is_expired) == (StageStatus.RUNNING, True)
+
+        assert await stages.commit(connection, held, inputs={}, output={"who": "held"}) == Committed("embed")
+        assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
 
 
 async def test_a_commit_whose_answer_was_lost_counts_when_repeated(database: Database, store_run: StoreRun) -> None:
