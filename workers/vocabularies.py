@@ -37,7 +37,7 @@ async def run_embed(work: Work) -> Result[BuiltVocabulary]:
         models = replace(models, similarity_file=similarity.file, sentences=similarity.sentences)
 
     async def keep(connection: Connection) -> None:
-        await built_models.keep(connection, built_for, models)
+        await built_models.keep_models(connection, built_for, models)
 
     return Result(
         BuiltVocabulary(

@@ -102,9 +102,9 @@ def _drawn(run: ScoredRun | QueryRun) -> Iterator[tuple[str, str]]:
 
     found: Iterator[tuple[str, Markup]]
     if isinstance(run, QueryRun):
-        found = retrieval.plots(build_retrieval_report(run, measures=RetrievalMeasures()))
+        found = retrieval.retrieval_plots(build_retrieval_report(run, measures=RetrievalMeasures()))
     else:
-        found = scored.plots(build_report(run, measures=measures_of(run.settings, {})))
+        found = scored.scored_plots(build_report(run, measures=measures_of(run.settings, {})))
     for title, svg in found:
         yield title, as_file(svg)
 

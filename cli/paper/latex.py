@@ -27,10 +27,10 @@ def as_latex(tables: Iterable[PaperTable]) -> str:
     return "\n".join(map(_table, tables))
 
 
-def escaped(text: str) -> str:
+def latex_escaped(text: str) -> str:
     r"""Text that LaTeX shows as it is.
 
-    >>> escaped("50 % of a_b: -0.5 [x]")
+    >>> latex_escaped("50 % of a_b: -0.5 [x]")
     '50 \\% of a\\_b: $-$0.5 {[}x]'
     """
     return _MINUS.sub("$-$", text.translate(_ESCAPES))
@@ -38,10 +38,10 @@ def escaped(text: str) -> str:
 
 def _table(table: PaperTable) -> str:
     width = len(table.columns)
-    notes = [rf"\multicolumn{{{width}}}{{p{{0.9\linewidth}}}}{{\footnotesize {escaped(note)}}}" for note in table.notes]
+    notes = [rf"\multicolumn{{{width}}}{{p{{0.9\linewidth}}}}{{\footnotesize {latex_escaped(note)}}}" for note in table.notes]
     lines = [
         r"\begin{table}",
-        rf"\caption{{{escaped(table.caption)}}}",
+        rf"\caption{{{latex_escaped(table.caption)}}}",
         rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}",
         r"\hline",
         rf"{_row(table.columns)} \hline",
@@ -55,4 +55,4 @@ def _table(table: PaperTable) -> str:
 
 
 def _row(cells: Iterable[str]) -> str:
-    return " & ".join(map(escaped, cells)) + r" \\"
+    return " & ".join(map(latex_escaped, cells)) + r" \\"

@@ -13,10 +13,10 @@ def as_markdown(tables: Iterable[PaperTable]) -> str:
     return "\n".join(map(_table, tables))
 
 
-def escaped(text: str) -> str:
+def markdown_escaped(text: str) -> str:
     r"""Text that Markdown shows as it is, on one line.
 
-    >>> escaped("a_b | <i>")
+    >>> markdown_escaped("a_b | <i>")
     'a\\_b \\| \\<i\\>'
     """
     return _SPECIAL.sub(r"\\\1", " ".join(text.splitlines()))
@@ -24,16 +24,16 @@ def escaped(text: str) -> str:
 
 def _table(table: PaperTable) -> str:
     lines = [
-        f"**{escaped(table.caption)}**",
+        f"**{markdown_escaped(table.caption)}**",
         "",
         _row(table.columns),
         f"| --- |{' ---: |' * (len(table.columns) - 1)}",
         *map(_row, table.rows),
         "",
-        *(line for note in table.notes for line in (f"> {escaped(note)}", ">")),
+        *(line for note in table.notes for line in (f"> {markdown_escaped(note)}", ">")),
     ]
     return "\n".join(lines[:-1]) + "\n"
 
 
 def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(map(escaped, cells))} |"
+    return f"| {' | '.join(map(markdown_escaped, cells))} |"

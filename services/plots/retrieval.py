@@ -12,7 +12,7 @@ from services.plots.svg import FIRST, svg, whiskers
 from stages.metrics.retrieval import measure_names
 
 
-def plots(report: RetrievalReport) -> Iterator[tuple[str, Markup]]:
+def retrieval_plots(report: RetrievalReport) -> Iterator[tuple[str, Markup]]:
     """One plot per measure, a row per ranking: its title, and the SVG."""
     if report.stages:
         stages = [found.stage.value for found in report.stages]

@@ -24,7 +24,7 @@ class Draw(Protocol):
     def __call__(self, axes: Axes, report: Report) -> None: ...
 
 
-def plots(report: Report) -> Iterator[tuple[str, Markup]]:
+def scored_plots(report: Report) -> Iterator[tuple[str, Markup]]:
     """Each plot that the report has data for: its title, and the SVG."""
     for title, draw in _plots(report).items():
         yield title, svg(title, partial(draw, report=report))

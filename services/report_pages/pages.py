@@ -26,7 +26,7 @@ def report_page(report: Report) -> str:
         definitions=definitions(report.measures),
         interval_words=interval_words(report),
         baseline_remarks=baseline_remarks(report),
-        plots=list(scored.plots(report)),
+        plots=list(scored.scored_plots(report)),
         items=list(PHQ8Item),
     )
 
@@ -37,7 +37,7 @@ def retrieval_page(report: RetrievalReport) -> str:
     return _page(
         "retrieval.html.j2",
         report=report,
-        plots=list(retrieval.plots(report)),
+        plots=list(retrieval.retrieval_plots(report)),
         measure_names=measure_names(report.measures.cutoff),
         made_with=made_with(report.provenance),
         remarks=[*remarks(report.counts), *([validator_in_words(validator)] if validator else [])],

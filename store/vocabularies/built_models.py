@@ -36,7 +36,7 @@ SELECT token, vector_send(vector) AS vector FROM tag_vector WHERE vocabulary_id 
 ROWS = "SELECT tag, vector FROM tag_context WHERE vocabulary_id = $1 AND tag = ANY($2::text[])"
 
 
-async def keep(connection: Connection, vocabulary_id: int, models: BuiltModels) -> None:
+async def keep_models(connection: Connection, vocabulary_id: int, models: BuiltModels) -> None:
     """Store the models of a vocabulary, all or nothing; the same models once more change nothing.
 
     A vocabulary keeps its models for good, so that what a run found can be found again. Raises Refused when it has

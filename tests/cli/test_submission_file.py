@@ -29,7 +29,7 @@ ELSEWHERE = "MODEL_TEMPERATURE=0.9\nRAGQ_QUERY_TEMPERATURE=0.9\nPSQ_MIN_TAG_COUN
 async def store_everything(connection: Connection) -> None:
     await store_small_corpus(connection)
     models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
-    await built_models.keep(connection, await vocabularies.keep(connection, "clothes", CLOTHES), models)
+    await built_models.keep_models(connection, await vocabularies.keep(connection, "clothes", CLOTHES), models)
     split = NewSplit(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[303, 304])
     await interviews.keep_splits(connection, "data", [split])
 

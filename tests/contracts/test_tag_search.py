@@ -54,7 +54,7 @@ def stored(request: pytest.FixtureRequest) -> Stored:
         async with database.connection() as connection:
             vocabulary_id = await vocabularies.keep(connection, "clothes", Vocabulary(tags=tags, aliases=ALIASES))
             if vectors:
-                await built_models.keep(connection, vocabulary_id, built(vectors))
+                await built_models.keep_models(connection, vocabulary_id, built(vectors))
         return vocabulary_id, InPostgres(database)
 
     return in_postgres

@@ -20,7 +20,7 @@ MODELS = built({"shirt": at(0), "tee": at(10)}, shirt=at(45))
 async def test_models_are_kept_with_their_files_and_rows(database: Database) -> None:
     async with database.connection() as connection:
         vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-        await built_models.keep(connection, vocabulary_id, MODELS)
+        await built_models.keep_models(connection, vocabulary_id, MODELS)
 
         assert await built_models.file(connection, vocabulary_id, "tokens") == b"tokens"
         rows = await built_models.context_rows(connection, vocabulary_id, ["shirt", "hat"])
@@ -35,12 +35,12 @@ async def test_models_are_kept_with_their_files_and_rows(database: Database) -> 
 async def test_models_are_built_once_and_the_same_ones_change_nothing(database: Database) -> None:
     async with database.connection() as connection:
         vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-        await built_models.keep(connection, vocabulary_id, MODELS)
-        await built_models.keep(connection, vocabulary_id, MODELS)
+        await built_models.keep_models(connection, vocabulary_id, MODELS)
+        await built_models.keep_models(connection, vocabulary_id, MODELS)
         others = built({"shirt": at(0)})
 
         with pytest.raises(Refused, match="has other models already"):
-            await built_models.keep(connection, vocabulary_id, type(others)(**vars(others) | {"tokens_file": b"x"}))
+            await built_models.keep_models(connection, vocabulary_id, type(others)(**vars(others) | {"tokens_file": b"x"}))
 
         assert await connection.fetchval("SELECT count(*) FROM tag_vector") == 2
 
@@ -48,11 +48,11 @@ async def test_models_are_built_once_and_the_same_ones_change_nothing(database: 
 async def test_models_that_are_missing_or_changed_are_refused(database: Database) -> None:
     async with database.connection() as connection:
         with pytest.raises(VocabularyMissingError):
-            await built_models.keep(connection, 99, MODELS)
+            await built_models.keep_models(connection, 99, MODELS)
         vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
         with pytest.raises(VocabularyModelsError, match="ragq index tags"):
             await built_models.file(connection, vocabulary_id, "context")
-        await built_models.keep(connection, vocabulary_id, MODELS)
+        await built_models.keep_models(connection, vocabulary_id, MODELS)
         await connection.execute("UPDATE vocabulary_model SET data = 'other' WHERE part = 'context'")
 
         with pytest.raises(VocabularyModelsError, match="is not what was stored"):
@@ -63,7 +63,7 @@ async def test_the_embedder_and_the_bytes_of_spelling_and_meaning_are_kept(datab
     models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
     async with database.connection() as connection:
         vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-        await built_models.keep(connection, vocabulary_id, models)
+        await built_models.keep_models(connection, vocabulary_id, models)
         (listed,) = await vocabularies.current(connection)
 
         assert await built_models.file(connection, vocabulary_id, "similarity") == b"similar"
