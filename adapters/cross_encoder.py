@@ -7,8 +7,7 @@ from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from adapters.torch_environment import prepare_torch
-from adapters.weights import cached_folder, local_folder, weights_digest
+from adapters.weights import cached_folder, local_folder, prepare_torch, weights_digest
 from schemas.errors import LLMTimeoutError, RerankError, RerankerUnavailableError
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from adapters.limited_process import LimitExceededError, ProcessLimits, ProgramF
 from adapters.pdfium import convert_by_pdfium
 from schemas.errors import DocumentError, DocumentReaderMissingError
 from schemas.values.documents import Cleaned, ConvertedDocument, TocEntry, Variant
-from stages.documents.formats import DocumentFormat
-from stages.documents.outline import without_metadata
+from stages.documents.outline import DocumentFormat, without_metadata
 from stages.texts.characters import DecodedText, decoded
 
 _OF_PANDOC: Final = {

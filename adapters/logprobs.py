@@ -9,7 +9,7 @@ from pydantic import BaseModel, FiniteFloat
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
 from stages.ports import ChatModel, OnText
-from stages.replies.verdict import TokenLogprobs, token_signals
+from stages.replies.strict import TokenLogprobs, token_signals
 
 
 class LikelyToken(Protocol):

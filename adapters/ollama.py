@@ -17,8 +17,7 @@ from ollama import ChatResponse
 from ollama._types import Logprob
 
 from adapters.logprobs import signals_of
-from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, ollama_identity
-from adapters.retry_after import matrix_of, retry_after_s
+from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, matrix_of, ollama_identity, retry_after_s
 from schemas.errors import LLMError, LLMTimeoutError, TextTooLongError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.models import naming_server

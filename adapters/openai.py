@@ -10,8 +10,7 @@ import httpx
 from pydantic import BaseModel, Field, ValidationError
 
 from adapters.logprobs import ReportedToken, signals_of
-from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList
-from adapters.retry_after import retry_after_s
+from adapters.model_lists import LOOKUP_TIMEOUT_S, LOOKUP_VALID_S, OpenAIModelList, retry_after_s
 from schemas.errors import LLMError, LLMTimeoutError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.models import naming_server, server_name

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from pydantic import BaseModel, Field
 
+from adapters.model_lists import matrix_of
 from adapters.openai import OpenAIServer
-from adapters.retry_after import matrix_of
 from schemas.errors import EmbeddingValidationError, LLMError, LLMTimeoutError, TextTooLongError
 from stages.ports import TextVectors
 

@@ -16,7 +16,7 @@ from typing import Any
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
-from adapters.pdf_contents import is_damaged
+from adapters.pdfium import is_damaged
 
 _BOLD_WEIGHT = 600
 _FIXED_FLAG = 1

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import structlog
 
-from adapters.torch_environment import prepare_torch
-from adapters.weights import PACKAGED_EMBEDDER, cached_folder, embedder_folder, local_folder, weights_digest
+from adapters.weights import (
+    PACKAGED_EMBEDDER,
+    cached_folder,
+    embedder_folder,
+    local_folder,
+    prepare_torch,
+    weights_digest,
+)
 from stages.ports import Vectors
 from stages.vectors import seen_tokens
 

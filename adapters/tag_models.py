@@ -19,9 +19,16 @@ from schemas.errors import Refused, VocabularyModelsError
 from schemas.values.tags import VectorLayout, Vocabulary
 from stages.ports import Vectors
 from stages.tags.characters import CharacterModel
-from stages.tags.models import BuiltModels, ContextModel, TokenModel, plain, training_lists
 from stages.tags.ports import Vector
-from stages.tags.similarity import SimilarityModel, at_length_1
+from stages.tags.similarity import (
+    BuiltModels,
+    ContextModel,
+    SimilarityModel,
+    TokenModel,
+    at_length_1,
+    plain,
+    training_lists,
+)
 
 _DESCRIPTION = "description"
 

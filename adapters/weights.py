@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+import os
 from pathlib import Path
 
 from schemas.errors import StackError
@@ -78,3 +79,39 @@ def cached_folder(hub_id: str) -> Path:
     from huggingface_hub import snapshot_download
 
     return Path(snapshot_download(hub_id, local_files_only=True))
+
+
+#: Turns of the loop in which a thread waits before it sleeps: about as long as a step of a small model takes.
+_TURNS = "300"
+
+
+def let_threads_sleep() -> None:
+    """Have threads without work sleep soon instead of spinning; call it before the library that computes is imported.
+
+    After each step of a computation its threads wait for each other. Spinning for long, they take the cores from the
+    thread that they wait for where anything else runs: on two busy cores llama.cpp wrote 4 tokens a second on two
+    threads. Sleeping at once, they wake too late where nothing else runs: 35 tokens a second instead of 66. In between
+    it wrote 62 when idle and 37 beside one busy process. docs/decisions/embedded-llm.md has the figures. What the
+    environment says of OMP_WAIT_POLICY and GOMP_SPINCOUNT stays.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ["OMP_WAIT_POLICY"] = "passive"
+        os.environ.setdefault("GOMP_SPINCOUNT", _TURNS)
+
+
+_KEPT = 64
+"""Programs: those of some sixteen shapes of passes."""
+
+
+def prepare_torch() -> None:
+    """Set the environment of torch; call it before torch is imported. What the environment has set stays.
+
+    Threads without work sleep soon, and tokenizers start no threads of their own.
+
+    oneDNN writes a program for each shape of a multiplication and keeps 1,024; here it keeps few. Passes have hundreds
+    of shapes: a process that embedded in bfloat16 grew by 300 MB in 200 requests, and with this by 230 in the first
+    100 and by none later.
+    """
+    let_threads_sleep()
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(_KEPT))

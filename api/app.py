@@ -10,7 +10,7 @@ from starlette.staticfiles import StaticFiles
 
 from api import openapi, problems
 from api.context import ApiContext
-from api.pages import login, reference
+from api.pages import login, participants
 from api.pages.routers import PAGES
 from api.request_log import RequestLog
 from api.rest.routers import ROUTERS, TAGS
@@ -44,6 +44,6 @@ def make_app(ctx: ApiContext) -> FastAPI:
         app.include_router(router)
     for router in ROUTERS:
         app.include_router(router)
-    app.mount(reference.FILES, StaticFiles(packages=[("fastapi_offline", "static")]), name="reference")
+    app.mount(participants.FILES, StaticFiles(packages=[("fastapi_offline", "static")]), name="reference")
     app.mount("/static", StaticFiles(directory=str(files("api") / "static")), name="static")
     return app

@@ -11,13 +11,13 @@ from fastapi import Depends, Request
 
 from api.event_streams import Streams
 from api.metrics import Metrics
-from api.security.login_limit import LoginLimit
+from api.security.authentication import LoginLimit
 from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.costs import Prices
+from schemas.values.estimates import Prices
 from services.costs import prices_of
 from store.database import Database
-from store.runs.changes import Changes
+from store.runs.edits import Changes
 
 
 @dataclass(frozen=True, kw_only=True)

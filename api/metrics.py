@@ -10,10 +10,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 
 from schemas.chains import CHAINS, QUEUES
 from schemas.statuses import JobStatus
-from schemas.values.costs import Prices
+from schemas.values.estimates import Prices
 from store.database import Database
-from store.runs.attempt_totals import AttemptCounts, AttemptTotals
-from store.runs.queue_figures import QueueFigures, queue_figures
+from store.runs.attempts import AttemptCounts, AttemptTotals
+from store.runs.backlog import QueueFigures, queue_figures
 
 #: Seconds of a stage; model calls take minutes.
 STAGE_SECONDS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)

@@ -10,7 +10,7 @@ from pydantic import WithJsonSchema
 
 from api.context import Context
 from api.security.authentication import CurrentPrincipal
-from store.access.idempotency import RequestKey
+from store.access import RequestKey
 
 _WAIT: Final = re.compile(r"[0-9]{1,6}")
 

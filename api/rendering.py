@@ -15,7 +15,7 @@ from api.security.csrf import csrf_field
 from schemas.settings.base import value_in_words
 from stages.corpora.cut import pages_in_words
 from stages.metrics.bootstrap import LEAST
-from stages.queries.sources import FILTERS
+from stages.queries.augment import FILTERS
 from stages.reports import numbers_in_words
 
 #: Address and name of each page that a group leads to.

@@ -13,10 +13,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from schemas.errors import RagqError, Refused, StackError
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
-from stack import log_config as logs
+from stack import logs as logs
 from stack.connections import connections
 from stack.ports import is_loopback
-from store.access import api_tokens
+from store import access
 from store.database import Database
 
 #: Open event streams are closed after this at shutdown.
@@ -101,7 +101,7 @@ def main() -> None:
 async def _require_token(host: str) -> None:
     database = Database(connections(merged(os.environ, ENV_FILE)).database_url, pool_size=1)
     try:
-        has_token = await database.with_retry(api_tokens.any_live)
+        has_token = await database.with_retry(access.any_live)
     except asyncpg.UndefinedTableError:
         raise StackError("The database lacks tables of this version of ragq. `ragq migrate` makes them.") from None
     finally:

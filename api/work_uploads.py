@@ -11,7 +11,7 @@ from fastapi import UploadFile
 from api.context import ApiContext
 from schemas.settings.resolve import EffectiveSettings
 from services.corpora import AS_IT_IS, CorpusOptions, values_for_import
-from services.import_estimates import ImportEstimates, estimate_import, plan_files
+from services.import_plans import ImportEstimates, estimate_import, plan_files
 from services.imports import ImportedFiles, import_files
 from services.work_files import ReadFiles, WorkFile, read_files
 

@@ -24,15 +24,15 @@ from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
 from adapters.weights import PACKAGED_EMBEDDER
 from benchmarks.common import Stack, data_folder, show, show_machine, stack
 from benchmarks.retrieval import public_set, works_of, write_works
-from demo.library import write_library
+from demo.data_set import write_library
 from schemas.settings.profiles import PROFILES
 from schemas.values.queries import RerankedChunks, Source
 from stack.connections import connections
 from stages.failures import FailureCategory
 from stages.ports import TextVectors
+from stages.queries.augment import source_texts
 from stages.queries.citations import citations
 from stages.queries.relevance import Evidence, evidence
-from stages.queries.sources import source_texts
 from store.corpora import bm25
 from store.database import Connection, Database
 

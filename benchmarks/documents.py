@@ -26,8 +26,7 @@ from adapters.limited_process import ProcessLimits
 from benchmarks.common import data_folder, show, show_machine, temporary_folder
 from schemas.errors import DocumentError
 from stages.corpora.blocks import BlockKind, read_markdown
-from stages.documents.formats import format_of
-from stages.documents.outline import outline, title_key, without_number
+from stages.documents.outline import format_of, outline, title_key, without_number
 from stages.documents.repair import DEEPEST, repair_by_rules, sanitise
 
 #: The formats that a book of markdown is written in.

@@ -20,8 +20,7 @@ from schemas.settings.resolve import resolve
 from schemas.values.tags import PhraseSet
 from services.submit import submit
 from services.tags import TagsRequest
-from stack.endings import end
-from stack.processes import worker_command
+from stack.processes import end, worker_command
 from store.database import Connection, Database
 
 STAGES: Final = stages_of("tags", "candidates")

@@ -22,12 +22,11 @@ from benchmarks.common import NOOP_STAGES, PROJECT, Servers, cpu_seconds, server
 from schemas.settings.resolve import resolve
 from schemas.settings.run import settings_hash
 from services.new_runs import PlannedRun, submit_run
-from stack.endings import end
 from stack.logs import last_lines
-from stack.processes import worker_command
+from stack.processes import end, worker_command
 from store.database import Database
 from store.runs import overviews
-from store.runs.pending_chains import PendingChain, PendingStage
+from store.runs.job_control import PendingChain, PendingStage
 from store.runs.runs import NewJob, NewRun
 from workers.app import make_app
 from workers.messages import send

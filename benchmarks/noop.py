@@ -4,8 +4,8 @@ from benchmarks.common import NOOP_STAGES
 from benchmarks.stamps import stamp
 from schemas.chains import stages_of
 from schemas.values.base import Value
-from workers.functions import FUNCTIONS
 from workers.main import app
+from workers.process import FUNCTIONS
 from workers.work import Result, Work
 
 __all__ = ["app"]

@@ -14,11 +14,11 @@ import numpy as np
 import Stemmer
 
 from benchmarks.common import Memory, Stack, data_folder, show, show_machine, stack
-from schemas.values.measures import RetrievalMeasures
+from schemas.values.differences import RetrievalMeasures
 from schemas.values.metrics import Interval
 from schemas.values.queries import QuerySet
 from stages.metrics.bootstrap import mean_intervals
-from stages.metrics.retrieval import measure_rankings
+from stages.metrics.selective import measure_rankings
 from stages.queries.query_files import BEIR_HEADER, MAX_CHARS, read_query_set
 
 #: The documents and the folder of `queries.jsonl` and `qrels.tsv`, below the folder of public data.

@@ -22,10 +22,9 @@ from benchmarks.common import data_folder, show, show_machine
 from schemas.values.tags import Vocabulary
 from stages.files.records import accept
 from stages.ports import Vectors
-from stages.tags.models import in_any_order, plain
 from stages.tags.phrases import lookup_of
 from stages.tags.ports import TokenQuery
-from stages.tags.similarity import FusedSearch, TokenTable, at_length_1
+from stages.tags.similarity import FusedSearch, TokenTable, at_length_1, in_any_order, plain
 from stages.tags.vocabulary_files import FILES, parse_vocabulary
 
 RESAMPLES: Final = 2000

@@ -6,18 +6,17 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 
 from cli.completed_names import CORPUS, PRESET
-from cli.drawing import Text
+from cli.config import with_database, with_open_database
 from cli.options import effective_settings, settings_options
-from cli.output import draw, json_option, print_json, print_text
+from cli.output import Text, draw, json_option, print_json, print_text
 from cli.query import place_words, print_failure, print_outcome, query_json, so_far
-from cli.session import with_database, with_open_database
-from cli.submit_queries import split_assignments
+from cli.submissions import split_assignments
 from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import QueryValueError
 from schemas.statuses import JobStatus
 from schemas.values.queries import RerankedChunk, RerankedChunks
 from services.new_runs import Submitted
-from services.questions.ask import single_query
+from services.questions.answers import single_query
 from services.questions.lookup import QueryDetails, query_details
 from services.questions.submission import QueryRequest
 from services.submit import submit

@@ -12,21 +12,23 @@ from click.shell_completion import CompletionItem
 from schemas.errors import RagqError
 from schemas.settings.layers import ENV_FILE, merged
 from stack.connections import database_server
+from store import vocabularies
 from store.corpora import corpora
 from store.database import DATABASE_ERRORS, Connection, Database
-from store.questions import preset_lines
+from store.questions import presets
 from store.references import interviews
 from store.runs import overviews
-from store.vocabularies import vocabularies
 
 VARIABLE: Final = "_RAGQ_COMPLETE"
-"""The environment variable by which a shell asks for completions."""
+
 
 #: A shell waits no longer than this for names.
 _PATIENCE_S = 1.0
 
+
 #: Newest runs that are offered.
 _RUNS = 50
+
 
 Lookup = Callable[[Connection], Awaitable[Sequence[CompletionItem]]]
 
@@ -82,7 +84,7 @@ async def run_names(connection: Connection) -> list[CompletionItem]:
 
 
 async def _presets(connection: Connection) -> list[CompletionItem]:
-    return [CompletionItem(one.name, help=one.description) for one in await preset_lines.lines(connection)]
+    return [CompletionItem(one.name, help=one.description) for one in await presets.lines(connection)]
 
 
 async def _corpora(connection: Connection) -> list[CompletionItem]:
@@ -98,6 +100,12 @@ async def _splits(connection: Connection) -> list[CompletionItem]:
 
 
 PRESET = StoredName("PRESET", _presets)
+
+
 CORPUS = StoredName("CORPUS", _corpora)
+
+
 VOCABULARY = StoredName("VOCABULARY", _vocabularies)
+
+
 SPLIT = StoredName("SPLIT", _splits)

@@ -5,9 +5,8 @@ from dataclasses import asdict
 import click
 
 from cli.completed_names import CORPUS
-from cli.drawing import plain_table
-from cli.output import confirm, draw, json_option, print_json, print_list, print_result
-from cli.session import with_database
+from cli.config import with_database
+from cli.output import confirm, draw, json_option, plain_table, print_json, print_list, print_result
 from schemas.full_text import language_words
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss
 from stages.reports.numbers_in_words import counted

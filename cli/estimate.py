@@ -1,15 +1,15 @@
 """`--dry-run`: what a submission would do, printed instead of submitting."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 from rich.console import Group
 
-from cli.drawing import Drawing, Text, figure_table, spaced
-from cli.options import chosen_prices
-from cli.output import draw, print_json
-from cli.session import with_open_database
+from cli.config import with_open_database
+from cli.options import chosen_prices, prices_option
+from cli.output import Drawing, Text, draw, figure_table, json_option, print_json, spaced
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate
 from services.estimates import Plan, estimate, estimate_request
@@ -103,3 +103,23 @@ def _number(value: float | None) -> str:
 
 def _tokens(prompt: int | None, reply: int | None) -> str:
     return NOT_AVAILABLE if prompt is None or reply is None else f"{prompt:,} + {reply:,}"
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def run_options(what: str) -> Callable[[Command], Command]:
+    """Give a command --dry-run, --prices, --wait and --json, as `dry_run`, `price_file`, `wait` and `as_json`."""
+    options = (
+        dry_run_option,
+        prices_option,
+        click.option("--wait", is_flag=True, help=f"Follow the {what} until it finishes."),
+        json_option,
+    )
+
+    def with_options(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return with_options

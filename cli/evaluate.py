@@ -5,18 +5,16 @@ from pathlib import Path
 
 import click
 
-from cli.drawing import Drawing, Text, figure_table, spaced
-from cli.estimate import print_estimate
+from cli.config import with_open_database
+from cli.estimate import print_estimate, run_options
 from cli.ids import RUN
 from cli.options import Assignment, refuse_prices
-from cli.output import draw, print_json, print_result, print_text
-from cli.run_options import run_options
-from cli.session import with_open_database
+from cli.output import Drawing, Text, draw, figure_table, print_json, print_result, print_text, spaced
 from cli.watch import follow
-from schemas.values.figures import ScorerComparison
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.metrics import ScorerComparison
+from schemas.values.participants import PHQ8Item
+from services.baselines import compare_scorers
 from services.evaluations import evaluate, plan_evaluation
-from services.scorers import compare_scorers
 from stages.reports.numbers_in_words import bounds, counted, number
 from store.database import Connection, Database
 from store.runs.runs import NewRun

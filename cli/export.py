@@ -1,15 +1,25 @@
 """`ragq export` and `verify`: a run as a file, which is checked without a database."""
 
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
+from typing import Any, Final
 
 import click
 
+from cli.config import with_database
 from cli.ids import RUN
-from cli.output import json_option, print_json, print_text
-from cli.session import with_database
+from cli.output import Text, confirm, draw, json_option, print_json, print_text
+from schemas.chains import CHAINS
+from schemas.statuses import JobStatus
+from schemas.suggestions import age
 from services.run_files import check_file, export_run
 from stages.reports.numbers_in_words import counted
+from store.database import Connection
+from store.runs import deletions, overviews
+from store.runs.audit import PROVES, Audit
+from store.runs.audit import audit as audit_run
+from store.runs.deletions import Criteria, Purged
 
 
 @click.command(name="export")
@@ -71,3 +81,143 @@ def verify(file: Path, as_json: bool) -> None:
             print_text(f"sha256 {found.sha256}")
     if found.problems:
         raise SystemExit(1)
+
+
+@click.command()
+@click.argument("run_ids", metavar="[RUN]...", type=RUN, nargs=-1)
+@json_option
+def audit(run_ids: tuple[int, ...], as_json: bool) -> None:
+    """Recompute every hash of these runs, or of all: settings, outputs, vectors, requests, the chains of attempts.
+
+    Exit code 1 when one differs. The hashes find a change that was made without them; somebody who can write to the
+    whole database can compute new ones: `ragq export` writes a run to a file that can be kept elsewhere.
+
+    \b
+    Example:
+        ragq audit r12
+    """
+
+    async def audited(connection: Connection) -> dict[int, Audit]:
+        found = {}
+        for run_id in run_ids or await overviews.ids(connection):
+            # A transaction, so that a running run is audited as it is at one moment.
+            async with connection.transaction(isolation="repeatable_read", readonly=True):
+                await overviews.get(connection, run_id)
+                found[run_id] = await audit_run(connection, run_id)
+        return found
+
+    found = with_database(audited)
+    attempts = sum(one.attempts for one in found.values())
+    flaws = [(run_id, flaw) for run_id, one in found.items() for flaw in one.flaws]
+    if as_json:
+        listed = [{"run": f"r{run_id}", **flaw._asdict()} for run_id, flaw in flaws]
+        print_json({"attempts": attempts, "flaws": listed, "proves": PROVES})
+    else:
+        for run_id, flaw in flaws:
+            print_text(str(flaw) if len(found) == 1 else f"r{run_id}: {flaw}")
+        runs = "" if len(found) == 1 else f" of {counted(len(found), 'run')}"
+        print_text(f"{counted(attempts, 'attempt')}{runs} checked, {counted(len(flaws), 'flaw')}.")
+        draw(Text(PROVES, "dim"), err=True)
+    if flaws:
+        raise SystemExit(1)
+
+
+_KINDS: Final = sorted({kind for kind, _ in CHAINS})
+_FINISHED: Final = [status.value for status in JobStatus if not status.is_open and status is not JobStatus.PAUSED]
+
+
+class _Age(click.ParamType[timedelta]):
+    name = "AGE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> timedelta:
+        if isinstance(value, timedelta):
+            return value
+        if (found := age(value)) is None:
+            self.fail(f"{value!r} is no age; write a number of hours, days or weeks: 12h, 90d, 26w.", param, ctx)
+        return found
+
+
+@click.command("purge")
+@click.option("--older-than", type=_Age(), help="Runs that finished longer ago: 12h, 90d, 26w.")
+@click.option("--run", "run_id", type=RUN, help="This run alone.")
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(_KINDS),
+    multiple=True,
+    help="Runs of this kind alone.",
+)
+@click.option(
+    "--status",
+    "statuses",
+    type=click.Choice(_FINISHED),
+    multiple=True,
+    help="Runs whose jobs are all in this state.",
+)
+@click.option("--keep-results", is_flag=True, help="Keep runs, jobs and results; delete what led to them.")
+@click.option("--dry-run", is_flag=True, help="Show what would be purged, and change nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+def purge_command(
+    older_than: timedelta | None,
+    run_id: int | None,
+    kinds: tuple[str, ...],
+    statuses: tuple[str, ...],
+    keep_results: bool,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Delete finished runs with all that they stored.
+
+    Runs with an open or paused job are left alone. Model calls that
+    other runs used are kept, and so are reference indexes, corpora and vocabularies. With --keep-results reports,
+    answers and candidates stay, while prompts, quotes, vectors and the texts of model calls go. This cannot be undone.
+
+    \b
+    Example:
+        ragq purge --older-than 90d --keep-results --dry-run
+        ragq purge --older-than 26w --kind query --status failed --yes
+        ragq purge --run r12
+    """
+    if older_than is None and run_id is None:
+        raise click.UsageError("Give --older-than AGE, or --run RUN.")
+    criteria = Criteria(
+        older_than=older_than or timedelta(),
+        run_id=run_id,
+        kinds=kinds,
+        statuses=statuses,
+        keep_results=keep_results,
+    )
+    found = with_database(lambda connection: deletions.find(connection, criteria))
+    jobs = counted(sum(run.jobs for run in found), "job")
+    if dry_run:
+        if as_json:
+            print_json({"runs": [{"run": f"r{run.id}", "kind": run.kind, "jobs": run.jobs} for run in found]})
+            return
+        for run in found:
+            print_text(f"r{run.id} {run.kind}, {counted(run.jobs, 'job')}")
+        print_text(f"{counted(len(found), 'run')} with {jobs} would be purged.", err=True)
+        return
+    if found and not yes:
+        what = "all but the results of" if keep_results else "all that was stored of"
+        confirm(f"Delete {what} {counted(len(found), 'run')} with {jobs}?")
+
+    async def purge(connection: Connection) -> list[Purged]:
+        done = []
+        for run in found:
+            done.append(await deletions.purge(connection, run, keep_results=keep_results))
+            print_text(in_words(done[-1], keep_results=keep_results), err=as_json)
+        return done
+
+    done = with_database(purge)
+    if as_json:
+        print_json({"purged": done})
+    print_text(f"{counted(len(done), 'run')} purged.", err=True)
+
+
+def in_words(one: Purged, *, keep_results: bool) -> str:
+    """What was purged of a run, in a line."""
+    gone = counted(one.attempts, "output" if keep_results else "attempt")
+    kept = f"; kept {counted(one.kept_calls, 'model call')} that other runs used" if one.kept_calls else ""
+    return f"r{one.run_id}: {counted(one.jobs, 'job')}, {gone}, {counted(one.calls, 'model call')}{kept}."

@@ -18,13 +18,13 @@ from schemas.errors import Refused
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import effective_process
 from schemas.suggestions import nearest
-from schemas.values.interviews import DataSet, FileProblem, TranscriptVariant
+from schemas.values.participants import DataSet, FileProblem, TranscriptVariant
 from stages.files.records import Parsed, accept
 from stages.participants.daic_woz import GENDER_LABEL_FILE, ITEM_LABEL_FILES, TOTAL_LABEL_FILE, parse_data_set
 from stages.participants.paper_metadata import METADATA_FILE
 from stages.participants.split_names import PAPER_FILES
 from stages.participants.transcripts import CLEANED, variant_of_folder
-from stages.texts.ids import listed
+from stages.texts.characters import listed
 
 _MEGABYTE = 1_000_000
 

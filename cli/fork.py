@@ -1,24 +1,29 @@
 """`ragq fork`: stored work computed again from a stage on, by other settings."""
 
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from cli.estimate import print_found
-from cli.ids import TARGET
-from cli.options import Assignment, chosen_prices, refuse_prices
-from cli.output import print_json, print_text
-from cli.run_options import run_options
-from cli.session import with_open_database
+from cli.config import with_database, with_open_database
+from cli.estimate import print_found, run_options
+from cli.ids import RUN, TARGET
+from cli.options import Assignment, Choice, chosen_prices, limit_options, refuse_prices
+from cli.output import json_option, print_json, print_result, print_text
 from cli.watch import follow
 from schemas.chains import STAGES
-from schemas.values.runs import Target
+from schemas.statuses import Priority
+from schemas.values.runs import RunLimits, Target
 from services.estimates import estimate_fork
 from services.forks import Forked, ForkRequest, fork
+from services.runs import NO_LIMITS, Action, RunChanges, change_run, control, redo
 from stages.reports.numbers_in_words import counted
+from store.database import Connection
+from store.runs import overviews
+from store.runs.overviews import RunOverview
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -134,3 +139,151 @@ def fork_json(forked: Forked, stage: str) -> dict[str, Any]:
         "left_out": [one._asdict() for one in forked.left_out],
         "without_stage": forked.without_stage,
     }
+
+
+_TARGET = click.argument("target", metavar="RUN|JOB", type=TARGET)
+_NOTE = click.option("--note", help="The reason; shown with the jobs.")
+
+
+@click.command()
+@_TARGET
+@click.option("--stage", type=Choice(STAGES), help="Only jobs of the run that failed in this stage.")
+@click.option("--type", "error_type", metavar="TYPE", help="Only jobs of the run that failed with this exception.")
+@click.option("--from", "first", type=Choice(STAGES), metavar="STAGE", help="First stage of a job to compute again.")
+@json_option
+def retry(target: Target, stage: str | None, error_type: str | None, first: str | None, as_json: bool) -> None:
+    """Continue failed and poisoned jobs with the stage that failed; stored outputs and paid calls are not repeated.
+
+    With --from one job, also one that succeeded, computes that stage and those after it again by the settings of its
+    run. What was stored stays in its history. `ragq fork` takes other settings.
+
+    \b
+    Example:
+        ragq retry r12
+        ragq retry j345
+        ragq retry j345 --from rerank
+        ragq retry r12 --stage validate --type LLMTimeoutError
+    """
+    if target.run_id is None and (stage or error_type):
+        raise click.UsageError("--stage and --type choose jobs of a run; a job is retried as it is.")
+    if first is not None:
+        _retry_from(target, first, as_json)
+        return
+    _control(target, Action.RETRY, None, as_json, stage=stage, error_type=error_type)
+
+
+@click.command()
+@_TARGET
+@limit_options
+@json_option
+def resume(target: Target, as_json: bool, **limits: Any) -> None:
+    """Continue paused jobs. Limits that are given replace those of the run; failures are counted anew.
+
+    \b
+    Example:
+        ragq resume r12
+        ragq resume r12 --max-llm-calls 500 --max-failures 5%
+    """
+    _control(target, Action.RESUME, None, as_json, RunLimits(**limits))
+
+
+@click.command()
+@_TARGET
+@_NOTE
+@json_option
+def pause(target: Target, note: str | None, as_json: bool) -> None:
+    """Pause unfinished jobs; what a worker computes at the moment is still stored.
+
+    \b
+    Example:
+        ragq pause r12 --note "the GPU is needed elsewhere"
+    """
+    _control(target, Action.PAUSE, note, as_json)
+
+
+@click.command()
+@_TARGET
+@_NOTE
+@json_option
+def cancel(target: Target, note: str | None, as_json: bool) -> None:
+    """End unfinished and paused jobs; what was stored is kept.
+
+    \b
+    Example:
+        ragq cancel r12 --note "wrong split"
+    """
+    _control(target, Action.CANCEL, note, as_json)
+
+
+def _retry_from(target: Target, first: str, as_json: bool) -> None:
+    if target.job_id is None:
+        raise click.UsageError("--from computes the stages of one job again: name a job, such as j345.")
+    job_id = target.job_id
+    with_open_database(lambda database: redo(database, job_id, first))
+    print_result({"job": str(target), "from": first}, f"{target} continues with stage '{first}'.", as_json=as_json)
+
+
+def _control(
+    target: Target,
+    action: Action,
+    note: str | None,
+    as_json: bool,
+    limits: RunLimits = NO_LIMITS,
+    *,
+    stage: str | None = None,
+    error_type: str | None = None,
+) -> None:
+    result = with_open_database(
+        lambda database: control(database, target, action, note=note, limits=limits, stage=stage, error_type=error_type)
+    )
+    done = {"target": str(target), "action": action.verb, "jobs": [f"j{job_id}" for job_id in result.job_ids]}
+    print_result(done, f"{counted(len(result.job_ids), 'job')} of {target} {action.verb}.", as_json=as_json)
+    if limits.given and not result.job_ids:
+        print_text(f"The limits are stored; no job of {target} was paused.", err=True)
+    for words in result.advice:
+        print_text(words, err=True)
+
+
+LEVEL = Choice([level.value for level in Priority])
+
+
+@click.command("set")
+@click.argument("run_id", metavar="RUN", type=RUN)
+@click.option("--name", help="A name that no other run has; '' removes it.")
+@click.option("--note", help="A note in place of the one that it has; '' removes it.")
+@click.option("--priority", type=LEVEL, help="How often its jobs have a turn.")
+@json_option
+def set_command(run_id: int, name: str | None, note: str | None, priority: str | None, as_json: bool) -> None:
+    """Change name, note and priority of a run.
+
+    A name can be given wherever a command takes the number of a run. Where several runs wait for the same workers, of
+    21 jobs that start 16 are of an interactive run, 4 of a normal one and 1 of a bulk one; jobs that have started keep
+    the priority they have, and indexing comes after other work in any case.
+
+    \b
+    Example:
+        ragq set r12 --name baseline --note "the threshold of the paper"
+        ragq set baseline --priority bulk
+    """
+    changes: RunChanges = {}
+    if name is not None:
+        changes["name"] = name or None
+    if note is not None:
+        changes["note"] = note or None
+    if priority is not None:
+        changes["priority"] = Priority(priority)
+    if not changes:
+        raise click.UsageError("Give --name, --note or --priority.")
+
+    async def changed(connection: Connection) -> RunOverview:
+        await change_run(connection, run_id, changes)
+        return await overviews.get(connection, run_id)
+
+    found = with_database(changed)
+    shown = {"run": f"r{run_id}", "name": found.name, "note": found.note, "priority": found.priority}
+    turns = f", {found.turns}" if priority and found.turns else ""
+    print_result(
+        shown | {"share": found.share and asdict(found.share)},
+        f"{found.title}: {', '.join(changes)} stored{turns}.",
+        as_json=as_json,
+    )

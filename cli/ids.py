@@ -8,7 +8,7 @@ from click.shell_completion import CompletionItem
 
 from cli import completed_names
 from cli.completed_names import complete
-from cli.session import with_database
+from cli.config import with_database
 from schemas.suggestions import did_you_mean
 from schemas.values.runs import Target, run_number
 from store.runs import run_names

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import click
 
 from cli.completed_names import CORPUS
+from cli.config import with_database, with_open_database
+from cli.estimate import MISSING, estimate_shown
 from cli.files import FileRefused, read_file
-from cli.import_plan import confirm_removal, is_gone, print_plan
 from cli.options import chosen_prices, effective_settings, prices_option, refuse_prices, settings_options
-from cli.output import draw, json_option, print_json, print_text
-from cli.session import with_database, with_open_database
+from cli.output import confirm, draw, json_option, print_json, print_text
 from cli.submit import report_submitted
 from cli.watch import follow
 from cli.writing_progress import writing_progress
@@ -25,17 +25,115 @@ from schemas.settings.layers import ENV_FILE
 from schemas.settings.process import effective_process
 from services.corpora import DEFAULT_CORPUS, DEFAULT_TOKENS, CorpusOptions
 from services.documents import ImportedDocuments, require_readers
-from services.import_estimates import estimate_import, open_documents, plan_files
-from services.import_plans import PlannedFile
+from services.import_plans import (
+    ImportEstimates,
+    ImportPlan,
+    PlannedFile,
+    estimate_import,
+    is_uploaded,
+    open_documents,
+    plan_files,
+)
 from services.import_plans import prune as prune_works
 from services.imports import ImportedWorks, import_files
 from services.work_files import ReadFiles, WorkFile, read_files
 from stages.corpora.works import SUFFIX, parse_corpus
-from stages.documents.formats import SUFFIXES, is_markdown
+from stages.documents.outline import SUFFIXES, is_markdown
 from stages.files.records import accept
 from stages.reports.numbers_in_words import counted
-from stages.texts.ids import SHOWN, listed
+from stages.texts.characters import SHOWN, listed
 from store.corpora.keeping import ImportOutcome
+
+#: Works that are named before the others are only counted.
+_NAMED = 20
+
+
+def is_gone(source_path: str) -> bool:
+    """Whether the file of a work is not there any more; a work without a file on a machine has none to lose.
+
+    That of a work from a line of a corpus is the whole corpus.
+    """
+    file = Path(source_path)
+    return not is_uploaded(source_path) and not file.exists() and not any(one.is_file() for one in file.parents)
+
+
+def print_plan(plan: ImportPlan, estimates: ImportEstimates, corpus: str, *, as_json: bool) -> None:
+    """Print what an import would do, file by file, and its runs.
+
+    Exit code 1 when something is missing for one of them.
+    """
+    if as_json:
+        print_json(
+            _import_plan_as_json(plan, corpus) | {"embedding": estimates.embedding, "estimate": estimates.documents}
+        )
+    else:
+        print_text("\n".join(_lines(plan, corpus)))
+        for one in estimates.found:
+            draw(estimate_shown(one))
+    if any(one.missing for one in estimates.found):
+        raise SystemExit(MISSING)
+
+
+def confirm_removal(plan: ImportPlan, *, yes: bool, removes: int | None) -> None:
+    """Name the works that are to be removed and ask, unless the user agreed before. Raises Refused without consent.
+
+    A folder without a file of any of its works may be one that is not mounted: then only the number agrees.
+    """
+    count = len(plan.removed)
+    if removes is not None and removes != count:
+        raise Refused(
+            f"--removes {removes} does not fit: {counted(count, 'work')} would be removed; nothing was changed. "
+            "--dry-run lists them."
+        )
+    if not count:
+        return
+    for line in _removed_lines(plan):
+        print_text(line, err=True)
+    if removes is not None:
+        return
+    if plan.emptied:
+        raise Refused(
+            f"Every work of {', '.join(plan.emptied)} would be removed, so the folder may be empty by mistake, or not "
+            f"mounted; nothing was changed. If they are to go, add --removes {count}."
+        )
+    if not yes:
+        confirm(f"Remove {counted(count, 'work')} whose {'file is' if count == 1 else 'files are'} gone?")
+
+
+def _lines(plan: ImportPlan, corpus: str) -> list[str]:
+    parts = _by_word(plan)
+    lines = [f"{word}: {path}" for word in ("new", "replaced") for path in parts[word]]
+    lines += [f"refused: {file.source_path}: {file.reason}" for file in plan.files if file.outcome is None]
+    lines += [f"moved: {one.work.source_path} to {one.source_path}" for one in plan.moved]
+    lines += _removed_lines(plan)
+    counts = {word: len(paths) for word, paths in parts.items()} | {
+        "moved": len(plan.moved),
+        "removed": len(plan.removed),
+    }
+    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "nothing to do"
+    return [*lines, f"An import into corpus '{corpus}' would have: {told}. Nothing was changed."]
+
+
+def _by_word(plan: ImportPlan) -> dict[str, list[str]]:
+    return {str(outcome): plan.paths(outcome) for outcome in ImportOutcome} | {"refused": plan.paths(None)}
+
+
+def _removed_lines(plan: ImportPlan) -> list[str]:
+    named = [f"removed: {work.source_path} (work {work.id}, {work.title})" for work in plan.removed[:_NAMED]]
+    others = len(plan.removed) - len(named)
+    return [*named, f"removed: {others} more"] if others else named
+
+
+def _import_plan_as_json(plan: ImportPlan, corpus: str) -> dict[str, Any]:
+    return {
+        "corpus": corpus,
+        "dry_run": True,
+        **_by_word(plan),
+        "moved": [{"work_id": one.work.id, "from": one.work.source_path, "to": one.source_path} for one in plan.moved],
+        "removed": [
+            {"work_id": work.id, "title": work.title, "source_path": work.source_path} for work in plan.removed
+        ],
+    }
 
 
 def read_corpora(files: Sequence[Path], *, given: Mapping[str, Any]) -> Iterator[WorkFile]:

@@ -8,6 +8,7 @@ from shlex import quote
 
 import click
 
+from cli.config import with_database
 from cli.files import (
     NAMES,
     announce_folders,
@@ -22,18 +23,18 @@ from cli.groups import OtherWordsGroup
 from cli.import_works import works_command
 from cli.options import Choice
 from cli.output import draw, json_option, print_json, print_result, print_text
-from cli.session import with_database
+from demo.data_set import SEED, write_data_set, write_library, write_tag_vocabulary
 from schemas.errors import Refused
-from schemas.values.interviews import DataSet, Split, TranscriptVariant
-from services.participant_imports import REMEDIES, ImportedParticipants, import_participants
-from services.vocabularies import keep_vocabulary, read_vocabulary
-from stages.participants.index_identity import counted_variants
+from schemas.values.participants import DataSet, Split, TranscriptVariant
+from services.participants import REMEDIES, ImportedParticipants, import_participants
+from services.tags import keep_vocabulary, read_vocabulary
+from stages.participants.embed import counted_variants
 from stages.participants.split_names import TRAIN_AND_DEV
 from stages.participants.splits import PUBLISHED_IDS, resolve_split
 from stages.participants.transcripts import CLEANED, refuse_wrong_variant, vary
 from stages.reports.numbers_in_words import counted
 from stages.tags.vocabulary_files import FILES, RATINGS, could_rate
-from stages.texts.ids import SHOWN, listed
+from stages.texts.characters import SHOWN, listed
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewParticipant, NewSplit
@@ -347,3 +348,38 @@ def new_splits(data_set: DataSet) -> list[NewSplit]:
         )
         for split in splits
     ]
+
+
+@click.command("demo-data", context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--works", is_flag=True, help="Three short works of markdown for a corpus, instead of interviews.")
+@click.option("--tags", is_flag=True, help="A vocabulary of forty tags for pictures, instead of interviews.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object: the folder and what it holds.")
+@click.option("--seed", type=int, default=SEED, show_default=True, help="The same seed writes the same bytes.")
+def demo_data(directory: Path, works: bool, tags: bool, as_json: bool, seed: int) -> None:
+    """Write 142 synthetic interviews with PHQ-8 labels and splits, in the DAIC-WOZ layout; or works, or a vocabulary.
+
+    No text in them is from a real person. A folder that holds anything else is left alone.
+
+    \b
+    Example:
+        ragq demo-data demo-data
+        ragq import participants demo-data
+        ragq demo-data --works demo-works
+        ragq import works demo-works --wait
+        ragq demo-data --tags demo-tags
+        ragq import tags demo-tags
+    """
+    if works and tags:
+        raise click.UsageError("--works and --tags exclude each other: each writes a separate folder.")
+    if works:
+        files = write_library(directory)
+        words = ", ".join(files)
+    elif tags:
+        files = write_tag_vocabulary(directory)
+        words = ", ".join(files)
+    else:
+        files = write_data_set(directory, seed)
+        words = "142 synthetic interviews"
+    written = {"directory": str(directory), "files": files}
+    print_result(written, f"Wrote {words} to {directory}.", as_json=as_json)

@@ -6,26 +6,23 @@ from pathlib import Path
 import click
 
 from cli.completed_names import SPLIT, VOCABULARY
-from cli.drawing import plain_table
-from cli.estimate import dry_run_option, print_estimate, print_found
+from cli.config import with_database, with_open_database
+from cli.estimate import dry_run_option, print_estimate, print_found, run_options
 from cli.groups import OtherWordsGroup
 from cli.options import Choice, effective_settings, refuse_prices, settings_options
-from cli.output import json_option, print_json, print_list, print_result, print_text
-from cli.run_options import run_options
-from cli.session import with_database, with_open_database
+from cli.output import json_option, plain_table, print_json, print_list, print_result, print_text
 from cli.submit import print_submitted, report_submitted
 from cli.watch import follow, follow_to_rest
-from schemas.values.interviews import StoredSplit
+from schemas.values.participants import StoredSplit
 from schemas.values.tags import VectorLayout
-from services.chunk_scores import plan_chunk_scores, score_chunks
 from services.estimates import estimate_vocabulary
-from services.references import build_references, plan_references
-from services.vocabularies import SEED, GivenVectors, build_vocabulary
+from services.references import build_references, plan_chunk_scores, plan_references, score_chunks
+from services.tags import SEED, GivenVectors, build_vocabulary
 from stages.participants.split_names import first_index
 from store.database import Connection
 from store.references import index_runs, references
+from store.references.interviews import stored_splits
 from store.references.references import StoredIndex
-from store.references.splits import stored_splits
 from store.runs.runs import NewRun
 
 NOT_PUBLISHED = 1

@@ -15,7 +15,7 @@ from schemas.settings.process import ProcessSettings
 from schemas.settings.profiles import PROFILES
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.suggestions import did_you_mean
-from schemas.values.costs import Prices
+from schemas.values.estimates import Prices
 from schemas.values.runs import RunLimits
 from services.costs import prices_of, read_prices
 from stages.reports.numbers_in_words import counted
@@ -166,3 +166,6 @@ def refuse_prices(file: Path | None) -> None:
 
 SETTINGS: Final = "settings"
 """The table of settings and of values of the preset."""
+
+
+"""The environment variable by which a shell asks for completions."""

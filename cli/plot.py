@@ -10,13 +10,13 @@ from typing import Any, Final, NamedTuple
 
 import click
 
-from cli.composed_report import StoredRun, as_run, stored_run
+from cli.config import with_database
 from cli.ids import RUN
 from cli.options import Choice
 from cli.output import print_result
-from cli.session import with_database
+from cli.report import StoredRun, as_run, stored_run
 from schemas.values.runs import StageShare
-from services.plots.of_run import RunPlot, plots_of_run
+from services.plots import RunPlot, plots_of_run
 from store.database import Connection
 from store.runs import overviews
 from store.runs.run_view import stage_shares
@@ -100,8 +100,7 @@ def _described(plots: Sequence[RunPlot], files: Sequence[str]) -> list[dict[str,
 
 def _write(one: RunPlot, folder: Path, ending: str, named: Path | None) -> Path:
     # Matplotlib takes a second to load.
-    from services.plots.of_run import draw_run_plot
-    from services.plots.svg import as_file, png, svg
+    from services.plots import as_file, draw_run_plot, png, svg
 
     draw_it = partial(draw_run_plot, plot=one)
     file = named or folder / f"{one.run}-{one.kind}.{ending}"

@@ -6,16 +6,14 @@ from typing import Any
 import click
 
 from cli.completed_names import PRESET
-from cli.drawing import Text, plain_table
+from cli.config import with_database
 from cli.options import Assignment
-from cli.output import draw, json_option, print_json, print_list, print_result, print_text
-from cli.session import with_database
+from cli.output import Text, draw, json_option, plain_table, print_json, print_list, print_result, print_text
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, differing_values, preset_of
 from store.database import Connection
-from store.questions import preset_lines, presets
-from store.questions.preset_lines import PresetLine
-from store.questions.presets import StoredPreset
+from store.questions import presets
+from store.questions.presets import PresetLine, StoredPreset
 
 _ORIGIN = "command line"
 _VALUES = Assignment("retrieval.dense_limit=25")
@@ -41,7 +39,7 @@ def list_command(as_json: bool) -> None:
         ragq preset list
     """
     # What is allowed takes every group of settings.
-    lines = with_database(preset_lines.lines)
+    lines = with_database(presets.lines)
     found = [(line, preset_of(line.values, origin=line.origin).values()) for line in lines]
     table = plain_table("", "preset", "differs in", "description", "changed")
     for line, values in found:

@@ -9,12 +9,11 @@ from typing import Any, TypeVar
 import click
 
 from cli.completed_names import PRESET
-from cli.drawing import Text, plain_table
+from cli.config import with_database
 from cli.options import Assignment
-from cli.output import coloured, confirm, draw, json_option, print_json, print_result, print_text
+from cli.output import Text, coloured, confirm, draw, json_option, plain_table, print_json, print_result, print_text
 from cli.run_table import print_run, run_json
-from cli.session import with_database
-from cli.submit_queries import LIGHT, model_option, read_reply
+from cli.submissions import LIGHT, model_option, read_reply
 from cli.watch import SOME_FAILED, all_succeeded, wait_until_idle
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
@@ -28,9 +27,8 @@ from services.questions.steps import run_stages
 from stages.corpora.cut import pages_in_words
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
-from store.questions import deletions, queries, query_lines
-from store.questions.queries import StoredQuery, StoredResult
-from store.questions.query_lines import QueryLine
+from store.questions import queries, query_runs
+from store.questions.queries import QueryLine, StoredQuery, StoredResult
 from store.runs import answer_pieces
 from store.runs.run_view import RunView
 
@@ -162,7 +160,7 @@ def list_command(limit: int, as_json: bool) -> None:
     Example:
         ragq query list --limit 5
     """
-    lines = with_database(lambda connection: query_lines.lines(connection, limit=limit))
+    lines = with_database(lambda connection: queries.lines(connection, limit=limit))
     if as_json:
         print_json([line_json(line) for line in lines])
         return
@@ -380,7 +378,7 @@ def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
         confirm(f"Delete question {query_id} of r{line.run_id} with {answers}?")
 
     async def delete(connection: Connection) -> None:
-        await deletions.delete_query(connection, await get_query(connection, query_id))
+        await query_runs.delete_query(connection, await get_query(connection, query_id))
 
     with_database(delete)
     words = f"Deleted question {query_id} and {counted(line.results, 'answer')}."
@@ -389,7 +387,7 @@ def delete_command(query_id: int, yes: bool, as_json: bool) -> None:
 
 async def _line(connection: Connection, query_id: int) -> QueryLine:
     await get_query(connection, query_id)
-    (line,) = await query_lines.lines(connection, query_id=query_id)
+    (line,) = await queries.lines(connection, query_id=query_id)
     return line
 
 
@@ -398,7 +396,7 @@ def _change(query_id: int, change: Callable[[Connection, StoredQuery], Awaitable
 
     async def change_and_read(connection: Connection) -> QueryLine:
         await change(connection, await get_query(connection, query_id))
-        (line,) = await query_lines.lines(connection, query_id=query_id)
+        (line,) = await queries.lines(connection, query_id=query_id)
         return line
 
     line = with_database(change_and_read)

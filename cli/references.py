@@ -6,15 +6,15 @@ from pathlib import Path
 import click
 
 from cli.completed_names import SPLIT
+from cli.config import with_database
 from cli.files import data_directory, environment, read_file
 from cli.options import Choice, effective_settings, settings_options
 from cli.output import json_option, print_result, print_text
-from cli.session import with_database
 from schemas.errors import Refused
-from schemas.values.interviews import TranscriptVariant
-from services.index_files import ImportedIndex, export_artifact, import_artifact
+from schemas.values.participants import TranscriptVariant
+from services.indexes import ImportedIndex, export_artifact, import_artifact
+from stages.participants.artifacts.files import LoadRules
 from stages.participants.artifacts.names import ArtifactFile, index_name, named_parts, vectors_path
-from stages.participants.artifacts.rules import LoadRules
 from stages.participants.split_names import TRAINING_SPLITS
 from store.database import Connection
 

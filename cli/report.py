@@ -1,20 +1,258 @@
 """`ragq report`: a run in numbers."""
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, get_args
 
 import click
+from click.core import ParameterSource
 
-from cli.composed_report import StoredRun, composed_report, print_report, stored_run
+from cli.config import with_database
 from cli.ids import RUN
-from cli.options import chosen_prices, prices_option
-from cli.output import json_option
-from cli.paper.options import paper_format, paper_options
-from cli.report_options import measure_options, retrieval_measures
-from cli.session import with_database
+from cli.options import Choice, chosen_prices, prices_option
+from cli.output import Drawing, draw, json_option, print_json
+from cli.paper import PaperFormat, paper_format, paper_options, report_tables, retrieval_tables, write
+from cli.report_table import evaluation_table, report_table
+from cli.retrieval_table import retrieval_table
+from schemas.errors import Refused, RunMissingError
+from schemas.values.differences import ALLOWED, Measures, PredictionMode, RetrievalMeasures, coverage_grid
+from schemas.values.estimates import Prices
+from schemas.values.evaluations import EvaluationReport
+from schemas.values.queries import QueryRun
+from schemas.values.reports import Report
+from schemas.values.retrieval_reports import RetrievalReport
+from schemas.values.runs import ScoredRun
 from services.evaluations import evaluation_report
+from stages.reports import calibration
+from stages.reports.calibration import is_calibrated
+from stages.reports.report import build_report, measures_of, report_numbers, retrieval_numbers
+from stages.reports.retrieval import build_retrieval_report
 from store.database import Connection
+from store.questions.query_runs import query_run
 from store.runs import overviews
+from store.runs.scored_runs import ScoredRows, as_scored_run, scored_rows
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_DEFAULTS = Measures()
+
+metric_option = click.option(
+    "--metric", "metrics", metavar="NAME", multiple=True, help="Of several runs: a measure to show. May be repeated."
+)
+
+
+def measure_options(command: Command) -> Command:
+    """Give a command the parameters that `chosen_measures` takes."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+class CoverageGrid(click.ParamType[tuple[float, ...]]):
+    """Coverages, separated by commas."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, ...]:
+        try:
+            return coverage_grid(value)
+        except ValueError:
+            self.fail(f"{value!r}: allowed are {ALLOWED}.", param, ctx)
+
+
+_OPTIONS = (
+    click.option(
+        "--confidence",
+        metavar="NAME",
+        default=_DEFAULTS.confidence,
+        show_default=True,
+        help="What a score's confidence is; a report lists all names. secondary:A+B:average (or :product) joins two.",
+    ),
+    click.option(
+        "--loss",
+        type=Choice(["abs_norm", "abs"]),
+        default=_DEFAULTS.loss,
+        show_default=True,
+        help="The loss of an item's error: |error| / 3, or |error|.",
+    ),
+    click.option(
+        "--coverage-grid",
+        metavar="LIST",
+        type=CoverageGrid(),
+        help="Coverages at which the risk is shown, e.g. 0.1,0.25,0.5.  [default: RAGQ_COVERAGE_GRID of the run]",
+    ),
+    click.option(
+        "--area-coverage",
+        type=click.FloatRange(0, 1, min_open=True),
+        default=_DEFAULTS.area_coverage,
+        show_default=True,
+        help="Coverage at which truncated areas end.",
+    ),
+    click.option(
+        "--bootstrap-resamples",
+        type=click.IntRange(2, 1_000_000),
+        default=_DEFAULTS.bootstrap_resamples,
+        show_default=True,
+        help="Times the participants, or queries, are drawn anew for an interval.",
+    ),
+    click.option(
+        "--seed",
+        "bootstrap_seed",
+        type=click.IntRange(0, 2**32 - 1),
+        default=_DEFAULTS.bootstrap_seed,
+        show_default=True,
+        help="The same seed draws the same.",
+    ),
+    click.option(
+        "--prediction-mode",
+        type=Choice(get_args(PredictionMode)),
+        help="Show scores of items, totals, or depressed or not first.  [default: PREDICTION_MODE of the run]",
+    ),
+    click.option(
+        "--total-min-coverage",
+        type=click.FloatRange(0, 1),
+        help="Share of the eight items that need a score for a total.  [default: TOTAL_SCORE_MIN_COVERAGE of the run]",
+    ),
+    click.option(
+        "--binary-threshold",
+        type=click.IntRange(0, 24),
+        help="The total from which a participant counts as depressed.  [default: BINARY_THRESHOLD of the run]",
+    ),
+    click.option(
+        "--cutoff",
+        type=click.IntRange(1, 100),
+        default=RetrievalMeasures().cutoff,
+        show_default=True,
+        help="Documents from the top that count, of a run of queries.",
+    ),
+)
+
+
+def chosen_measures(*, cutoff: int, **of_scores: Any) -> dict[str, Any]:
+    """The measures that the options of a command name; the run has the others, or they are the defaults.
+
+    Raises UsageError for an option that only runs of queries have.
+    """
+    _refuse(["cutoff"], "a run of queries")
+    return {name: value for name, value in of_scores.items() if value is not None}
+
+
+def retrieval_measures(
+    *, cutoff: int, bootstrap_resamples: int, bootstrap_seed: int, **of_scores: Any
+) -> RetrievalMeasures:
+    """The measures of a run of queries. Raises UsageError for an option that only scored runs have."""
+    _refuse(of_scores, "a scored run")
+    return RetrievalMeasures(cutoff=cutoff, bootstrap_resamples=bootstrap_resamples, bootstrap_seed=bootstrap_seed)
+
+
+def given_measures(**options: Any) -> dict[str, Any]:
+    """The measures that the command line names, of runs of any kind; the others are those of the runs."""
+    context = click.get_current_context()
+    return {
+        name: value
+        for name, value in options.items()
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT
+    }
+
+
+def _refuse(names: Iterable[str], belongs_to: str) -> None:
+    context = click.get_current_context()
+    given = [name for name in names if context.get_parameter_source(name) is not ParameterSource.DEFAULT]
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise click.UsageError(f"{options}: only for {belongs_to}.")
+
+
+StoredRun: TypeAlias = Any
+"""What `stored_run` reads, or what a command reads instead."""
+
+
+async def stored_run(connection: Connection, run_id: int, *, kind: str | None = None) -> StoredRun:
+    """A run of participants or queries, read without what its statistics need. `kind` is its kind, where it is known.
+
+    Raises RunMissingError, and Refused when nothing can be reported.
+    """
+    if (kind or (await overviews.get(connection, run_id)).kind) == "query":
+        found: StoredRun = await query_run(connection, run_id)
+    else:
+        found = await scored_rows(connection, run_id)
+    if found is None:
+        raise RunMissingError(run_id)
+    return found
+
+
+AnyReport = Report | RetrievalReport | EvaluationReport
+
+
+def composed_report(
+    runs: Sequence[StoredRun | EvaluationReport], options: Mapping[str, Any], prices: Prices | None
+) -> AnyReport:
+    """The report of the first run, calibrated on the second if there is one."""
+    run, *others = runs
+    if isinstance(run, EvaluationReport):
+        return run
+    run, other = as_run(run), as_run(others[0]) if others else None
+    if isinstance(run, QueryRun) or isinstance(other, QueryRun):
+        if other is not None:
+            raise Refused("A run of queries has no confidence, so nothing is calibrated in it or on it.")
+        assert isinstance(run, QueryRun)
+        return build_retrieval_report(run, measures=retrieval_measures(**options), prices=prices)
+    return build_report(run, measures=_measures(run, other, options), calibrate_on=other, prices=prices)
+
+
+def as_run(stored: StoredRun) -> ScoredRun | QueryRun:
+    """The run of what `stored_run` read."""
+    if isinstance(stored, QueryRun):
+        return stored
+    return as_scored_run(stored) if isinstance(stored, ScoredRows) else stored
+
+
+def print_report(
+    found: AnyReport, *, wanted: PaperFormat | None, output: Path | None, page: Path | None, as_json: bool
+) -> None:
+    """Print a report, for a paper too, or write it as a page."""
+    if as_json:
+        print_json(found)
+    elif wanted is None and page is None:
+        draw(_table(found))
+    if wanted is not None and isinstance(found, Report):
+        tables, numbers = report_tables(found), report_numbers(found)
+        write(wanted, tables=tables, numbers=numbers, confidence=found.measures.confidence, output=output)
+    elif wanted is not None and isinstance(found, RetrievalReport):
+        tables, numbers = retrieval_tables(found), retrieval_numbers(found)
+        write(wanted, tables=tables, numbers=numbers, confidence=None, output=output)
+    if page is not None and not isinstance(found, EvaluationReport):
+        page.write_text(_page(found), encoding="utf-8")
+        draw(f"Wrote {page}.", err=True)
+
+
+def _table(found: AnyReport) -> Drawing:
+    match found:
+        case Report():
+            return report_table(found)
+        case RetrievalReport():
+            return retrieval_table(found)
+        case EvaluationReport():
+            return evaluation_table(found)
+
+
+def _page(found: Report | RetrievalReport) -> str:
+    # Drawing takes a second to load.
+    from services.report_pages import report_page, retrieval_page
+
+    return report_page(found) if isinstance(found, Report) else retrieval_page(found)
+
+
+def _measures(run: ScoredRun, other: ScoredRun | None, options: Mapping[str, Any]) -> Measures:
+    found = measures_of(run.settings, chosen_measures(**options))
+    if other is None or is_calibrated(found.confidence):
+        return found
+    if found.confidence != Measures().confidence:
+        raise click.UsageError(
+            f"--calibrate-on goes with a calibrated confidence: --confidence calibrated:isotonic:{found.confidence}"
+        )
+    return replace(found, confidence=calibration.DEFAULT)
 
 
 @click.command()

@@ -4,18 +4,17 @@ from collections.abc import Mapping
 
 from rich.console import Group
 
-from cli.changed_settings import changed_line, changes
-from cli.drawing import Drawing, FittingTable, Text, figure_table, spaced
+from cli.config import changed_line, changes
+from cli.output import Drawing, FittingTable, Text, figure_table, spaced
 from cli.run_table import cost_lines, origin_lines
+from schemas.values.differences import Measures
 from schemas.values.evaluations import EvaluationReport
-from schemas.values.figures import ModeDraws
-from schemas.values.measures import Measures
-from schemas.values.metrics import Interval
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.metrics import Interval, ModeDraws
+from schemas.values.participants import PHQ8Item
 from schemas.values.reports import CalibratedConfidence, Experiment, Report, StageTelemetry
 from stages.reports.evaluation import MEASURES, evaluation_remarks
 from stages.reports.numbers_in_words import bounds, counted, counts_or_none, duration, number, percent, percent_bounds
-from stages.reports.reference_counts import over_all_items
+from stages.reports.report import over_all_items
 from stages.reports.score_table import baseline_remarks, by_name
 from stages.reports.words import definitions, interval_words
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rich.console import Group
 
-from cli.drawing import Drawing, FittingTable, Text, figure_table, spaced
+from cli.output import Drawing, FittingTable, Text, figure_table, spaced
 from cli.report_table import failure_table, telemetry_table
 from cli.run_table import cost_lines, origin_lines
 from schemas.values.retrieval_reports import (

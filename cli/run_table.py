@@ -6,22 +6,21 @@ from collections.abc import Mapping
 from rich.console import Group
 from rich.table import Column
 
-from cli.changed_settings import changed_line, changed_table, changes
-from cli.drawing import Drawing, FirstThatFits, Text, plain_table
-from cli.output import coloured, draw, print_json
+from cli.config import changed_line, changed_table, changes
+from cli.output import Drawing, FirstThatFits, Text, coloured, draw, plain_table, print_json
 from cli.score_table import score_table
 from schemas.chains import in_order
 from schemas.settings.changes import ChangedSetting
 from schemas.statuses import JobStatus, StageStatus
-from schemas.values.costs import RunCost
-from schemas.values.figures import ScoreTable
+from schemas.values.estimates import RunCost
+from schemas.values.metrics import ScoreTable
 from schemas.values.runs import RunOrigin
 from stages.reports.costs import cost_words, money_in_words
 from stages.reports.numbers_in_words import counted
 from stages.reports.words import limits_in_words, notices, origin_words, split_in_words, variants_in_words
 from store.runs.forks import Family
 from store.runs.run_view import JobView, RunView, waits_in_words
-from store.runs.stage_runs import StageRun
+from store.runs.stage_vectors import StageRun
 
 
 def origin_lines(origin: RunOrigin) -> list[Text]:

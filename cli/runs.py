@@ -10,31 +10,30 @@ from typing import Any, Final
 
 import click
 
-from cli.drawing import Text, plain_table
+from cli.config import with_database
 from cli.ids import RUN
 from cli.options import SETTINGS, chosen_prices, prices_option
-from cli.output import json_option, print_data, print_json, print_list
+from cli.output import Text, json_option, plain_table, print_data, print_json, print_list
 from cli.run_table import print_run
-from cli.session import with_database
 from cli.watch import read
 from schemas.errors import Refused
 from schemas.settings.base import settings_of
 from schemas.settings.changes import changed_settings
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
-from schemas.values.costs import RunCost
-from schemas.values.figures import ModeFigures, ScoreTable
-from schemas.values.phq8 import AssessmentMode
+from schemas.values.documents import conditions_of
+from schemas.values.estimates import RunCost
+from schemas.values.metrics import ModeFigures, ScoreTable
+from schemas.values.participants import AssessmentMode
 from schemas.values.queries import SINGLE
-from schemas.values.works import conditions_of
+from services.baselines import run_scores
 from services.costs import cost_of_run
-from services.scorers import run_scores
 from stages.reports.words import asked_for, notices, split_in_words
 from store.database import Connection
 from store.runs import overviews
 from store.runs.chain import content_hash
 from store.runs.run_view import RegisteredRun, RunView, registered, with_origin
-from store.views.run_state import Submission, SubmittedJob, submission
+from store.views import Submission, SubmittedJob, submission
 
 COLUMNS: Final = (
     *("run_id", "timestamp", "finished_at", "kind", "profile", "version", "git_commit", "git_dirty", "identity"),

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from cli.drawing import Drawing, FittingTable, Text, figure_table, plain_table, spaced
-from schemas.values.figures import ModeScores, ParticipantRow, ScoreTable
-from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from cli.output import Drawing, FittingTable, Text, figure_table, plain_table, spaced
+from schemas.values.metrics import ModeScores, ParticipantRow, ScoreTable
+from schemas.values.participants import AssessmentMode, PHQ8Item
 from stages.reports.numbers_in_words import NOT_AVAILABLE, number
 
 _COLUMNS = 80

@@ -6,16 +6,14 @@ from typing import Any
 
 from rich.console import Group
 
-from cli.composed_report import StoredRun, as_run
-from cli.drawing import Drawing, Text, figure_table, spaced
-from cli.output import draw, print_data, print_json
+from cli.output import Drawing, Text, draw, figure_table, print_data, print_json, spaced
+from cli.report import StoredRun, as_run
 from schemas.errors import Refused
 from schemas.values.differences import ComparedMeasure, Movement, SeveralRuns
 from services.several_runs import compared
 from stages.reports.numbers_in_words import NOT_AVAILABLE, bounds, counted, number
-from stages.reports.several_csv import several_csv
-from stages.reports.several_runs import TagsRun, shown_measures
-from stages.texts.ids import listed
+from stages.reports.several_runs import TagsRun, several_csv, shown_measures
+from stages.texts.characters import listed
 
 #: Movements in the terminal; --json and --csv of the page have all.
 _LISTED = 20

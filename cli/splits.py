@@ -9,22 +9,20 @@ import click
 from rich.table import Column
 
 from cli.completed_names import SPLIT
-from cli.drawing import Text, plain_table
+from cli.config import with_database
 from cli.files import data_directory, read_file
 from cli.groups import OtherWordsGroup
-from cli.output import draw, json_option, print_json, print_text, with_utc_times
-from cli.session import with_database
-from schemas.values.interviews import Split, SplitMethod, SplitProblem, StoredSplit
+from cli.output import Text, draw, json_option, plain_table, print_json, print_text, with_utc_times
+from schemas.values.participants import Split, SplitMethod, SplitProblem, StoredSplit
 from services.splits import MadeSplits, drawn_splits, find_data_set, make_splits, published_splits
 from stages.files.records import Parsed, ProblemsFound
 from stages.participants.daic_woz import ITEM_LABEL_FILES
-from stages.participants.split_checks import split_problems
-from stages.participants.split_files import parse_listed_splits
+from stages.participants.split_files import parse_listed_splits, split_problems
 from stages.participants.split_names import TRAIN_AND_DEV, named_split
 from stages.participants.splits import joined_split, origin_words, parse_split
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
-from store.references.splits import stored_labels, stored_splits
+from store.references.interviews import stored_labels, stored_splits
 
 WRONG = 1
 

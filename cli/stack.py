@@ -5,32 +5,34 @@ import math
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
 import click
 
-from cli.drawing import plain_table
-from cli.options import warn_of_names
-from cli.output import draw, print_json, print_text
+from cli.options import Choice, warn_of_names
+from cli.output import Text, draw, plain_table, print_json, print_text
 from ragq.packages import shadowing_in
 from schemas.chains import QUEUES, queues_named
 from schemas.errors import Refused, StackError
 from schemas.settings.layers import ENV_FILE, SettingSource, merged
 from schemas.settings.process import ProcessSettings, effective_process
-from stack.accounts import other_users
+from services.doctor.examine import examine
+from services.doctor.servers import Verdict
 from stack.connections import Connections, connections
-from stack.down import down as bring_down
 from stack.home import Home, find_home, write_private
-from stack.parts import PORT_SETTINGS
-from stack.ports import holder, is_free
+from stack.logs import followed, last_of
+from stack.parts import ORDER, PORT_SETTINGS, processes_of
+from stack.ports import holder, is_free, other_users
 from stack.probes import broker_answers
 from stack.processes import api_command, default_processes, run_together, worker_command
 from stack.status import PartStatus, status
+from stack.supervision import HEARTBEATS, SUPERVISOR
+from stack.up import down as bring_down
 from stack.up import up as bring_up
-from store.access import api_tokens
+from store import access
 from store.database import Connection, Database
 from store.migrate import upgrade
 from workers.app import make_app
@@ -235,9 +237,9 @@ def _token_for_owner(database_url: str, home: Home) -> list[str]:
     """A new token of the API, kept in the folder of the stack; none where there is a live one."""
 
     async def make(connection: Connection) -> list[str]:
-        if await api_tokens.any_live(connection):
+        if await access.any_live(connection):
             return []
-        return [(await api_tokens.create(connection, OWNERS_TOKEN, api_tokens.Scope.WRITE)).secret]
+        return [(await access.create(connection, OWNERS_TOKEN, access.Scope.WRITE)).secret]
 
     secrets = _asked(database_url, make)
     for secret in secrets:
@@ -247,7 +249,7 @@ def _token_for_owner(database_url: str, home: Home) -> list[str]:
 
 def _is_open(database_url: str) -> bool:
     """Whether the API needs no token."""
-    return not _asked(database_url, api_tokens.any_live)
+    return not _asked(database_url, access.any_live)
 
 
 def _pages(url: str, home: Home, made: list[str], others: list[str], *, is_open: bool) -> str:
@@ -318,3 +320,78 @@ def _show(parts: "list[PartStatus]", *, as_json: bool) -> None:
                 part.log or "",
             )
         draw(table)
+
+
+_COLOURS = {Verdict.OK: "green", Verdict.WARN: "yellow", Verdict.FAIL: "red"}
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array: name, verdict, found and remedy of each.")
+@click.pass_context
+def doctor(context: click.Context, as_json: bool) -> None:
+    """Check everything that ragq needs here, with the remedy of what is wrong.
+
+    Versions, settings and the profile of a submission, the embedded stack with its ports, Postgres, pgvector and the
+    tables, the broker, workers, the language model server and the models that a submission would ask, the embedder,
+    pages, Flower and the disk. All are asked at the same time; nothing is changed.
+
+    Exit codes: 0 nothing fails, 1 something does.
+
+    \b
+    Example:
+      ragq doctor
+      ragq doctor --json
+    """
+    found = examine({**os.environ, **merged(os.environ, ENV_FILE)})
+    if as_json:
+        print_json([one._asdict() for one in found])
+    else:
+        for one in found:
+            words = f" {one.name:<15} {one.found}" + (f". {one.remedy}" if one.remedy else "")
+            print_text(Text.assemble((f"{one.verdict:<5}", _COLOURS[one.verdict]), words))
+    if any(one.verdict is Verdict.FAIL for one in found):
+        context.exit(1)
+
+
+PARTS = (*ORDER, SUPERVISOR, HEARTBEATS)
+
+
+@click.command()
+@click.argument("part", required=False, type=Choice(PARTS), metavar="[PART]")
+@click.option(
+    "--lines", type=click.IntRange(min=0), default=20, show_default=True, help="Lines of the end of each log."
+)
+@click.option("--follow", "-f", is_flag=True, help="Print what is added, until Ctrl-C.")
+def logs(part: str | None, lines: int, follow: bool) -> None:
+    """Show the end of the logs of the embedded stack: of one part, or of all.
+
+    Parts: postgres, valkey, llm, worker-model, worker-llm, api, flower, supervisor and heartbeats. Logs hold ids and
+    counts, no text of a subject. They are kept after `ragq down`.
+
+    \b
+    Example:
+      ragq logs worker-llm --lines 50
+      ragq logs --follow
+    """
+    home = find_home({**os.environ, **merged(os.environ, ENV_FILE)})
+    found = {name: home.log(name) for name in _processes(home, [part] if part else PARTS)}
+    written = {name: path for name, path in found.items() if path.exists()}
+    if not written and not follow:
+        raise StackError(f"There is no log{f' of {part}' if part else ''} in {home.logs}. `ragq up` starts the stack.")
+    is_one = len(found) == 1
+    for name, path in written.items():
+        for line in last_of(path, lines):
+            print_text(_line(name, line, is_one=is_one))
+    if follow:
+        for name, line in followed(found):
+            print_text(_line(name, line, is_one=is_one))
+
+
+def _processes(home: Home, parts: Sequence[str]) -> list[str]:
+    """The parts, each with the further processes of it that have a log."""
+    count = {part: 1 + len(list(home.logs.glob(f"{part}-[0-9]*.log"))) for part in parts}
+    return [name for part in parts for name in processes_of(part, count[part])]
+
+
+def _line(name: str, line: str, *, is_one: bool) -> str:
+    return line if is_one else f"{name:<13} {line}"

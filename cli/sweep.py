@@ -8,22 +8,21 @@ from typing import Any, NamedTuple
 import click
 
 from cli.completed_names import SPLIT
-from cli.drawing import Text, figure_table
+from cli.config import with_open_database
 from cli.estimate import MISSING, dry_run_option
 from cli.files import read_file
 from cli.fork import StageName
 from cli.ids import TARGET
 from cli.options import chosen_prices, prices_option, refuse_prices
-from cli.output import draw, json_option, print_json, print_text
-from cli.report_options import metric_option
-from cli.session import with_open_database
+from cli.output import Text, draw, figure_table, json_option, print_json, print_text
+from cli.report import metric_option
 from cli.several_table import points_in_words, several_table
 from schemas.errors import Refused
 from schemas.values.differences import Sweep
 from schemas.values.runs import Target
-from services.sweeps import PointEstimate, SweepPoint, estimate_sweep, grid_points, run_sweep, sweep_results
+from services.several_runs import PointEstimate, SweepPoint, estimate_sweep, grid_points, run_sweep, sweep_results
 from stages.reports.numbers_in_words import duration, number
-from stages.texts.ids import listed
+from stages.texts.characters import listed
 
 #: Ctrl-C ended the sweep: what a shell reports for SIGINT.
 INTERRUPTED = 130
@@ -207,7 +206,7 @@ def _print_best(found: Sweep) -> None:
 
 
 def _write_plot(found: Sweep, metrics: tuple[str, ...], path: Path) -> None:
-    from services.plots.of_run import sweep_plot
+    from services.plots import sweep_plot
 
     path.write_text(sweep_plot(found, metrics[0] if metrics else None), encoding="utf-8")
     draw(f"Wrote {path}.", err=True)

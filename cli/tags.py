@@ -5,17 +5,16 @@ from typing import Any, TypeVar
 
 import click
 
-from cli.drawing import FittingTable, Text, figure_table
+from cli.config import with_database
 from cli.ids import TARGET
-from cli.output import coloured, draw, print_json, print_text
-from cli.session import with_database
+from cli.output import FittingTable, Text, coloured, draw, figure_table, print_json, print_text
 from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.runs import Target
 from schemas.values.tags import Candidate, PhraseReport
-from store.vocabularies import tag_runs
-from store.vocabularies.tag_runs import TagsResult
+from store import vocabularies
+from store.vocabularies import TagsResult
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -77,7 +76,9 @@ def follow_tags(run_id: int, *, as_json: bool, verbose: bool, phrase_ranks: bool
 
 
 def _results(target: Target) -> list[TagsResult]:
-    found = with_database(lambda connection: tag_runs.results(connection, run_id=target.run_id, job_id=target.job_id))
+    found = with_database(
+        lambda connection: vocabularies.results(connection, run_id=target.run_id, job_id=target.job_id)
+    )
     if not found:
         raise Refused(f"{target} has no phrases: `ragq runs` lists the runs, and tags runs are of kind 'tags'.")
     return found

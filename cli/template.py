@@ -4,11 +4,10 @@ from pathlib import Path
 
 import click
 
-from cli.drawing import Text, plain_table
+from cli.config import with_database
 from cli.files import read_file
 from cli.options import Choice, effective_settings
-from cli.output import draw, json_option, print_data, print_json, print_result
-from cli.session import with_database
+from cli.output import Text, draw, json_option, plain_table, print_data, print_json, print_result
 from schemas.errors import Refused
 from stages.queries.templates import OF_ANSWERS, TemplateTag
 from store.database import Connection

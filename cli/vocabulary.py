@@ -5,14 +5,12 @@ from dataclasses import asdict
 import click
 
 from cli.completed_names import VOCABULARY
-from cli.drawing import plain_table
-from cli.output import confirm, draw, json_option, print_json, print_list, print_result
-from cli.session import with_database
-from services.tags import vocabulary_of_name
-from services.vocabularies import delete_vocabulary
+from cli.config import with_database
+from cli.output import confirm, draw, json_option, plain_table, print_json, print_list, print_result
+from services.tags import delete_vocabulary, vocabulary_of_name
 from stages.reports.numbers_in_words import counted
-from store.vocabularies import vocabularies
-from store.vocabularies.vocabularies import StoredVocabulary
+from store import vocabularies
+from store.vocabularies import StoredVocabulary
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

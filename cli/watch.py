@@ -9,20 +9,19 @@ import click
 from rich.console import Group
 from rich.live import Live
 
-from cli.drawing import Drawing, Text, Trimmed
+from cli.config import with_database
 from cli.ids import RUN
-from cli.output import ProgressLines, notices, print_json, print_text, progress_words
+from cli.output import Drawing, ProgressLines, Text, Trimmed, notices, print_json, print_text, progress_words
 from cli.run_table import SHOWN_JOBS, print_run, run_json, run_table
-from cli.session import with_database
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
-from schemas.values.figures import ScoreTable
-from services.scorers import run_scores
+from schemas.values.metrics import ScoreTable
+from services.baselines import run_scores
 from store.database import Connection
-from store.references import due_publications
+from store.references import references
 from store.runs import workers
+from store.runs.past_work import progress
 from store.runs.run_view import RunView, run_view, shortened, with_origin
-from store.runs.stage_times import progress
 
 _POLL_S = 0.5
 _SHARE = 9.0
@@ -163,4 +162,4 @@ async def look(connection: Connection, run_id: int) -> tuple[RunView, bool]:
     """The run and whether it is idle, read in one snapshot: the reaper may make a publication due a moment later."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         view = await read(connection, run_id)
-        return view, not (view.overview.open_jobs or await due_publications.is_publication_due(connection, run_id))
+        return view, not (view.overview.open_jobs or await references.is_publication_due(connection, run_id))

@@ -9,20 +9,19 @@ from typing import Any, TypeVar
 import click
 
 from cli.completed_names import CORPUS
-from cli.drawing import plain_table
+from cli.config import with_database, with_open_database
 from cli.files import read_stdin
 from cli.ids import JOB
 from cli.options import Assignment
-from cli.output import draw, json_option, print_data, print_json, print_list, print_result
-from cli.session import with_database, with_open_database
-from cli.submit_queries import read_reply
+from cli.output import draw, json_option, plain_table, print_data, print_json, print_list, print_result
+from cli.submissions import read_reply
 from schemas.errors import Refused
 from schemas.values.documents import Cleaned, RepairAction, SelectionAction
 from services import document_edits
 from services.corpora import corpus_of_name
 from services.document_edits import Again, Edited
 from services.documents import DocumentTarget
-from services.work_views import (
+from services.works import (
     DocumentView,
     ListedDocument,
     OutlineHeading,

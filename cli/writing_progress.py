@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.live import Live
 
-from cli.drawing import Text, Trimmed
-from cli.output import notices
+from cli.output import Text, Trimmed, notices
 from stages.reports.numbers_in_words import duration
 
 #: What is written sooner needs no progress.

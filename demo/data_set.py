@@ -3,15 +3,88 @@
 import json
 import random
 from collections.abc import Iterable, Mapping
+from importlib import resources
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from demo.files import write_files
-from demo.interview import hold_interview
-from demo.prevalence import draw_scores
-from demo.recording import transcript_file
-from schemas.values.phq8 import PHQ8Item
+from demo.interview import Turn, hold_interview
+from schemas.errors import Refused
+from schemas.values.participants import PHQ8Item
 from stages.participants.splits import PUBLISHED_IDS, PUBLISHED_SPLITS
+
+MARGINALS: Mapping[PHQ8Item, tuple[float, float, float, float]] = {
+    PHQ8Item.NO_INTEREST: (0.75, 0.16, 0.05, 0.04),
+    PHQ8Item.DEPRESSED: (0.76, 0.17, 0.04, 0.03),
+    PHQ8Item.SLEEP: (0.62, 0.22, 0.07, 0.09),
+    PHQ8Item.TIRED: (0.50, 0.33, 0.08, 0.09),
+    PHQ8Item.APPETITE: (0.75, 0.15, 0.05, 0.05),
+    PHQ8Item.FAILURE: (0.83, 0.11, 0.03, 0.03),
+    PHQ8Item.CONCENTRATING: (0.83, 0.11, 0.03, 0.03),
+    PHQ8Item.MOVING: (0.89, 0.07, 0.02, 0.02),
+}
+"""Shares of the scores 0..3 among US adults, rounded: CDC NHANES 2005-2018, depression screener DPQ010 to DPQ080."""
+
+WORST_OF = 3
+"""Quantiles drawn per score, of which the highest counts: with 3, about three in ten participants reach 10 points."""
+
+SHARED = 0.7
+"""The probability that an item follows the participant's overall severity instead of an independent draw."""
+
+
+def draw_scores(rng: random.Random) -> dict[PHQ8Item, int]:
+    """Correlated scores of the eight items, in the questionnaire's order."""
+    severity = _draw_quantile(rng)
+    return {
+        item: _score_at(severity if rng.random() < SHARED else _draw_quantile(rng), shares)
+        for item, shares in MARGINALS.items()
+    }
+
+
+def _draw_quantile(rng: random.Random) -> float:
+    return max(rng.random() for _ in range(WORST_OF))
+
+
+def _score_at(quantile: float, shares: tuple[float, ...]) -> int:
+    """The score at this quantile of the population."""
+    return sum(quantile >= limit for limit in list(accumulate(shares))[:-1])
+
+
+def write_files(directory: Path, files: Mapping[str, bytes]) -> None:
+    """Write files by their names relative to a folder. Writing the same again changes nothing.
+
+    Raises Refused when the folder holds anything else, and writes nothing then.
+    """
+    for path in sorted(path for path in directory.rglob("*") if path.is_file()):
+        name = path.relative_to(directory).as_posix()
+        if name not in files or files[name] != path.read_bytes():
+            raise Refused(f"{directory} already holds {name}, which is not of this data set. Name a new folder.")
+    for name, data in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+_PAUSE_MS = (200, 2600)
+_START_MS = (1200, 9000)
+_WORD_MS = (240, 460)
+"""Each a half-open range: from, to."""
+
+
+def transcript_file(turns: Iterable[Turn], rng: random.Random) -> bytes:
+    """The turns as a DAIC-WOZ transcript: TAB separated, in seconds, one turn after the other."""
+    now_ms = rng.randrange(*_START_MS)
+    lines = ["start_time\tstop_time\tspeaker\tvalue"]
+    for speaker, value in turns:
+        stop_ms = now_ms + sum(rng.randrange(*_WORD_MS) for _ in value.split())
+        lines.append(f"{_seconds(now_ms)}\t{_seconds(stop_ms)}\t{speaker}\t{value}")
+        now_ms = stop_ms + rng.randrange(*_PAUSE_MS)
+    return ("\n".join(lines) + "\n").encode()
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds // 1000}.{milliseconds % 1000:03d}"
+
 
 SEED = 20261121
 
@@ -97,3 +170,20 @@ def _metadata_file(seed: int) -> bytes:
         "participant_ids": PUBLISHED_SPLITS,
     }
     return (json.dumps(metadata, indent=2) + "\n").encode()
+
+
+def write_library(directory: Path) -> list[str]:
+    """Write the works as markdown files, about 25 KB, and return their names.
+
+    Raises Refused when the folder holds anything else.
+    """
+    works = sorted((resources.files("demo") / "works").iterdir(), key=lambda work: work.name)
+    write_files(directory, {work.name: work.read_bytes() for work in works})
+    return [work.name for work in works]
+
+
+def write_tag_vocabulary(directory: Path) -> list[str]:
+    """Write the files of the vocabulary and return their names. Raises Refused if the folder has any other file."""
+    files = sorted((resources.files("demo") / "vocabulary").iterdir(), key=lambda file: file.name)
+    write_files(directory, {file.name: file.read_bytes() for file in files})
+    return [file.name for file in files]

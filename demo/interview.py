@@ -1,15 +1,249 @@
 """One synthetic interview: small talk, a life, and the eight symptoms."""
 
 import random
-from collections.abc import Mapping
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from enum import Enum, auto
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
 
-from demo.conversation import Conversation, Turn
-from demo.persona import draw_persona
-from demo.phrasebook import read
-from demo.symptom_talk import Manner, draw_manner, implied_turns, symptom_turns
-from demo.topic_talk import angles, topic_turns
-from demo.voice import Voice
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
+
+Phrases = Mapping[str, Sequence[str]]
+"""Alternatives by name. A `{name}` inside a phrase stands for any one of them."""
+
+_SLOT = re.compile(r"\{(\w+)\}")
+
+
+@cache
+def read(name: str) -> dict[str, Any]:
+    """A file of phrases as written, e.g. `items/sleep`."""
+    return tomllib.loads((resources.files("demo") / "phrases" / f"{name}.toml").read_text("utf-8"))
+
+
+def fill(phrase: str, words: Phrases, rng: random.Random) -> str:
+    """The phrase with every slot filled, including slots in the fillings. Raises KeyError for unknown slots.
+
+    >>> fill("{who} made {what}", {"who": ["i"], "what": ["a {size} cake"], "size": ["small"]}, random.Random(1))
+    'i made a small cake'
+    """
+    return _SLOT.sub(lambda slot: fill(rng.choice(words[slot[1]]), words, rng), phrase)
+
+
+class Persona(NamedTuple):
+    """A person: the words for the slots of phrases, and the manner of speaking."""
+
+    words: Phrases
+    """One word or phrase per slot: `{job}`, `{person}`, `{hobby}` and the others of phrases/personas.toml."""
+    hesitation: float
+    """The probability of a hesitation in an utterance, 0.05..0.45."""
+    talkativeness: float
+    """The probability that an answer continues after the first nudge, 0.2..0.8."""
+
+
+def draw_persona(rng: random.Random) -> Persona:
+    """A person with work, people, places and pastimes that are constant in an interview."""
+    lists = read("personas")
+    hobby, second = rng.sample(lists["hobbies"], 2)
+    person = {
+        **rng.choice(lists["jobs"]),
+        **hobby,
+        "second_hobby": second["hobby"],
+        **rng.choice(lists["homes"]),
+        **rng.choice(lists["trips"]),
+        "person": rng.choice(lists["people"]),
+        "relative": rng.choice(lists["relatives"]),
+        "dish": rng.choice(lists["dishes"]),
+        "pet": rng.choice(lists["pets"]),
+        "worry": rng.choice(lists["worries"]),
+        "years": rng.choice(lists["years"]),
+    }
+    return Persona(
+        words={slot: (word,) for slot, word in person.items()},
+        hesitation=0.05 + 0.4 * rng.random(),
+        talkativeness=0.2 + 0.6 * rng.random(),
+    )
+
+
+MAX_DRAWS = 60
+"""Attempts before a repeated sentence is accepted."""
+
+SHORT_WORDS = 3
+"""Utterances of up to this many words may be repeated."""
+
+TAG_SHARE = 0.07
+"""Utterances that carry a nonverbal tag."""
+
+
+class Voice:
+    """Speaks for one persona, occasionally with nonverbal tags such as `<laughter>`.
+
+    `said` holds every longer utterance of the data set so far and is added to, so that interviews differ.
+    """
+
+    def __init__(self, persona: Persona, tags: Sequence[str], rng: random.Random, said: set[str]) -> None:
+        self._persona, self._tags, self._rng, self._said = persona, tags, rng, said
+        self._used: set[str] = set()
+
+    def say(self, phrases: Sequence[str], words: Phrases | None = None) -> list[str]:
+        """One of the phrases as one utterance or, if it contains ` / `, several.
+
+        A phrase is not taken twice while others are left. `words` fill slots before those of the persona do.
+        """
+        lists = {**read("words"), **self._persona.words, **(words or {})}
+        fresh = [phrase for phrase in phrases if phrase not in self._used] or list(phrases)
+        for _ in range(MAX_DRAWS):
+            phrase = self._rng.choice(fresh)
+            utterances = fill(phrase, lists, self._rng).split(" / ")
+            longer = {utterance for utterance in utterances if len(utterance.split()) > SHORT_WORDS}
+            if not longer & self._said:
+                break
+        self._used.add(phrase)
+        self._said |= longer
+        return [self._delivered(utterance) for utterance in utterances]
+
+    def _delivered(self, utterance: str) -> str:
+        words = utterance.split()
+        if self._rng.random() < self._persona.hesitation:
+            at = self._rng.choice((0, self._rng.randrange(len(words))))
+            words.insert(at, self._rng.choice(read("delivery")["hesitations" if at else "openers"]))
+        if self._rng.random() < TAG_SHARE:
+            words.insert(self._rng.choice((0, len(words))), self._rng.choice(self._tags))
+        return " ".join(words)
+
+
+Turn = tuple[str, str]
+"""Speaker and utterance."""
+
+SHORT_ANSWER_SHARE = 0.12
+"""Answers that begin with a turn such as `yeah`."""
+
+
+class Conversation:
+    """The utterances of one interview. Each method returns the next turns; the caller orders them."""
+
+    def __init__(self, persona: Persona, voice: Voice, rng: random.Random) -> None:
+        self._persona, self._voice, self._rng = persona, voice, rng
+        # The interviewer says `your sister` for the participant's `my sister`.
+        yours = {slot: [re.sub(r"\bmy\b", "your", word) for word in words] for slot, words in persona.words.items()}
+        self._interviewer_words: Phrases = {**read("words"), **yours}
+
+    def asks(self, questions: Sequence[str]) -> list[Turn]:
+        """One of the questions."""
+        return [("Ellie", fill(self._rng.choice(questions), self._interviewer_words, self._rng))]
+
+    def comments(self, sort: str) -> list[Turn]:
+        """One of the interviewer's own phrases: `nudges`, `bridges`, `kind_words` and so on."""
+        return self.asks(read("ellie")[sort])
+
+    def answers(self, phrases: Sequence[str], words: Phrases | None = None) -> list[Turn]:
+        """One of the phrases in the participant's words, as one turn or several."""
+        utterances = self._voice.say(phrases, words)
+        if self._rng.random() < SHORT_ANSWER_SHARE:
+            utterances = [self._rng.choice(read("delivery")["short_answers"]), *utterances]
+        return [("Participant", utterance) for utterance in utterances]
+
+    def goes_on(self) -> bool:
+        """Whether the participant has more to say."""
+        return self._rng.random() < self._persona.talkativeness
+
+
+class Manner(Enum):
+    """How one symptom of one participant is mentioned."""
+
+    PLAIN = auto()
+    """Asked, and stated with a frequency."""
+    HEDGED = auto()
+    """Asked, and stated with a frequency, partly retracted."""
+    RETRACTED = auto()
+    """Asked and denied, then admitted with a frequency."""
+    IMPLIED = auto()
+    """Not asked; a remark in another topic implies it without a frequency."""
+    DENIED = auto()
+    """Asked and absent."""
+    OVERCOME = auto()
+    """Asked and absent now, present in the past."""
+    UNMENTIONED = auto()
+    """Not mentioned, so that a score has no evidence."""
+
+
+_PRESENT = {Manner.PLAIN: 45, Manner.HEDGED: 20, Manner.RETRACTED: 12, Manner.IMPLIED: 13, Manner.UNMENTIONED: 10}
+_ABSENT = {Manner.DENIED: 45, Manner.OVERCOME: 15, Manner.UNMENTIONED: 40}
+
+
+def draw_manner(score: int, rng: random.Random) -> Manner:
+    """A manner that agrees with the score: 0 is denied, overcome or unmentioned, any other score is present."""
+    shares = _PRESENT if score else _ABSENT
+    return rng.choices(list(shares), weights=list(shares.values()))[0]
+
+
+def symptom_turns(talk: Conversation, item: PHQ8Item, score: int, manner: Manner) -> list[Turn]:
+    """Question and answer about an item; empty if it is implied or unmentioned."""
+    phrases = read(f"items/{item.name.lower()}")
+    match manner:
+        case Manner.IMPLIED | Manner.UNMENTIONED:
+            return []
+        case Manner.DENIED:
+            return talk.asks(phrases["probes"]) + talk.answers(phrases["fine"], phrases) + talk.comments("glad_words")
+        case Manner.OVERCOME:
+            return talk.asks(phrases["probes"]) + talk.answers(phrases["before"], phrases)
+        case Manner.RETRACTED:
+            opening = talk.asks(phrases["probes"]) + talk.answers(phrases["fine"], phrases) + talk.comments("nudges")
+            return opening + _admitted(talk, phrases, score, "retracted")
+        case Manner.PLAIN | Manner.HEDGED:
+            return talk.asks(phrases["probes"]) + _admitted(talk, phrases, score, manner.name.lower())
+
+
+def implied_turns(talk: Conversation, item: PHQ8Item) -> list[Turn]:
+    """A remark that implies an item without its name or a frequency."""
+    phrases = read(f"items/{item.name.lower()}")
+    return talk.answers(phrases["implied"], phrases)
+
+
+def _admitted(talk: Conversation, phrases: dict[str, list[str]], score: int, frame: str) -> list[Turn]:
+    """The symptom with a frequency that matches the score, and its consequences."""
+    words = phrases | {
+        "complaint": phrases["mild" if score == 1 else "heavy"],
+        "often": phrases.get(f"often_{score}", read("words")[f"often_{score}"]),
+    }
+    follow_up = talk.asks(phrases["again"]) if score == 1 else talk.comments("kind_words") + talk.asks(phrases["again"])
+    consequence = talk.answers(phrases["easy" if score == 1 else "cost"], phrases)
+    return talk.answers(read("items/frames")[frame], words) + follow_up + consequence
+
+
+TOPICS = ("work", "family", "places", "travel", "pastimes", "past", "character")
+
+
+class Angle(NamedTuple):
+    """One side of a topic."""
+
+    ask: Sequence[str]
+    answer: Sequence[str]
+    more: Sequence[str]
+    words: Phrases
+    """Words of the topic."""
+
+
+def angles() -> list[Angle]:
+    """Every side of every topic, in the order of the files."""
+    return [
+        Angle(part["ask"], part["answer"], part["more"], topic.get("words", {}))
+        for topic in (read(f"topics/{name}") for name in TOPICS)
+        for name, part in topic.items()
+        if name != "words"
+    ]
+
+
+def topic_turns(talk: Conversation, angle: Angle) -> list[Turn]:
+    """A question, its answer, and one or two further exchanges."""
+    turns = talk.asks(angle.ask) + talk.answers(angle.answer, angle.words)
+    turns += talk.comments("nudges") + talk.answers(angle.more, angle.words)
+    if talk.goes_on():
+        turns += talk.answers(angle.more, angle.words)
+    return turns + (talk.comments("bridges") if talk.goes_on() else [])
+
 
 SHORTEST, LONGEST = 60, 200
 """Turns of an interview. Short ones are more frequent: the mean is near 100."""

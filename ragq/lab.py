@@ -11,15 +11,14 @@ from ragq.packages import shadowing
 from schemas.errors import Refused, RunMissingError
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.resolve import resolve
-from schemas.values.phq8 import PHQ8Item
-from schemas.values.queries import QuerySet, SubmittedQuery
-from schemas.values.query_runs import QueryRun
+from schemas.values.participants import PHQ8Item
+from schemas.values.queries import QueryRun, QuerySet, SubmittedQuery
 from schemas.values.reports import Report
 from schemas.values.retrieval_reports import RetrievalReport
 from schemas.values.runs import run_number
+from services.baselines import scores_of_run
 from services.participants import ParticipantRequest
 from services.questions.submission import QueryRequest
-from services.scorers import scores_of_run
 from services.submit import Request, submit
 from services.tags import TagsRequest
 from stack.connections import connections
@@ -28,7 +27,7 @@ from stages.reports.retrieval import build_retrieval_report
 from store.database import Connection, Database
 from store.runs import overviews, run_names, stored_runs
 from store.runs.overviews import RunOverview
-from store.views.run_state import RunState, reported_run, run_state
+from store.views import RunState, reported_run, run_state
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -293,8 +293,8 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage("publish", "model", "references.FinishedBatch", reads=_names("LLM_BACKEND")),
     ),
     ("index", "corpus"): (
-        Stage("embed", "model", "corpora.EmbeddedBatch", reads=_EMBEDDING),
-        Stage("publish", "model", "corpora.PublishedBatch", reads=_names("RAGQ_HNSW_FROM_CHUNKS")),
+        Stage("embed", "model", "documents.EmbeddedBatch", reads=_EMBEDDING),
+        Stage("publish", "model", "documents.PublishedBatch", reads=_names("RAGQ_HNSW_FROM_CHUNKS")),
     ),
     ("work", "document"): (
         Stage("convert", "model", "documents.ConvertedDocument"),
@@ -305,8 +305,8 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage(
             "cut", "model", "documents.CutDocument", reads=_names("RAGQ_DOCUMENT_CHUNK_TOKENS", "RAGQ_SEARCH_TABLES")
         ),
-        Stage("embed", "model", "corpora.EmbeddedBatch", reads=_EMBEDDING),
-        Stage("publish", "model", "corpora.PublishedBatch", reads=frozenset({"RAGQ_HNSW_FROM_CHUNKS"})),
+        Stage("embed", "model", "documents.EmbeddedBatch", reads=_EMBEDDING),
+        Stage("publish", "model", "documents.PublishedBatch", reads=frozenset({"RAGQ_HNSW_FROM_CHUNKS"})),
     ),
     ("evaluation", "answers"): (
         Stage("split", "model", "evaluations.SplitAnswer"),

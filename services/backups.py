@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from schemas.errors import StackError
-from stack import dumps
+from stack import postgres
 from stack.connections import database_server
 from store import migrate, revision
 from store.database import Connection, Database
@@ -33,7 +33,7 @@ def back_up(environment: Mapping[str, str], path: Path) -> Backup:
     """Write the database to a new file of mode 0600. Workers may go on meanwhile."""
     url = database_server(environment)
     found, runs = asyncio.run(_with_connection(url, _content))
-    size = dumps.dump(url, path)
+    size = postgres.dump(url, path)
     return Backup(file=str(path), bytes=size, revision=found, runs=runs)
 
 
@@ -44,14 +44,14 @@ def restore(environment: Mapping[str, str], path: Path, *, replace: bool) -> Bac
     are stored already and not to be replaced; nothing is changed then.
     """
     url = database_server(environment)
-    written = dumps.revision_in(path)
+    written = postgres.revision_in(path)
     if not revision.is_known(written):
         raise StackError(
             f"{path} has tables of another version of ragq (revision {written}); nothing was changed. Restore it with "
             "that version."
         )
     asyncio.run(_with_connection(url, lambda connection: _refuse(connection, replace)))
-    dumps.restore(url, path)
+    postgres.restore(url, path)
     migrate.upgrade(url)
     # The workers of the backup are elsewhere, or gone.
     asyncio.run(_with_connection(url, workers.end_all))

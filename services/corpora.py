@@ -12,10 +12,10 @@ from schemas.full_text import AUTO, DICTIONARIES, LANGUAGES, SIMPLE
 from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
 from stages.reports.words import chunk_size_words, loss_words
-from store.corpora import corpora, vector_index
+from store.corpora import chunk_search, corpora
 from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.database import Connection
-from store.questions import corpus_questions, deletions
+from store.questions import corpus_questions, query_runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 
@@ -274,9 +274,9 @@ async def delete_corpus(connection: Connection, corpus_id: int) -> None:
     """
     async with connection.transaction():
         for query in await corpus_questions.hold(connection, corpus_id):
-            await deletions.delete_query(connection, query)
+            await query_runs.delete_query(connection, query)
         await corpora.delete(connection, corpus_id)
-    await vector_index.drop_index(connection, corpus_id)
+    await chunk_search.drop_index(connection, corpus_id)
 
 
 def embedder_settings(corpus: StoredCorpus) -> dict[str, str | int]:

@@ -2,19 +2,15 @@
 
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from schemas.errors import Refused
 from schemas.settings.process import ProcessSettings
-from schemas.values.costs import Prices, RunCost
+from schemas.values.estimates import Prices, RunCost
 from stages.reports.costs import run_cost
 from store.database import Connection
 from store.runs import call_costs
-
-if TYPE_CHECKING:
-    from schemas.values.costs import Prices
 
 
 async def cost_of_run(
@@ -29,8 +25,8 @@ async def cost_of_run(
 
 _LARGEST = 1024 * 1024
 
+
 _EXAMPLE = 'currency = "EUR"\n[models."gemma3:27b"]\nprompt = 0.10\nreply = 0.20'
-"""Prices per million tokens; the numbers are an example."""
 
 
 def read_prices(file: Path) -> Prices:

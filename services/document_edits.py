@@ -24,11 +24,10 @@ from schemas.values.runs import Target
 from services.documents import KIND, MODE, DocumentTarget, document_job, job_of, needed, output_of
 from services.forks import Forked, ForkRequest, fork
 from services.runs import redo
-from stages.documents.repair_reply import Change, changed_repairs, is_usable, repair_by_reply, repair_prompt
-from stages.documents.select import sections_of
-from stages.documents.select_reply import changed_selections, select_by_reply, select_prompt, with_headings
+from stages.documents.repair import Change, changed_repairs, is_usable, repair_by_reply, repair_prompt
+from stages.documents.select import changed_selections, sections_of, select_by_reply, select_prompt, with_headings
 from stages.queries.templates import TemplateTag
-from store.corpora import document_jobs
+from store.corpora import sources
 from store.database import Connection, Database
 from store.questions import templates
 from store.runs import edits
@@ -190,7 +189,7 @@ async def _template(connection: Connection, job: Job, tag: TemplateTag) -> str:
 
 async def _editable(connection: Connection, job_id: int) -> None:
     job = await document_job(connection, job_id)
-    work = await document_jobs.work_of_job(connection, job_id)
+    work = await sources.work_of_job(connection, job_id)
     if work is None or work.original_hash == job.inputs["original"]:
         return
     if await output_of(connection, job_id, CutDocument) is not None:

@@ -14,7 +14,7 @@ from services.work_files import WorkFile
 from stages.documents.outline import most_headings
 from stages.queries.templates import OF_DOCUMENTS
 from store import originals
-from store.corpora import document_jobs, work_view
+from store.corpora import sources, works
 from store.corpora.corpora import StoredCorpus
 from store.database import Connection, Database
 from store.questions import templates
@@ -200,8 +200,8 @@ async def find_job_of(connection: Connection, target: DocumentTarget) -> Job | N
     if target.job_id is not None:
         return await document_job(connection, target.job_id)
     assert target.work_id is not None
-    await work_view.work(connection, target.work_id)
-    job_id = await document_jobs.job_of_work(connection, target.work_id)
+    await works.work(connection, target.work_id)
+    job_id = await sources.job_of_work(connection, target.work_id)
     return None if job_id is None else await document_job(connection, job_id)
 
 

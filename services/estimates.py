@@ -3,19 +3,18 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from schemas.errors import EmbeddingArtifactMismatchError, ModelUnavailableError, Refused
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.resolve import EffectiveSettings
-from schemas.values.costs import Prices
-from schemas.values.estimates import Estimate, StageEstimate
-from services.draws import in_draw
+from schemas.values.estimates import Estimate, Prices, StageEstimate
+from services.few_shot import in_draw
 from services.forks import ForkRequest, NewFork, plan_fork
 from services.new_runs import refuse_long_transcripts
 from services.served_models import asked_models, check_servers, served_models
 from services.submit import Request, plan_request
-from services.vocabularies import SEED, GivenVectors, plan_vocabulary
+from services.tags import SEED, GivenVectors, plan_vocabulary
 from stages.reports.costs import most_calls
 from stages.reports.numbers_in_words import counted
 from stages.reports.words import notices
@@ -23,6 +22,10 @@ from store.database import Connection, Database
 from store.runs import past_work, runs, workers
 from store.runs.past_work import PastRun, PastStage
 from store.runs.runs import NewJob, NewRun
+
+if TYPE_CHECKING:
+    from schemas.values.estimates import Prices
+
 
 Plan = Callable[[Connection], Awaitable[NewRun]]
 
@@ -250,3 +253,6 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 def _whole(value: float | None) -> int | None:
     return None if value is None else round(value)
+
+
+"""Prices per million tokens; the numbers are an example."""

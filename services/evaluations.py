@@ -9,18 +9,17 @@ from schemas.errors import Refused, RunMissingError
 from schemas.settings.frozen import thaw
 from schemas.settings.preset import is_preset_name
 from schemas.settings.run import settings_hash
+from schemas.values.differences import RetrievalMeasures
 from schemas.values.evaluations import EvaluatedRun, EvaluationReport, MeasuredValidator
-from schemas.values.measures import RetrievalMeasures
 from schemas.values.queries import Source
 from services.costs import cost_of_run
 from services.forks import changed_snapshot
 from services.new_runs import PlannedRun, Submitted, submit_run
-from stages.evaluations.judge import PROMPT_HASH
-from stages.evaluations.split import most_judgements, sentences_of
+from stages.evaluations.judge import PROMPT_HASH, most_judgements, sentences_of
 from stages.reports.evaluation import build_evaluation_report
-from stages.reports.reference_counts import validator_quality
+from stages.reports.report import validator_quality
 from stages.reports.retrieval import is_judged
-from store.access.idempotency import RequestKey
+from store.access import RequestKey
 from store.database import Connection, Database
 from store.questions import evaluations, query_runs
 from store.questions.evaluations import StoredAnswer

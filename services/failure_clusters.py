@@ -8,8 +8,8 @@ from schemas.errors import Refused, RunMissingError
 from schemas.suggestions import did_you_mean
 from schemas.values.failures import FailureCluster, FailurePlace
 from store.database import Connection
-from store.runs import failure_clusters, stored_runs
-from store.views.attempt_traces import AttemptTrace, attempt_traces
+from store.runs import failures, stored_runs
+from store.views import AttemptTrace, attempt_traces
 
 NEWEST_RUNS: Final = 20
 """Runs that are looked at where none is named."""
@@ -40,8 +40,8 @@ async def failures_of(
     for run_id in run_ids:
         if not await stored_runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
-    wanted = list(run_ids) or await failure_clusters.newest_runs(connection, NEWEST_RUNS)
-    found = await failure_clusters.clusters(connection, wanted, stage=stage, error_type=error_type)
+    wanted = list(run_ids) or await failures.newest_runs(connection, NEWEST_RUNS)
+    found = await failures.clusters(connection, wanted, stage=stage, error_type=error_type)
     return Failures(wanted, found)
 
 
@@ -54,7 +54,7 @@ async def exchanges(
     cause: str | None = None,
 ) -> list[FailedExchange]:
     """Such failures with the prompts and replies of their attempts: those that ended a job first, then the newest."""
-    places = await failure_clusters.places(
+    places = await failures.places(
         connection, run_ids, stage=stage, error_type=error_type, cause=cause, limit=SHOWN_EXCHANGES
     )
     found = []
@@ -69,7 +69,7 @@ async def jobs_that_failed_with(
 ) -> list[int]:
     """The jobs of a run whose last failure is of this stage and type."""
     _refuse_unknown_stage(stage)
-    return await failure_clusters.failed_jobs(connection, run_id, stage=stage, error_type=error_type)
+    return await failures.failed_jobs(connection, run_id, stage=stage, error_type=error_type)
 
 
 def _refuse_unknown_stage(stage: str | None) -> None:

@@ -1,25 +1,29 @@
 """The reference index that few-shot jobs use, and what the run records about it."""
 
+import secrets
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, Self
 
 from schemas.errors import Refused
 from schemas.settings.base import value_in_words
+from schemas.settings.frozen import thaw
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RUN_SETTINGS, RunSettings
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.participants import TranscriptVariant
 from schemas.values.references import ChunkScoresMeta, PartialBuild
 from services import baselines
 from services.indexes import build_command, chunk_scores_meta, fitting_index, sources_without
-from stages.participants.artifacts.chunk_scores import other_prompt
-from stages.participants.chunk_scores import is_circular
-from stages.participants.index_identity import settings_differences, variant_difference
+from services.new_runs import PlannedRun
+from services.served_models import asked_models
+from stages.participants.artifacts.vectors import other_prompt
+from stages.participants.chunking import is_circular
+from stages.participants.embed import settings_differences, variant_difference
 from stages.participants.split_names import training_name
 from stages.participants.transcripts import import_command
-from stages.texts.ids import listed
+from stages.texts.characters import listed
 from store.database import Connection
 from store.references import chunk_scores, index_runs, interviews, references
 from store.references.references import StoredIndex
@@ -222,3 +226,40 @@ def _scorer(meta: ChunkScoresMeta | None, settings: RunSettings) -> dict[str, An
         "is_circular": None if scorer is None else is_circular(scorer, quantitative_model=quantitative_model),
         "other_prompt": meta.prompt_hash if meta is not None and other_prompt(meta) else None,
     }
+
+
+MAX_SAMPLES = 20
+
+_FRESH_FROM = 1 << 16
+_FRESH_UNTIL = 1 << 31
+
+
+def draws(*, fresh: bool = False, samples: int = 1) -> Sequence[int]:
+    """The draws of a submission.
+
+    The first of `samples` is the ordinary one, 0, and the others are 1, 2, ..., so that the same submission finds its
+    runs again. With `fresh` each is a new number, and no run has answers to find.
+    """
+    if fresh:
+        return [_FRESH_FROM + secrets.randbelow(_FRESH_UNTIL - _FRESH_FROM) for _ in range(samples)]
+    return range(samples)
+
+
+def in_draw(planned: PlannedRun, draw: int) -> PlannedRun:
+    """The run in a draw. Raises Refused where it asks no language model, so that its results cannot vary."""
+    if not draw:
+        return planned
+    if not asked_models(planned.run):
+        raise Refused(
+            "No stage of this run asks a language model, so that --fresh and --samples would compute the same again. "
+            "Leave them out; --new forces another run."
+        )
+    return planned._replace(run=replace(planned.run, request={**planned.run.request, "draw": draw}))
+
+
+def is_deterministic(planned: PlannedRun) -> bool:
+    """Whether the run asks its models at temperature 0 alone, at which most servers repeat their answers."""
+    settings = thaw(planned.run.settings).run
+    if planned.run.kind == "query":
+        return settings.ragq.query_temperature == 0
+    return settings.model.temperature == 0 and not settings.consistency.enabled

@@ -12,14 +12,14 @@ from schemas.settings.layers import unknown_name
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.run import RUN_SETTINGS, run_settings, settings_hash
 from schemas.suggestions import did_you_mean
-from schemas.values.phq8 import AssessmentMode
+from schemas.values.participants import AssessmentMode
 from schemas.values.queries import Origin
 from schemas.values.runs import Target
 from services.documents import document_templates
 from services.few_shot import left_parity
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.tags import minimum_count, tags_hash
-from store.access.idempotency import RequestKey
+from store.access import RequestKey
 from store.database import Connection, Database
 from store.runs import forks, jobs, overviews, stored_runs
 from store.runs.chain import content_hash

@@ -12,16 +12,16 @@ from schemas.values.chat import Message
 from schemas.values.runs import RunLimits
 from services.runs import checked_name
 from services.served_models import Warn, asked_models, check_servers, with_models
-from stack.environment import this_environment
-from stages.call_tokens import most_prompt_tokens, most_tokens, reply_room
-from stages.participants.extract_prompt import extraction_messages
+from stack.home import this_environment
+from stages.models import most_prompt_tokens, most_tokens, reply_room
+from stages.participants.extract import extraction_messages
 from stages.participants.score_prompt import scoring_messages
 from stages.reports.words import index_in_words, notices
-from store.access.idempotency import RequestKey, once
-from store.committed import committed
+from store.access import RequestKey, once
 from store.database import DATABASE_ERRORS, Connection, Database
 from store.references import interviews
-from store.runs import job_control, run_limits, run_names, runs, shares, workers
+from store.runs import backlog, job_control, run_names, runs, workers
+from store.runs.answer_pieces import committed
 from store.runs.runs import NewRun, Report, StoredRun, ignored
 
 _LISTED: Final = 5
@@ -118,7 +118,7 @@ async def store_run(
         stored = await runs.store(connection, run, always_new=always_new, report=report)
         if stored.is_new and planned.effect is not None:
             await planned.effect(connection, stored.run_id)
-        await run_limits.keep(connection, stored.run_id, planned.limits)
+        await backlog.keep(connection, stored.run_id, planned.limits)
     return stored
 
 
@@ -156,10 +156,10 @@ async def submit_run(
         if name is not None:
             await run_names.rename(connection, stored.run_id, checked_name(name))
         if priority is not None:
-            await shares.set_priority(connection, stored.run_id, priority)
+            await backlog.set_priority(connection, stored.run_id, priority)
         resumed = [] if stored.is_new else await job_control.retry(connection, run_id=stored.run_id)
         if resumed:
-            await run_limits.forgive_failures(connection, run_id=stored.run_id)
+            await backlog.forgive_failures(connection, run_id=stored.run_id)
         return {"run": stored.run_id, "is_new": stored.is_new, "jobs": len(stored.job_ids), "resumed": len(resumed)}
 
     made, is_first = await committed(database, lambda connection: once(connection, key, store))

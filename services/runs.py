@@ -10,8 +10,8 @@ from services.failure_clusters import jobs_that_failed_with
 from stages.failures import FailureCategory
 from store.database import Connection, Database
 from store.questions import queries
-from store.references import due_publications
-from store.runs import deletions, edits, job_control, jobs, run_limits, run_names, shares, stored_runs
+from store.references import references
+from store.runs import backlog, deletions, edits, job_control, jobs, run_names, stored_runs
 from store.runs.deletions import DeletedRun
 
 
@@ -37,7 +37,7 @@ async def change_run(connection: Connection, run_id: int, changes: RunChanges) -
         if "note" in changes:
             await run_names.annotate(connection, run_id, _note(changes["note"]))
         if "priority" in changes:
-            await shares.set_priority(connection, run_id, changes["priority"])
+            await backlog.set_priority(connection, run_id, changes["priority"])
 
 
 async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
@@ -45,7 +45,7 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
 
     Raises RunMissingError, and Refused while it works.
     """
-    if await due_publications.is_publication_due(connection, run_id):
+    if await references.is_publication_due(connection, run_id):
         raise deletions.still_active(run_id, "it is about to publish its index; delete it when it has finished.")
     return await deletions.delete_run(connection, run_id)
 
@@ -154,7 +154,7 @@ async def control(
         await _refuse_unknown(connection, target)
         advice = await _advice(connection, target) if action is Action.RETRY else ()
         if limits.given:
-            await run_limits.keep(connection, await _run_id(connection, target), limits)
+            await backlog.keep(connection, await _run_id(connection, target), limits)
         if target.run_id is not None and (stage or error_type):
             wanted = await jobs_that_failed_with(connection, target.run_id, stage=stage, error_type=error_type)
             job_ids = [
@@ -187,10 +187,10 @@ async def _change(connection: Connection, target: Target, action: Action, note: 
     match action:
         case Action.RETRY:
             job_ids = await job_control.retry(connection, **chosen)
-            await run_limits.forgive_failures(connection, **chosen)
+            await backlog.forgive_failures(connection, **chosen)
             return job_ids
         case Action.RESUME:
-            await run_limits.forgive_failures(connection, **chosen)
+            await backlog.forgive_failures(connection, **chosen)
             return await job_control.resume(connection, **chosen)
         case Action.PAUSE:
             return await job_control.hold(connection, JobStatus.PAUSED, note, **chosen)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.interviews import Split, SplitAddress, SplitMethod, SplitOrigin, StoredSplit
-from stages.participants.split_checks import overlaps
+from schemas.values.participants import Split, SplitAddress, SplitMethod, SplitOrigin, StoredSplit
+from stages.participants.split_files import overlaps
 from stages.participants.split_names import TRAIN_AND_DEV, named_split
 from stages.participants.splits import (
     PUBLISHED_SPLITS,
@@ -20,8 +20,7 @@ from stages.participants.splits import (
 from stages.participants.transcripts import import_command
 from store.database import Connection
 from store.references import interviews
-from store.references.interviews import NewSplit
-from store.references.splits import splits_of, stored_labels
+from store.references.interviews import NewSplit, splits_of, stored_labels
 
 
 class MadeSplits(NamedTuple):

@@ -6,13 +6,13 @@ from typing import Final, NamedTuple
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import Priority
 from schemas.values.runs import RunLimits
-from services.draws import in_draw, is_deterministic
+from services.few_shot import in_draw, is_deterministic
 from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
 from services.participants import ParticipantRequest, in_enabled_modes, plan_participants
 from services.questions.submission import QueryRequest, plan_queries
 from services.served_models import Warn
 from services.tags import TagsRequest, plan_tags
-from store.access.idempotency import RequestKey
+from store.access import RequestKey
 from store.database import Connection, Database
 from store.runs.runs import Report, ignored
 

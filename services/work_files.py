@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from schemas.errors import DocumentError, WorkFileError, WorkFilesError
-from schemas.values.corpora import Bibliography
+from schemas.values.documents import Bibliography
 from stages.corpora.blocks import MarkdownDocument, read_markdown
 from stages.corpora.lines import passage
 from stages.corpora.works import bibliography
-from stages.documents.formats import DocumentFormat, format_of, holds_markdown
+from stages.documents.outline import DocumentFormat, format_of, holds_markdown
 from stages.texts.characters import can_be_stored, decoded
 
 #: Why the second of two files of an import is refused.

@@ -19,7 +19,7 @@ import structlog
 
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
-from stack import log_config
+from stack import logs
 from stack.connections import database_server
 from store.database import DATABASE_ERRORS, Database
 from store.runs import workers
@@ -71,7 +71,7 @@ async def _asked(database_url: str, hung_s: float) -> list[workers.SilentWorker]
 def main() -> int:
     """Look once, or whenever supervisord asks; the exit code."""
     settings = ProcessSettings.from_environment(os.environ, ENV_FILE)
-    log_config.configure(settings.log_level, settings.log_format)
+    logs.configure(settings.log_level, settings.log_format)
     url, hung_s = database_server(merged(os.environ, ENV_FILE)), settings.ragq_hung_seconds
     if sys.argv[1:] != ["--listen"]:
         return 1 if end_hung(url, hung_s) else 0

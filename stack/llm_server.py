@@ -34,8 +34,14 @@ from pydantic import BaseModel, ValidationError
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
 from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_LLM, embedder_folder, sha256_of
 from schemas.errors import StackError
-from stack.embedded_llm import CONTEXT_TOKENS, EmbeddedLLM, Generated, GenerationCancelled, GenerationRefused
-from stack.llm_weights import embedded_weights
+from stack.embedded_llm import (
+    CONTEXT_TOKENS,
+    EmbeddedLLM,
+    Generated,
+    GenerationCancelled,
+    GenerationRefused,
+    embedded_weights,
+)
 from stack.ollama_requests import ChatRequest, EmbeddingsRequest, EmbedRequest, GenerateRequest, Generation, ShowRequest
 from stages.ports import Vectors
 

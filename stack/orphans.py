@@ -6,9 +6,9 @@ from pathlib import Path
 
 import psutil
 
-from stack.endings import end
 from stack.home import Home, State
 from stack.parts import SERVERS
+from stack.processes import end
 from stack.supervision import SUPERVISOR
 
 

@@ -11,10 +11,10 @@ from types import MappingProxyType
 
 from schemas.errors import StackError
 from stack.connections import Connections, given_servers, masked
-from stack.health import WORKER
 from stack.home import Home, State, kept_password
 from stack.ports import LOOPBACK, free_port, holder, is_free, kept_port
 from stack.postgres import PostgresServer
+from stack.probes import WORKER
 from stack.processes import (
     FLOWER_USER,
     WORKER_CONCURRENCY,

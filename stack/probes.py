@@ -2,7 +2,10 @@
 
 import asyncio
 import http.client
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol
 from urllib.parse import urlsplit
 
 PROBE_TIMEOUT_S = 2.0
@@ -63,9 +66,9 @@ def broker_answers(broker_url: str) -> bool:
     from kombu import Connection
     from kombu.exceptions import KombuError
 
-    from stack import broker_tls
+    from stack import server
 
-    address = broker_tls.address(broker_url)
+    address = server.address(broker_url)
     try:
         with Connection(address.url, ssl=address.tls or False, connect_timeout=PROBE_TIMEOUT_S) as connection:
             connection.connect()
@@ -87,3 +90,47 @@ def http_answers(url: str) -> bool:
         return False
     finally:
         connection.close()
+
+
+WORKER = "worker-"
+
+
+class Ping(Protocol):
+    """Pings workers over the broker. The caller provides it, because `stack` does not import `workers`."""
+
+    def __call__(self, redis_url: str, names: Collection[str]) -> set[str]:
+        """The workers of this machine, out of `names`, that answer within about a second; none without a broker."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health:
+    """The health of the parts that use some servers."""
+
+    #: URLs under DATABASE_URL, REDIS_URL and OLLAMA_HOST.
+    servers: dict[str, str]
+    flower_url: str | None
+    api_url: str | None = None
+    ping: Ping
+
+    def healthy(self, parts: Collection[str]) -> set[str]:
+        """Those of the parts that answer now. All workers are asked at once."""
+        workers = {part.removeprefix(WORKER) for part in parts if part.startswith(WORKER)}
+        answering = self.ping(self.servers["REDIS_URL"], workers) if workers else set()
+        others = {part for part in parts if not part.startswith(WORKER) and self._answers(part)}
+        return others | {f"{WORKER}{name}" for name in answering & workers}
+
+    def _answers(self, part: str) -> bool:
+        match part:
+            case "postgres":
+                return postgres_answers(self.servers["DATABASE_URL"])
+            case "valkey":
+                return redis_answers(self.servers["REDIS_URL"])
+            case "llm":
+                return http_answers(f"{self.servers['OLLAMA_HOST']}/api/version")
+            case "api":
+                return http_answers(f"{self.api_url}/healthz")
+            case "flower":
+                return http_answers(f"{self.flower_url}/healthcheck")
+            case _:
+                raise ValueError(f"There is no way to ask {part} for its health.")

@@ -7,7 +7,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, get_args
+
+import psutil
 
 from schemas.chains import Group, queues_of_group
 from stack.ports import LOOPBACK
@@ -144,3 +147,51 @@ class _Together:
 def _end_with_parent() -> None:
     """Between fork and exec: get SIGTERM when this process's parent is killed, as nobody else would stop it."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+STOP_TIMEOUT_S = 30.0
+POLL_S = 0.02
+
+
+def end(pid: int, stop_signal: signal.Signals) -> None:
+    """Ask a process to end; kill it and all below it after 30 s. One that is gone is fine."""
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(pid).send_signal(stop_signal)
+        wait_for_end(pid)
+
+
+def wait_for_end(pid: int) -> None:
+    """Wait for a process that was asked to end; kill it and all below it after 30 s."""
+    with suppress(psutil.NoSuchProcess):
+        if not _are_gone([psutil.Process(pid)]):
+            kill_tree(pid)
+
+
+def kill_tree(pid: int) -> None:
+    """SIGKILL a process and all below it, and wait until they are gone. One that is gone is fine."""
+    try:
+        parent = psutil.Process(pid)
+        family = [parent, *parent.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return
+    for process in family:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    _are_gone(family)
+
+
+def _are_gone(processes: Collection[psutil.Process]) -> bool:
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while any(_is_alive(process) for process in processes):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    """The process can still do something. One that only waits for its parent to take notice cannot."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False

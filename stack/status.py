@@ -7,10 +7,10 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from stack.health import Health, Ping
 from stack.home import Home
 from stack.orphans import find_orphans
 from stack.parts import EMBEDDED, in_order
+from stack.probes import Health, Ping
 from stack.supervision import Supervisor
 
 

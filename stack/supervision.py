@@ -15,10 +15,10 @@ from typing import Any
 from supervisor.xmlrpc import Faults, SupervisorTransport
 
 from schemas.errors import StackError
-from stack.endings import wait_for_end
-from stack.health import WORKER
 from stack.home import Home, write_private
 from stack.parts import Part
+from stack.probes import WORKER
+from stack.processes import wait_for_end
 
 #: The name under which the supervisor itself is recorded and logs.
 SUPERVISOR = "supervisor"

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
-from schemas.values.participants import Neighbour, Reference
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import Neighbour, PHQ8Item, Reference
 from schemas.values.queries import Hit
 
 ScoreSource = Literal["participant", "chunk"]

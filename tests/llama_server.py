@@ -5,8 +5,7 @@ import signal
 import xllamacpp
 
 from adapters.weights import PACKAGED_LLM
-from stack.embedded_llm import PROMPT_BATCH_TOKENS
-from stack.llm_weights import embedded_weights
+from stack.embedded_llm import PROMPT_BATCH_TOKENS, embedded_weights
 
 
 def main() -> None:

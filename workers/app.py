@@ -6,7 +6,7 @@ from celery import Celery
 from kombu import Exchange, Queue
 
 from schemas.chains import QUEUES, STAGES
-from stack import broker_tls
+from stack import server
 from workers.broker import BatchedEvents
 from workers.messages import PRIORITIES
 
@@ -18,7 +18,7 @@ _EXCHANGE = Exchange("ragq", type="direct")
 
 def make_app(broker_url: str) -> Celery:
     """The application on one broker, with the settings that were measured to lose nothing."""
-    address = broker_tls.address(broker_url)
+    address = server.address(broker_url)
     app = Celery("ragq", broker=address.url)
     app.conf.update(_settings(broker_url), broker_use_ssl=address.tls)
     return app

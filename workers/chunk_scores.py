@@ -3,7 +3,7 @@
 from schemas.errors import InputChangedError
 from schemas.values.references import ChunkScoresMeta, FinishedBatch
 from schemas.values.scoring import ChunkScores
-from stages.participants.chunk_scores import PROMPT_HASH, score_chunk
+from stages.participants.chunking import PROMPT_HASH, score_chunk
 from store.database import Connection
 from store.references import chunk_scores
 from store.references.chunk_scores import ChunkIdentity

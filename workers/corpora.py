@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from schemas.values.corpora import EmbeddedBatch, PublishedBatch
-from stages.corpora.embed import embed_chunks
+from schemas.values.documents import EmbeddedBatch, PublishedBatch
+from stages.corpora.works import embed_chunks
 from stages.models import refuse_mixture
-from store.corpora import chunks, corpora, merging, vector_index
+from store.corpora import chunk_search, chunks, corpora, keeping
 from store.corpora.searchable import make_searchable
 from store.database import Connection
 from store.runs.chain import content_hash
@@ -67,10 +67,10 @@ async def run_publish(work: Work) -> Result[PublishedBatch]:
     if corpus.searchable_chunks + len(batch.chunk_ids) >= work.settings.ragq.hnsw_from_chunks:
         # Beside the batches that come meanwhile, this one too: what they add goes into the index as it is built.
         await work.database.with_retry(
-            lambda connection: vector_index.build_index(connection, corpus_id), in_session=True
+            lambda connection: chunk_search.build_index(connection, corpus_id), in_session=True
         )
 
-    await work.database.with_retry(lambda connection: merging.merge(connection, corpus_id))
+    await work.database.with_retry(lambda connection: keeping.merge(connection, corpus_id))
 
     async def publish(connection: Connection) -> None:
         if batch.chunk_ids:

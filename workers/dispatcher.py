@@ -26,7 +26,7 @@ from schemas.statuses import Priority
 from store.database import DATABASE_ERRORS, Connection, Database
 from store.runs import backlog, workers
 from store.runs.backlog import CHANNEL, Flow, FlowKind
-from store.runs.pending_chains import PendingChain, pending_chains
+from store.runs.job_control import PendingChain, pending_chains
 from store.runs.workers import Capacity
 from workers.election import LOOK_SECONDS, Election
 from workers.messages import BACKGROUND, BROKER_ERRORS, FIRST, NORMAL, PRIORITIES, send

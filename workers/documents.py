@@ -7,24 +7,23 @@ from typing import Any
 from adapters.cutting import cutting
 from adapters.documents import convert
 from schemas.errors import DocumentError, DuplicateWorkError, WorkFileError
-from schemas.values.corpora import CutChunk, EmbeddedBatch, PublishedBatch
 from schemas.values.documents import (
     ConvertedDocument,
+    CutChunk,
     CutDocument,
     DecidedBy,
     DocumentOutline,
+    EmbeddedBatch,
+    PublishedBatch,
     RepairedTitles,
     SanitisedDocument,
     SelectedSections,
 )
 from stages.corpora.blocks import read_markdown
 from stages.corpora.works import bibliography
-from stages.documents.formats import DocumentFormat, format_of, holds_markdown
-from stages.documents.outline import Asking, outline
-from stages.documents.repair import repair_by_rules, sanitise
-from stages.documents.repair_reply import repair_by_model
-from stages.documents.select import sections_of, select_by_rules, selected_chunks
-from stages.documents.select_reply import select_by_model
+from stages.documents.outline import Asking, DocumentFormat, format_of, holds_markdown, outline
+from stages.documents.repair import repair_by_model, repair_by_rules, sanitise
+from stages.documents.select import sections_of, select_by_model, select_by_rules, selected_chunks
 from stages.queries.templates import TemplateTag
 from stages.texts.languages import language_of
 from store import originals

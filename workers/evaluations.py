@@ -3,11 +3,9 @@
 from schemas.errors import InputChangedError
 from schemas.values.evaluations import AnswerScores, JudgedAnswer, SplitAnswer
 from schemas.values.queries import Source
-from stages.evaluations.consolidate import score_answer
-from stages.evaluations.judge import judge_answer
-from stages.evaluations.split import split_answer
-from stages.queries.sources import source_texts
-from store.questions import answer_prompts, evaluations
+from stages.evaluations.judge import judge_answer, score_answer, split_answer
+from stages.queries.augment import source_texts
+from store.questions import answers, evaluations
 from store.runs.chain import content_hash
 from workers.work import Result, Work
 
@@ -26,7 +24,7 @@ async def run_split(work: Work) -> Result[SplitAnswer]:
         )
     sources = [Source.model_validate(source) for source in found.sources]
     prompt = await work.database.with_retry(
-        lambda connection: answer_prompts.prompt(connection, found.job_id, found.prompt_hash)
+        lambda connection: answers.prompt(connection, found.job_id, found.prompt_hash)
     )
     texts = {} if prompt is None else source_texts(prompt, sources)
     if len(texts) < len(sources):

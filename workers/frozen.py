@@ -1,15 +1,17 @@
 """What was frozen of a run: its settings when it was submitted, and the language models that it began with."""
 
 import json
+import os
+import signal
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from schemas.errors import ModelChangedError, ModelMissingError
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.values.chat import ModelIdentity
 from schemas.values.runs import FrozenModel
 from store.database import Connection, Database
-from store.runs import run_models, stored_runs
+from store.runs import runs, stored_runs
 
 REMEMBERED = 1000
 """Runs, and models of runs, that a process remembers: it lives for years, and every question is a run."""
@@ -89,7 +91,7 @@ class FrozenModels:
         """
 
         async def find(connection: Connection) -> list[FrozenModel]:
-            return await run_models.frozen(connection, run_id, model=missing.model)
+            return await runs.frozen(connection, run_id, model=missing.model)
 
         for frozen in await self._database.with_retry(find):
             raise _changed(run_id, frozen, f"no model of this name at {missing.server}")
@@ -106,6 +108,23 @@ def _changed(run_id: int, frozen: FrozenModel, found: str) -> ModelChangedError:
 
 async def _freeze(connection: Connection, run_id: int, found: ModelIdentity) -> FrozenModel | None:
     """The frozen model; None for a run that is not held to its models."""
-    await run_models.freeze(connection, run_id, [found], is_from_submission=False)
-    (frozen,) = await run_models.frozen(connection, run_id, model=found.model)
-    return frozen if await run_models.is_held(connection, run_id) else None
+    await runs.freeze(connection, run_id, [found], is_from_submission=False)
+    (frozen,) = await runs.frozen(connection, run_id, model=found.model)
+    return frozen if await runs.is_held(connection, run_id) else None
+
+
+# `RAGQ_CRASH_AT=after_compute@validate#1` ends the process with SIGKILL when the first attempt of a `validate` stage
+# reaches that point. Stage and attempt may be left out: `after_claim` strikes everywhere, again and again.
+
+Point = Literal["after_claim", "after_compute", "before_commit", "after_commit", "after_publish"]
+
+
+def crash_point(point: Point, stage: str, attempt: int) -> None:
+    """End this process if RAGQ_CRASH_AT names this point; usually do nothing."""
+    wanted = os.environ.get("RAGQ_CRASH_AT")
+    if not wanted:
+        return
+    place, _, number = wanted.partition("#")
+    name, _, only_stage = place.partition("@")
+    if name == point and only_stage in ("", stage) and number in ("", str(attempt)):
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -10,7 +10,7 @@ from stages.ports import ChatModel, OnText
 from stages.texts.characters import storable
 from store.database import RESULT_RETRY_SECONDS, Database
 from store.runs import ledger
-from store.runs.llm_waits import Caller
+from store.runs.ledger import Caller
 from store.runs.stages import Claim
 from workers import telemetry
 from workers.call_limits import CallLimits

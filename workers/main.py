@@ -9,15 +9,15 @@ from celery import signals
 from schemas.chains import STAGES
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
-from stack import log_config as logs
+from stack import logs as logs
 from stack.connections import connections
 from stages import failures
-from workers import process
 from workers.app import make_worker_app
-from workers.crashpoints import crash_point
-from workers.stage_task import StageTask, run_stage
+from workers.frozen import crash_point
+from workers.process import StageTask, current, give_back_later, run_stage, stop
 
 log = structlog.get_logger(__name__)
+
 
 app = make_worker_app(connections(merged(os.environ, ENV_FILE)).redis_url)
 
@@ -42,7 +42,7 @@ def _configure_logging(**_: Any) -> None:
 def _start(sender: Any = None, **_: Any) -> None:
     # The dispatcher and the heartbeat have to run before the first task comes.
     try:
-        process.current(app, concurrency=sender.pool.limit or 1)
+        current(app, concurrency=sender.pool.limit or 1)
     except Exception as error:  # noqa: BLE001  (Celery would log it and run on, without dispatcher and heartbeat)
         log.critical("worker_cannot_start", error_type=failures.type_name(error), error=failures.shown_message(error))
         raise SystemExit(1) from None
@@ -50,13 +50,13 @@ def _start(sender: Any = None, **_: Any) -> None:
 
 @signals.worker_shutting_down.connect
 def _stop_soon(**_: Any) -> None:
-    process.give_back_later()
+    give_back_later()
 
 
 @signals.worker_process_shutdown.connect
 @signals.worker_shutdown.connect
 def _stop(**_: Any) -> None:
-    process.stop()
+    stop()
 
 
 @signals.task_success.connect

@@ -14,7 +14,7 @@ from celery import Celery, chain
 from kombu.exceptions import KombuError
 
 from schemas.chains import INDEXING
-from store.runs.pending_chains import PendingChain
+from store.runs.job_control import PendingChain
 
 #: Work that somebody waits for.
 FIRST: Final = 0

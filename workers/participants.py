@@ -7,20 +7,25 @@ from schemas.settings.groups import QuantitativeSettings
 from schemas.settings.run import RunSettings
 from schemas.values.participants import (
     AssembledPrompt,
+    AssessmentMode,
     EmbeddedEvidence,
     ExtractedEvidence,
     RankedReferences,
     RetrievedReferences,
     ValidatedReferences,
 )
-from schemas.values.phq8 import AssessmentMode
 from schemas.values.scoring import ParticipantScores
 from stages.models import refuse_mixture
 from stages.participants.assemble import assemble_prompt
 from stages.participants.consistency import score_by_consistency
 from stages.participants.embed import embed_evidence
-from stages.participants.extract import GroundingCheck, extract_evidence, given_evidence, passages_of
-from stages.participants.extract_by_similarity import extract_by_similarity
+from stages.participants.extract import (
+    GroundingCheck,
+    extract_by_similarity,
+    extract_evidence,
+    given_evidence,
+    passages_of,
+)
 from stages.participants.rerank import (
     RETRIEVED_REFERENCE,
     ReferenceFilters,

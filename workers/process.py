@@ -7,29 +7,76 @@ import asyncio
 import os
 import socket
 import threading
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from types import ModuleType
+from typing import Any, Final
 from uuid import uuid4
 
 import structlog
-from celery import Celery
+from celery import Celery, Task
+from celery.app import app_or_default
+from celery.exceptions import Ignore
 
+from schemas.chains import CHAINS
 from schemas.settings.layers import ENV_FILE, merged
 from schemas.settings.process import ProcessSettings
+from stack import logs as logs
 from stack.connections import Connections, connections
-from stack.environment import this_environment
+from stack.home import this_environment
 from stages.models import server_name
 from store.database import Database
 from store.runs import workers
-from workers import telemetry
+from workers import (
+    chunk_scores,
+    corpora,
+    documents,
+    evaluations,
+    participants,
+    queries,
+    references,
+    tags,
+    telemetry,
+    vocabularies,
+)
 from workers.dispatcher import Dispatcher
-from workers.functions import FUNCTIONS
 from workers.leases import Leases, LoopThread, essential
 from workers.messages import FIRST, priority_of
 from workers.reaper import Reaper
-from workers.runner import StageRunner
+from workers.runner import Outcome, StageRunner
 from workers.wiring import Wiring
+from workers.work import StageFunction
 
 log = structlog.get_logger(__name__)
+
+#: Both modes of a participant have one file: a stage of theirs does the same work in both.
+FILES: Final[dict[tuple[str, str], ModuleType]] = {
+    ("participant", "few_shot"): participants,
+    ("participant", "zero_shot"): participants,
+    ("query", "answer"): queries,
+    ("tags", "candidates"): tags,
+    ("index", "references"): references,
+    ("index", "chunk_scores"): chunk_scores,
+    ("index", "corpus"): corpora,
+    ("index", "tags"): vocabularies,
+    ("work", "document"): documents,
+    ("evaluation", "answers"): evaluations,
+}
+
+
+def functions_of_chains() -> dict[tuple[str, str, str], StageFunction]:
+    """The functions of every listed stage, by kind, mode and stage."""
+    return {
+        (*chain, stage.name): getattr(FILES[chain], f"run_{stage.name}")
+        for chain, stages in CHAINS.items()
+        for stage in stages
+    }
+
+
+FUNCTIONS: Final = functions_of_chains()
+"""What workers run. Modules that a worker includes may replace functions, and add those of other chains."""
+
 
 #: What lies at most between two stages of a job that somebody waits for, also where another worker runs one of them.
 _BETWEEN_STAGES_S = 0.2
@@ -180,3 +227,75 @@ def stop() -> None:
         if _current is not None and _current[0] == os.getpid():
             _current[1].stop()
         _current = None
+
+
+#: The stage of the task that this thread is finishing, when it ran before its task.
+_ran: ContextVar["asyncio.Task[Outcome] | None"] = ContextVar("ran", default=None)
+
+
+class StageTask(Task[Any, None]):
+    """A task whose messages take the short way: every option of theirs is known, so that nothing is looked up."""
+
+    def apply_async(  # type: ignore[override]  # it takes the options of chains alone, and has no result to return
+        self,
+        args: Sequence[Any] | None = None,
+        kwargs: dict[str, Any] | None = None,
+        task_id: str = "",
+        producer: Any = None,
+        *,
+        queue: str,
+        root_id: str | None = None,
+        parent_id: str | None = None,
+        chain: Sequence[Any] | None = None,
+        **options: Any,
+    ) -> None:
+        """Send the message of a stage, with those of the stages after it. What a stage returned is not passed on."""
+        amqp = self.app.amqp
+        message = amqp.as_task_v2(
+            task_id,
+            self.name,
+            (),
+            kwargs,
+            root_id=root_id,
+            parent_id=parent_id,
+            chain=chain,
+            ignore_result=True,
+            argsrepr="()",
+            kwargsrepr=repr(kwargs),
+        )
+        with self.app.producer_or_acquire(producer) as sending:
+            # A list of Redis needs no declaration, and to look whether a queue is declared costs as much as to send.
+            is_redis = sending.connection.transport.driver_type == "redis"
+            amqp.send_task_message(
+                sending, self.name, message, queue=queue, declare=() if is_redis else None, **options
+            )
+
+
+def run_stage(task: Any, stage: str, job_id: int) -> None:
+    """Run one stage of one job in this process, unless it ran already.
+
+    Raises what the stage raised, and Ignore when this copy of the message ends here, which also ends its chain.
+    """
+    ran = _ran.get()
+    if ran is None:
+        here = current(app_or_default(task.app))
+        outcome = here.loop.run(here.runner.run(stage, job_id, is_redelivered=is_redelivered(task.request)))
+    else:
+        outcome = ran.result()
+    if outcome is Outcome.NOTHING_TO_DO:
+        raise Ignore
+
+
+@contextmanager
+def ending_as(ran: "asyncio.Task[Outcome]") -> Iterator[None]:
+    """A block in which the task of a stage ends as the stage did."""
+    token = _ran.set(ran)
+    try:
+        yield
+    finally:
+        _ran.reset(token)
+
+
+def is_redelivered(request: Mapping[str, Any]) -> bool:
+    """Whether the broker delivers the message of a request for the second time."""
+    return bool((request.get("delivery_info") or {}).get("redelivered"))

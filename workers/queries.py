@@ -6,7 +6,7 @@ from functools import partial
 
 from schemas.errors import InputChangedError, NothingRelevantError
 from schemas.full_text import ENGLISH, SIMPLE
-from schemas.values.corpora import CorpusChunk
+from schemas.values.documents import CorpusChunk
 from schemas.values.queries import (
     Answer,
     AugmentedPrompt,
@@ -21,33 +21,26 @@ from schemas.values.queries import (
 )
 from stages.ports import Terms
 from stages.queries.consolidate import consolidate_chunks
-from stages.queries.embed import embed_query
 from stages.queries.expand import expand_query, no_expansion, pasted_expansion
 from stages.queries.extract_answer import extracted_answer
-from stages.queries.generate import generate_answer, pasted_answer
-from stages.queries.rankers import Ranker
-from stages.queries.rankers.cross_encoder import CrossEncoderRanker
-from stages.queries.rankers.none import NO_RANKER, NoRanker
-from stages.queries.rankers.score_fusion import ScoreFusion
-from stages.queries.rankers.without_weights import WithoutWeights
+from stages.queries.ranking import NO_RANKER, CrossEncoderRanker, NoRanker, Ranker, ScoreFusion, WithoutWeights
 from stages.queries.relevance import evidence, floor_models
 from stages.queries.rerank import rerank_chunks
-from stages.queries.retrieve import retrieve_chunks
-from stages.queries.templates import TemplateTag
+from stages.queries.retrieve import embed_query, retrieve_chunks
+from stages.queries.templates import TemplateTag, generate_answer, pasted_answer
 from stages.queries.validate import keep_all, refuse_below, validate_chunks
 from stages.queries.works import WorkText
 from store.corpora import bm25, chunks, corpora, searchable, works
 from store.corpora.chunk_search import PostgresChunkSearch
 from store.corpora.corpora import StoredCorpus
-from store.corpora.work_filter import matching_chunks
+from store.corpora.works import matching_chunks
 from store.database import Connection
 from store.questions import queries, templates
-from store.questions.answer_basis import answer_basis
-from store.questions.prompts import make_prompt
+from store.questions.answers import answer_basis, make_prompt
 from store.questions.queries import StoredQuery
 from store.questions.templates import StoredTemplate
 from store.runs.chain import content_hash
-from workers.answer_stream import published
+from workers.turns import published
 from workers.work import Result, Work
 
 

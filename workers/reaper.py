@@ -16,7 +16,7 @@ import structlog
 
 from store.database import Connection, Database
 from store.references import index_runs
-from store.runs import backlog, clock, stages
+from store.runs import backlog, runs, stages
 from store.runs.backlog import Unclaimed
 from workers.runner import LONGEST_RETRY_SECONDS
 from workers.turns import Depths
@@ -43,10 +43,10 @@ class Reaper:
     async def release(self, connection: Connection) -> None:
         """One round over the rows alone: the clock, expired leases, and publications that are due."""
         now = time.monotonic()
-        if self._clock.was_set_back(await clock.database_s(connection), now):
+        if self._clock.was_set_back(await runs.database_s(connection), now):
             self._clock_wrong_until = now + LONGEST_RETRY_SECONDS
         if now < self._clock_wrong_until:
-            await clock.bring_forward(connection, lease_s=self._lease_s, longest_retry_s=LONGEST_RETRY_SECONDS)
+            await runs.bring_forward(connection, lease_s=self._lease_s, longest_retry_s=LONGEST_RETRY_SECONDS)
         # While the database was away nobody could renew a lease: its workers get as long as a lease to do so.
         if self._database.reachable_for_s >= self._lease_s:
             await self._expire(connection)

@@ -5,7 +5,7 @@ from schemas.values.participants import ExtractedEvidence
 from schemas.values.references import Chunk, ChunkedTranscript, EmbeddedChunks, FinishedBatch
 from stages.participants.chunking import chunk_transcript, tag_chunk
 from stages.participants.embed import embed_chunks, embedded_texts
-from stages.texts.ids import short_hash
+from stages.texts.characters import short_hash
 from store.database import Connection
 from store.references import index_runs
 from workers.participants import by_similarity

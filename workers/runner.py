@@ -21,13 +21,11 @@ from schemas.values.base import Value
 from schemas.values.failures import AttemptError
 from stages import failures
 from store.database import RESULT_RETRY_SECONDS, Connection, Database, DatabaseTime, DatabaseUnavailableError, measured
-from store.runs import ledger, run_limits, stages
+from store.runs import backlog, ledger, stages
 from store.runs.stages import Claim, Committed
 from workers import telemetry, waited
-from workers.crashpoints import crash_point
-from workers.frozen import FrozenRun, FrozenRuns
-from workers.leases import Leases
-from workers.put_off import PutOff, UnknownSettings, give_back
+from workers.frozen import FrozenRun, FrozenRuns, crash_point
+from workers.leases import Leases, PutOff, UnknownSettings, give_back
 from workers.telemetry import StageFailed
 from workers.waited import Waited
 from workers.wiring import Wiring
@@ -270,7 +268,7 @@ class StageRunner:
                     await ledger.reject_last(connection, claim.attempt_id, error.calls)
 
         await self._database.with_retry(store)
-        await self._database.with_retry(lambda connection: run_limits.stop_failing(connection, run_id=claim.run_id))
+        await self._database.with_retry(lambda connection: backlog.stop_failing(connection, run_id=claim.run_id))
 
     async def _frozen(self, run_id: int) -> FrozenRun:
         try:

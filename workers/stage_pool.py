@@ -24,8 +24,8 @@ from kombu.serialization import loads, prepare_accept_content
 
 from schemas.chains import STAGES
 from workers import process, waited
+from workers.process import ending_as, is_redelivered
 from workers.runner import Outcome
-from workers.stage_task import ending_as, is_redelivered
 
 _STAGE_OF_TASK: Final = {f"ragq.{stage}": stage for stage in STAGES}
 _ACCEPTED: Final = prepare_accept_content(["json"])

@@ -9,12 +9,11 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
 from schemas.values.tags import Neighbour
 from stages.tags.characters import CharacterModel
-from stages.tags.models import ContextModel
 from stages.tags.ports import TokenQuery, TokenVectors
-from stages.tags.similarity import FusedSearch, TokenTable
+from stages.tags.similarity import ContextModel, FusedSearch, TokenTable
+from store import vocabularies
 from store.database import Connection, Database
-from store.vocabularies import built_models
-from store.vocabularies.built_models import Part
+from store.vocabularies import Part
 
 Value = TypeVar("Value")
 
@@ -148,7 +147,7 @@ class TagModels:
     async def _dimension(self, vocabulary_id: int) -> int:
         try:
             found = await self._database.with_retry(
-                lambda connection: built_models.dimension(connection, vocabulary_id)
+                lambda connection: vocabularies.dimension(connection, vocabulary_id)
             )
         except VocabularyMissingError:
             for what in ("models", "tokens", "fused"):
@@ -164,11 +163,11 @@ class TagModels:
         return await self._kept.get(("tokens", vocabulary_id), load)
 
     async def _read_table(self, vocabulary_id: int) -> TokenTable:
-        return await self._database.with_retry(lambda connection: built_models.token_vectors(connection, vocabulary_id))
+        return await self._database.with_retry(lambda connection: vocabularies.token_vectors(connection, vocabulary_id))
 
     async def _file(self, vocabulary_id: int, part: Part) -> bytes:
         async def read(connection: Connection) -> bytes:
-            return await built_models.file(connection, vocabulary_id, part)
+            return await vocabularies.file(connection, vocabulary_id, part)
 
         return await self._database.with_retry(read)
 

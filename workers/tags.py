@@ -4,15 +4,14 @@ import asyncio
 
 from schemas.errors import VocabularyModelsError
 from schemas.values.tags import EmbeddedPhrases, RankedTags, RetrievedTags, ValidatedTags
-from stages.tags.embed import PhraseVectors, Sentences, embed_phrases
-from stages.tags.models import SentenceModel, plain
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import rank_tags
-from stages.tags.retrieve import retrieve_tags
+from stages.tags.retrieve import PhraseVectors, Sentences, embed_phrases, retrieve_tags
+from stages.tags.similarity import SentenceModel, plain
 from stages.tags.validate import validate_tags
+from store import vocabularies
 from store.runs.chain import content_hash
-from store.vocabularies import built_models
-from store.vocabularies.contents import PostgresVocabularies
+from store.vocabularies import PostgresVocabularies
 from workers.tag_models import LoadedModels
 from workers.work import Result, Work
 
@@ -92,7 +91,7 @@ async def run_rerank(work: Work) -> Result[RankedTags]:
     retrieved = await work.output(RetrievedTags)
     of_vocabulary = vocabulary_id(work)
     rows = await work.database.with_retry(
-        lambda connection: built_models.context_rows(connection, of_vocabulary, retrieved.tags)
+        lambda connection: vocabularies.context_rows(connection, of_vocabulary, retrieved.tags)
     )
     chosen = settings.retrieval_per_phrase_final_k
     final_k = chosen if chosen != "auto" else None if sentence_model(work) else 1

@@ -10,9 +10,9 @@ import numpy as np
 
 from schemas.errors import InputChangedError
 from schemas.values.tags import BuiltVocabulary, VectorLayout, Vocabulary
-from stages.tags.models import BuiltModels, SentenceModel, TokenModel, plain
+from stages.tags.similarity import BuiltModels, SentenceModel, TokenModel, plain
+from store import vocabularies
 from store.database import Connection
-from store.vocabularies import built_models, contents
 from workers.tags import vocabulary_id
 from workers.work import Result, Work
 
@@ -29,7 +29,7 @@ async def run_embed(work: Work) -> Result[BuiltVocabulary]:
     inputs = work.claim.inputs
     work.read["seed"] = inputs["seed"]
     work.read["vectors"] = inputs["vectors"]
-    content = await work.database.with_retry(lambda connection: contents.content(connection, built_for))
+    content = await work.database.with_retry(lambda connection: vocabularies.content(connection, built_for))
     models, similarity = await asyncio.gather(
         asyncio.to_thread(_built, content, inputs["seed"], inputs["vectors"]), _similarity(work, content)
     )
@@ -37,7 +37,7 @@ async def run_embed(work: Work) -> Result[BuiltVocabulary]:
         models = replace(models, similarity_file=similarity.file, sentences=similarity.sentences)
 
     async def keep(connection: Connection) -> None:
-        await built_models.keep_models(connection, built_for, models)
+        await vocabularies.keep_models(connection, built_for, models)
 
     return Result(
         BuiltVocabulary(

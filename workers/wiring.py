@@ -12,11 +12,10 @@ from stages.ports import ChatModel, Embedder, EvidenceSearch, PairScorer, Refere
 from store.database import Database
 from store.references.search import PostgresReferenceSearch
 from workers.batcher import BatchedEmbedder, Batcher
-from workers.call_limits import CallLimits
+from workers.call_limits import CallLimits, client
 from workers.frozen import FrozenModels
 from workers.ledger_chat import InFlightCalls
 from workers.messages import FIRST
-from workers.server_limits import client
 from workers.tag_models import TagModels
 
 

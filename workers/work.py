@@ -17,15 +17,14 @@ from schemas.settings.preset import Preset
 from schemas.settings.run import RunSettings
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity, TokenSignals
-from schemas.values.participants import Reference
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item, Reference
 from stages.ports import ChatModel, Embedder, EvidenceSearch, OnText, PairScorer, ReferenceSearch, TextVectors
 from store.database import Connection, Database
 from store.references import interviews, references
 from store.references.interviews import StoredTranscript
-from store.runs import attempts, call_uses, known_vectors, ledger, run_models, stage_vectors
-from store.runs.call_uses import CallUse
-from store.runs.known_vectors import KeyedText
+from store.runs import attempts, call_costs, ledger, runs, stage_vectors
+from store.runs.call_costs import CallUse
+from store.runs.stage_vectors import KeyedText
 from store.runs.stages import Claim
 from workers.ledger_chat import CallingAttempt, LedgerChat
 from workers.messages import priority_of
@@ -65,7 +64,7 @@ class RejectedReplies:
     async def _read(self, connection: Connection) -> list[CallUse]:
         history = await attempts.history(connection, self._claim.job_id, self._claim.stage, with_outputs=False)
         earlier = [attempt.id for attempt in history if attempt.id != self._claim.attempt_id]
-        uses = await call_uses.of_attempts(connection, earlier)
+        uses = await call_costs.of_attempts(connection, earlier)
         return [use for attempt_id in earlier for use in uses[attempt_id] if use.is_rejected]
 
 
@@ -151,7 +150,7 @@ class ReusingEmbedder:
         by_key = {self._key(text, digest, await self.dtype()): text for text in texts}
         keys = {text: key for key, text in by_key.items()}
         known = await self._database.with_retry(
-            lambda connection: known_vectors.find(connection, by_key, with_cut=truncate)
+            lambda connection: stage_vectors.find(connection, by_key, with_cut=truncate)
         )
         rows = {key: (found.vector, found.is_cut) for key, found in known.items()}
         missing = [text for key, text in by_key.items() if key not in rows]
@@ -260,7 +259,7 @@ class Work:
         None where the server does not say, or cannot be asked from here: whoever calls the model then hears of it.
         """
         found = await self.database.with_retry(
-            lambda connection: run_models.frozen(connection, self.claim.run_id, model=model)
+            lambda connection: runs.frozen(connection, self.claim.run_id, model=model)
         )
         for one in found:
             if one.identity.context_tokens is not None:

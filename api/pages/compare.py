@@ -1,22 +1,28 @@
 """`/runs/compare`: two runs chosen, and how the second differs from the first."""
 
-from typing import Annotated, Final, Literal
+import asyncio
+import json
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from api.context import Context
-from api.parameters import Text
+from api.parameters import PathId, Text
 from api.rendering import page
 from api.routes import PageRoute
-from schemas.errors import Refused
-from schemas.values.differences import Difference
-from schemas.values.phq8 import AssessmentMode
+from schemas.errors import JobMissingError, Refused
+from schemas.values.differences import Difference, SeveralRuns
+from schemas.values.participants import AssessmentMode
 from schemas.values.retrieval_reports import RetrievalDifference
-from services.several_runs import compare_runs
+from services.several_runs import compare_runs, compare_several, named_runs
+from stages.reports.several_runs import shown_measures
 from stages.reports.words import asked_for, origin_words
-from store.runs import overviews
+from stages.texts.line_diff import Hunk, line_diff
+from store.references import interviews
+from store.runs import forks, overviews
 from store.runs.overviews import RunOverview
+from store.views import AttemptTrace, JobTrace, StageTrace, job_trace
 
 #: The newest runs that the form suggests.
 SUGGESTED: Final = 50
@@ -66,3 +72,101 @@ async def compare_page(
 
 def _words(run: RunOverview) -> str:
     return " ".join(filter(None, (run.name, run.kind, asked_for(run.request))))
+
+
+#: Movements that the page lists; the CSV and `ragq diff --json` have all.
+LISTED: Final = 200
+
+
+class StagePair(NamedTuple):
+    """A stage of two jobs."""
+
+    stage: str
+    is_copied: bool
+    """The second job has a copy of the output of the first."""
+    is_equal: bool
+    parts: dict[str, list[Hunk]]
+    """What differs, by name: the lines of both."""
+
+
+@router.get("/runs/compare/several")
+async def several_page(
+    request: Request, ctx: Context, runs: Annotated[Text, Query(max_length=2000)] = "", split: Text = ""
+) -> Response:
+    """The form; with runs by number or name and commas between them, their comparison with the first."""
+    found: list[SeveralRuns] = []
+    wrong: str | None = None
+    numbers: list[int] = []
+    words = [one.strip() for one in runs.split(",") if one.strip()]
+    async with ctx.database.connection() as connection:
+        splits = await interviews.split_names(connection)
+    if words:
+        try:
+            async with ctx.database.connection() as connection:
+                numbers = await named_runs(connection, words)
+            found = await compare_several(ctx.database, numbers, split=split.strip() or None)
+        except Refused as error:
+            wrong = str(error)
+    csv = f"/runs/{numbers[0]}/compare.csv?" + "&".join(f"other={one}" for one in numbers[1:]) if found else None
+    return page(
+        request,
+        "compare_several.html.j2",
+        status=422 if wrong else 200,
+        runs=runs,
+        split=split,
+        splits=splits,
+        wrong=wrong,
+        found=found,
+        shown=[shown_measures(one) for one in found],
+        listed=LISTED,
+        csv=csv,
+    )
+
+
+@router.get("/jobs/{job_id}/beside/{other_id}")
+async def jobs_page(request: Request, ctx: Context, job_id: PathId, other_id: PathId) -> Response:
+    """Two jobs side by side: prompts, references, verdicts and replies, with what differs marked."""
+    async with ctx.database.connection() as connection:
+        left, right = [await job_trace(connection, one) for one in (job_id, other_id)]
+        parent = await forks.parent_job(connection, other_id)
+    if left is None or right is None:
+        raise JobMissingError(job_id if left is None else other_id)
+    return page(
+        request,
+        "jobs_beside.html.j2",
+        left=left,
+        right=right,
+        parent=parent,
+        pairs=await asyncio.to_thread(_pairs, left, right),
+    )
+
+
+def _pairs(left: JobTrace, right: JobTrace) -> list[StagePair]:
+    of_left, of_right = ({stage.stage: stage for stage in of.stages} for of in (left, right))
+    return [_pair(of_left.get(name), of_right.get(name), name) for name in dict.fromkeys([*of_left, *of_right])]
+
+
+def _pair(left: StageTrace | None, right: StageTrace | None, name: str) -> StagePair:
+    before, after = (None if side is None else side.current for side in (left, right))
+    texts = [_texts(None if side is None else side.output, side) for side in (before, after)]
+    parts = {
+        part: line_diff(texts[0].get(part, ""), texts[1].get(part, ""))
+        for part in dict.fromkeys([*texts[0], *texts[1]])
+        if texts[0].get(part, "") != texts[1].get(part, "")
+    }
+    is_copied = after is not None and before is not None and after.copied_from == (before.job_id, before.number)
+    return StagePair(name, is_copied, not parts, parts)
+
+
+def _texts(output: dict[str, Any] | None, attempt: AttemptTrace | None) -> dict[str, str]:
+    """The parts of an output as texts, and the requests and replies of its calls."""
+    found = {} if output is None else {name: _compare_several_words(value) for name, value in output.items()}
+    if attempt is not None:
+        for call in attempt.calls:
+            found[f"call {call.ordinal + 1}: prompt"] = "\n".join(message["content"] for message in call.messages)
+            found[f"call {call.ordinal + 1}: reply"] = call.reply
+    return found
+
+
+def _compare_several_words(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)

@@ -16,8 +16,8 @@ from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
 from api.security.csrf import CheckedForm
 from schemas.errors import Refused, RunMissingError
+from schemas.values.differences import RetrievalMeasures
 from schemas.values.estimates import Estimate
-from schemas.values.measures import RetrievalMeasures
 from services.estimates import estimate
 from services.evaluations import evaluate, evaluation_report, plan_evaluation
 from stages.reports.evaluation import MEASURES, evaluation_remarks

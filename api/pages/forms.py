@@ -1,15 +1,23 @@
 """Fields of forms, and forms that create one thing however often they are sent."""
 
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import Annotated
+from typing import Annotated, Final, NamedTuple
 
-from fastapi import Form
+from fastapi import Form, Query
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from starlette.responses import RedirectResponse, Response
 
+from api.context import ApiContext
 from api.security.authentication import Principal
 from schemas.errors import Refused
-from schemas.values.runs import RunLimits
-from store.access.idempotency import RequestKey
+from schemas.statuses import JobStatus, QueryStatus
+from schemas.values.runs import RunLimits, Target
+from services.questions.steps import Step
+from services.runs import NO_LIMITS, Action, control
+from store.access import RequestKey
+from store.questions.queries import QueryLine
+from store.runs.jobs import JobProgress
 
 Typed = Annotated[str, AfterValidator(lambda text: text.replace("\r\n", "\n")), Field(repr=False)]
 """A text of several lines, with LF for the CRLF that browsers send."""
@@ -49,3 +57,82 @@ def limits_of(max_failures: str, max_llm_calls: str, max_tokens: str) -> RunLimi
         return RunLimits.model_validate(given)
     except ValidationError as error:
         raise WrongLimit(str(error.errors(include_input=False)[0]["loc"][0])) from None
+
+
+class Next(NamedTuple):
+    """A button."""
+
+    path: str
+    """Relative to the address of the question."""
+    label: str
+    values: dict[str, str]
+    """Hidden fields of its form."""
+
+
+_LABELS: Final = {
+    Step.EXPAND: "Expand",
+    Step.EMBED: "Embed",
+    Step.RETRIEVE: "Retrieve",
+    Step.CONSOLIDATE: "Consolidate",
+}
+_STEPS: Final = {QueryStatus.NEEDS_RETRIEVAL: Step.RETRIEVE, QueryStatus.NEEDS_CONSOLIDATION: Step.CONSOLIDATE}
+
+
+def next_step(line: QueryLine, progress: JobProgress) -> Next | None:
+    """The next step to run; None while the job is unfinished, and when only the answer is left."""
+    match line.job_status:
+        case status if status.is_open:
+            return None
+        case JobStatus.FAILED | JobStatus.POISONED:
+            return Next("decision", "Retry", {"action": Action.RETRY})
+        case JobStatus.PAUSED:
+            return Next("decision", "Resume", {"action": Action.RESUME})
+    if line.status in (QueryStatus.NEEDS_EMBEDDINGS, QueryStatus.VEC_ERR):
+        step = Step.EMBED if progress.is_done("expand") else Step.EXPAND
+    elif line.status in _STEPS:
+        step = _STEPS[line.status]
+    else:
+        return None
+    return Next("steps", _LABELS[step], {"step": step})
+
+
+def can_run_all(line: QueryLine) -> bool:
+    """Whether all remaining stages can be run at once."""
+    is_free = not line.job_status.is_open and line.job_status is not JobStatus.PAUSED
+    return is_free and line.status is not QueryStatus.READY
+
+
+Note = Annotated[str, Form(max_length=2000)]
+
+#: The states of jobs that an action applies to.
+_APPLIES_TO = {
+    Action.RETRY: (JobStatus.FAILED, JobStatus.POISONED),
+    Action.RESUME: (JobStatus.PAUSED,),
+    Action.PAUSE: (JobStatus.WAITING, JobStatus.RUNNING, JobStatus.INTERRUPTED),
+    Action.CANCEL: (JobStatus.WAITING, JobStatus.RUNNING, JobStatus.INTERRUPTED, JobStatus.PAUSED),
+}
+
+
+class ActionResult(BaseModel):
+    """The result of an action, in the query of the page's address."""
+
+    action: Action | None = None
+    jobs: int = Field(default=0, ge=0, lt=2**63)
+
+
+LastAction = Annotated[ActionResult, Query()]
+
+
+def possible(states: Mapping[JobStatus, int]) -> dict[Action, int]:
+    """The actions that would change something, each with the number of jobs it applies to."""
+    counts = {action: sum(states.get(status, 0) for status in applicable) for action, applicable in _APPLIES_TO.items()}
+    return {action: count for action, count in counts.items() if count}
+
+
+async def act(
+    ctx: ApiContext, target: Target, action: Action, note: str, *, back_to: str, limits: RunLimits = NO_LIMITS
+) -> Response:
+    """Carry out an action and redirect to a page."""
+    done = await control(ctx.database, target, action, note=note.strip() or None, limits=limits)
+    query = f"action={action}&jobs={len(done.job_ids)}"
+    return RedirectResponse(f"{back_to}?{query}", 303)

@@ -12,7 +12,7 @@ from api.context import Context
 from api.rendering import page
 from api.security.authentication import LOGIN, LOGOUT, SESSION_COOKIE, CurrentPrincipal
 from api.security.csrf import CheckedForm
-from store.access.api_sessions import end_session, open_session
+from store.access import end_session, open_session
 
 START: Final = "/rag"
 

@@ -1,17 +1,43 @@
 """`/participants`: the newest runs that score participants with their errors, the splits, and the reference indexes."""
 
-from typing import Final
+import re
+from base64 import b64encode
+from enum import StrEnum
+from hashlib import sha256
+from secrets import token_urlsafe
+from typing import Annotated, Final
 
-from fastapi import APIRouter, Request
-from starlette.responses import Response
+from fastapi import APIRouter, Depends, Form, Request
+from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.responses import PlainTextResponse
+from pydantic import BaseModel
+from pydantic_core import to_json
+from starlette.responses import RedirectResponse, Response
 
-from api.context import Context
+from api.context import ApiContext, Context
+from api.pages.forms import Typed, WrongLimit, form_key, limits_of
+from api.parameters import PathId, Text
 from api.rendering import page
 from api.routes import PageRoute
-from schemas.values.phq8 import AssessmentMode
+from api.security.authentication import CurrentPrincipal, Principal
+from api.security.csrf import csrf
+from api.security.headers import CONTENT_SECURITY_POLICY
+from schemas.errors import Refused
+from schemas.settings.profiles import PROFILES
+from schemas.values.estimates import Estimate
+from schemas.values.metrics import ScoreTable
+from schemas.values.participants import AssessmentMode, PHQ8Item
+from services.baselines import scores_of_run
+from services.estimates import estimate_request
+from services.indexes import address
+from services.new_runs import Submitted
+from services.participants import ParticipantRequest
+from services.submit import submit
 from stages.participants.split_names import first_index
-from stages.reports.words import asked_for
+from stages.reports.score_table import score_csv
+from stages.reports.words import asked_for, notices
 from store.references import interviews, references
+from store.runs import overviews
 from store.runs.run_view import registered
 
 #: The newest runs; the list of runs has all.
@@ -38,3 +64,224 @@ async def participants_page(request: Request, ctx: Context) -> Response:
         indexes=indexes,
         first_index=first_index(splits),
     )
+
+
+_LARGEST_ID = 2**31 - 1
+
+
+class Modes(StrEnum):
+    """With references, without, or both."""
+
+    BOTH = "both"
+    FEW_SHOT = "few_shot"
+    ZERO_SHOT = "zero_shot"
+
+    @property
+    def modes(self) -> tuple[AssessmentMode, ...]:
+        """The modes of the jobs, in order."""
+        return tuple(AssessmentMode) if self is Modes.BOTH else (AssessmentMode(self.value),)
+
+
+class WrongField(Exception):
+    """A field that cannot be used."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(problem)
+        self.field = field
+
+
+class ParticipantsForm(BaseModel):
+    """The form as it was filled in."""
+
+    split: Text = ""
+    """Empty for participants by number."""
+    participants: Text = ""
+    data_set: Text = ""
+    """Empty for the only one, or the one that has the participants."""
+    references: Text = ""
+    """Empty for the index that the settings name."""
+    limit: Text = ""
+    modes: Modes = Modes.BOTH
+    profile: Text = ""
+    """Empty for the default of the machine."""
+    settings: Typed = ""
+    allow_overlap: bool = False
+    allow_variant_mismatch: bool = False
+    always_new: bool = False
+    max_failures: Text = ""
+    max_llm_calls: Text = ""
+    max_tokens: Text = ""
+    check: bool = False
+    """Estimate instead of submitting."""
+    once: str = ""
+    """Generated with the form, so that sending the same form twice submits once."""
+
+    def request(self) -> ParticipantRequest:
+        """The request to submit. Raises WrongField."""
+        if bool(self.split) == bool(self.participants.strip()):
+            raise WrongField("participants", "Choose a split, or write the numbers of participants; not both.")
+        if self.limit.strip() and not self.split:
+            raise WrongField("limit", "A limit goes with a split; write fewer participants instead.")
+        return ParticipantRequest(
+            data_set=None if self.split else self.data_set or None,
+            split=self.split or None,
+            references=self.references or None,
+            participants=_numbers("participants", self.participants),
+            modes=self.modes.modes,
+            limit=next(iter(_numbers("limit", self.limit)), None),
+            allow_overlap=self.allow_overlap,
+            allow_variant_mismatch=self.allow_variant_mismatch,
+        )
+
+    def values(self) -> dict[str, str]:
+        """The settings of the form by name. Raises WrongField for a line that is not of the form NAME=VALUE."""
+        values = {}
+        for number, line in enumerate(self.settings.split("\n"), start=1):
+            name, equals, value = (part.strip() for part in line.partition("="))
+            if not (equals and name) and line.strip():
+                raise WrongField("settings", f"Line {number} is not of the form NAME=VALUE.")
+            if name:
+                values[name] = value
+        return values
+
+
+@router.get("/participants/new")
+async def new_page(request: Request, ctx: Context, split: Text = "paper-test") -> Response:
+    """The form, with a split chosen."""
+    return await _form(request, ctx, ParticipantsForm(split=split, once=token_urlsafe(16)))
+
+
+@router.post("/participants/new", dependencies=[Depends(csrf)])
+async def new(
+    request: Request, ctx: Context, principal: CurrentPrincipal, form: Annotated[ParticipantsForm, Form()]
+) -> Response:
+    """Submit the run, or estimate it, or show what is wrong beside its field."""
+    try:
+        if form.check:
+            return await _form(request, ctx, form, estimate=await _estimate(ctx, form))
+        submitted = await _submit(ctx, form, principal)
+    except (WrongField, WrongLimit) as error:
+        return await _form(request, ctx, form, wrong={error.field: str(error)})
+    except Refused as error:
+        return await _form(request, ctx, form, wrong={"form": str(error)})
+    return RedirectResponse(f"/runs/{submitted.run_id}" + ("" if submitted.is_new else "?existing=true"), 303)
+
+
+async def _submit(ctx: ApiContext, form: ParticipantsForm, principal: Principal) -> Submitted:
+    return await submit(
+        ctx.database,
+        form.request(),
+        ctx.run_settings(profile=form.profile or None, values=form.values()),
+        always_new=form.always_new,
+        key=form_key(principal, form.once, "participants", form),
+        limits=limits_of(form.max_failures, form.max_llm_calls, form.max_tokens),
+    )
+
+
+async def _estimate(ctx: ApiContext, form: ParticipantsForm) -> Estimate:
+    settings = ctx.run_settings(profile=form.profile or None, values=form.values())
+    return await estimate_request(ctx.database, form.request(), settings, prices=ctx.prices)
+
+
+async def _form(
+    request: Request,
+    ctx: ApiContext,
+    form: ParticipantsForm,
+    *,
+    wrong: dict[str, str] | None = None,
+    estimate: Estimate | None = None,
+) -> Response:
+    async with ctx.database.connection() as connection:
+        splits = await interviews.split_sizes(connection)
+        indexes = await references.current(connection)
+    return page(
+        request,
+        "submit_participants.html.j2",
+        status=422 if wrong else 200,
+        form=form,
+        splits=splits,
+        indexes=indexes,
+        choices={address(index, indexes): f"{index.name} ({index.source}, {index.variant})" for index in indexes},
+        data_sets=list(dict.fromkeys(split.data_set for split in splits)),
+        first_index=first_index(splits),
+        profiles=list(PROFILES),
+        wrong=wrong or {},
+        estimate=estimate,
+    )
+
+
+def _numbers(field: str, text: str) -> list[int]:
+    """Whole numbers with commas between them; none in a blank text. Raises WrongField."""
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    if not all(part.isascii() and part.isdigit() and 0 < len(part) < 11 for part in parts):
+        raise WrongField(field, "Write whole numbers, with commas between them.")
+    numbers = [int(part) for part in parts]
+    if field == "limit" and (len(numbers) > 1 or 0 in numbers):
+        raise WrongField(field, "Write one whole number from 1 up.")
+    if any(number > _LARGEST_ID for number in numbers):
+        raise WrongField(field, f"The largest number is {_LARGEST_ID}.")
+    return numbers
+
+
+FILES: Final = "/static/docs"
+"""Where the files of Swagger UI are served."""
+
+_INLINE: Final = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
+
+files = APIRouter(include_in_schema=False)
+
+
+@files.get("/docs")
+async def show_reference(request: Request) -> Response:
+    """Every address with its parameters, bodies and replies, which can be tried; its one inline script is allowed."""
+    shown = get_swagger_ui_html(
+        openapi_url=str(request.app.openapi_url),
+        title="API reference · ragq",
+        swagger_js_url=f"{FILES}/swagger-ui-bundle.js",
+        swagger_css_url=f"{FILES}/swagger-ui.css",
+        swagger_favicon_url="/static/icon.svg",
+    )
+    (script,) = _INLINE.findall(bytes(shown.body))
+    allowed = f"'sha256-{b64encode(sha256(script).digest()).decode()}'"
+    policy = CONTENT_SECURITY_POLICY.replace("script-src 'self'", f"script-src 'self' {allowed}")
+    shown.headers["Content-Security-Policy"] = policy
+    return shown
+
+
+@router.get("/runs/{run_id}/scores")
+async def scores_page(request: Request, ctx: Context, run_id: PathId) -> Response:
+    """Every participant; those without scores with their state."""
+    async with ctx.database.connection() as connection:
+        table = await scores_of_run(connection, run_id)
+        overview = await overviews.get(connection, run_id)
+    return page(
+        request,
+        "scores.html.j2",
+        overview=overview,
+        table=table,
+        items=list(PHQ8Item),
+        notices=list(notices(overview.kind, overview.profile, overview.request)),
+    )
+
+
+@files.get("/runs/{run_id}/scores.csv")
+async def scores_as_csv(ctx: Context, run_id: PathId) -> Response:
+    """A row per participant and mode."""
+    table = await _scores(ctx, run_id)
+    return PlainTextResponse(score_csv(table), media_type="text/csv", headers=_as_file(run_id, "csv"))
+
+
+@files.get("/runs/{run_id}/scores.json")
+async def scores_as_json(ctx: Context, run_id: PathId) -> Response:
+    """One JSON object, with the summaries of the modes."""
+    table = await _scores(ctx, run_id)
+    return Response(to_json(table), media_type="application/json", headers=_as_file(run_id, "json"))
+
+
+async def _scores(ctx: ApiContext, run_id: int) -> ScoreTable:
+    async with ctx.database.connection() as connection:
+        return await scores_of_run(connection, run_id)
+
+
+def _as_file(run_id: int, ending: str) -> dict[str, str]:
+    return {"Content-Disposition": f'attachment; filename="r{run_id}-scores.{ending}"'}

@@ -1,24 +1,51 @@
 """`/rag`: the questions, with their progress and next steps."""
 
-from typing import Annotated, Final, Literal, NamedTuple
+from enum import StrEnum
+from secrets import token_urlsafe
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Form, Query, Request
+from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
-from api.context import Context
-from api.pages.next_steps import Next, can_run_all, next_step
+from api.context import ApiContext, Context
+from api.pages.forms import Next, Typed, can_run_all, form_key, next_step
+from api.pages.results import ShownAnswer, shown_answer
+from api.parameters import MAX_ID, PathId, Text
 from api.rendering import page
+from api.routes import PageRoute
+from api.security.authentication import CurrentPrincipal
+from api.security.csrf import csrf
+from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused
+from schemas.settings.base import allowed
+from schemas.settings.frozen import thaw
+from schemas.settings.preset import PRESET_SETTINGS
+from schemas.settings.run import RunSettings
 from schemas.statuses import QueryStatus
+from schemas.values.queries import AugmentedPrompt
+from schemas.values.runs import Target
+from services.questions.answers import answer, preview
+from services.questions.edits import QueryEdit, edit
+from services.questions.lookup import get_query
+from services.questions.steps import MAX_SOURCES, Step, run_stages, take_step
+from services.runs import Action, control
+from stages.queries.augment import basis_in_words
+from stages.queries.query_files import MAX_CHARS
+from stages.texts.characters import text_size
 from store.corpora import corpora
-from store.questions import query_lines
-from store.questions.query_lines import QueryLine
-from store.runs import job_progress
-from store.runs.job_progress import JobProgress
+from store.questions import presets, queries, query_runs
+from store.questions.answers import answer_basis
+from store.questions.queries import QueryLine, StoredResult
+from store.questions.query_runs import QueryView, existing_view
+from store.runs import answer_pieces, jobs, stored_runs
+from store.runs.answer_pieces import AnswerSoFar
+from store.runs.jobs import JobProgress
 
 PAGE_ROWS: Final = 25
 
 # No resource shares these addresses, so every client gets their pages.
-router = APIRouter(include_in_schema=False)
+lists = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 #: Which questions a list shows: all, those that are not ready, or those in one status.
@@ -53,13 +80,13 @@ class Filter(NamedTuple):
     number: int
 
 
-@router.api_route("/", methods=["GET", "HEAD"])
+@lists.api_route("/", methods=["GET", "HEAD"])
 async def home() -> Response:
     """Redirects to the questions."""
     return RedirectResponse("/rag", 303)
 
 
-@router.get("/rag")
+@lists.get("/rag")
 async def list_page(
     request: Request, ctx: Context, status: Listed = "", before: Annotated[int | None, Query(ge=1)] = None
 ) -> Response:
@@ -69,9 +96,9 @@ async def list_page(
         ctx.database.connection() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        lines = await query_lines.lines(connection, before=before, statuses=statuses, limit=PAGE_ROWS + 1)
-        progress = await job_progress.progress(connection, [line.job_id for line in lines])
-        counted = await query_lines.counts(connection)
+        lines = await queries.lines(connection, before=before, statuses=statuses, limit=PAGE_ROWS + 1)
+        progress = await jobs.progress(connection, [line.job_id for line in lines])
+        counted = await queries.counts(connection)
         searchable = sum(corpus.searchable_chunks for corpus in await corpora.all_corpora(connection))
     rows = [
         QuestionRow(line, progress[line.job_id], next_step(line, progress[line.job_id]), can_run_all(line))
@@ -99,3 +126,289 @@ def _filters(counted: dict[QueryStatus, int], current: Listed) -> list[Filter]:
     }
     rare = {status: counted.get(status, 0) for status in _PENDING if status in counted or status is current}
     return [Filter(shown, _LABELS[shown], number) for shown, number in (numbers | rare).items()]
+
+
+Sources = Annotated[int | None, Query(ge=1, le=MAX_SOURCES)]
+Awaited = Annotated[int | None, Query(ge=0, le=MAX_ID)]
+
+
+class PastedAnswerForm(BaseModel):
+    """The answer of an external model to the prompt with `top_n` sources."""
+
+    response_text: Typed = ""
+    top_n: Annotated[int, Form(ge=1, le=MAX_SOURCES)] | None = None
+    once: str = ""
+
+
+class ValuesForm(BaseModel):
+    """Other values to run a question with: a preset, and values that win over it, one `NAME=VALUE` per line."""
+
+    preset: Text = ""
+    """Empty for the values that the question has."""
+    values: Typed = ""
+    until: Literal["", "consolidate"] = ""
+
+    def assignments(self) -> dict[str, str]:
+        """The values by name. Raises QueryValueError."""
+        found = {}
+        for line in filter(None, map(str.strip, self.values.split("\n"))):
+            name, equals, value = map(str.strip, line.partition("="))
+            if not (name and equals):
+                raise QueryValueError("values", "has a line that is not of the form NAME=VALUE")
+            found[name] = value
+        return found
+
+
+class ShownValue(NamedTuple):
+    """A value that the question was last run with."""
+
+    name: str
+    value: bool | int | float | str
+    allowed: str
+    description: str
+
+
+class QuestionContent(NamedTuple):
+    """The content of the page."""
+
+    view: QueryView
+    progress: JobProgress
+    results: list[StoredResult]
+    newest: ShownAnswer | None
+    """The newest of the answers."""
+    prompt: AugmentedPrompt | None
+    """None before a search is stored."""
+    settings: RunSettings | None
+    """The settings of the run; None where the prompt is."""
+    presets: list[str]
+    """The names of the stored presets, the default first."""
+    own_values: list[ShownValue]
+    notes: list[str]
+    """What was lost or replaced on the way to the prompt."""
+    so_far: AnswerSoFar | None
+    """The answer that is awaited, as far as it is written; None where none is."""
+
+
+@router.get("/rag/{query_id:int}")
+async def question_page(
+    request: Request,
+    ctx: Context,
+    query_id: PathId,
+    top_n: Sources = None,
+    awaits: Awaited = None,
+) -> Response:
+    """The question. With `awaits`, the id of the newest answer so far, the page redirects to a newer one."""
+    shown = await _read(ctx, query_id, top_n)
+    newest = max((result.id for result in shown.results), default=0)
+    if awaits is not None and newest > awaits:
+        return _redirect(request, f"/rag/{query_id}/results/{newest}")
+    return _page(request, shown, awaits=awaits)
+
+
+@router.post("/rag/{query_id:int}/answer", dependencies=[Depends(csrf)])
+async def ask_model(
+    ctx: Context,
+    query_id: PathId,
+    top_n: Annotated[int | None, Form(ge=1, le=MAX_SOURCES)] = None,
+    light: Annotated[bool, Form()] = False,
+) -> Response:
+    """Ask the model, or the light one, with `top_n` sources in its prompt. Each request makes a new answer."""
+    async with ctx.database.connection() as connection:
+        asked = await get_query(connection, query_id)
+        newest = max((result.id for result in await queries.results(connection, query_id)), default=0)
+        await take_step(connection, asked, Step.ANSWER, top_n=top_n, use_light_model=light)
+    return RedirectResponse(f"/rag/{query_id}?awaits={newest}", 303)
+
+
+@router.post("/rag/{query_id:int}/pasted", dependencies=[Depends(csrf)])
+async def paste(
+    request: Request,
+    ctx: Context,
+    query_id: PathId,
+    principal: CurrentPrincipal,
+    form: Annotated[PastedAnswerForm, Form()],
+) -> Response:
+    """Store a pasted answer, and show it. One that cannot be stored stays in its field."""
+    try:
+        async with ctx.database.connection() as connection:
+            query = await get_query(connection, query_id)
+            key = form_key(principal, form.once, f"answer {query_id}", form)
+            stored = await answer(connection, query, form.response_text, top_n=form.top_n, key=key)
+    except QueryMissingError:
+        raise
+    except (LLMResponseParseError, Refused) as error:
+        shown = await _read(ctx, query_id, form.top_n)
+        return _page(request, shown, pasted=form.response_text, once=form.once, wrong={"pasted": str(error)})
+    return RedirectResponse(f"/rag/{query_id}/results/{stored.result_id}", 303)
+
+
+@router.post("/rag/{query_id:int}/again", dependencies=[Depends(csrf)])
+async def run_with_values(
+    request: Request, ctx: Context, query_id: PathId, form: Annotated[ValuesForm, Form()]
+) -> Response:
+    """Run the stages that other values change, up to the answer or to the passages."""
+    try:
+        async with ctx.database.connection() as connection:
+            asked = await get_query(connection, query_id)
+            await run_stages(
+                connection, asked, last=form.until or None, preset=form.preset or None, values=form.assignments()
+            )
+    except QueryMissingError:
+        raise
+    except Refused as error:
+        shown = await _read(ctx, query_id, None)
+        return _page(request, shown, chosen=form, wrong={"values": str(error)})
+    return RedirectResponse(f"/rag/{query_id}", 303)
+
+
+@router.post("/rag/{query_id:int}/text", dependencies=[Depends(csrf)])
+async def rewrite(
+    request: Request, ctx: Context, query_id: PathId, question: Annotated[Typed, Form()] = ""
+) -> Response:
+    """Change the question. The expansion is kept; later outputs become stale."""
+    try:
+        async with ctx.database.connection() as connection:
+            query = await get_query(connection, query_id)
+            await edit(connection, query, QueryEdit(original_query=question), run=False)
+    except QueryValueError as error:
+        shown = await _read(ctx, query_id, None)
+        return _page(request, shown, question=question, wrong={"question": f"The question {error.problem}."})
+    return RedirectResponse(f"/rag/{query_id}", 303)
+
+
+async def _read(ctx: ApiContext, query_id: int, top_n: int | None) -> QuestionContent:
+    """Everything in one snapshot."""
+    async with (
+        ctx.database.connection() as connection,
+        connection.transaction(isolation="repeatable_read", readonly=True),
+    ):
+        view = await existing_view(connection, query_id)
+        progress = await jobs.progress(connection, [view.line.job_id])
+        results = await queries.results(connection, query_id)
+        newest = await shown_answer(connection, view.line.job_id, results[0]) if results else None
+        prompt = settings = None
+        notes: list[str] = []
+        frozen = thaw(await stored_runs.settings(connection, view.line.run_id))
+        stored = await presets.names(connection)
+        if view.retrieved is not None:
+            prompt = await preview(connection, await get_query(connection, query_id), top_n=top_n)
+            notes = basis_in_words(await answer_basis(connection, view.line.job_id, prompt))
+            settings = frozen.run
+        so_far = await answer_pieces.read(connection, query_id)
+        if so_far is not None and (so_far.stage_status is None or not so_far.is_awaited):
+            so_far = None
+    assert frozen.preset is not None
+    return QuestionContent(
+        view=view,
+        progress=progress[view.line.job_id],
+        results=results,
+        newest=newest,
+        prompt=prompt,
+        settings=settings,
+        presets=stored,
+        own_values=[
+            ShownValue(name, value, allowed(PRESET_SETTINGS[name]), PRESET_SETTINGS[name].description)
+            for name, value in frozen.preset.values().items()
+        ],
+        notes=notes,
+        so_far=so_far,
+    )
+
+
+def _page(
+    request: Request,
+    shown: QuestionContent,
+    *,
+    awaits: int | None = None,
+    question: str | None = None,
+    pasted: str = "",
+    chosen: ValuesForm | None = None,
+    once: str | None = None,
+    wrong: dict[str, str] | None = None,
+) -> Response:
+    line = shown.view.line
+    values: dict[str, Any] = shown._asdict() | {
+        "line": line,
+        "next": next_step(line, shown.progress),
+        "can_run_all": can_run_all(line),
+        "size": None if shown.prompt is None else text_size(shown.prompt.prompt),
+        "question": line.original_query if question is None else question,
+        "pasted": pasted,
+        "chosen": chosen or ValuesForm(),
+        "once": once or token_urlsafe(16),
+        "wrong": wrong or {},
+        "awaits": awaits,
+        "longest": MAX_CHARS,
+        "most": MAX_SOURCES,
+    }
+    return page(request, "question.html.j2", status=422 if wrong else 200, **values)
+
+
+def _redirect(request: Request, path: str) -> Response:
+    """A redirect. For htmx, which requests a part of a page, a header that opens another page."""
+    if request.headers.get("hx-request") == "true":
+        return Response(headers={"HX-Redirect": path})
+    return RedirectResponse(path, 303)
+
+
+actions = APIRouter(route_class=PageRoute, include_in_schema=False, dependencies=[Depends(csrf)])
+
+
+class Back(StrEnum):
+    """The page to return to after an action."""
+
+    LIST = "list"
+    QUESTION = "question"
+    INSPECT = "inspect"
+
+
+BackTo = Annotated[Back, Form()]
+
+
+@actions.post("/rag/{query_id:int}/steps")
+async def take(query_id: PathId, ctx: Context, step: Annotated[Step, Form()], back: BackTo = Back.LIST) -> Response:
+    """Run one step."""
+    async with ctx.database.connection() as connection:
+        await take_step(connection, await get_query(connection, query_id), step)
+    return _redirect_back(back, query_id)
+
+
+@actions.post("/rag/{query_id:int}/run")
+async def run(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Response:
+    """Run every remaining step up to the answer. Work continues when the tab is closed."""
+    async with ctx.database.connection() as connection:
+        await run_stages(connection, await get_query(connection, query_id))
+    return _redirect_back(back, query_id)
+
+
+@actions.post("/rag/{query_id:int}/search")
+async def search_again(query_id: PathId, ctx: Context, back: BackTo = Back.LIST) -> Response:
+    """Run retrieval and consolidation again."""
+    async with ctx.database.connection() as connection:
+        asked = await get_query(connection, query_id)
+        await take_step(connection, asked, Step.RETRIEVE, through=Step.CONSOLIDATE)
+    return _redirect_back(back, query_id)
+
+
+@actions.post("/rag/{query_id:int}/decision")
+async def decide(
+    query_id: PathId, ctx: Context, action: Annotated[Action, Form()], back: BackTo = Back.LIST
+) -> Response:
+    """Retry, pause, resume or cancel."""
+    async with ctx.database.connection() as connection:
+        query = await get_query(connection, query_id)
+    await control(ctx.database, Target(None, query.job_id), action)
+    return _redirect_back(back, query_id)
+
+
+@actions.post("/rag/{query_id:int}/delete")
+async def delete(query_id: PathId, ctx: Context) -> Response:
+    """Delete the question, and everything that was computed for it."""
+    async with ctx.database.connection() as connection:
+        await query_runs.delete_query(connection, await get_query(connection, query_id))
+    return RedirectResponse("/rag", 303)
+
+
+def _redirect_back(back: Back, query_id: int) -> Response:
+    paths = {Back.LIST: f"/rag#question-{query_id}", Back.QUESTION: f"/rag/{query_id}"}
+    return RedirectResponse(paths.get(back, f"/rag/{query_id}/inspect"), 303)

@@ -1,9 +1,10 @@
 """`/tags`: a box for phrases; and the candidate tags that the phrases of a run led to."""
 
+import asyncio
 from secrets import token_urlsafe
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Depends, Form, Query, Request
+from fastapi import APIRouter, Depends, File, Form, Path, Query, Request, UploadFile
 from pydantic import BaseModel
 from starlette.responses import RedirectResponse, Response
 
@@ -14,13 +15,24 @@ from api.rendering import page
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal, Principal
 from api.security.csrf import csrf
+from api.work_uploads import base_name
 from schemas.errors import Refused, RunMissingError
+from services.estimates import estimate_vocabulary
 from services.new_runs import Submitted
 from services.submit import submit
-from services.tags import TagsRequest, phrase_sets
+from services.tags import (
+    TagsRequest,
+    build_vocabulary,
+    delete_vocabulary,
+    keep_vocabulary,
+    phrase_sets,
+    read_vocabulary,
+    vocabulary_of_name,
+)
 from stages.files.records import ProblemsFound
+from stages.tags.vocabulary_files import FILES, TAGS_FILE
+from store import vocabularies
 from store.runs import overviews
-from store.vocabularies import tag_runs, vocabularies
 
 SHOWN_RUNS: Final = 10
 
@@ -79,7 +91,7 @@ async def candidates_page(
     """The candidates of each set of phrases, with reports by phrase and ranks as far as asked for."""
     async with ctx.database.connection() as connection:
         run = await overviews.overview(connection, run_id)
-        found = await tag_runs.results(connection, run_id=run_id)
+        found = await vocabularies.results(connection, run_id=run_id)
     if run is None or not found:
         raise RunMissingError(run_id)
     return page(request, "candidates.html.j2", run=run, sets=found, verbose=verbose, phrase_ranks=phrase_ranks)
@@ -103,5 +115,111 @@ async def _form(
         form=form,
         vocabularies=found,
         runs=runs,
+        wrong=wrong or {},
+    )
+
+
+PAGE_TAGS: Final = 100
+
+
+Name = Annotated[str, Path(pattern=r"^[^\x00/]{1,64}$")]
+
+
+class VocabularyFiles(BaseModel):
+    """The form as it was filled in."""
+
+    name: Text = ""
+    files: list[UploadFile] = []
+
+    @property
+    def chosen(self) -> list[UploadFile]:
+        """The files; a browser sends one without a name when none was chosen."""
+        return [file for file in self.files if file.filename]
+
+
+@router.get("/vocabularies")
+async def vocabularies_page(request: Request, ctx: Context) -> Response:
+    """Every vocabulary with its size and its models, and the form for another."""
+    return await _listed(request, ctx, VocabularyFiles())
+
+
+@router.post("/vocabularies", dependencies=[Depends(csrf)])
+async def import_files(request: Request, ctx: Context, form: Annotated[VocabularyFiles, File()]) -> Response:
+    """Import the files and open the vocabulary; or show what is wrong."""
+    if not form.chosen:
+        return await _listed(
+            request, ctx, form, wrong={"files": f"Choose {TAGS_FILE}, and the others if you have them."}
+        )
+    try:
+        files = {base_name(file.filename or ""): await file.read() for file in form.chosen}
+        vocabulary = await asyncio.to_thread(read_vocabulary, form.name.strip(), files)
+    except Refused as error:
+        return await _listed(request, ctx, form, wrong={"form": str(error)})
+    async with ctx.database.connection() as connection:
+        kept = await keep_vocabulary(connection, form.name.strip(), vocabulary)
+    left_out = f"?unknown_ratings={kept.unknown_ratings}" if kept.unknown_ratings else ""
+    return RedirectResponse(f"/vocabularies/{form.name.strip()}{left_out}", 303)
+
+
+@router.get("/vocabularies/{name}")
+async def vocabulary_page(
+    request: Request,
+    ctx: Context,
+    name: Name,
+    search: Annotated[Text, Query(max_length=200)] = "",
+    part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    unknown_ratings: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+    estimate: bool = False,
+) -> Response:
+    """A vocabulary: its models, or what building them would do; a part of its tags; what an import left out."""
+    search = search.strip()
+    async with ctx.database.connection() as connection:
+        vocabulary = await vocabulary_of_name(connection, name)
+        tags, found = await vocabularies.tags_part(
+            connection, vocabulary.id, search=search, limit=PAGE_TAGS, offset=(part - 1) * PAGE_TAGS
+        )
+    settings = ctx.run_settings() if estimate else None
+    estimated = None if settings is None else await estimate_vocabulary(ctx.database, name, settings, prices=ctx.prices)
+    return page(
+        request,
+        "vocabulary.html.j2",
+        vocabulary=vocabulary,
+        tags=tags,
+        found=found,
+        search=search,
+        part=part,
+        parts_of_list=-(-found // PAGE_TAGS),
+        unknown_ratings=unknown_ratings,
+        estimate=estimated,
+    )
+
+
+@router.post("/vocabularies/{name}/models", dependencies=[Depends(csrf)])
+async def build(ctx: Context, name: Name) -> Response:
+    """Submit the run that builds the models, and open it."""
+    built = await build_vocabulary(ctx.database, name, ctx.run_settings())
+    return RedirectResponse(f"/runs/{built.run_id}", 303)
+
+
+@router.post("/vocabularies/{name}/delete", dependencies=[Depends(csrf)])
+async def delete(ctx: Context, name: Name) -> Response:
+    """Delete the vocabulary with its models."""
+    async with ctx.database.connection() as connection:
+        await delete_vocabulary(connection, name)
+    return RedirectResponse("/vocabularies", 303)
+
+
+async def _listed(
+    request: Request, ctx: ApiContext, form: VocabularyFiles, *, wrong: dict[str, str] | None = None
+) -> Response:
+    async with ctx.database.connection() as connection:
+        found = await vocabularies.current(connection)
+    return page(
+        request,
+        "vocabularies.html.j2",
+        status=422 if wrong else 200,
+        vocabularies=found,
+        form=form,
+        files=list(FILES),
         wrong=wrong or {},
     )

@@ -13,14 +13,14 @@ from api.context import Context
 from api.pages.forms import Typed, form_key
 from api.parameters import Text
 from api.rendering import page
-from api.rest.templates import Version
+from api.rest.presets import Version
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
 from schemas.errors import TemplateError
 from stages.queries.templates import RULES, TemplateTag
 from stages.texts.line_diff import line_diff
-from store.access.idempotency import once
+from store.access import once
 from store.database import Connection
 from store.questions import templates
 from store.questions.templates import StoredTemplate

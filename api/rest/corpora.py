@@ -8,7 +8,8 @@ from fastapi import APIRouter, File, Query, Response
 from api.context import Context
 from api.parameters import PathId, Text, next_offset
 from api.problems import problem_responses
-from api.rest.bodies.corpora import (
+from api.rest.bodies.base import StrictRoute
+from api.rest.bodies.documents import (
     CorporaReply,
     CorpusLine,
     CorpusReply,
@@ -18,13 +19,12 @@ from api.rest.bodies.corpora import (
     WorkLine,
     WorksReply,
 )
-from api.rest.strict import StrictRoute
 from api.work_uploads import ImportRequest, import_requested, uploaded
 from services.corpora import CorpusOptions, corpus_loss, delete_corpus
 from services.imports import ImportedFiles
-from services.work_views import listed_documents
+from services.works import listed_documents
 from store.corpora import corpora, works
-from store.corpora.vector_index import find_index
+from store.corpora.chunk_search import find_index
 
 router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
 

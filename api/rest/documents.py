@@ -1,30 +1,37 @@
 """Documents: what became of their headings and sections, changed, and computed again."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from dataclasses import asdict
+from typing import Annotated, Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query
 
 from api.context import ApiContext, Context
-from api.parameters import PathId
+from api.parameters import MAX_ID, PathId, next_offset
 from api.problems import problem_responses
 from api.rest.bodies.documents import (
     AgainBody,
     AgainReply,
+    ChunkReply,
+    ChunksReply,
     DocumentMarkdownReply,
     DocumentPromptReply,
     DocumentReply,
     EditedReply,
+    HeadingReply,
     PastedBody,
     RepairChangesBody,
     SelectionChangesBody,
+    WorkReply,
 )
+from api.rest.corpora import Limit, Offset
 from schemas.values.documents import SelectionAction
 from services import document_edits
 from services.document_edits import Again
 from services.documents import DocumentTarget
-from services.work_views import document_markdown, document_view
-from stages.documents.repair_reply import Change
+from services.works import document_markdown, document_view
+from stages.documents.repair import Change
+from store.corpora import works
 from store.database import Database
 
 router = APIRouter(tags=["documents"])
@@ -123,3 +130,35 @@ async def _again(
     again = await make(ctx.database, DocumentTarget(job_id=job_id), {} if body is None else body.values)
     run_id = None if again.forked is None else again.forked.submitted.run_id
     return AgainReply(job_id=again.job_id, stage=again.stage, run_id=run_id)
+
+
+works_router = APIRouter(prefix="/works", tags=["corpora"])
+
+
+@works_router.get("/{work_id:int}", summary="Show a work", responses=problem_responses(404, 422))
+async def show_work(work_id: PathId, ctx: Context) -> WorkReply:
+    """A work: its bibliography, and its headings with their lines."""
+    async with ctx.database.connection() as connection:
+        work = await works.work(connection, work_id)
+        headings = await works.headings(connection, work_id)
+    return WorkReply(**asdict(work), headings=[HeadingReply.model_validate(heading) for heading in headings])
+
+
+@works_router.get("/{work_id:int}/chunks", summary="List the chunks of a work", responses=problem_responses(404, 422))
+async def list_chunks(
+    work_id: PathId,
+    ctx: Context,
+    heading: Annotated[int | None, Query(ge=1, le=MAX_ID, examples=[12])] = None,
+    limit: Limit = 100,
+    offset: Offset = 0,
+) -> ChunksReply:
+    """The content chunks in the order of the text; with `heading`, those of this section, deeper ones included."""
+    async with ctx.database.connection() as connection:
+        work = await works.work(connection, work_id)
+        found = await works.chunks(connection, work, section=heading, limit=limit, offset=offset)
+        total = await works.count_chunks(connection, work_id, section=heading)
+    return ChunksReply(
+        chunks=[ChunkReply.model_validate(chunk) for chunk in found],
+        total=total,
+        next_offset=next_offset(offset, len(found), total),
+    )

@@ -2,16 +2,19 @@
 
 import asyncio
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 import asyncpg
 import structlog
 from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import Field
 from starlette.responses import JSONResponse
 
 from api.context import ApiContext, Context
-from api.rest.bodies.base import Reply
+from api.problems import problem_responses
+from api.rest.bodies.base import Reply, StrictRoute
+from api.rest.bodies.runs import WorkersReply
 from api.security.authentication import OptionalPrincipal
 from services.broker import is_broker_available
 from store import revision
@@ -116,3 +119,31 @@ async def check_database(ctx: ApiContext) -> tuple[Check, Check, Check]:
 async def check_broker(ctx: ApiContext) -> Check:
     """The broker."""
     return Check.OK if await is_broker_available(ctx.broker, timeout_s=TIMEOUT_SECONDS) else Check.UNAVAILABLE
+
+
+_TEXT: Final[dict[int | str, dict[str, Any]]] = {
+    200: {
+        "description": "The text format of Prometheus",
+        "content": {"text/plain": {"schema": {"type": "string"}, "example": 'ragq_queue_depth{stage="embed"} 3.0\n'}},
+    },
+    **problem_responses(503),
+}
+
+
+@router.get("/metrics", summary="Metrics for Prometheus", response_class=Response, responses=_TEXT)
+async def show_metrics(ctx: Context) -> Response:
+    """Queue depth and age by stage, jobs by state, leases, workers, seconds of stages, calls and tokens of language
+    models, seconds of requests. What is read from the database is up to ten seconds old; 503 while the database is
+    unavailable."""
+    ctx.metrics.streams.set(ctx.streams.open)
+    return Response(await ctx.metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
+
+workers_router = APIRouter(tags=["operations"], route_class=StrictRoute)
+
+
+@workers_router.get("/workers", summary="List the workers that run")
+async def list_workers(ctx: Context) -> WorkersReply:
+    """The worker processes with a heartbeat in the last ten seconds, the oldest first."""
+    async with ctx.database.connection() as connection:
+        return WorkersReply.of(await workers.live(connection))

@@ -9,18 +9,17 @@ from pydantic import Field
 from api.context import Context
 from api.parameters import PathId, Text
 from api.problems import problem_responses
-from api.rest.bodies.base import Body, Reply, with_example
+from api.rest.bodies.base import Body, Reply, StrictRoute, with_example
 from api.rest.bodies.settings import DatabaseReply, PathsReply, Value
 from api.rest.health import Check, check_parts
 from api.rest.settings import database_of
-from api.rest.strict import StrictRoute
 from api.security.authentication import OptionalPrincipal
 from api.work_uploads import base_name
 from schemas.errors import Refused
 from services.corpora import corpus_of_name
 from store import revision
-from store.corpora import corpora, work_view, works
-from store.corpora.work_view import work_missing
+from store.corpora import corpora, works
+from store.corpora.works import work_missing
 from store.seeds import SEEDED_TABLES, seed
 
 router = APIRouter(route_class=StrictRoute)
@@ -251,7 +250,7 @@ async def corpus_works(ctx: Context, corpus: Corpus = None) -> CorpusWorksReply:
     """The works of one corpus, or of all, the newest first."""
     async with ctx.database.connection() as connection:
         chosen = None if corpus is None else (await corpus_of_name(connection, corpus)).id
-        found = await work_view.newest(connection, chosen)
+        found = await works.newest(connection, chosen)
     lines = [
         CorpusWorkLine(
             id=work.id,
@@ -274,7 +273,7 @@ async def corpus_works(ctx: Context, corpus: Corpus = None) -> CorpusWorksReply:
 async def corpus_work_content(work_id: PathId, ctx: Context) -> WorkContentReply:
     """The stored markdown, including its front matter. 409 when it does not match its hash."""
     async with ctx.database.connection() as connection:
-        work = await work_view.work(connection, work_id)
+        work = await works.work(connection, work_id)
         markdown = await works.markdown(connection, work_id)
     if markdown is None:
         raise work_missing(work_id)

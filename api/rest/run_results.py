@@ -1,18 +1,28 @@
 """What runs found: the scores of participants, and how two runs differ."""
 
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Query, Response
+from starlette.responses import PlainTextResponse
 
 from api.context import Context
-from api.parameters import PathId
+from api.parameters import MAX_ID, PathId, Text
+from api.preferences import REPLAYED, Keyed
 from api.problems import problem_responses
 from api.rest.bodies.base import Reply, with_example
-from schemas.values.differences import Difference
-from schemas.values.figures import ModeSummary, ParticipantRow
+from api.rest.bodies.runs import EvaluationBody, EvaluationSubmitted
+from schemas.values.differences import Difference, RetrievalMeasures, SeveralRuns
+from schemas.values.estimates import Estimate
+from schemas.values.evaluations import EvaluationReport
+from schemas.values.metrics import ModeSummary, ParticipantRow
 from schemas.values.retrieval_reports import RetrievalDifference
-from services.scorers import scores_of_run
-from services.several_runs import compare_runs
+from services.baselines import scores_of_run
+from services.estimates import estimate
+from services.evaluations import evaluate, evaluation_report, plan_evaluation
+from services.several_runs import MOST, compare_runs, compare_several
+from stages.reports.several_runs import several_csv
+from store.database import Connection
+from store.runs.runs import NewRun
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 
@@ -90,3 +100,85 @@ async def show_scores(run_id: PathId, ctx: Context) -> ScoresReply:
     async with ctx.database.connection() as connection:
         found = await scores_of_run(connection, run_id)
     return ScoresReply(run_id=found.run_id, data_set=found.data_set, modes=found.modes, participants=found.participants)
+
+
+comparisons_router = APIRouter(tags=["runs"])
+
+Others = Annotated[
+    list[Annotated[int, Query(ge=1, le=MAX_ID)]],
+    Query(min_length=1, max_length=MOST - 1, description="The runs to compare with it", examples=[[13, 14]]),
+]
+Split = Annotated[
+    Text | None, Query(max_length=100, description="Compare on the participants of this split alone", examples=[None])
+]
+
+
+@comparisons_router.get(
+    "/runs/{run_id}/compare", summary="Compare several runs", responses=problem_responses(404, 409, 422)
+)
+async def compare(run_id: PathId, ctx: Context, other: Others, split: Split = None) -> list[SeveralRuns]:
+    """How other runs of the kind differ from this one, by mode: paired differences with their 95 % intervals, and with
+    intervals that are corrected for the number of runs (Bonferroni)."""
+    return await compare_several(ctx.database, [run_id, *other], split=split)
+
+
+@comparisons_router.get(
+    "/runs/{run_id}/compare.csv",
+    summary="Compare several runs, as CSV",
+    responses=problem_responses(404, 409, 422),
+    response_class=PlainTextResponse,
+)
+async def compare_csv(run_id: PathId, ctx: Context, other: Others, split: Split = None) -> PlainTextResponse:
+    """A row per run, mode and measure."""
+    found = await compare_several(ctx.database, [run_id, *other], split=split)
+    return PlainTextResponse(several_csv(found), media_type="text/csv")
+
+
+FOUND: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"model": EvaluationSubmitted, "description": "The same evaluation, stored before"}
+}
+
+
+@router.post(
+    "/{run_id}/evaluations",
+    summary="Evaluate the answers of a run",
+    status_code=201,
+    responses={**FOUND, **problem_responses(404, 409, 422)},
+)
+async def evaluate_answers(
+    run_id: PathId, ctx: Context, body: EvaluationBody, response: Response, key: Keyed
+) -> EvaluationSubmitted:
+    """Judge the newest answer of each question, as a run of its own with one job for each answer."""
+    found = await evaluate(ctx.database, run_id, body.values, always_new=body.always_new, key=key)
+    response.status_code = 201 if found.is_new else 200
+    response.headers["Location"] = f"/runs/{found.run_id}"
+    response.headers.update(REPLAYED if found.is_replay else {})
+    return EvaluationSubmitted(
+        run_id=found.run_id,
+        evaluates=run_id,
+        is_new=found.is_new,
+        jobs=found.jobs,
+        resumed=found.resumed,
+        notices=list(found.notices),
+    )
+
+
+@router.post(
+    "/{run_id}/evaluations/estimate",
+    summary="Estimate an evaluation",
+    responses=problem_responses(404, 409, 422),
+)
+async def estimate_evaluation(run_id: PathId, ctx: Context, body: EvaluationBody) -> Estimate:
+    """Jobs, model calls, tokens, seconds and money of the same body sent to `/runs/{id}/evaluations`."""
+
+    async def plan(connection: Connection) -> NewRun:
+        return (await plan_evaluation(connection, run_id, body.values)).planned.run
+
+    return await estimate(ctx.database, plan, prices=ctx.prices)
+
+
+@router.get("/{run_id}/evaluation", summary="Show an evaluation", responses=problem_responses(404, 409, 422))
+async def show_evaluation(run_id: PathId, ctx: Context) -> EvaluationReport:
+    """Precision and recall of citations, correctness and completeness, by a run that evaluates answers."""
+    async with ctx.database.connection() as connection:
+        return await evaluation_report(connection, run_id, measures=RetrievalMeasures())

@@ -7,10 +7,10 @@ from fastapi import APIRouter, Query
 from api.context import ApiContext, Context
 from api.parameters import MAX_ID, PathId, SearchWords
 from api.problems import problem_responses
-from api.rest.bodies.forks import FamilyReply
 from api.rest.bodies.runs import (
     ActionReply,
     DeletedRunReply,
+    FamilyReply,
     JobLine,
     NoteBody,
     ProgressReply,
@@ -27,7 +27,7 @@ from schemas.values.runs import RunLimits, Target
 from services.runs import NO_LIMITS, Action, RunChanges, change_run, control, delete_run
 from store.runs import jobs, overviews, stored_runs
 from store.runs.run_view import run_view, with_origin
-from store.views.run_state import run_state
+from store.views import run_state
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 

@@ -8,10 +8,9 @@ from pydantic import Field, StringConstraints
 
 from api.context import Context
 from api.problems import problem_responses
-from api.rest.bodies.base import Body, Reply, with_example
-from api.rest.strict import StrictRoute
+from api.rest.bodies.base import Body, Reply, StrictRoute, with_example
 from api.security.authentication import CURRENT_SESSION, SESSIONS, bearer_of
-from store.access.api_sessions import end_session, open_session
+from store.access import end_session, open_session
 
 router = APIRouter(tags=["sessions"], route_class=StrictRoute)
 

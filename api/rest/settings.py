@@ -7,6 +7,7 @@ from sqlalchemy.engine import make_url
 
 from api.context import ApiContext, Context
 from api.problems import problem_responses
+from api.rest.bodies.base import StrictRoute
 from api.rest.bodies.runs import SettingReply
 from api.rest.bodies.settings import (
     DatabaseReply,
@@ -16,7 +17,6 @@ from api.rest.bodies.settings import (
     ModelsReply,
     SettingsReply,
 )
-from api.rest.strict import StrictRoute
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
 from services.questions.submission import choose_models, with_chosen_models

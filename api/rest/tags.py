@@ -1,19 +1,36 @@
 """Tags runs: phrases submitted to a vocabulary, and the candidates that they led to."""
 
-from typing import Annotated
+import asyncio
+from dataclasses import asdict
+from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, File, Path, Query, Response
 
 from api.context import Context
-from api.parameters import PathId
+from api.parameters import PathId, Text, next_offset
 from api.preferences import Keyed
 from api.problems import problem_responses
-from api.rest.bodies.submissions import SubmittedReply
-from api.rest.bodies.tags import TagsRunReply, TagsSetReply, TagsSubmission
-from api.rest.strict import StrictRoute
-from api.rest.submitted import SUBMITTED, submit_body
+from api.rest.bodies.base import StrictRoute
+from api.rest.bodies.participants import (
+    BuildReply,
+    ImportedVocabularyReply,
+    SubmittedReply,
+    TagReply,
+    TagsPartReply,
+    TagsRunReply,
+    TagsSetReply,
+    TagsSubmission,
+    VocabulariesReply,
+    VocabularyForm,
+    VocabularyReply,
+)
+from api.rest.submissions import SUBMITTED, submit_body
+from api.work_uploads import base_name
 from schemas.errors import RunMissingError
-from store.vocabularies import tag_runs
+from schemas.values.estimates import Estimate
+from services.estimates import estimate_vocabulary
+from services.tags import build_vocabulary, delete_vocabulary, keep_vocabulary, read_vocabulary, vocabulary_of_name
+from store import vocabularies
 
 router = APIRouter(prefix="/tags", tags=["tags"], route_class=StrictRoute)
 
@@ -38,7 +55,7 @@ async def show_candidates(
 ) -> TagsRunReply:
     """What each set of phrases led to, in one of four shapes; null for a set that is not finished, or failed."""
     async with ctx.database.connection() as connection:
-        found = await tag_runs.results(connection, run_id=run_id)
+        found = await vocabularies.results(connection, run_id=run_id)
     if not found:
         raise RunMissingError(run_id)
     return TagsRunReply(
@@ -54,3 +71,101 @@ async def show_candidates(
             for one in found
         ],
     )
+
+
+vocabularies_router = APIRouter(prefix="/vocabularies", tags=["vocabularies"], route_class=StrictRoute)
+
+Name = Annotated[str, Path(pattern=r"^[^\x00/]{1,64}$", examples=["wardrobe"])]
+
+_BUILT: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"model": BuildReply, "description": "The run that builds the models already"}
+}
+
+
+@vocabularies_router.get("", summary="List vocabularies")
+async def list_vocabularies(ctx: Context) -> VocabulariesReply:
+    """Every vocabulary that can be asked, by name."""
+    async with ctx.database.connection() as connection:
+        found = await vocabularies.current(connection)
+    return VocabulariesReply(vocabularies=[VocabularyReply.model_validate(asdict(one)) for one in found])
+
+
+@vocabularies_router.get("/{name}", summary="Show a vocabulary", responses=problem_responses(404, 422))
+async def show_vocabulary(name: Name, ctx: Context) -> VocabularyReply:
+    """A vocabulary: its size, and which models were built from it."""
+    async with ctx.database.connection() as connection:
+        return VocabularyReply.model_validate(asdict(await vocabulary_of_name(connection, name)))
+
+
+@vocabularies_router.get("/{name}/tags", summary="List the tags of a vocabulary", responses=problem_responses(404, 422))
+async def list_tags(
+    name: Name,
+    ctx: Context,
+    search: Annotated[Text, Query(max_length=200, examples=["coat"])] = "",
+    limit: Annotated[int, Query(ge=1, le=1000, examples=[20])] = 100,
+    offset: Annotated[int, Query(ge=0, le=2**31 - 1, examples=[0])] = 0,
+) -> TagsPartReply:
+    """The tags, the most used first; with `search` those with it in their name."""
+    async with ctx.database.connection() as connection:
+        vocabulary = await vocabulary_of_name(connection, name)
+        found, total = await vocabularies.tags_part(
+            connection, vocabulary.id, search=search, limit=limit, offset=offset
+        )
+    return TagsPartReply(
+        tags=[TagReply.model_validate(tag.model_dump()) for tag in found],
+        total=total,
+        next_offset=next_offset(offset, len(found), total),
+    )
+
+
+@vocabularies_router.post(
+    "", summary="Import a vocabulary", status_code=201, responses=problem_responses(400, 409, 422)
+)
+async def import_vocabulary(
+    form: Annotated[VocabularyForm, File()], ctx: Context, response: Response
+) -> ImportedVocabularyReply:
+    """Store the files of a form (`multipart/form-data`) as a vocabulary, in place of an older one of its name.
+
+    Files are recognised by their names. 422 `files-unusable` has every problem, and then nothing is imported. Build its
+    models next.
+    """
+    files = {base_name(file.filename or ""): await file.read() for file in form.files}
+    vocabulary = await asyncio.to_thread(read_vocabulary, form.name, files)
+    async with ctx.database.connection() as connection:
+        kept = await keep_vocabulary(connection, form.name, vocabulary)
+    response.headers["Location"] = f"{vocabularies_router.prefix}/{form.name}"
+    return ImportedVocabularyReply.model_validate(kept._asdict())
+
+
+@vocabularies_router.post(
+    "/{name}/models",
+    summary="Build the models of a vocabulary",
+    status_code=201,
+    responses=_BUILT | problem_responses(404, 409, 422),
+)
+async def build_models(name: Name, ctx: Context, response: Response) -> BuildReply:
+    """Submit the run that builds the models by which phrases are found."""
+    built = await build_vocabulary(ctx.database, name, ctx.run_settings())
+    is_new = built.submitted is not None and built.submitted.is_new
+    response.status_code = 201 if is_new else 200
+    response.headers["Location"] = f"/runs/{built.run_id}"
+    return BuildReply(run_id=built.run_id, is_new=is_new)
+
+
+@vocabularies_router.post(
+    "/{name}/models/estimate",
+    summary="Estimate the building of the models of a vocabulary",
+    responses=problem_responses(409, 422),
+)
+async def estimate_models(name: Name, ctx: Context) -> Estimate:
+    """The job, its seconds, and what is missing, such as the vocabulary. Nothing is stored or sent."""
+    return await estimate_vocabulary(ctx.database, name, ctx.run_settings(), prices=ctx.prices)
+
+
+@vocabularies_router.delete(
+    "/{name}", summary="Delete a vocabulary", status_code=204, responses=problem_responses(404, 409, 422)
+)
+async def remove_vocabulary(name: Name, ctx: Context) -> None:
+    """Delete a vocabulary with its models. Results of runs stay; 409 while unfinished jobs use it."""
+    async with ctx.database.connection() as connection:
+        await delete_vocabulary(connection, name)

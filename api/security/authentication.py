@@ -4,6 +4,8 @@ A middleware checks every request before its body is read, for every address, th
 """
 
 import asyncio
+import math
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Final, NamedTuple, TypeVar
@@ -11,16 +13,19 @@ from urllib.parse import quote, urlsplit
 
 import asyncpg
 from fastapi import Depends, HTTPException, Request
+from limits import RateLimitItemPerMinute
+from limits.storage import MemoryStorage
+from limits.strategies import MovingWindowRateLimiter
 from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.routes import wants_html
-from api.security.hosts import host_name, is_cross_origin
+from api.security.headers import host_name, is_cross_origin
 from schemas.errors import StackError
 from schemas.settings.process import ProcessSettings
 from stack.ports import is_loopback, literal
-from store.access import api_sessions, api_tokens
+from store import access
 from store.database import DATABASE_ERRORS, Connection, Database
 
 Answer = TypeVar("Answer")
@@ -68,16 +73,16 @@ class Authenticator(NamedTuple):
         may_be_open = self.on_loopback and _is_local(connection)
         if session is None and not may_be_open:
             return None
-        holder, any_live = await self._query(lambda lent: api_sessions.recognise(lent, session))
+        holder, any_live = await self._query(lambda lent: access.recognise(lent, session))
         if holder is not None:
             return _principal(holder, has_session=True)
         return Principal(name="open", can_write=True) if may_be_open and not any_live else None
 
     async def _bearer(self, bearer: str) -> Principal | None:
-        if bearer.startswith(api_tokens.PREFIX):
-            holder = await self._query(lambda lent: api_tokens.holder_of_token(lent, bearer))
+        if bearer.startswith(access.PREFIX):
+            holder = await self._query(lambda lent: access.holder_of_token(lent, bearer))
         else:
-            holder, _ = await self._query(lambda lent: api_sessions.recognise(lent, bearer))
+            holder, _ = await self._query(lambda lent: access.recognise(lent, bearer))
         return None if holder is None else _principal(holder, token_in_request=True)
 
     async def _query(self, question: Callable[[Connection], Awaitable[Answer]]) -> Answer:
@@ -151,10 +156,10 @@ CurrentPrincipal = Annotated[Principal, Depends(current_principal)]
 OptionalPrincipal = Annotated[Principal | None, Depends(optional_principal)]
 
 
-def _principal(holder: api_tokens.Holder, *, token_in_request: bool = False, has_session: bool = False) -> Principal:
+def _principal(holder: access.Holder, *, token_in_request: bool = False, has_session: bool = False) -> Principal:
     return Principal(
         name=f"token:{holder.token_id}",
-        can_write=holder.scope is api_tokens.Scope.WRITE,
+        can_write=holder.scope is access.Scope.WRITE,
         token_in_request=token_in_request,
         has_session=has_session,
     )
@@ -199,3 +204,27 @@ def _unauthenticated(request: Request) -> HTTPException:
 
 def _login_address(next_path: str | None) -> str:
     return LOGIN if next_path is None else f"{LOGIN}?next={quote(next_path)}"
+
+
+TRIES: Final = RateLimitItemPerMinute(10)
+
+
+class LoginLimit:
+    """Limits the login attempts of an address to 10 in any minute.
+
+    Each process counts for itself. A token of 256 bits cannot be guessed at any rate, and a count that all processes
+    share would make login depend on one more server.
+    """
+
+    def __init__(self) -> None:
+        self._limiter = MovingWindowRateLimiter(MemoryStorage())
+
+    def note(self, connection: HTTPConnection) -> None:
+        """Count an attempt of the client's address. Raises HTTPException for one too many."""
+        address = "" if connection.client is None else connection.client.host
+        if not self._limiter.hit(TRIES, address):
+            opens_at = self._limiter.get_window_stats(TRIES, address).reset_time
+            wait_s = max(1, math.ceil(opens_at - time.time()))
+            raise HTTPException(
+                429, f"Too many login attempts. Try again in {wait_s} s.", headers={"Retry-After": str(wait_s)}
+            )

@@ -18,7 +18,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import Scope
 
 from api.security.authentication import SESSION_COOKIE, Principal
-from store.access.api_tokens import new_secret
+from store.access import new_secret
 
 FIELD: Final = "csrf_token"
 HEADER: Final = "X-CSRF-Token"

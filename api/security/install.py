@@ -5,10 +5,8 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.exceptions import ExceptionMiddleware
 
 from api.security.authentication import Authentication, Authenticator
-from api.security.body_limit import BodyLimit
 from api.security.csrf import HEADER, set_browser_cookie
-from api.security.headers import ResponseHeaders, add_security_headers
-from api.security.hosts import HostCheck
+from api.security.headers import BodyLimit, HostCheck, ResponseHeaders, add_security_headers
 from schemas.settings.process import ProcessSettings
 from stack.ports import is_loopback
 from store.database import Database

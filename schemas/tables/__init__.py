@@ -3,16 +3,8 @@
 from schemas.tables import (  # noqa: F401  (registers the tables)
     api,
     corpora,
-    forks,
-    interviews,
-    ledger,
-    llm_waits,
-    presets,
+    participants,
     queries,
-    references,
-    run_limits,
     runs,
-    stages,
     vocabularies,
-    workers,
 )

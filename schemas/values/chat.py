@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field
 
-from schemas.example import Example
+from schemas.suggestions import Example
 from schemas.values.base import PlainValue, Value
 
 

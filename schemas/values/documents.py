@@ -1,9 +1,12 @@
 """What the stages of a document store, from its file to its chunks."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Final, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from schemas.statuses import VectorStatus
 from schemas.values.base import Value
 from schemas.values.chat import ReaskReason
 
@@ -188,3 +191,150 @@ class CutDocument(Value):
     chunk_ids: tuple[int, ...]
     skipped_chunks: int
     """Chunks of sections that are not embedded."""
+
+
+_SIGNS: Final = {"author": "author=", "title": "title=", "tag": "tag=", "year_from": "year>=", "year_to": "year<="}
+
+
+def conditions_in_words(given: Mapping[str, str | int]) -> str:
+    """The given fields of a `WorkFilter` in words; nothing for none.
+
+    >>> conditions_in_words({"author": "leaf", "year_from": 2001})
+    "author has 'leaf', year 2001 or later"
+    """
+    words = {"author": "author has '{}'", "title": "title has '{}'", "tag": "tag '{}'"}
+    texts = [words[name].format(value) for name, value in given.items() if name in words]
+    match given.get("year_from"), given.get("year_to"):
+        case None, None:
+            years = []
+        case first, None:
+            years = [f"year {first} or later"]
+        case None, last:
+            years = [f"year {last} or earlier"]
+        case first, last:
+            years = [f"year {first}" if first == last else f"year {first} to {last}"]
+    return ", ".join([*texts, *years])
+
+
+def conditions_of(given: Mapping[str, str | int]) -> list[str]:
+    """The given fields of a `WorkFilter` as conditions that make it.
+
+    >>> conditions_of({"tag": "green tea", "year_to": 2001, "year_from": 2001})
+    ['tag=green tea', 'year>=2001', 'year<=2001']
+    """
+    return [f"{sign}{given[name]}" for name, sign in _SIGNS.items() if name in given]
+
+
+LONGEST = 200
+"""Characters of a text that works are chosen by."""
+
+
+class WorkFilter(Value):
+    """What a work must have to be searched; every field that is given. Letters of any case are equal."""
+
+    author: str | None = Field(default=None, min_length=1, max_length=LONGEST, repr=False)
+    """A part of its authors."""
+    title: str | None = Field(default=None, min_length=1, max_length=LONGEST, repr=False)
+    """A part of its title."""
+    tag: str | None = Field(default=None, min_length=1, max_length=LONGEST, repr=False)
+    """One of its tags, whole."""
+    year_from: int | None = Field(default=None, ge=-9999, le=9999)
+    """The first year, inclusive; a work without a year has none."""
+    year_to: int | None = Field(default=None, ge=-9999, le=9999)
+    """The last year, inclusive."""
+
+    @model_validator(mode="after")
+    def _years_in_order(self) -> Self:
+        if self.year_from is not None and self.year_to is not None and self.year_from > self.year_to:
+            raise ValueError(f"no year is from {self.year_from} to {self.year_to}")
+        return self
+
+    @property
+    def given(self) -> dict[str, str | int]:
+        """The fields that are given."""
+        return self.model_dump(exclude_none=True)
+
+    def __str__(self) -> str:
+        return conditions_in_words(self.given)
+
+
+class Bibliography(Value):
+    """Bibliographic fields of a work. Only the title is required."""
+
+    title: str
+    authors: str | None = None
+    year: int | None = Field(default=None, ge=-9999, le=9999)
+    publisher: str | None = None
+    isbn: str | None = None
+    doi: str | None = None
+    edition: str | None = None
+    volume: str | None = None
+    issue: str | None = None
+    pages: str | None = None
+    url: str | None = None
+    city: str | None = None
+    institution: str | None = None
+    editor: str | None = None
+    abstract: str | None = None
+    work_type: str | None = None
+    tags: str | None = None
+    """With commas between."""
+
+
+class CorpusChunk(Value):
+    """A stored chunk of a work."""
+
+    id: int
+    work_id: int
+    parent_id: int | None
+    """The heading chunk of the nearest section around it."""
+    level: str
+    """`H1` to `H5` for a heading chunk; `H2-chunk` for content under a heading of level 2."""
+    content: str
+    heading_breadcrumbs: str | None
+    """The path of headings, joined by ` > `."""
+    start_line: int
+    """1-based line of the work's stored markdown."""
+    end_line: int
+    """Inclusive."""
+
+
+class CutChunk(Value):
+    """A chunk of a work after cutting, before it has an id."""
+
+    parent: int | None
+    """Index, in its list, of the heading chunk around it; parents are before their children."""
+    level: str
+    content: str = Field(repr=False)
+    heading_breadcrumbs: str | None = Field(repr=False)
+    start_line: int
+    end_line: int
+    vector_status: VectorStatus
+    tokens: int | None = None
+    """What will be embedded of it, as the embedder counts; None if that is not known."""
+
+
+class EmbeddedBatch(Value):
+    """Stage `embed` of a corpus: the embedded chunks. The vectors are stored separately, one per chunk."""
+
+    model: str
+    model_digest: str
+    dimension: int
+    chunk_ids: tuple[int, ...]
+    gone: int
+    """Chunks of the batch that were replaced before they were embedded; their successors are in another batch."""
+    cut_texts: int = 0
+    """Chunks that are longer than the embedder reads, and were cut."""
+    cut_chunk_ids: tuple[int, ...] = ()
+    """These chunks."""
+    dtype: str = ""
+    """The number format that the embedder computed in; empty if its server reports none."""
+    reused_texts: int = 0
+    """Texts whose vectors were stored before, and were not computed again."""
+
+
+class PublishedBatch(Value):
+    """Stage `publish` of a corpus: the chunks that are now searchable."""
+
+    corpus_id: int
+    chunks: int

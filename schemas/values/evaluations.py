@@ -8,10 +8,10 @@ from pydantic import Field
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.chat import ReaskReason
-from schemas.values.costs import RunCost
+from schemas.values.estimates import RunCost
 from schemas.values.metrics import Interval
+from schemas.values.participants import Decision
 from schemas.values.retrieval_reports import ValidatorQuality
-from schemas.values.verdicts import Decision
 
 
 class AnswerSentence(Value):

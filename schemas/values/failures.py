@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
 
-from schemas.example import Example
+from schemas.suggestions import Example
 from schemas.values.base import PlainValue
 
 _Type = Annotated[str, Example("schemas.errors.LLMTimeoutError")]

@@ -1,14 +1,18 @@
 """The outputs of the stages of a query job."""
 
+from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from pydantic import Field
 
+from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.chat import ReaskReason
-from schemas.values.verdicts import Decision
-from schemas.values.works import WorkFilter
+from schemas.values.documents import WorkFilter
+from schemas.values.estimates import KeptStage, StageCalls
+from schemas.values.participants import Decision
+from schemas.values.runs import AttemptTime, OutputTelemetry, RunOrigin, SettingValue
 
 
 class Intent(StrEnum):
@@ -349,3 +353,54 @@ class QuerySet(Value):
     """Keys of the query file that are not used, by name."""
     left_out_judgements: int = 0
     """Judgements of queries that are not in the query file."""
+
+
+class RankedQuery(Value):
+    """One query, by ids only. An output that is not stored or not requested is None."""
+
+    job_id: int
+    key: str
+    """The id in its file; without one the first 16 digits of the SHA-256 of its text."""
+    corpus: str
+    embedding_model: str
+    status: JobStatus
+    judgements: dict[str, int]
+    """Relevance by document."""
+    retrieved: RetrievedChunks | None
+    ranker: str | None
+    ranking: tuple[int, ...] | None
+    """Chunk ids of all candidates by final score."""
+    selected: tuple[int, ...] | None
+    """Chunk ids of the selected chunks, in order of selection."""
+    validator: str | None
+    verdicts: tuple[ChunkVerdict, ...] | None
+    """None if validation is disabled."""
+    groups: tuple[tuple[int, ...], ...] | None
+    """Chunk ids of the consolidated context, group by group."""
+
+
+class QueryRun(Value):
+    """A run of queries with everything that a report needs, read in one snapshot."""
+
+    run_id: int
+    profile: str
+    version: str
+    identity: str
+    settings_hash: str
+    request: dict[str, Any]
+    settings: dict[str, SettingValue]
+    submitted_at: datetime
+    queries: tuple[RankedQuery, ...]
+    """In the order of submission."""
+    documents: dict[int, str]
+    """The document of a chunk in judgements, by chunk id. A deleted chunk is absent."""
+    unknown_documents: int
+    """Documents that are judged relevant and match no work of the corpus."""
+    failures: dict[str, int]
+    """Failed jobs, by the category of the error."""
+    attempts: tuple[AttemptTime, ...]
+    stage_calls: tuple[StageCalls, ...] = ()
+    retried: tuple[KeptStage, ...] = ()
+    copied: tuple[KeptStage, ...] = ()
+    telemetry: tuple[OutputTelemetry, ...] = ()
+    origin: RunOrigin = RunOrigin()

@@ -6,7 +6,7 @@ from typing import Any, Self
 from pydantic import ConfigDict, Field
 
 from schemas.values.base import Value
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.participants import TranscriptVariant
 
 
 class Chunk(Value):

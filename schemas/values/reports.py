@@ -9,21 +9,20 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.costs import RunCost
+from schemas.values.differences import Measures
+from schemas.values.estimates import RunCost
 from schemas.values.failures import FailureCounts
-from schemas.values.figures import ModeDraws
-from schemas.values.measures import Measures
 from schemas.values.metrics import (
     BinaryMetrics,
     Interval,
     ItemMetrics,
+    ModeDraws,
     ReliabilityBin,
     RiskCoveragePoint,
     TotalMetrics,
 )
-from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.runs import RunOrigin
-from schemas.values.scored_runs import IndexIdentity, SettingValue
+from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.runs import IndexIdentity, RunOrigin, SettingValue
 from schemas.values.scoring import InferenceType, NAReason, ScoreBasis, Severity
 
 

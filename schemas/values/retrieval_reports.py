@@ -10,12 +10,11 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.costs import RunCost
-from schemas.values.differences import SettingDifference
-from schemas.values.measures import RetrievalMeasures
+from schemas.values.differences import RetrievalMeasures, SettingDifference
+from schemas.values.estimates import RunCost
 from schemas.values.metrics import Interval
 from schemas.values.reports import RunMetadata, StageTelemetry, StageTimings
-from schemas.values.scored_runs import SettingValue
+from schemas.values.runs import SettingValue
 
 
 class RankingStage(StrEnum):

@@ -3,13 +3,20 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple, Self
 
 from pydantic import Field, StringConstraints
 
-from schemas.example import Example
+from schemas.statuses import JobStatus
+from schemas.suggestions import Example
 from schemas.values.base import PlainValue, Value
 from schemas.values.chat import ModelIdentity
+from schemas.values.estimates import KeptStage, StageCalls
+from schemas.values.failures import RunFailures
+from schemas.values.metrics import SiblingRun
+from schemas.values.participants import AssessmentMode, RankedReferences, ValidatedReferences
+from schemas.values.scoring import ParticipantScores
 
 LONGEST_NAME: Final = 100
 LONGEST_NOTE: Final = 2000
@@ -232,3 +239,114 @@ class RunOrigin(PlainValue):
             servers=tuple(stored["servers"]),
             embedded=tuple(EmbeddedTexts(**one) for one in stored["embedded"]),
         )
+
+
+class SettingValue(Value):
+    """A setting frozen into a run."""
+
+    value: Any
+    source: str
+
+
+class IndexIdentity(Value):
+    """The source and the settings of a reference index."""
+
+    id: int
+    name: str
+    data_set: str
+    split: str
+    split_csv_hash: str | None
+    split_ids_hash: str
+    variant: str = "unknown"
+    """Of the transcripts."""
+    backend: str
+    model: str
+    model_digest: str | None
+    dimension: int
+    chunk_size: int
+    chunk_step: int
+    min_evidence_chars: int
+    participants: int | None
+    chunks: int | None
+
+    @property
+    def in_words(self) -> str:
+        """Its name and its split."""
+        return f"{self.name} ({self.data_set}/{self.split})"
+
+
+class ScoredJob(Value):
+    """One participant in one mode."""
+
+    job_id: int
+    mode: AssessmentMode
+    participant_id: int
+    status: JobStatus
+    scores: ParticipantScores | None = Field(repr=False)
+    """None until stage `score` is done."""
+    labels: dict[str, Any] | None
+    """The ground truth of an imported job, else the currently stored item labels, by evidence key; None without any."""
+    index_id: int | None
+    embedding_digest: str | None
+    """The weights that embedded the evidence; None without an embedding."""
+    embedding_dtype: str | None
+    """The number format of these weights, where it is known."""
+    ranked: RankedReferences | None
+    """None until stage `rerank` is done, and in zero-shot."""
+    validated: ValidatedReferences | None
+    """None until stage `validate` is done, and in zero-shot."""
+
+
+class AttemptTime(Value):
+    """The start and the end of an attempt."""
+
+    job_id: int
+    stage: str
+    started_at: datetime
+    ended_at: datetime | None
+    """None while it runs."""
+
+
+class OutputTelemetry(Value):
+    """How the output of a stage was obtained."""
+
+    job_id: int
+    stage: str
+    repairs: tuple[str, ...]
+    """Repairs that parsing the used replies needed."""
+    reasks: tuple[str, ...]
+    """The reasons of the re-asks before them."""
+    cut_texts: int | None
+    """Texts that the embedder cut; None for a stage that does not embed."""
+
+
+class CallCount(Value):
+    """Language model calls of a job."""
+
+    job_id: int
+    paid: int
+    reused: int
+
+
+class ScoredRun(Value):
+    """A run with everything that a report needs, read in one snapshot."""
+
+    run_id: int
+    profile: str
+    version: str
+    identity: str
+    settings_hash: str
+    request: dict[str, Any]
+    settings: dict[str, SettingValue]
+    jobs: tuple[ScoredJob, ...]
+    indexes: tuple[IndexIdentity, ...]
+    failures: RunFailures
+    attempts: tuple[AttemptTime, ...]
+    calls: tuple[CallCount, ...]
+    stage_calls: tuple[StageCalls, ...] = ()
+    retried: tuple[KeptStage, ...] = ()
+    copied: tuple[KeptStage, ...] = ()
+    telemetry: tuple[OutputTelemetry, ...]
+    origin: RunOrigin = RunOrigin()
+    siblings: tuple[SiblingRun, ...] = ()
+    """Runs of the same work in all draws, this one included; empty without another draw."""

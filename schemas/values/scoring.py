@@ -6,8 +6,7 @@ from pydantic import Field
 
 from schemas.values.base import Value
 from schemas.values.chat import ReaskReason, TokenSignals
-from schemas.values.participants import EvidenceExtractor, SimilarityStatistics
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import EvidenceExtractor, PHQ8Item, SimilarityStatistics
 
 
 class Severity(StrEnum):

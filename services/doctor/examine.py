@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from schemas.errors import RagqError
-from services.doctor.findings import Finding, Findings, Verdict, shown
 from services.doctor.models import check_embedder, check_language_models
 from services.doctor.servers import (
+    Finding,
+    Findings,
+    Verdict,
     check_broker,
     check_database,
     check_disk,
@@ -18,6 +20,7 @@ from services.doctor.servers import (
     check_settings,
     check_stack,
     check_version,
+    shown,
 )
 
 LIMIT_S: Final = 10.0

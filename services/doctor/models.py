@@ -15,7 +15,7 @@ from schemas.settings.preset import Preset
 from schemas.settings.process import OpenAIAddress, ProcessSettings
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
-from services.doctor.findings import Finding, Findings, Verdict, shown
+from services.doctor.servers import Finding, Findings, Verdict, shown
 from services.served_models import model_of
 from stack.connections import known_servers, masked
 from stages.models import resolved_model, server_name

@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import re
 import shutil
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple
 
 import asyncpg
 import redis
@@ -16,10 +18,8 @@ from schemas.errors import SettingsError, StackError
 from schemas.settings.layers import ENV_FILE, SettingSource
 from schemas.settings.process import ProcessSettings, effective_process
 from schemas.settings.resolve import resolve
-from services.doctor.findings import Finding, Findings, Verdict, shown
 from stack.connections import database_server, known_servers, masked, pages_and_monitor
-from stack.environment import this_environment
-from stack.home import find_home
+from stack.home import find_home, this_environment
 from stack.parts import PORT_SETTINGS, in_order
 from stack.ports import holder, is_free
 from stack.probes import PROBE_TIMEOUT_S, broker_answers, http_answers
@@ -27,9 +27,41 @@ from stack.supervision import SUPERVISOR, Supervisor
 from store import pgvector, revision
 from store.database import DATABASE_ERRORS, Database
 from store.pgvector import PgvectorError
-from store.runs import sizes, workers
-from store.runs.sizes import Size, Sizes
+from store.runs import runs, workers
+from store.runs.runs import Size, Sizes
 from store.runs.workers import LiveWorker
+
+_LONGEST = 200
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
+
+
+class Verdict(StrEnum):
+    """How bad it is."""
+
+    OK = "ok"
+    #: Something is missing that not every use needs.
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class Finding(NamedTuple):
+    """One line of the doctor."""
+
+    name: str
+    verdict: Verdict
+    found: str
+    remedy: str = ""
+    """What to do; empty where nothing is."""
+
+
+Findings = Iterator[Finding]
+
+
+def shown(text: object) -> str:
+    """What a server or a person wrote, in one short line without control characters."""
+    line = _CONTROL.sub(" ", str(text)).strip()
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
+
 
 _UNUSABLE: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, ValueError)
 _LARGEST: Final = 5
@@ -73,7 +105,7 @@ async def _database_findings(url: str) -> list[Finding]:
     database = Database(url, pool_size=1)
     try:
         async with database.connection() as prepared:
-            full = size_findings(await sizes.sizes(prepared))
+            full = size_findings(await runs.sizes(prepared))
             return [*found, *full, *worker_findings(await workers.live(prepared))]
     finally:
         await database.close()

@@ -4,20 +4,34 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from schemas.chains import stages_of
+from schemas.errors import QueryMissingError, StageRunningError
 from schemas.settings.frozen import thaw
 from schemas.settings.preset import Preset
-from schemas.values.queries import AugmentedPrompt, ConsolidatedContext, Expansion, ValidatedChunks
-from services.questions.lookup import not_ready
-from stages.queries.generate import pasted_answer
-from stages.queries.templates import TemplateTag
-from store.access.idempotency import RequestKey, once
+from schemas.settings.resolve import EffectiveSettings
+from schemas.statuses import StageStatus
+from schemas.values.queries import (
+    SINGLE,
+    AugmentedPrompt,
+    ConsolidatedContext,
+    Expansion,
+    QuerySet,
+    SubmittedQuery,
+    ValidatedChunks,
+)
+from services.new_runs import store_run
+from services.questions.edits import query_text
+from services.questions.lookup import get_query, lock_query, not_ready
+from services.questions.submission import QueryRequest, plan_queries
+from stages.queries.expand import expansion_prompt, pasted_expansion
+from stages.queries.templates import TemplateTag, pasted_answer
+from store.access import RequestKey, once, release
 from store.database import Connection
-from store.questions import presets, queries, query_jobs, templates
-from store.questions.answer_basis import answer_basis
-from store.questions.prompts import make_prompt
+from store.questions import presets, queries, query_runs, templates
+from store.questions.answers import answer_basis, make_prompt
 from store.questions.queries import StoredQuery
 from store.questions.templates import StoredTemplate
 from store.runs import attempts, edits, jobs, stored_runs
+from store.runs.edits import stage_states
 
 
 class AnswerResult(NamedTuple):
@@ -77,7 +91,7 @@ async def answer(
     """
 
     async def make(connection: Connection) -> Mapping[str, Any]:
-        wanted = await query_jobs.shown(connection, query.job_id) if as_shown and top_n is None else top_n
+        wanted = await queries.shown(connection, query.job_id) if as_shown and top_n is None else top_n
         augmented = await _kept_prompt(connection, query, wanted)
         result_id = await queries.add_result(
             connection,
@@ -113,7 +127,7 @@ async def show_prompt(
 ) -> AugmentedPrompt:
     """As `preview`; an answer that is pasted as shown belongs to this prompt then."""
     augmented = await preview(connection, query, preset=preset, top_n=top_n)
-    await query_jobs.show(connection, query.job_id, augmented.top_n)
+    await queries.show(connection, query.job_id, augmented.top_n)
     return augmented
 
 
@@ -129,3 +143,83 @@ async def _asked_by(connection: Connection, query: StoredQuery, name: str | None
     stays = (chosen.name, chosen.preset) == (await queries.preset_name(connection, query.run_id), frozen.preset)
     version = job.inputs["templates"].get(tag) if stays else None
     return chosen.preset, await templates.get(connection, tag, version)
+
+
+class AskResult(NamedTuple):
+    """A query that is stored, with the job that answers it now."""
+
+    query_id: int
+    job_id: int
+    run_id: int
+    is_new: bool
+    """False when the key belongs to a query that was asked before."""
+
+
+class ExpansionPreview(NamedTuple):
+    """A prompt, and the number of search phrases it asks for."""
+
+    prompt: str
+    n: int
+
+
+def single_query(text: str) -> QuerySet:
+    """A set of one query. Raises QueryValueError for a text that cannot be asked."""
+    return QuerySet(queries=(SubmittedQuery(external_id=SINGLE, text=query_text(text)),))
+
+
+async def preview_expansion_prompt(
+    connection: Connection, text: str, *, preset: str | None = None, n: int | None = None
+) -> ExpansionPreview:
+    """The prompt that asks a model to expand a query into `n` search phrases; None uses the preset's number.
+
+    `preset` None is the default one. Raises QueryValueError, Refused and TemplateMissingError.
+    """
+    stored = await (presets.default(connection) if preset is None else presets.get(connection, preset))
+    template = await templates.get(connection, TemplateTag.QUERY_EXPANSION)
+    wanted = stored.preset.expansion.n if n is None else n
+    return ExpansionPreview(expansion_prompt(query_text(text), wanted, template=template.text), wanted)
+
+
+async def ask(
+    connection: Connection, request: QueryRequest, settings: EffectiveSettings, *, key: RequestKey | None
+) -> AskResult:
+    """Store a request of one query as a new run, unless the key belongs to one that was made before.
+
+    A pasted expansion is stored at once, as a manual output, without a worker.
+
+    Raises as `plan_queries` does; Refused for a key of another request, and QueryMissingError when
+    the query that was made under the key has been deleted since.
+    """
+    (_,) = request.queries.queries
+
+    async def make(connection: Connection) -> Mapping[str, Any]:
+        stored = await store_run(connection, await plan_queries(connection, request, settings), always_new=True)
+        asked = await queries.of_job(connection, stored.job_ids[0])
+        assert asked is not None
+        if request.expansion_reply is not None:
+            pasted = pasted_expansion(request.expansion_reply)
+            await edits.set_output(connection, asked.job_id, "expand", pasted.model_dump(mode="json"))
+        return {"query": asked.id}
+
+    async with connection.transaction():
+        made, is_new = await once(connection, key, make)
+        query = await get_query(connection, made["query"])
+    return AskResult(query.id, query.job_id, query.run_id, is_new)
+
+
+async def withdraw(connection: Connection, query_id: int, *, key: RequestKey | None) -> bool:
+    """Delete a question whose expansion failed, with its job and all attempts, and release the key of its request.
+
+    False, and nothing is changed, when it has been retried, edited or deleted meanwhile.
+    """
+    try:
+        async with connection.transaction():
+            query = await lock_query(connection, query_id)
+            (expand, *_) = await stage_states(connection, query.job_id)
+            if expand.status is not StageStatus.FAILED:
+                return False
+            await query_runs.delete_query(connection, query)
+            await release(connection, key)
+    except (QueryMissingError, StageRunningError):
+        return False
+    return True

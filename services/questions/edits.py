@@ -9,9 +9,9 @@ from schemas.errors import QueryValueError
 from schemas.values.queries import ConsolidatedContext, Expansion, Origin
 from services.questions.lookup import lock_query, not_ready
 from services.questions.steps import Step
-from stages.queries.embed import query_texts
 from stages.queries.expand import intent_of, no_expansion, pasted_expansion
 from stages.queries.query_files import MAX_CHARS
+from stages.queries.retrieve import query_texts
 from stages.texts.characters import can_be_stored
 from store.database import Connection
 from store.questions import queries

@@ -6,10 +6,9 @@ from schemas.errors import QueryMissingError, Refused
 from schemas.values.failures import StageFailure
 from stages.failures import FailureCategory
 from store.database import Connection
-from store.questions import queries, query_jobs, query_lines
-from store.questions.queries import StoredQuery, StoredResult
-from store.questions.query_lines import QueryLine
-from store.questions.query_view import NEAREST
+from store.questions import queries
+from store.questions.queries import QueryLine, StoredQuery, StoredResult
+from store.questions.query_runs import NEAREST
 from store.runs import attempts
 from store.runs.failures import last_failures
 
@@ -60,7 +59,7 @@ async def get_query(connection: Connection, query_id: int) -> StoredQuery:
 
 async def lock_query(connection: Connection, query_id: int) -> StoredQuery:
     """The query as it is now, locked until the transaction ends. Raises QueryMissingError."""
-    query = await query_jobs.hold(connection, query_id)
+    query = await queries.hold(connection, query_id)
     if query is None:
         raise QueryMissingError(query_id)
     return query
@@ -70,7 +69,7 @@ async def query_details(connection: Connection, query_id: int) -> QueryDetails:
     """A query with its outputs and answers, read at one moment. Raises QueryMissingError."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         query = await get_query(connection, query_id)
-        (line,) = await query_lines.lines(connection, query_id=query_id)
+        (line,) = await queries.lines(connection, query_id=query_id)
         stored = {stage: await attempts.output(connection, query.job_id, stage) for stage in _READABLE}
         answers = await queries.results(connection, query_id)
         error = (await last_failures(connection, job_ids=[query.job_id])).get(query.job_id)

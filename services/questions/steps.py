@@ -18,7 +18,7 @@ from services.questions.lookup import get_query, lock_query, not_ready
 from services.questions.submission import refuse_idle_expansion
 from stages.queries.templates import OF_QUESTIONS
 from store.database import Connection
-from store.questions import presets, query_jobs, templates
+from store.questions import presets, queries, templates
 from store.questions.queries import StoredQuery
 from store.runs import attempts, backlog, edits, job_control, jobs, overviews, runs, stored_runs
 from store.runs.chain import content_hash
@@ -64,7 +64,7 @@ async def planned_move(
     if name is not None:
         stored = await presets.get(connection, name)
         base_name, base, options = stored.name, stored.preset, frozenset()
-    elif searches and takes_default and not values and not await query_jobs.has_searched(connection, query.job_id):
+    elif searches and takes_default and not values and not await queries.has_searched(connection, query.job_id):
         stored = await presets.default(connection)
         base_name, base = stored.name, stored.preset
     preset = base.changed(values, origin="option --set") if values else base
@@ -129,7 +129,7 @@ async def move(
         f"its query moved to preset {to.name}, job j{job_id}",
         job_id=query.job_id,
     )
-    await query_jobs.move(connection, query.id, job_id)
+    await queries.move(connection, query.id, job_id)
     return await get_query(connection, query.id)
 
 
@@ -273,7 +273,7 @@ async def run_stages(
             )
         if not to.is_same:
             query = await move(connection, query, to, chain=chain, first=first)
-        await query_jobs.ask_for(connection, query.job_id, top_n=top_n, light_model=use_light_model)
+        await queries.ask_for(connection, query.job_id, top_n=top_n, light_model=use_light_model)
         await edits.set_stages(connection, query.job_id, chain)
         await edits.redo(connection, query.job_id, first)
         await backlog.hasten(connection, [query.job_id])
@@ -286,7 +286,7 @@ async def _next_stage(
     """The first stage that is not done; the prompt, where only the answer is missing and another prompt is wanted."""
     if missing != "generate":
         return missing
-    is_other_prompt = is_moving or top_n != await query_jobs.sources(connection, query.job_id)
+    is_other_prompt = is_moving or top_n != await queries.sources(connection, query.job_id)
     return "augment" if is_other_prompt else missing
 
 

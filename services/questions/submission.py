@@ -13,19 +13,19 @@ from schemas.settings.preset import Preset
 from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.statuses import Priority
+from schemas.values.documents import WorkFilter
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
-from schemas.values.works import WorkFilter
 from services.corpora import corpus_of_name, corpus_to_ask, embedder_settings
 from services.new_runs import PlannedRun
 from stages.models import first_unlike
 from stages.queries.expand import pasted_expansion
 from stages.queries.relevance import floor_models
 from stages.queries.templates import OF_QUESTIONS
-from stages.texts.ids import is_plain_id
+from stages.texts.characters import is_plain_id
 from store.corpora.corpora import StoredCorpus
-from store.corpora.work_filter import matching_works
+from store.corpora.works import matching_works
 from store.database import Connection
-from store.questions import chosen_settings, presets, queries, templates
+from store.questions import presets, queries, templates
 from store.questions.query_runs import documents_of
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
@@ -73,7 +73,7 @@ _LIGHT: Final = "RAGQ_QUERY_LIGHT_MODEL"
 
 async def with_chosen_models(connection: Connection, settings: EffectiveSettings) -> EffectiveSettings:
     """The settings with the chosen models, where the environment, a .env file or the request names no others."""
-    return settings.with_chosen(await chosen_settings.chosen(connection))
+    return settings.with_chosen(await presets.chosen(connection))
 
 
 async def choose_models(
@@ -83,7 +83,7 @@ async def choose_models(
 
     Raises Refused, and stores nothing, when the environment or a .env file sets one of them to another.
     """
-    known = await chosen_settings.chosen(connection)
+    known = await presets.chosen(connection)
     values = {}
     if full is not None and full != settings.with_chosen(known).run.query_model:
         values[_FULL] = full
@@ -95,7 +95,7 @@ async def choose_models(
             f"The settings of the server name other models: {', '.join(fixed)}. Change these variables, or remove them "
             "to choose models here."
         )
-    await chosen_settings.choose(connection, values)
+    await presets.choose(connection, values)
     return await with_chosen_models(connection, settings)
 
 

@@ -11,7 +11,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.front_matter import front_matter_plugin
 
 from stages.corpora.lines import lines_of, passage
-from stages.texts.markdown import commonmark
+from stages.texts.characters import commonmark
 
 #: Headings of a deeper level are text.
 DEEPEST_HEADING = 5

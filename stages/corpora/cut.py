@@ -1,19 +1,221 @@
 """Cuts a work: a heading chunk per section with all its lines, and content chunks under it, which are searched."""
 
+import re
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
-from schemas.full_text import ENGLISH
+import sentencex
+
+from schemas.full_text import ENGLISH, LANGUAGES
 from schemas.statuses import VectorStatus
-from schemas.values.corpora import CutChunk
+from schemas.values.documents import CutChunk
 from stages.corpora.blocks import DEEPEST_HEADING, Block, BlockKind, MarkdownDocument
-from stages.corpora.captioned import captions, searched_texts
 from stages.corpora.lines import passage
-from stages.corpora.measures import Measure, Words
-from stages.corpora.packing import ChunkSize, pack
-from stages.corpora.sentences import Sentence, sentences
+from stages.corpora.works import Measure, Words
+
+_SPACE = re.compile(r"\s")
+_AT_ONCE: Final = 10_000
+"""The splitter's time grows with the square of the length of some texts. A longer paragraph is split in parts."""
+
+
+class Sentence(NamedTuple):
+    """A sentence, or a part of one that fits into a chunk."""
+
+    text: str
+    """Without line ends and spaces around it; never empty."""
+    start_line: int
+    end_line: int
+    length: int
+    """By the measure of the corpus."""
+
+
+def sentences(block: Block, *, measure: Measure, most: int, language: str = ENGLISH) -> Iterator[Sentence]:
+    """The sentences of a block of text, in order. One that is longer than `most` is split.
+
+    If the block's text does not have a line for each of the block's lines, each sentence has all lines of the block.
+    """
+    line, counted = block.start_line, 0
+    is_aligned = block.text.count("\n") == block.end_line - block.start_line
+    for start, end in _spans(block.text, LANGUAGES[language]):
+        text = block.text[start:end].strip()
+        if not text:
+            continue
+        first, last = block.start_line, block.end_line
+        if is_aligned:
+            lead = len(block.text[start:end]) - len(block.text[start:end].lstrip())
+            line += block.text.count("\n", counted, start + lead)
+            counted = start + lead
+            first, last = line, line + text.count("\n")
+        for piece in measure.pieces(" ".join(text.split()), most):
+            yield Sentence(piece, first, last, measure.length(piece))
+
+
+def plain_sentences(text: str, *, language: str = ENGLISH) -> Iterator[str]:
+    """The sentences of running text with the spaces between them, in order."""
+    for start, end in _spans(text, LANGUAGES[language]):
+        yield text[start:end]
+
+
+def _spans(text: str, code: str) -> Iterator[tuple[int, int]]:
+    # The splitter treats line ends as ends of sentences, and fails at some of the rarer spaces.
+    start = 0
+    for part in _parts(_SPACE.sub(" ", text)):
+        for sentence in sentencex.segment(code, part):
+            yield start, start + len(sentence)
+            start += len(sentence)
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The text in parts of at most _AT_ONCE characters, which end after a space where they have one."""
+    start = 0
+    while len(text) - start > _AT_ONCE:
+        end = (text.rfind(" ", start, start + _AT_ONCE) + 1) or start + _AT_ONCE
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+@dataclass(frozen=True)
+class ChunkSize:
+    """The length of chunks, in words or tokens, and what neighbours share. The defaults are words."""
+
+    target: int = 200
+    """A chunk of this length is full."""
+    most: int = 300
+    least: int = 50
+    """A last chunk with less new text is merged into the chunk before it, if it fits."""
+    overlap: int = 3
+    """Sentences at the end of a chunk that the next one repeats, if they fit."""
+    shared: int | None = None
+    """The greatest length of these sentences; None allows what fits."""
+
+    @classmethod
+    def of_tokens(cls, most: int) -> "ChunkSize":
+        """Chunks filled up to this number of tokens."""
+        return cls(target=most, most=most, least=most // 4, shared=most // 4)
+
+    def without(self, around: int) -> "ChunkSize":
+        """The size that is left for content; never less than half."""
+        if not around:
+            return self
+        most = max(self.most - around, self.most // 2, 1)
+        return replace(self, target=min(self.target, most), most=most)
+
+
+def pack(sentences: Sequence[Sentence], size: ChunkSize) -> list[tuple[Sentence, ...]]:
+    """The chunks of one section in order. No chunk is longer than `size.most` if no sentence is.
+
+    Every sentence is new in exactly one chunk, and each chunk has at least one new sentence. Without sentences there
+    are no chunks.
+    """
+    chunks: list[_Chunk] = []
+    for sentence in sentences:
+        if not chunks or chunks[-1].length >= size.target or chunks[-1].length + sentence.length > size.most:
+            chunks.append(_Chunk(_shared(chunks[-1], sentence, size) if chunks else []))
+        chunks[-1].add(sentence)
+    if len(chunks) > 1 and (left := _length(chunks[-1].new)) < size.least and chunks[-2].length + left <= size.most:
+        last = chunks.pop()
+        chunks[-1].new.extend(last.new)
+    return [(*chunk.shared, *chunk.new) for chunk in chunks]
+
+
+class _Chunk:
+    def __init__(self, shared: list[Sentence]) -> None:
+        self.shared = shared
+        """Repeated from the chunk before it."""
+        self.new: list[Sentence] = []
+        self.length = _length(shared)
+
+    def add(self, sentence: Sentence) -> None:
+        self.new.append(sentence)
+        self.length += sentence.length
+
+
+def _shared(before: _Chunk, first: Sentence, size: ChunkSize) -> list[Sentence]:
+    """The end of a chunk that the next one repeats: never all of it, and only as much as fits."""
+    shared = [*before.shared, *before.new][1:][-size.overlap :] if size.overlap else []
+    fits = size.target - first.length if size.shared is None else min(size.shared, size.target - first.length)
+    while shared and _length(shared) > fits:
+        shared = shared[1:]
+    return shared
+
+
+def _length(sentences: Sequence[Sentence]) -> int:
+    return sum(sentence.length for sentence in sentences)
+
+
+_LABELS: Final = {
+    BlockKind.TABLE: "tab|cuadro|quadro|табл|表",
+    BlockKind.FIGURE: "fig|abb|afb|ill|рис|图|図",
+}
+_CAPTIONS: Final = {
+    kind: re.compile(rf":\s|\W{{0,4}}(?:{labels})\w{{0,12}}\.?\s{{0,3}}[a-z]?\.?\d", re.IGNORECASE)
+    for kind, labels in _LABELS.items()
+}
+_LONGEST_NAME: Final = 80
+"""Characters of a header's name, which is repeated in each row."""
+
+
+def captions(blocks: Sequence[Block]) -> dict[int, Block]:
+    """The captions of the tables and figures of a section, by their places among its blocks.
+
+    A caption is a text just before or after, which begins as `Table 1` or `Fig. 2.3` do, or with a colon. No text is
+    the caption of two.
+    """
+    found: dict[int, Block] = {}
+    taken: set[int] = set()
+    for place, block in enumerate(blocks):
+        for beside in (place - 1, place + 1) if block.kind in _CAPTIONS else ():
+            if beside in taken or not 0 <= beside < len(blocks) or blocks[beside].kind is not BlockKind.TEXT:
+                continue
+            if _CAPTIONS[block.kind].match(blocks[beside].text):
+                found[place] = blocks[beside]
+                taken.add(beside)
+                break
+    return found
+
+
+def searched_texts(block: Block, caption: Block | None, *, size: ChunkSize, measure: Measure) -> list[str]:
+    """The texts of the chunks by which a table or a figure is found, each below its caption.
+
+    None for a table without words and for a figure without a description, whose caption is found as text.
+    """
+    title, lines = (
+        _table(block.rows) if block.kind is BlockKind.TABLE else ("", [_ended(cell) for cell in block.rows[0]])
+    )
+    above = " ".join(filter(None, (_ended("" if caption is None else caption.text), _ended(title))))
+    above = next(measure.pieces(above, size.most // 2))
+    left = replace(size.without(measure.length(above)), overlap=0)
+    parts = [
+        Sentence(piece, block.start_line, block.end_line, measure.length(piece))
+        for line in lines
+        for piece in measure.pieces(line, left.most)
+        if line
+    ]
+    return [" ".join([above, *(part.text for part in chunk)]).strip() for chunk in pack(parts, left)]
+
+
+def _table(rows: Sequence[Sequence[str]]) -> tuple[str, list[str]]:
+    """The title of a table and a line for each row. A row above the header with its first cell alone is a title."""
+    title = ""
+    while len(rows) > 1 and rows[0][0] and not any(rows[0][1:]) and any(rows[1][1:]):
+        title, rows = f"{title} {rows[0][0]}".strip(), rows[1:]
+    names = [name[:_LONGEST_NAME] for name in rows[0]] if len(rows) > 1 else [""] * len(rows[0])
+    return title, [_row(names, row) for row in rows[1:] or rows]
+
+
+def _row(names: Sequence[str], row: Sequence[str]) -> str:
+    cells = (f"{name}: {cell}" if name else cell for name, cell in zip(names, row, strict=True) if cell)
+    return _ended("; ".join(cells))
+
+
+def _ended(text: str) -> str:
+    """In one line, without markup around it, as a sentence."""
+    words = " ".join(text.replace("**", "").split()).strip("*_: ")
+    return words if not words or words.endswith((".", "!", "?")) else f"{words}."
+
 
 #: Separates two headings in a path of headings.
 SEPARATOR = " > "
@@ -76,7 +278,7 @@ def cut_work(
     document: MarkdownDocument,
     *,
     title: str,
-    size: ChunkSize = ChunkSize(),  # noqa: B008
+    size: ChunkSize = ChunkSize(),
     measure: Measure = Words(),  # noqa: B008
     language: str = ENGLISH,
     searches_tables: bool = True,

@@ -2,18 +2,21 @@
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, Protocol
 
+import numpy as np
 import yaml
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from schemas.errors import WorkFileError
-from schemas.values.corpora import Bibliography
+from schemas.values.documents import Bibliography, CorpusChunk
 from stages.corpora.blocks import BlockKind, MarkdownDocument
 from stages.files.records import NumberAsText, Parsed, parse_records
+from stages.ports import Embedder, TextVectors
 from stages.texts.characters import Storable
+from stages.vectors import unit_rows
 
 _LONGEST_FRONT_MATTER: Final = 64_000
 _TAG: Final = re.compile(
@@ -156,3 +159,81 @@ def _markdown(title: str, text: str) -> str:
         return f"# {title}\n\n{text}\n"
     # An empty first line: what begins with --- is no front matter.
     return f"\n{title or text}\n" if title or text else ""
+
+
+_LINK_TARGET = re.compile(r"\]\([^)\s]{0,2000}(?:\s{1,10}\"[^\"]{0,500}\")?\)")
+"""Of limited length: without an end, each of many beginnings would be followed to the end of the text."""
+
+
+class Measure(Protocol):
+    """Measures texts. The length of texts joined by spaces is the sum of their lengths."""
+
+    def length(self, text: str) -> int:
+        """The length of a text without line ends."""
+        ...
+
+    def pieces(self, text: str, most: int) -> Iterator[str]:
+        """A text that may be longer than `most` in pieces that are not, in order."""
+        ...
+
+    def around(self, headings: str | None) -> int:
+        """What a chunk under this path of headings has in addition to its content."""
+        ...
+
+
+class Words:
+    """Words of the content; headings do not count."""
+
+    def length(self, text: str) -> int:
+        """See count_words."""
+        return count_words(text)
+
+    def pieces(self, text: str, most: int) -> Iterator[str]:
+        """Parts between spaces are counted, whether or not they are words."""
+        parts = text.split(" ")
+        if len(parts) <= most:
+            yield text
+            return
+        for start in range(0, len(parts), most):
+            yield " ".join(parts[start : start + most])
+
+    def around(self, headings: str | None) -> int:
+        """Nothing."""
+        return 0
+
+
+def count_words(markdown: str) -> int:
+    """The number of words of a text, without link targets; a word has at least one letter or digit.
+
+    >>> count_words("- see [the **leaf**](http://example.org/a/b) - twice")
+    4
+    """
+    return sum(any(map(str.isalnum, part)) for part in _LINK_TARGET.sub("]", markdown).split())
+
+
+def embedded_text(chunk: CorpusChunk, *, embeds_headings: bool) -> str:
+    """The text that is embedded for a chunk: its content, below the path of headings if the corpus embeds headings.
+
+    >>> from schemas.values.documents import CorpusChunk
+    >>> chunk = CorpusChunk(id=1, work_id=1, parent_id=None, level="H2-chunk", content="Steep it.",
+    ...                     heading_breadcrumbs="Tea > Brewing", start_line=3, end_line=3)
+    >>> embedded_text(chunk, embeds_headings=True)
+    'Tea > Brewing\\nSteep it.'
+    """
+    if not (embeds_headings and chunk.heading_breadcrumbs):
+        return chunk.content
+    return f"{chunk.heading_breadcrumbs}\n{chunk.content}"
+
+
+async def embed_chunks(
+    chunks: Sequence[CorpusChunk], *, embedder: Embedder, dimension: int, embeds_headings: bool, timeout_s: float
+) -> TextVectors:
+    """One row of length 1 per chunk, in one call; none without chunks. Raises as `unit_rows` and the embedder do.
+
+    Chunks are often longer than an embedder reads: these are cut, and named.
+    """
+    if not chunks:
+        return TextVectors(np.empty((0, dimension), dtype=np.float32))
+    texts = [embedded_text(chunk, embeds_headings=embeds_headings) for chunk in chunks]
+    found = await embedder.embed_batch(texts, timeout_s=timeout_s, truncate=True)
+    return found._replace(vectors=unit_rows(found.vectors, rows=len(texts), dimension=dimension))

@@ -1,14 +1,18 @@
 """Which sections of a document are embedded: those that somebody would ask about."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from schemas.statuses import VectorStatus
-from schemas.values.corpora import CutChunk
-from schemas.values.documents import Selection
+from schemas.values.chat import ReaskReason
+from schemas.values.documents import CutChunk, DecidedBy, SelectedSections, Selection, SelectionAction
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import Section, sections
-from stages.documents.outline import title_key, without_number
+from stages.documents.outline import Asking, ask_in_parts, heading_lines, title_key, without_number
+from stages.ports import ChatModel
+from stages.queries.templates import render
+from stages.texts.characters import fenced
 
 #: Titles of what is found by other means, or by nobody: lists of places, of other works, and of rights.
 SKIPPED_TITLES: Final = {
@@ -70,3 +74,99 @@ def selected_chunks(chunks: Sequence[CutChunk], selections: Sequence[Selection])
             skipped += 1
         kept.append(chunk)
     return SelectedChunks(kept, skipped)
+
+
+HEADINGS_OF_A_CALL: Final = 200
+REASONS: Final = {
+    DecidedBy.MODEL: "skipped by the model",
+    DecidedBy.PASTED: "skipped by the pasted reply",
+    DecidedBy.USER: "skipped by hand",
+}
+"""Why a section is not embedded, by who decided."""
+
+
+def with_headings(sections: Sequence[Section]) -> list[Section]:
+    """The sections that a heading begins; what stands before the first one is always embedded."""
+    return [section for section in sections if section.path[:1] != ("",)]
+
+
+def select_prompt(sections: Sequence[Section], *, template: str) -> str:
+    """The prompt for the headings of these sections, also for an external model."""
+    written = "\n".join(
+        f"{section.start_line} : H{section.level} : {section.path[-1] if section.path else ''}" for section in sections
+    )
+    return render(template, {"headings": fenced("headings", written)})
+
+
+async def select_by_model(sections: Sequence[Section], asking: Asking, *, chat: ChatModel) -> SelectedSections:
+    """Ask about 200 headings at a time, as `ask_in_parts` does and raising what it raises."""
+    decisions: dict[int, bool] = {}
+    reasks: list[ReaskReason] = []
+    async for usable in ask_in_parts(
+        with_headings(sections),
+        asking,
+        chat=chat,
+        most=HEADINGS_OF_A_CALL,
+        purpose="select sections",
+        prompt=lambda part: select_prompt(part, template=asking.template),
+        read=lambda part: partial(decisions_of, sections=part),
+        form=f"lines NUMBER : {'|'.join(SelectionAction)}, one for each heading, and nothing else",
+    ):
+        decisions |= usable.read
+        reasks += usable.reasks
+    selections = propagated(sections, decisions, reason=REASONS[DecidedBy.MODEL])
+    return SelectedSections(selections=selections, by=DecidedBy.MODEL, model=asking.model, reasks=tuple(reasks))
+
+
+def select_by_reply(raw: str, sections: Sequence[Section], *, by: DecidedBy) -> tuple[Selection, ...]:
+    """The selections that a reply gives. Raises HeadingReplyError for one that `heading_lines` cannot read."""
+    return propagated(sections, decisions_of(raw, with_headings(sections)), reason=REASONS[by])
+
+
+def decisions_of(raw: str, sections: Sequence[Section]) -> dict[int, bool]:
+    """Whether each section that the reply names is embedded, by its line."""
+    found = heading_lines(raw, words=list(SelectionAction), headings={section.start_line for section in sections})
+    return {line: given.word == SelectionAction.VECTORIZE for line, given in found.items()}
+
+
+def propagated(sections: Sequence[Section], decisions: Mapping[int, bool], *, reason: str) -> tuple[Selection, ...]:
+    """A selection for each section. One without a decision is skipped inside a skipped one, and embedded elsewhere.
+    Every section around an embedded one is embedded."""
+    reasons: list[str | None] = []
+    for section in sections:
+        decided = decisions.get(section.start_line)
+        around = None if section.parent is None else reasons[section.parent]
+        reasons.append(around if decided is None else None if decided else reason)
+    return _selections(sections, reasons)
+
+
+def changed_selections(
+    sections: Sequence[Section], selections: Sequence[Selection], changes: Mapping[int, bool]
+) -> tuple[Selection, ...]:
+    """The selections, with other ones for some lines. What is inside a section that is skipped now is skipped; what is
+    inside one that is embedded now, and was skipped for the same reason, is embedded with it."""
+    reasons = [selection.reason for selection in selections]
+    places = {section.start_line: place for place, section in enumerate(sections)}
+    for line, embeds in changes.items():
+        place = places[line]
+        former = reasons[place]
+        for inside in range(place, len(sections)):
+            if sections[inside].start_line > sections[place].end_line:
+                break
+            if not embeds:
+                reasons[inside] = reasons[inside] or REASONS[DecidedBy.USER]
+            elif reasons[inside] == former:
+                reasons[inside] = None
+    return _selections(sections, reasons)
+
+
+def _selections(sections: Sequence[Section], reasons: list[str | None]) -> tuple[Selection, ...]:
+    for section, reason in zip(sections, list(reasons), strict=True):
+        around = section.parent
+        while reason is None and around is not None:
+            reasons[around] = None
+            around = sections[around].parent
+    return tuple(
+        Selection(line=section.start_line, embeds=reason is None, reason=reason)
+        for section, reason in zip(sections, reasons, strict=True)
+    )

@@ -8,14 +8,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.values.figures import ScorerErrors
-from schemas.values.measures import Measures
-from schemas.values.participants import Neighbour
-from schemas.values.phq8 import ITEM_SCORES, PHQ8Item
+from schemas.values.differences import Measures
+from schemas.values.metrics import ScorerErrors
+from schemas.values.participants import ITEM_SCORES, Neighbour, PHQ8Item
 from schemas.values.scoring import ItemScore, Subject
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
-from stages.metrics.cohort import Cohort, cohort_of, together, value_of
-from stages.metrics.scores import item_mae, item_mae_weighted
+from stages.metrics.scores import Cohort, cohort_of, item_mae, item_mae_weighted, together, value_of
 from stages.participants.retrieve import similarities
 from stages.participants.score_by_neighbours import mean_score, median_score, modal_score, rounded
 

@@ -11,8 +11,8 @@ from pydantic import BeforeValidator, ValidationError
 
 from schemas.errors import Refused
 from schemas.suggestions import Each, Repeatable
-from schemas.values.interviews import FileProblem
-from stages.texts.ids import first_lines
+from schemas.values.participants import FileProblem
+from stages.texts.characters import first_lines
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from schemas.values.metrics import Interval, PairedDelta
 from stages.metrics import bootstrap
-from stages.metrics.cohort import Cohort, Draws, Floats, Metrics, everybody_once, known, ratio
+from stages.metrics.scores import Cohort, Draws, Floats, Metrics, everybody_once, known, ratio
 
 RESAMPLES = 10_000
 SEED = 42

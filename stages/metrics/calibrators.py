@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from schemas.errors import Refused
 from schemas.values.metrics import ReliabilityBin
-from schemas.values.phq8 import PHQ8Item
-from stages.metrics.cohort import ORDER, Cohort, Floats
+from schemas.values.participants import PHQ8Item
 from stages.metrics.confidence import Confidence
+from stages.metrics.scores import ORDER, Cohort, Floats
 from stages.metrics.selective import Loss, losses
 
 Exact = NDArray[np.bool_]

@@ -1,15 +1,263 @@
 """The errors of scores: of items, of totals, and how many items have one."""
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 from math import ceil
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.values.metrics import Evaluation, ItemMetrics, TotalMetrics
-from schemas.values.phq8 import PHQ8Item
-from stages.metrics.binary import THRESHOLD, binary_metrics
-from stages.metrics.cohort import ITEMS, Cohort, Draws, Floats, everybody_once, known, ratio, value_of
-from stages.participants.score_reply import severity_of
+from schemas.values.metrics import BinaryMetrics, Confusion, Evaluation, ItemMetrics, TotalMetrics
+from schemas.values.participants import PHQ8Item
+from schemas.values.scoring import ItemScore, Subject, Totals
+from stages.participants.score_reply import severity_of, totals_of
+
+Floats = NDArray[np.float64]
+
+ORDER = tuple(PHQ8Item)
+"""The items, in the order of the columns."""
+
+ITEMS = len(ORDER)
+
+
+@dataclass(frozen=True, eq=False)
+class Cohort:
+    """The successful participants of a run, ascending by id; build it with `cohort_of`."""
+
+    subjects: tuple[Subject, ...]
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+    @property
+    def participant_ids(self) -> tuple[int, ...]:
+        return tuple(subject.participant_id for subject in self.subjects)
+
+    def of_items(self, value: Callable[[ItemScore], float]) -> Floats:
+        """A number for every scored item; 0 without a score."""
+        rows = [
+            [value(subject.items[item]) if subject.items[item].score is not None else 0.0 for item in ORDER]
+            for subject in self.subjects
+        ]
+        return np.array(rows, dtype=np.float64).reshape(len(self), ITEMS)
+
+    @cached_property
+    def is_scored(self) -> NDArray[np.bool_]:
+        """False where the item is N/A."""
+        rows = [[subject.items[item].score is not None for item in ORDER] for subject in self.subjects]
+        return np.array(rows, dtype=np.bool_).reshape(len(self), ITEMS)
+
+    @cached_property
+    def truth(self) -> Floats:
+        rows = [[subject.truth[item] for item in ORDER] for subject in self.subjects]
+        return np.array(rows, dtype=np.float64).reshape(len(self), ITEMS)
+
+    @cached_property
+    def scores(self) -> Floats:
+        """0 without a score; see also `is_scored`."""
+        return self.of_items(lambda item: float(item.score or 0))
+
+    @cached_property
+    def errors(self) -> Floats:
+        """|score - truth|; 0 without a score."""
+        return np.where(self.is_scored, np.abs(self.scores - self.truth), 0.0)
+
+    @cached_property
+    def bounds(self) -> tuple[Totals, ...]:
+        """The bounds of the total of each participant."""
+        return tuple(totals_of(item.score for item in subject.items.values()) for subject in self.subjects)
+
+    @cached_property
+    def totals(self) -> Floats:
+        """The sum of the scored items of each participant."""
+        return np.asarray(self.scores.sum(axis=1))
+
+    @cached_property
+    def true_totals(self) -> Floats:
+        return np.asarray(self.truth.sum(axis=1))
+
+    @cached_property
+    def scored_items(self) -> Floats:
+        """How many items of each participant have a score."""
+        return np.asarray(self.is_scored.sum(axis=1), dtype=np.float64)
+
+
+def cohort_of(subjects: Iterable[Subject]) -> Cohort:
+    """The subjects in ascending order of their ids, which is the order of resampling.
+
+    Raises ValueError when a participant is repeated, or when a subject lacks an item.
+    """
+    ordered = tuple(sorted(subjects, key=lambda subject: subject.participant_id))
+    for subject, following in pairwise(ordered):
+        if subject.participant_id == following.participant_id:
+            raise ValueError(f"Participant {subject.participant_id} is given twice; give each participant once.")
+    for subject in ordered:
+        present = subject.items.keys() & subject.truth.keys()
+        missing = [item.evidence_key for item in PHQ8Item if item not in present]
+        if missing:
+            raise ValueError(f"Participant {subject.participant_id} lacks {', '.join(missing)}; give all eight items.")
+    return Cohort(ordered)
+
+
+# A formula takes a cohort and a matrix of draws, one row per resample and one column per participant, and returns one
+# value per row. A row of ones is the cohort itself. So the point estimate and the bootstrap share each formula.
+
+Draws = Floats
+"""How often each participant (column, in the order of the cohort) is in each resample (row)."""
+
+
+class Metric(Protocol):
+    """A formula, its other parameters bound by functools.partial."""
+
+    def __call__(self, cohort: Cohort, draws: Draws, /) -> Floats:
+        """One value per row of the draws; NaN if there is none, which is used only inside stages.metrics."""
+        ...
+
+
+class Metrics(Protocol):
+    """Several formulas by name, so that they can share what they are made of."""
+
+    def __call__(self, cohort: Cohort, draws: Draws, /) -> Mapping[str, Floats]:
+        """The values of each formula."""
+        ...
+
+
+def together(metrics: Mapping[str, Metric]) -> Metrics:
+    """Formulas that share nothing."""
+    return lambda cohort, draws: {name: metric(cohort, draws) for name, metric in metrics.items()}
+
+
+def value_of(metric: Metric, cohort: Cohort) -> float | None:
+    """The metric over the cohort; None if it has no value, for example over no participants."""
+    return known(float(metric(cohort, everybody_once(cohort))[0]))
+
+
+def everybody_once(cohort: Cohort) -> Draws:
+    """One row of ones."""
+    return np.ones((1, len(cohort)))
+
+
+def known(value: float) -> float | None:
+    """The value, or None for NaN."""
+    return None if np.isnan(value) else value
+
+
+def ratio(parts: Floats, wholes: Floats) -> Floats:
+    """parts / wholes; NaN if the whole is 0."""
+    return np.asarray(parts / np.where(wholes == 0, np.nan, wholes))
+
+
+THRESHOLD = 10
+"""The total from which a participant counts as depressed."""
+
+
+def is_depressed(totals: Totals, *, threshold: int = THRESHOLD) -> bool | None:
+    """The prediction if both bounds of the total are on the same side of the threshold; else None.
+
+    >>> from stages.participants.score_reply import totals_of
+    >>> [is_depressed(totals_of(scores)) for scores in ([3, 3, 3, 1], [1, 2, None], [3, 3, 3, None])]
+    [True, False, None]
+    """
+    if totals.minimum >= threshold:
+        return True
+    return False if totals.maximum < threshold else None
+
+
+class Counts(NamedTuple):
+    """Participants by prediction and truth, one number per row of the draws."""
+
+    true_positive: Floats
+    false_positive: Floats
+    true_negative: Floats
+    false_negative: Floats
+
+
+def counts(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Counts:
+    """Predictions against the truth, which is depressed when the true total reaches the same threshold."""
+    sides = _Sides(cohort, threshold)
+    return Counts(
+        true_positive=draws @ (sides.positive & sides.truth),
+        false_positive=draws @ (sides.positive & ~sides.truth),
+        true_negative=draws @ (sides.negative & ~sides.truth),
+        false_negative=draws @ (sides.negative & sides.truth),
+    )
+
+
+def binary_coverage(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
+    """Participants with a prediction / all participants."""
+    sides = _Sides(cohort, threshold)
+    return ratio(draws @ (sides.positive | sides.negative), draws.sum(axis=1))
+
+
+def accuracy(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
+    """(TP + TN) / all predictions."""
+    found = counts(cohort, draws, threshold=threshold)
+    return ratio(found.true_positive + found.true_negative, np.sum(found, axis=0))
+
+
+def precision(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
+    """TP / (TP + FP)."""
+    found = counts(cohort, draws, threshold=threshold)
+    return ratio(found.true_positive, found.true_positive + found.false_positive)
+
+
+def recall(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
+    """TP / (TP + FN); participants without a prediction are excluded, not counted as missed."""
+    found = counts(cohort, draws, threshold=threshold)
+    return ratio(found.true_positive, found.true_positive + found.false_negative)
+
+
+def f1(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
+    """2 P R / (P + R); None if precision or recall is None, or both are 0."""
+    p = precision(cohort, draws, threshold=threshold)
+    r = recall(cohort, draws, threshold=threshold)
+    return ratio(2 * p * r, p + r)
+
+
+def auroc(cohort: Cohort, draws: Draws, *, threshold: int = THRESHOLD) -> Floats:
+    """Among participants with a prediction, the share of (depressed, not depressed) pairs that totals rank correctly.
+
+    Equal totals count half. The total is the lower bound. None without a pair.
+    """
+    sides = _Sides(cohort, threshold)
+    decided = sides.positive | sides.negative
+    ill, well = (draws * (decided & group) for group in (sides.truth, ~sides.truth))
+    above = np.sign(sides.total[:, None] - sides.total[None, :]) / 2 + 0.5
+    return ratio(((ill @ above) * well).sum(axis=1), ill.sum(axis=1) * well.sum(axis=1))
+
+
+def binary_metrics(cohort: Cohort, *, threshold: int = THRESHOLD) -> BinaryMetrics:
+    """All of these over the cohort."""
+    formulas = {
+        "coverage": binary_coverage,
+        "accuracy": accuracy,
+        "precision": precision,
+        "recall": recall,
+        "f1": f1,
+        "auroc": auroc,
+    }
+    once = everybody_once(cohort)
+    confusion = {name: int(count[0]) for name, count in counts(cohort, once, threshold=threshold)._asdict().items()}
+    return BinaryMetrics(
+        subjects=len(cohort),
+        predicted=sum(confusion.values()),
+        confusion=Confusion(**confusion),
+        **{name: known(float(formula(cohort, once, threshold=threshold)[0])) for name, formula in formulas.items()},
+    )
+
+
+class _Sides:
+    """The predicted and the true side of each participant."""
+
+    def __init__(self, cohort: Cohort, threshold: int) -> None:
+        answers = [is_depressed(of_participant, threshold=threshold) for of_participant in cohort.bounds]
+        self.total = cohort.totals
+        self.positive = np.array([answer is True for answer in answers], dtype=np.bool_)
+        self.negative = np.array([answer is False for answer in answers], dtype=np.bool_)
+        self.truth = cohort.true_totals >= threshold
 
 
 def item_mae_weighted(cohort: Cohort, draws: Draws) -> Floats:

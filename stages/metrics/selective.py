@@ -6,21 +6,23 @@ a selective risk, sum of losses / k, and a generalised risk, sum of losses / N. 
 AURC: Geifman and El-Yaniv 2017. AUGRC: Traub et al. 2024 (arXiv 2407.01032).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
+import ir_measures
 import numpy as np
+from ir_measures import RR, P, R, nDCG
 from numpy.typing import NDArray
 
 from schemas.values.metrics import RiskCoveragePoint
-from schemas.values.phq8 import ITEM_SCORES
+from schemas.values.participants import ITEM_SCORES
 from stages.metrics import bootstrap
 from stages.metrics.bootstrap import RESAMPLES, SEED, bounds_of, resampled
-from stages.metrics.cohort import ITEMS, Cohort, Draws, Floats, everybody_once, ratio
 from stages.metrics.confidence import Confidence
+from stages.metrics.scores import ITEMS, Cohort, Draws, Floats, everybody_once, ratio
 
 
 class Loss(StrEnum):
@@ -352,3 +354,40 @@ def risk_band(
         if not np.isnan(risk) and len(reaching):
             band.append(RiskInterval(coverage, float(risk), *bounds_of(reaching)))
     return tuple(band)
+
+
+WHOLE = 1000
+"""More documents than any ranking of ragq has."""
+
+
+def measure_names(cutoff: int) -> tuple[str, ...]:
+    """The measures of `measure_rankings`, in their order.
+
+    >>> measure_names(10)
+    ('ndcg@10', 'recall@10', 'mrr@10', 'p@10', 'recall')
+    """
+    return (f"ndcg@{cutoff}", f"recall@{cutoff}", f"mrr@{cutoff}", f"p@{cutoff}", "recall")
+
+
+def measure_rankings(
+    rankings: Mapping[str, Sequence[str]], relevance: Mapping[str, Mapping[str, int]], *, cutoff: int
+) -> dict[str, dict[str, float]]:
+    """Every measure of every ranking, by query. An empty ranking has 0 in all.
+
+    Computed by trec_eval through ir-measures: nDCG with the relevance itself as gain, and recall at the cutoff and over
+    the whole ranking. Each query needs a relevant document; documents without a judgement are not relevant.
+    """
+    asked = (nDCG @ cutoff, R @ cutoff, RR @ cutoff, P @ cutoff, R @ WHOLE)
+    names = dict(zip(asked, measure_names(cutoff), strict=True))
+    judged = {
+        query: {document: max(0, relevance[query][document]) for document in relevance[query]} for query in rankings
+    }
+    # Descending scores without ties: trec_eval orders by score, and would order ties by name.
+    scored = {
+        query: {document: float(-rank) for rank, document in enumerate(documents)}
+        for query, documents in rankings.items()
+    }
+    found: dict[str, dict[str, float]] = {query: {} for query in rankings}
+    for metric in ir_measures.iter_calc(asked, judged, scored):
+        found[metric.query_id][names[metric.measure]] = metric.value
+    return {query: {name: measures[name] for name in names.values()} for query, measures in found.items()}

@@ -5,12 +5,11 @@ from typing import Final, Literal
 
 from schemas.errors import ReferenceTextError
 from schemas.values.chat import Message
-from schemas.values.participants import AssembledPrompt, Reference, SimilarityStatistics
-from schemas.values.phq8 import PHQ8Item
-from stages.call_tokens import most_prompt_tokens, most_tokens, reply_room
+from schemas.values.participants import AssembledPrompt, PHQ8Item, Reference, SimilarityStatistics
+from stages.models import most_prompt_tokens, most_tokens, reply_room
 from stages.participants.score_prompt import SeverityMode, evidence_messages, scoring_messages
 from stages.participants.transcripts import refuse_blank
-from stages.texts.ids import short_hash
+from stages.texts.characters import short_hash
 
 
 def text_of(reference: Reference, chunk_texts: Mapping[int, str]) -> str:

@@ -6,8 +6,7 @@ from dataclasses import replace
 from statistics import pstdev
 
 from schemas.errors import LLMResponseParseError
-from schemas.values.participants import AssembledPrompt, ExtractedEvidence
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import AssembledPrompt, ExtractedEvidence, PHQ8Item
 from schemas.values.scoring import Consistency, ParticipantScores
 from stages.participants.score import ScoringPlan, ask_for_scores, item_score, scoring_call
 from stages.participants.score_reply import ParsedScores, totals_of

@@ -4,8 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, cast
 
-from schemas.values.interviews import DataSet, FileProblem, Labels, TranscriptVariant
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import DataSet, FileProblem, Labels, PHQ8Item, TranscriptVariant
 from stages.files.records import DelimitedRow, Parsed, Separator, parse_rows
 from stages.participants.paper_metadata import METADATA_FILE, check_paper_metadata
 from stages.participants.split_names import PAPER_FILES

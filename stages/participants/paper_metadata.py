@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import BaseModel, ValidationError
 
-from schemas.values.interviews import FileProblem, Split
+from schemas.values.participants import FileProblem, Split
 from stages.files.records import validation_problems
 from stages.participants.split_names import PAPER_FILES
 

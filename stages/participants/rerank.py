@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from schemas.values.participants import (
     ExtractedEvidence,
+    PHQ8Item,
     RankedReferences,
     Reference,
     RetrievedReferences,
     ValidatedReferences,
 )
-from schemas.values.phq8 import PHQ8Item
 from stages.participants.assemble import text_of
 from stages.participants.embed import evidence_text
 from stages.ports import PairScorer

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, ReferenceLeakError
-from schemas.values.participants import EmbeddedEvidence, RetrievedReferences
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import EmbeddedEvidence, PHQ8Item, RetrievedReferences
 from stages.participants.rerank import TAGS
 from stages.ports import ReferenceSearch, ScoreSource, Vectors
 

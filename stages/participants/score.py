@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from schemas.errors import LLMResponseParseError, ScoringRetriesExhausted
 from schemas.values.chat import ChatCall, ChatReply
-from schemas.values.participants import AssembledPrompt, ExtractedEvidence
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import AssembledPrompt, ExtractedEvidence, PHQ8Item
 from schemas.values.scoring import Consistency, ItemAnswer, ItemScore, NAReason, ParticipantScores
 from stages.participants.score_prompt import SeverityMode
 from stages.participants.score_reply import (

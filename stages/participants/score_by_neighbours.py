@@ -7,8 +7,14 @@ from statistics import fmean, median
 from typing import Any
 
 from schemas.errors import ReferenceLeakError
-from schemas.values.participants import AssembledPrompt, EmbeddedEvidence, ExtractedEvidence, Neighbour
-from schemas.values.phq8 import ITEM_SCORES, PHQ8Item
+from schemas.values.participants import (
+    ITEM_SCORES,
+    AssembledPrompt,
+    EmbeddedEvidence,
+    ExtractedEvidence,
+    Neighbour,
+    PHQ8Item,
+)
 from schemas.values.scoring import ItemScore, NAReason, ParticipantScores, ScoreBasis
 from stages.participants.consistency import consistency_of
 from stages.participants.embed import evidence_text

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from schemas.values.chat import Message
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 
 MEANINGS: Mapping[PHQ8Item, str] = {
     PHQ8Item.NO_INTEREST: "less interest in things, or less joy in them, than usual",

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from schemas.errors import LLMResponseParseError, ScoringSchemaError
-from schemas.values.phq8 import ITEM_SCORES, PHQ8Item
+from schemas.values.participants import ITEM_SCORES, PHQ8Item
 from schemas.values.scoring import InferenceType, ItemAnswer, Severity, Totals
 from stages.participants.score_prompt import NOTHING_SAID, SeverityMode
 from stages.replies import RepairStep, parse_reply
-from stages.replies.envelope import fenced_block
+from stages.replies.asking import fenced_block
 from stages.replies.strict import json_type
 from stages.texts.characters import can_be_stored
 

@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.interviews import SplitAddress
+from schemas.values.participants import SplitAddress
 
 TRAIN_AND_DEV = "train+dev"
 

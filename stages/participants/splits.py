@@ -7,10 +7,10 @@ from itertools import groupby
 from typing import NamedTuple
 
 from schemas.errors import Refused
-from schemas.values.interviews import DataSet, FileProblem, Split, SplitMethod, SplitOrigin
+from schemas.values.participants import DataSet, FileProblem, Split, SplitMethod, SplitOrigin
 from stages.files.records import Parsed, Separator, parse_rows
 from stages.participants.split_names import TRAIN_AND_DEV
-from stages.texts.ids import short_hash
+from stages.texts.characters import short_hash
 
 
 def resolve_split(name: str, data_set: DataSet) -> Split:

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from schemas.errors import EmptyTranscriptError, Refused
-from schemas.values.interviews import FileProblem, RowIrregularity, Transcript, TranscriptVariant, Utterance
+from schemas.values.participants import FileProblem, RowIrregularity, Transcript, TranscriptVariant, Utterance
 from stages.files.records import DelimitedRow, Parsed, Separator, parse_rows
-from stages.texts.ids import listed
+from stages.texts.characters import listed
 
 COLUMNS = ("start_time", "stop_time", "speaker", "value")
 

@@ -5,22 +5,22 @@ from typing import NamedTuple
 
 from schemas.values.chat import ChatCall, Message, ReaskReason
 from schemas.values.participants import (
+    Decision,
     ExtractedEvidence,
+    PHQ8Item,
     RankedReferences,
     Reference,
     ValidatedReferences,
     Verdict,
 )
-from schemas.values.phq8 import PHQ8Item
-from schemas.values.verdicts import Decision
 from stages.participants.assemble import text_of
 from stages.participants.chunking import tag_chunk
 from stages.participants.embed import evidence_text
 from stages.participants.score_prompt import MEANINGS, score_list
 from stages.ports import ChatModel
 from stages.replies.asking import ask_until_usable
-from stages.replies.verdict import VERDICT_JSON_SCHEMA, verdict_reader
-from stages.texts.markdown import DATA_RULE, fenced
+from stages.replies.strict import VERDICT_JSON_SCHEMA, verdict_reader
+from stages.texts.characters import DATA_RULE, fenced
 
 _SYSTEM = f"""\
 You check examples before a rater of interviews gets to see them. You answer with one JSON object, \

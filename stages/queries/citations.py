@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
-from stages.texts.markdown import commonmark
+from stages.texts.characters import commonmark
 
 ANSWER_MARKDOWN = commonmark().disable(["link", "image", "reference", "autolink", "html_inline", "html_block", "code"])
 """Labels are not links, whatever follows them, and indented lines of an answer are not code."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from schemas.values.corpora import CorpusChunk
+from schemas.values.documents import CorpusChunk
 from schemas.values.queries import ConsolidatedContext, ContextGroup, RerankedChunk
 from stages.corpora.cut import pages_of
 from stages.corpora.lines import passage

@@ -12,8 +12,7 @@ from stages.ports import ChatModel
 from stages.queries.templates import render
 from stages.replies.asking import whole_reply
 from stages.replies.strict import json_type, strict_object
-from stages.texts.characters import can_be_stored
-from stages.texts.markdown import DATA_RULE, fenced
+from stages.texts.characters import DATA_RULE, can_be_stored, fenced
 
 
 def intent_of(text: str) -> str | None:

@@ -11,13 +11,12 @@ from schemas.errors import NothingRelevantError
 from schemas.full_text import ENGLISH
 from schemas.values.queries import Answer, AugmentedPrompt, Origin, RerankedChunk
 from stages.corpora.blocks import Block, BlockKind, read_markdown
-from stages.corpora.captioned import captions
-from stages.corpora.sentences import plain_sentences
+from stages.corpora.cut import captions, plain_sentences
 from stages.ports import Embedder, Terms, Vectors
+from stages.queries.augment import source_texts
 from stages.queries.citations import CITATION, Citations, citations
-from stages.queries.generate import stored_answer
 from stages.queries.ranking import Scores, select_diverse, z_scores
-from stages.queries.sources import source_texts
+from stages.queries.templates import stored_answer
 from stages.vectors import unit_rows
 
 EXTRACTIVE: Final = "extractive"

@@ -8,7 +8,7 @@ from typing import Annotated, Final, NamedTuple, Self
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from schemas.values.interviews import FileProblem
+from schemas.values.participants import FileProblem
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
 from stages.corpora.works import SUFFIX
 from stages.files.records import NumberAsText, Parsed, ProblemsFound, numbered_lines, parse_records

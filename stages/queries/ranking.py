@@ -2,14 +2,16 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.values.corpora import CorpusChunk
+from schemas.errors import ChunksGoneError, RerankerUnavailableError
+from schemas.values.documents import CorpusChunk
 from schemas.values.queries import FusedHit, Intent
 from stages.corpora.lines import passage
+from stages.ports import PairScorer
 from stages.queries.works import WorkText
 
 
@@ -19,6 +21,22 @@ class RankingCandidate(NamedTuple):
     chunk: CorpusChunk
     hit: FusedHit
     enriched_content: str
+
+
+class Ranker(Protocol):
+    """Scores passages against the original query. Each is built for one query and its candidates."""
+
+    @property
+    def name(self) -> str:
+        """The ranker, and its model if it has one: `cross-encoder bge-reranker-base`."""
+        ...
+
+    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
+        """A finite number per candidate, in order; higher is better, and scales differ between rankers.
+
+        Without candidates the list is empty and no model is called.
+        """
+        ...
 
 
 class Filtered(NamedTuple):
@@ -221,3 +239,91 @@ def passage_similarity(ids: Sequence[int], texts: Sequence[str], vectors: Mappin
 
 def _jaccard(one: set[str], other: set[str]) -> float:
     return len(one & other) / len(one | other) if one | other else 0.0
+
+
+CROSS_ENCODER = "cross-encoder"
+
+
+class CrossEncoderRanker(NamedTuple):
+    """The raw logits of the pairs of query and enriched content."""
+
+    scorer: PairScorer
+    timeout_s: float
+    batch_size: int
+    max_tokens: int
+
+    @property
+    def name(self) -> str:
+        return f"{CROSS_ENCODER} {self.scorer.name}"
+
+    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
+        passages = [candidate.enriched_content for candidate in candidates]
+        return await self.scorer.score_pairs(
+            query, passages, timeout_s=self.timeout_s, batch_size=self.batch_size, max_tokens=self.max_tokens
+        )
+
+
+NO_RANKER = "none"
+
+
+class NoRanker(NamedTuple):
+    """The fused scores, unchanged."""
+
+    @property
+    def name(self) -> str:
+        return NO_RANKER
+
+    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
+        return [candidate.hit.fused_score for candidate in candidates]
+
+
+SCORE_FUSION = "score-fusion"
+
+
+class ScoreFusion(NamedTuple):
+    """z(cosine) + z(full-text score), both of the original query, over the candidates.
+
+    Both are computed for every candidate, whichever search found it: giving a candidate that only one search listed the
+    worst score of the other measured worse than the fused list itself.
+    """
+
+    query_vector: NDArray[np.float32]
+    """Of length 1."""
+    chunk_vectors: Mapping[int, NDArray[np.float32]]
+    """By chunk id, of length 1; ChunksGoneError where one is missing."""
+    lexical_scores: Mapping[int, float]
+    """By chunk id; a chunk that is absent does not match and scores 0."""
+
+    @property
+    def name(self) -> str:
+        return SCORE_FUSION
+
+    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
+        ids = [candidate.chunk.id for candidate in candidates]
+        if gone := [id_ for id_ in ids if id_ not in self.chunk_vectors]:
+            raise ChunksGoneError(gone)
+        cosines = np.array([float(self.chunk_vectors[id_].astype(np.float64) @ self.query_vector) for id_ in ids])
+        lexical = np.array([self.lexical_scores.get(id_, 0.0) for id_ in ids])
+        return [float(score) for score in z_scores(cosines) + z_scores(lexical)]
+
+
+class WithoutWeights:
+    """Scores by the cross-encoder; by the other ranker when it cannot be loaded, which the name then states."""
+
+    def __init__(self, cross_encoder: CrossEncoderRanker, instead: ScoreFusion) -> None:
+        self._cross_encoder = cross_encoder
+        self._instead = instead
+        self._is_unavailable = False
+
+    @property
+    def name(self) -> str:
+        if self._is_unavailable:
+            return f"{self._instead.name}, without the weights of {self._cross_encoder.scorer.name}"
+        return self._cross_encoder.name
+
+    async def scores(self, query: str, candidates: Sequence[RankingCandidate]) -> list[float]:
+        try:
+            return await self._cross_encoder.scores(query, candidates)
+        except RerankerUnavailableError:
+            self._is_unavailable = True
+            return await self._instead.scores(query, candidates)

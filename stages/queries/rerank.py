@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.errors import ChunksGoneError, NothingRelevantError, WorkChangedError
-from schemas.values.corpora import CorpusChunk
+from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Expansion, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.corpora.cut import pages_of
-from stages.queries.rankers import Ranker
 from stages.queries.ranking import (
+    Ranker,
     RankingCandidate,
     drop_short,
     dropped_in_words,

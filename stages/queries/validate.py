@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from schemas.errors import NothingRelevantError
 from schemas.values.chat import ChatCall, Message, ReaskReason
+from schemas.values.participants import Decision
 from schemas.values.queries import ChunkVerdict, RerankedChunk, ValidatedChunks
-from schemas.values.verdicts import Decision
 from stages.ports import ChatModel
 from stages.queries.templates import render
 from stages.replies.asking import ask_until_usable
-from stages.replies.verdict import VERDICT_JSON_SCHEMA, verdict_reader
-from stages.texts.markdown import DATA_RULE, fenced
+from stages.replies.strict import VERDICT_JSON_SCHEMA, verdict_reader
+from stages.texts.characters import DATA_RULE, fenced
 
 _SYSTEM = f"""\
 You check passages before somebody answers a question from them. You answer with one JSON object, \

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from schemas.errors import Refused, WorkChangedError
 from schemas.suggestions import did_you_mean
-from schemas.values.works import WorkFilter
+from schemas.values.documents import WorkFilter
 
 
 class WorkName(NamedTuple):

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from schemas.errors import LLMResponseParseError
-from stages.replies.envelope import unwrap
+from stages.replies.asking import unwrap
 from stages.replies.strict import RepeatedNameError, is_json, reply_object
 from stages.texts.characters import without_zero_width
 

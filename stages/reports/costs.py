@@ -1,18 +1,24 @@
 """The cost of a run from its attempts and calls."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from schemas.chains import in_order
 from schemas.settings.frozen import FrozenSettings
-from schemas.values.costs import KeptStage, RunCost, SavedStages, Spent, StageCalls, StageWork
-from schemas.values.phq8 import PHQ8Item
-from stages.documents import repair_reply, select_reply
+from schemas.values.estimates import KeptStage, Prices, RunCost, SavedStages, Spent, StageCalls, StageWork
+from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.reports import JobTimings, ModeTimings, RunTimings, StageTelemetry, StageTimings
+from schemas.values.runs import AttemptTime, CallCount, OutputTelemetry, ScoredJob, ScoredRun
+from stages.documents import repair, select
 from stages.reports.numbers_in_words import counted, duration
+from stages.reports.results import jobs_of, modes_of
 
 if TYPE_CHECKING:
-    from schemas.values.costs import Prices
-    from schemas.values.scored_runs import AttemptTime
+    from schemas.values.estimates import Prices
+    from schemas.values.runs import AttemptTime
 
 
 _MILLION = 1_000_000
@@ -189,9 +195,9 @@ def most_calls(kind: str, stage: str, settings: FrozenSettings, inputs: Mapping[
             assert preset is not None
             return preset.retrieval.top_n_final * asked_again
         case "work", "repair":
-            return _calls(inputs.get("most_headings"), repair_reply.HEADINGS_OF_A_CALL, asked_again)
+            return _calls(inputs.get("most_headings"), repair.HEADINGS_OF_A_CALL, asked_again)
         case "work", "select":
-            return _calls(inputs.get("most_headings"), select_reply.HEADINGS_OF_A_CALL, asked_again)
+            return _calls(inputs.get("most_headings"), select.HEADINGS_OF_A_CALL, asked_again)
         case "evaluation", "judge":
             return int(inputs["verdicts_at_most"]) * asked_again
     return asked_again
@@ -199,3 +205,152 @@ def most_calls(kind: str, stage: str, settings: FrozenSettings, inputs: Mapping[
 
 def _calls(headings: int | None, of_a_call: int, asked_again: int) -> int | None:
     return None if headings is None else ceil(headings / of_a_call) * asked_again
+
+
+def telemetry(outputs: Iterable[OutputTelemetry], *, kind: str) -> dict[str, StageTelemetry]:
+    """The counts over these outputs of jobs of a kind, by stage in the order of the chain.
+
+    They describe the outputs that count: work that a later attempt replaced has no part in them.
+    """
+    by_stage: dict[str, list[OutputTelemetry]] = {}
+    for output in outputs:
+        by_stage.setdefault(output.stage, []).append(output)
+    return {stage: _of_stage(by_stage[stage]) for stage in in_order(kind, by_stage)}
+
+
+def _of_stage(outputs: Sequence[OutputTelemetry]) -> StageTelemetry:
+    cut = [output.cut_texts for output in outputs if output.cut_texts is not None]
+    return StageTelemetry(
+        outputs=len(outputs),
+        repairs=_counted(name for output in outputs for name in output.repairs),
+        reasks=_counted(name for output in outputs for name in output.reasks),
+        cut_texts=sum(cut) if cut else None,
+    )
+
+
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))
+
+
+#: A wait is drawn no longer than this share of the total working time.
+_WAIT_SHARE = 0.25
+
+
+class Bar(NamedTuple):
+    """A span of work: its start and its width, as shares of the whole line."""
+
+    start: float
+    width: float
+
+
+class Wait(NamedTuple):
+    """A span without work, drawn shorter than it was."""
+
+    at: float
+    """The position of its middle, as a share of the whole line."""
+    seconds: float
+
+
+class Waterfall(NamedTuple):
+    """Bars in the order of the spans."""
+
+    bars: list[Bar]
+    waits: list[Wait]
+
+
+def waterfall(spans: Sequence[tuple[float, float]]) -> Waterfall:
+    """Bars for spans of time, each a start and an end in seconds; spans may overlap.
+
+    If all spans are empty, the bars have no width. Without spans there are no bars.
+
+    >>> waterfall([(0, 6), (6, 8), (1008, 1010)])
+    Waterfall(bars=[Bar(start=0.0, width=0.48), Bar(start=0.48, width=0.16), Bar(start=0.84, width=0.16)], \
+waits=[Wait(at=0.74, seconds=1000)])
+    """
+    busy = _joined(spans)
+    longest_wait = _WAIT_SHARE * sum(end - start for start, end in busy)
+    waited: list[tuple[float, float, float]] = []
+    for (_, ended), (start, _) in pairwise(busy):
+        if start - ended > longest_wait:
+            waited.append((ended, start, start - ended - longest_wait))
+
+    def moved(at: float) -> float:
+        return at - busy[0][0] - sum(cut for _, until, cut in waited if until <= at)
+
+    whole = moved(busy[-1][1]) if busy else 0.0
+    share = 1 / whole if whole else 0.0
+    return Waterfall(
+        [Bar(moved(start) * share, (moved(end) - moved(start)) * share) for start, end in spans],
+        [Wait((moved(until) - longest_wait / 2) * share, until - since) for since, until, _ in waited],
+    )
+
+
+def _joined(spans: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    joined: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def run_timings(run: ScoredRun, prices: Prices | None = None) -> RunTimings:
+    """The times of a run. An attempt that is still running does not count."""
+    ends = [attempt.ended_at for attempt in run.attempts if attempt.ended_at is not None]
+    return RunTimings(
+        submitted_at=run.failures.submitted_at,
+        started_at=min((attempt.started_at for attempt in run.attempts), default=None),
+        finished_at=max(ends, default=None),
+        modes={mode: _of_mode(run, mode) for mode in modes_of(run)},
+        jobs=tuple(_of_job(run, job) for mode in modes_of(run) for job in jobs_of(run, mode)),
+        cost=run_cost(work_of(run.attempts), run.stage_calls, run.retried, run.copied, prices),
+    )
+
+
+def _of_mode(run: ScoredRun, mode: AssessmentMode) -> ModeTimings:
+    ids = {job.job_id for job in jobs_of(run, mode)}
+    attempts = [attempt for attempt in run.attempts if attempt.job_id in ids]
+    ends = [attempt.ended_at for attempt in attempts if attempt.ended_at is not None]
+    calls = _timings_calls(run.calls, ids)
+    stages = dict.fromkeys(attempt.stage for attempt in attempts)
+    duration = max(ends) - min(attempt.started_at for attempt in attempts) if ends else None
+    return ModeTimings(
+        total_duration_seconds=None if duration is None else duration.total_seconds(),
+        busy_seconds=_seconds(attempts),
+        attempts=len(attempts),
+        llm_calls_paid=calls.paid,
+        llm_calls_reused=calls.reused,
+        stages={
+            stage: _timings_of_stage([attempt for attempt in attempts if attempt.stage == stage]) for stage in stages
+        },
+    )
+
+
+def _timings_of_stage(attempts: Sequence[AttemptTime]) -> StageTimings:
+    return StageTimings(attempts=len(attempts), seconds=_seconds(attempts))
+
+
+def _of_job(run: ScoredRun, job: ScoredJob) -> JobTimings:
+    attempts = [attempt for attempt in run.attempts if attempt.job_id == job.job_id]
+    calls = _timings_calls(run.calls, {job.job_id})
+    return JobTimings(
+        job=f"j{job.job_id}",
+        participant_id=job.participant_id,
+        mode=job.mode,
+        attempts=len(attempts),
+        seconds=_seconds(attempts),
+        llm_calls_paid=calls.paid,
+        llm_calls_reused=calls.reused,
+    )
+
+
+def _timings_calls(calls: Iterable[CallCount], job_ids: set[int]) -> CallCount:
+    own = [call for call in calls if call.job_id in job_ids]
+    return CallCount(job_id=0, paid=sum(call.paid for call in own), reused=sum(call.reused for call in own))
+
+
+def _seconds(attempts: Iterable[AttemptTime]) -> float:
+    return sum(
+        (attempt.ended_at - attempt.started_at).total_seconds() for attempt in attempts if attempt.ended_at is not None
+    )

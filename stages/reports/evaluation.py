@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from schemas.statuses import JobStatus
+from schemas.values.differences import RetrievalMeasures
 from schemas.values.evaluations import (
     AnswerScores,
     EvaluatedAnswer,
@@ -14,7 +15,6 @@ from schemas.values.evaluations import (
     MeasuredValidator,
     ScoredAnswer,
 )
-from schemas.values.measures import RetrievalMeasures
 from stages.metrics.bootstrap import share_interval
 from stages.reports.retrieval import validator_in_words
 from stages.reports.words import notices

@@ -1,28 +1,230 @@
 """Builds the report of a scored run."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+import csv
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import StringIO
+from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter
 
 from schemas.errors import Refused
-from schemas.values.costs import Prices
-from schemas.values.differences import coverage_grid
-from schemas.values.measures import Measures, RetrievalMeasures
-from schemas.values.phq8 import AssessmentMode
-from schemas.values.query_runs import QueryRun
-from schemas.values.reports import Experiment, Provenance, Report, RunMetadata
-from schemas.values.scored_runs import ScoredRun, SettingValue
+from schemas.values.differences import Measures, RetrievalMeasures, coverage_grid
+from schemas.values.estimates import Prices
+from schemas.values.metrics import Interval
+from schemas.values.participants import (
+    AssessmentMode,
+    Decision,
+    PHQ8Item,
+    RankedReferences,
+    Reference,
+    ValidatedReferences,
+)
+from schemas.values.queries import QueryRun, RankedQuery
+from schemas.values.reports import Experiment, Provenance, ReferenceCounts, Report, RunMetadata
+from schemas.values.retrieval_reports import RetrievalReport, ValidatorQuality
+from schemas.values.runs import ScoredRun, SettingValue
+from schemas.values.scoring import ParticipantScores
+from stages.metrics.bootstrap import share_interval
 from stages.metrics.confidence import variant_named
-from stages.reports.calibrated import calibrated_confidence
-from stages.reports.calibration import calibration, selective_prediction
-from stages.reports.failures import unresolved_counts
-from stages.reports.reference_counts import reference_counts
+from stages.participants.rerank import FILTERS, TAGS
+from stages.reports.calibration import calibrated_confidence, calibration, selective_prediction
+from stages.reports.costs import run_timings, telemetry
+from stages.reports.differences import unresolved_counts
 from stages.reports.results import cohort_of_jobs, draws_of, jobs_of, modes_of, results_of
 from stages.reports.score_table import baselines
-from stages.reports.telemetry import telemetry
-from stages.reports.timings import run_timings
-from stages.reports.words import notices
+from stages.reports.words import notices, origin_words
+
+_COLUMNS = (
+    *("run", "mode", "metric", "item", "coverage", "value", "low", "high", "standard_error", "n"),
+    *("confidence", "resamples", "notices", "origin"),
+)
+
+
+class PaperNumber(NamedTuple):
+    """A number as one row of CSV; what does not apply is None."""
+
+    run: str
+    mode: str | None
+    """Of a run of queries the ranking."""
+    metric: str
+    item: str | None
+    coverage: float | None
+    interval: Interval
+    n: int
+    """The participants, or queries, that the number is of."""
+    notices: tuple[str, ...]
+    origin: tuple[str, ...] = ()
+    """Where the run was submitted and computed, in words."""
+
+
+def as_csv(numbers: Iterable[PaperNumber], *, confidence: str | None) -> str:
+    """Strict CSV (RFC 4180): a cell is empty where there is no number, and every row has the notices and the origin of
+    its run.
+    """
+    written = StringIO()
+    writer = csv.writer(written)
+    writer.writerow(_COLUMNS)
+    for one in numbers:
+        interval = one.interval
+        writer.writerow(
+            (
+                *(one.run, one.mode, one.metric, one.item, one.coverage),
+                *(interval.value, interval.low, interval.high, interval.std, one.n),
+                *(confidence, interval.resamples, " ".join(one.notices), " ".join(one.origin)),
+            )
+        )
+    return written.getvalue()
+
+
+def report_numbers(report: Report) -> Iterator[PaperNumber]:
+    """Every number of the tables, and those of totals and binary predictions."""
+    run = report.run_metadata
+    origin = tuple(origin_words(run.origin))
+    for experiment in report.experiments:
+        for metric, item, coverage, interval, n in _numbers(experiment):
+            yield PaperNumber(
+                run.run_id, experiment.results.mode.value, metric, item, coverage, interval, n, run.notices, origin
+            )
+
+
+def retrieval_numbers(report: RetrievalReport) -> Iterator[PaperNumber]:
+    """Every number of the table."""
+    run = report.run_metadata
+    origin = tuple(origin_words(run.origin))
+    for found in report.stages:
+        stage, n = found.stage.value, found.queries
+        for name, interval in found.measures.items():
+            yield PaperNumber(run.run_id, stage, name, None, None, interval, n, run.notices, origin)
+
+
+def _numbers(experiment: Experiment) -> Iterator[tuple[str, str | None, float | None, Interval, int]]:
+    results, selective = experiment.results, experiment.selective_prediction
+    successful = selective.population // len(PHQ8Item)
+    n_of = {"cmax": successful}
+    n_of |= dict.fromkeys(("total_mae", "total_rmse", "total_pearson_r"), results.total_metrics.predicted)
+    n_of["severity_accuracy"] = results.total_metrics.predicted
+    for name, interval in results.intervals.items():
+        is_binary = name.startswith("binary_")
+        n = results.binary_metrics.predicted if is_binary else n_of.get(name, results.evaluated_subjects)
+        yield name, None, None, interval, n
+    yield "aurc", None, None, selective.chosen.aurc, successful
+    yield "augrc", None, None, selective.chosen.augrc, successful
+    for coverage, found in selective.chosen.risk_at_coverage.items():
+        yield "risk_at_coverage", None, float(coverage), found.risk, successful
+    for item, of_item in results.per_item.items():
+        yield "item_mae", item.value, None, of_item.mae_interval, of_item.count
+    if (beside := experiment.baselines) is not None:
+        for name, one in {"median": beside.median, "mode": beside.mode}.items():
+            yield f"{name}_item_mae_weighted", None, None, one.item_mae_weighted, results.evaluated_subjects
+            yield f"less_{name}_item_mae_weighted", None, None, one.difference, results.evaluated_subjects
+            for item, interval in one.per_item.items():
+                yield f"{name}_item_mae", item.value, None, interval, results.per_item[item].count
+
+
+REJECTED = "rejected"
+"""The model that validates did not accept them."""
+BEYOND_LIMIT = "validation_limit"
+"""Enough references were accepted before them."""
+UNSCORED = "unscored"
+"""They have no score for the item, so the prompt does not show them."""
+
+CONTEXT = "context"
+"""The context of the model that scores had no room for them."""
+
+_IN_ORDER = (*FILTERS, REJECTED, BEYOND_LIMIT, UNSCORED, CONTEXT)
+
+Outputs = tuple[RankedReferences, ValidatedReferences, ParticipantScores | None]
+"""What the stages `rerank`, `validate` and `score` of a job stored; None before it is scored."""
+
+
+def reference_counts(outputs: Iterable[Outputs]) -> dict[PHQ8Item, ReferenceCounts]:
+    """The counts of each item over the jobs with these outputs, the same filters for all; none without a job."""
+    dropped = {item: Counter[str]() for item in PHQ8Item}
+    shown = Counter[PHQ8Item]()
+    jobs = 0
+    for ranked, validated, scores in outputs:
+        jobs += 1
+        for item in PHQ8Item:
+            dropped[item].update(ranked.dropped.get(item, {}))
+            dropped[item].update(_dropped_later(ranked.items[item], validated, item))
+            accepted = sum(reference.score is not None for reference in validated.items[item])
+            in_prompt = accepted if scores is None else scores.items[item].retrieval.count
+            dropped[item][CONTEXT] += accepted - in_prompt
+            shown[item] += in_prompt
+    others = set().union(*dropped.values()) - {TAGS, *_IN_ORDER}
+    names = (*_IN_ORDER, *sorted(others))
+    return {
+        item: ReferenceCounts(
+            untagged=dropped[item][TAGS],
+            retrieved=sum(dropped[item][name] for name in names) + shown[item],
+            dropped={name: dropped[item][name] for name in names},
+            shown=shown[item],
+        )
+        for item in (PHQ8Item if jobs else ())
+    }
+
+
+def over_all_items(counts: Iterable[ReferenceCounts]) -> ReferenceCounts:
+    """The sums of counts that have the same filters."""
+    counts = list(counts)
+    return ReferenceCounts(
+        untagged=sum(found.untagged for found in counts),
+        retrieved=sum(found.retrieved for found in counts),
+        dropped={name: sum(found.dropped[name] for found in counts) for name in counts[0].dropped},
+        shown=sum(found.shown for found in counts),
+    )
+
+
+def _dropped_later(ranked: Sequence[Reference], validated: ValidatedReferences, item: PHQ8Item) -> dict[str, int]:
+    kept = validated.items[item]
+    rejected = sum(verdict.decision is not Decision.ACCEPT for verdict in validated.verdicts.get(item, ()))
+    return {
+        REJECTED: rejected,
+        BEYOND_LIMIT: len(ranked) - len(kept) - rejected,
+        UNSCORED: sum(reference.score is None for reference in kept),
+    }
+
+
+def validator_quality(
+    judged: Sequence[RankedQuery], documents: Mapping[int, str], *, measures: RetrievalMeasures
+) -> ValidatorQuality | None:
+    """Precision and recall of `accept` over the verdicts of these queries; None without verdicts.
+
+    Queries with a deleted chunk are excluded, as in the rankings.
+    """
+    counts = [
+        _counted(query, documents)
+        for query in judged
+        if query.verdicts and all(verdict.chunk_id in documents for verdict in query.verdicts)
+    ]
+    if not counts:
+        return None
+    total = sum(counts, Counter())
+    hits, accepted, relevant = (
+        [float(count[name]) for count in counts] for name in ("hit", Decision.ACCEPT, "relevant")
+    )
+    resamples, seed = measures.bootstrap_resamples, measures.bootstrap_seed
+    return ValidatorQuality(
+        queries=len(counts),
+        asked=sum(total[decision] for decision in Decision),
+        accepted=total[Decision.ACCEPT],
+        rejected=total[Decision.REJECT],
+        unsure=total[Decision.UNSURE],
+        relevant=total["relevant"],
+        precision=share_interval(hits, accepted, resamples=resamples, seed=seed),
+        recall=share_interval(hits, relevant, resamples=resamples, seed=seed),
+    )
+
+
+def _counted(query: RankedQuery, documents: Mapping[int, str]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for verdict in query.verdicts or ():
+        is_relevant = query.judgements.get(documents[verdict.chunk_id], 0) > 0
+        counts[verdict.decision] += 1
+        counts["relevant"] += is_relevant
+        counts["hit"] += is_relevant and verdict.decision is Decision.ACCEPT
+    return counts
 
 
 def run_metadata(kind: str, run: ScoredRun | QueryRun) -> RunMetadata:

@@ -6,26 +6,33 @@ from statistics import fmean, stdev
 from typing import Any, Final, NamedTuple
 
 from schemas.statuses import JobStatus
+from schemas.values.differences import Measures
 from schemas.values.failures import FailedAttempt
-from schemas.values.figures import Draw, ExperimentStatus, JobScores, ModeDraws, ModeFigures, SiblingRun, Spread
-from schemas.values.measures import Measures
-from schemas.values.phq8 import ITEM_SCORES, AssessmentMode, PHQ8Item
+from schemas.values.metrics import Draw, ExperimentStatus, JobScores, ModeDraws, ModeFigures, SiblingRun, Spread
+from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
 from schemas.values.reports import ItemResult, ItemSignals, Results, SubjectResult
-from schemas.values.scored_runs import ScoredJob, ScoredRun
+from schemas.values.runs import ScoredJob, ScoredRun
 from schemas.values.scoring import ItemScore, ScoreBasis, Subject
 from stages.failures import FailureCategory
-from stages.metrics.binary import accuracy, auroc, f1, precision, recall
 from stages.metrics.bootstrap import bootstrap_all
-from stages.metrics.cohort import Cohort, Metric, cohort_of, together
 from stages.metrics.scores import (
+    Cohort,
+    Metric,
+    accuracy,
+    auroc,
     cmax,
+    cohort_of,
     evaluate,
+    f1,
     item_mae,
     item_mae_by_item,
     item_mae_by_subject,
     item_mae_weighted,
+    precision,
     prediction_coverage,
+    recall,
     severity_accuracy,
+    together,
     total_mae,
     total_pearson_r,
     total_rmse,

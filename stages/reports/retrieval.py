@@ -4,11 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from schemas.statuses import JobStatus
-from schemas.values.costs import Prices
-from schemas.values.measures import RetrievalMeasures
+from schemas.values.differences import RetrievalMeasures
+from schemas.values.estimates import Prices
 from schemas.values.metrics import Interval
-from schemas.values.queries import Leg, QueryText, RankedList, RetrievedChunks
-from schemas.values.query_runs import QueryRun, RankedQuery
+from schemas.values.queries import Leg, QueryRun, QueryText, RankedList, RankedQuery, RetrievedChunks
 from schemas.values.reports import StageTimings
 from schemas.values.retrieval_reports import (
     QueryChange,
@@ -24,13 +23,11 @@ from schemas.values.retrieval_reports import (
     ValidatorQuality,
 )
 from stages.metrics.bootstrap import mean_intervals
-from stages.metrics.retrieval import measure_names, measure_rankings
-from stages.reports.costs import run_cost, work_of
+from stages.metrics.selective import measure_names, measure_rankings
+from stages.reports.costs import run_cost, telemetry, work_of
 from stages.reports.differences import setting_differences
 from stages.reports.numbers_in_words import bounds, number
-from stages.reports.reference_counts import validator_quality
-from stages.reports.report import run_metadata
-from stages.reports.telemetry import telemetry
+from stages.reports.report import run_metadata, validator_quality
 
 
 def made_with(provenance: RetrievalProvenance) -> dict[str, str]:

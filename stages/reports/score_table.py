@@ -1,19 +1,19 @@
 """The scores of a run's participants beside the truth."""
 
+import csv
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
+from io import StringIO
 from statistics import fmean
 from typing import Any
 
-from schemas.values.figures import JobScores, ModeScores, ModeSummary, ParticipantRow, ScoreTable
-from schemas.values.measures import Measures
-from schemas.values.metrics import Interval
-from schemas.values.phq8 import ITEM_SCORES, AssessmentMode, PHQ8Item
+from schemas.values.differences import Measures
+from schemas.values.metrics import Interval, JobScores, ModeScores, ModeSummary, ParticipantRow, ScoreTable
+from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
 from schemas.values.reports import Baseline, Baselines, Report
 from schemas.values.scoring import ItemScore, Subject
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
-from stages.metrics.cohort import Cohort, Metric, cohort_of, together
-from stages.metrics.scores import item_mae, item_mae_weighted
+from stages.metrics.scores import Cohort, Metric, cohort_of, item_mae, item_mae_weighted, together
 from stages.reports.numbers_in_words import bounds, number
 from stages.reports.results import ground_truth, item_errors
 
@@ -167,3 +167,33 @@ def _baseline(cohort: Cohort, scores: Mapping[str, int], measures: Measures) -> 
         per_item={item: found[item] for item in PHQ8Item},
         difference=deltas["all"].delta,
     )
+
+
+_ITEMS = tuple(PHQ8Item)
+
+COLUMNS = (
+    *("run", "data_set", "participant", "mode", "job", "status"),
+    *_ITEMS,
+    *("total", "lowest_total", "highest_total", "mae"),
+    *(f"truth_{item}" for item in _ITEMS),
+    "truth_total",
+)
+
+
+def score_csv(table: ScoreTable) -> str:
+    """Strict CSV (RFC 4180): a cell is empty where there is no number."""
+    written = StringIO()
+    writer = csv.writer(written)
+    writer.writerow(COLUMNS)
+    for row in table.participants:
+        truth = [None] * len(_ITEMS) if row.truth is None else [row.truth[item] for item in _ITEMS]
+        for mode, one in row.modes.items():
+            scores = [None] * len(_ITEMS) if one.items is None else [one.items[item] for item in _ITEMS]
+            writer.writerow(
+                (
+                    *(f"r{table.run_id}", table.data_set, row.participant_id),
+                    *(mode.value, f"j{one.job_id}", one.status.value),
+                    *(*scores, one.total, one.lowest_total, one.highest_total, one.mae, *truth, row.truth_total),
+                )
+            )
+    return written.getvalue()

@@ -1,5 +1,8 @@
 """Several runs compared with the first of them, on the subjects that each has in common with it."""
 
+import csv
+import io
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -7,16 +10,23 @@ from typing import Any, Final
 
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
-from schemas.values.differences import BestRun, ComparedMeasure, ComparedRun, Movement, SeveralRuns
-from schemas.values.measures import Measures, RetrievalMeasures
+from schemas.values.differences import (
+    BestRun,
+    ComparedMeasure,
+    ComparedRun,
+    Measures,
+    Movement,
+    RetrievalMeasures,
+    SeveralRuns,
+)
 from schemas.values.metrics import Interval
-from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.query_runs import QueryRun
+from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.queries import QueryRun
 from schemas.values.retrieval_reports import RankingStage
-from schemas.values.scored_runs import ScoredJob, ScoredRun, SettingValue
+from schemas.values.runs import ScoredJob, ScoredRun, SettingValue
 from schemas.values.tags import ValidatedTags
 from stages.metrics.bootstrap import LEVEL, mean_intervals, paired_deltas
-from stages.metrics.retrieval import measure_names
+from stages.metrics.selective import measure_names
 from stages.reports.differences import scored_metrics
 from stages.reports.report import common_measures
 from stages.reports.results import cohort_of_jobs, ground_truth, jobs_of
@@ -382,3 +392,33 @@ def _unlike_judgements(runs: Sequence[QueryRun]) -> set[str]:
     """Queries that are judged otherwise in some run: they are in no difference."""
     judged = [{query.key: query.judgements for query in run.queries} for run in runs]
     return {key for key in judged[0] for of in judged[1:] if key in of and of[key] != judged[0][key]}
+
+
+_COLUMNS = (
+    *("run", "baseline_run", "mode", "split", "measure", "subjects", "baseline", "value"),
+    *("delta", "low", "high", "corrected_low", "corrected_high", "comparisons", "failed", "settings"),
+)
+
+
+def several_csv(found: Sequence[SeveralRuns]) -> str:
+    """The measures of every run; `settings` is a JSON object of its values that differ from the baseline's."""
+    written = io.StringIO()
+    rows = csv.writer(written, lineterminator="\n")
+    rows.writerow(_COLUMNS)
+    for one in found:
+        for run in one.compared:
+            for name, measure in run.measures.items():
+                interval, corrected = measure.delta, measure.corrected
+                rows.writerow(
+                    [
+                        *(run.run_id, one.runs[0], one.mode or "", one.subjects_of or "", name, measure.subjects),
+                        *map(_cell, (measure.baseline, measure.value, interval.value, interval.low, interval.high)),
+                        *map(_cell, (corrected.low, corrected.high)),
+                        *(one.comparisons, run.failed, json.dumps(run.settings, sort_keys=True)),
+                    ]
+                )
+    return written.getvalue()
+
+
+def _cell(value: float | None) -> str:
+    return "" if value is None else repr(value)

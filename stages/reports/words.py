@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from schemas.values.measures import Measures
+from schemas.values.differences import Measures
 from schemas.values.reports import Report
 from schemas.values.runs import EmbeddedTexts, Environment, FrozenModel, RunOrigin
 from stages.metrics.bootstrap import LEAST
-from stages.reports.numbers_in_words import counted, percent
-from stages.texts.ids import listed
+from stages.reports.numbers_in_words import (
+    counted,
+    percent,
+)
+from stages.texts.characters import listed
 
 if TYPE_CHECKING:
     from schemas.values.runs import RunLimitState

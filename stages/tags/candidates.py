@@ -4,11 +4,10 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from schemas.values.tags import Candidate, PhraseReport
-from stages.tags.embed import Sentences, embed_phrases
-from stages.tags.models import ContextModel
 from stages.tags.ports import NeighbourSearch, TagLexicon, TokenVectors, Vector
 from stages.tags.rerank import rank_tags
-from stages.tags.retrieve import retrieve_tags
+from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags
+from stages.tags.similarity import ContextModel
 from stages.tags.validate import validate_tags
 
 ContextRows: TypeAlias = Callable[[Collection[str]], Awaitable[Mapping[str, Vector]]]

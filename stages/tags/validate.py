@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from schemas.errors import TagContractError
 from schemas.values.tags import Candidate, EmptiedPhrases, Lexicon, RankedTags, RetrievedTags, ValidatedTags
-from stages.tags.ranking import best_first, is_nsfw
+from stages.tags.rerank import best_first, is_nsfw
 
 
 def validate_tags(

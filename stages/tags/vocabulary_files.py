@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from schemas.values.interviews import FileProblem
+from schemas.values.participants import FileProblem
 from schemas.values.tags import Tag, TagDocument, Vocabulary
 from stages.files.records import DelimitedRow, Parsed, Separator, parse_rows
 from stages.tags.phrases import lookup_of

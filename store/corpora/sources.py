@@ -1,10 +1,10 @@
 """Where the works of a corpus come from: read for a plan of an import, moved with a file, and removed without one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from schemas.values.corpora import Bibliography
+from schemas.values.documents import Bibliography
 from store.corpora.keeping import ONE_BY_ONE
 from store.corpora.searchable import withdraw
 from store.database import Connection
@@ -70,3 +70,66 @@ async def remove(connection: Connection, corpus_id: int, work: WorkSource) -> bo
         await withdraw(connection, work.id)
         await connection.execute("DELETE FROM works WHERE id = $1", work.id, timeout=600)
     return True
+
+
+# Several jobs can have made a work of one file: that which cut it last made what is stored.
+OF_WORK = """
+SELECT j.id
+FROM works AS w
+JOIN job AS j ON j.kind = 'work' AND j.inputs ->> 'original' = w.original_hash
+             AND (j.inputs ->> 'corpus_id')::bigint = w.corpus_id AND j.inputs ->> 'source_path' = w.source_path
+LEFT JOIN LATERAL (
+    SELECT max(a.id) AS id FROM stage_attempt AS a
+    WHERE a.job_id = j.id AND a.stage = 'cut' AND a.outcome = 'succeeded'
+) AS cut ON true
+WHERE w.id = $1 ORDER BY cut.id DESC NULLS LAST, j.id DESC LIMIT 1
+"""
+
+WORK = """
+SELECT w.id, w.title, w.original_hash FROM works AS w JOIN job AS j
+  ON (j.inputs ->> 'corpus_id')::bigint = w.corpus_id AND j.inputs ->> 'source_path' = w.source_path
+WHERE j.id = $1 AND j.kind = 'work' ORDER BY w.id LIMIT 1
+"""
+
+CORPUS = "SELECT k.name FROM job AS j JOIN corpus AS k ON k.id = (j.inputs ->> 'corpus_id')::bigint WHERE j.id = $1"
+
+OF_WORKS = """
+SELECT max(j.id) AS job_id, w.id AS work_id
+FROM works AS w
+JOIN job AS j ON j.kind = 'work' AND j.inputs ->> 'original' = w.original_hash
+             AND (j.inputs ->> 'corpus_id')::bigint = w.corpus_id AND j.inputs ->> 'source_path' = w.source_path
+WHERE w.id = ANY($1::bigint[]) GROUP BY w.id
+"""
+
+
+class MadeWork(NamedTuple):
+    """A work of the file that a job is about."""
+
+    id: int
+    title: str
+    original_hash: str | None
+    """The file that it was made from last; None for one of markdown that went through no stages."""
+
+
+async def job_of_work(connection: Connection, work_id: int) -> int | None:
+    """The job that made a work what it is; None for one that no stored job made."""
+    found: int | None = await connection.fetchval(OF_WORK, work_id)
+    return found
+
+
+async def work_of_job(connection: Connection, job_id: int) -> MadeWork | None:
+    """The work of the file that a job is about; None before there is one."""
+    row = await connection.fetchrow(WORK, job_id)
+    return None if row is None else MadeWork(*row)
+
+
+async def corpus_of_job(connection: Connection, job_id: int) -> str | None:
+    """The name of the corpus that a job makes a work of; None when it is deleted."""
+    name: str | None = await connection.fetchval(CORPUS, job_id)
+    return name
+
+
+async def jobs_of_works(connection: Connection, work_ids: Sequence[int]) -> dict[int, int]:
+    """The newest job about the file of each work that was converted, by the id of the work."""
+    rows = await connection.fetch(OF_WORKS, list(work_ids))
+    return {row["work_id"]: row["job_id"] for row in rows}

@@ -1,7 +1,7 @@
 """Presets: named, one of them the default, which is also called `default`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,48 @@ from schemas.errors import DefaultPresetError, PresetExistsError, Refused
 from schemas.settings.preset import DEFAULT_ALIAS, Preset, preset_name, preset_of
 from schemas.suggestions import did_you_mean
 from store.database import Connection
-from store.questions.preset_lines import stored_values, values_origin
+
+PRESET_LINES_LIST = """
+SELECT preset_name AS name, is_default, description, config, created_at, updated_at
+FROM rag_config ORDER BY is_default DESC, lower(preset_name)
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PresetLine:
+    """A preset, with its values by name as they are stored."""
+
+    name: str
+    is_default: bool
+    description: str | None
+    values: Mapping[str, Any]
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def origin(self) -> str:
+        """Where its values come from, as errors name it."""
+        return values_origin(self.name)
+
+
+async def lines(connection: Connection) -> list[PresetLine]:
+    """Every preset: the default first, then by name."""
+    return [_line(**row) for row in await connection.fetch(PRESET_LINES_LIST)]
+
+
+def stored_values(config: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The values of a row under their names, such as `retrieval.dense_limit`."""
+    return {f"{group}.{key}": value for group, keys in config.items() for key, value in keys.items()}
+
+
+def values_origin(name: str) -> str:
+    """Where the values of a stored preset come from, as errors name it."""
+    return f"stored in preset {name}"
+
+
+def _line(*, config: Mapping[str, Mapping[str, Any]], **others: Any) -> PresetLine:
+    return PresetLine(values=stored_values(config), **others)
+
 
 COLUMNS = "id, preset_name AS name, is_default, description, config AS preset, created_at, updated_at"
 
@@ -171,3 +212,25 @@ async def _missing(connection: Connection, name: str) -> Refused:
 def _stored(row: Any) -> StoredPreset:
     values = stored_values(row["preset"])
     return StoredPreset(**{**row, "preset": preset_of(values, origin=values_origin(row["name"]))})
+
+
+ALL = "SELECT name, value FROM chosen_setting"
+
+KEEP = """
+INSERT INTO chosen_setting (name, value) VALUES ($1, $2)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = now()
+"""
+
+FORGET = "DELETE FROM chosen_setting WHERE name = $1"
+
+
+async def chosen(connection: Connection) -> dict[str, str]:
+    """The values by environment name."""
+    return {row["name"]: row["value"] for row in await connection.fetch(ALL)}
+
+
+async def choose(connection: Connection, values: Mapping[str, str]) -> None:
+    """Store these values in place of older ones; an empty one removes what was chosen."""
+    async with connection.transaction():
+        for name, value in values.items():
+            await (connection.execute(KEEP, name, value) if value else connection.execute(FORGET, name))

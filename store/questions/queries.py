@@ -1,20 +1,21 @@
 """Queries, their judgements, and their answers."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from schemas.errors import Refused
 from schemas.settings.profiles import DEMO_MODEL
+from schemas.statuses import JobStatus, QueryStatus, VectorStatus
+from schemas.values.documents import WorkFilter, conditions_in_words
 from schemas.values.queries import Answer, AnswerBasis, RelevanceJudgement, Source, SubmittedQuery
-from schemas.values.works import WorkFilter
+from stages.queries.augment import basis_in_words
 from stages.queries.citations import citations
-from stages.queries.sources import basis_in_words
 from stages.reports.words import DEMO_ANSWER_NOTICE
 from store.database import Connection, bulk_seconds
-from store.runs.bulk import BATCH
+from store.runs.stage_vectors import BATCH
 
 KEEP = """
 INSERT INTO queries (job_id, corpus_id, other_corpus_ids, external_id, original_query, reference_answer)
@@ -282,3 +283,200 @@ def _works(row: Mapping[str, Any]) -> WorkFilter:
 def _result(row: Mapping[str, Any]) -> StoredResult:
     basis = row["basis"]
     return StoredResult(**{**row, "basis": None if basis is None else AnswerBasis.model_validate(basis)})
+
+
+# The job that answers a question now, and those that it moved away from.
+ANSWERING = """
+WITH RECURSIVE answering AS (
+    SELECT id, run_id, inputs FROM job WHERE id = $1
+    UNION ALL
+    SELECT j.id, j.run_id, j.inputs FROM answering AS a JOIN job AS j ON j.id = (a.inputs ->> 'moved_from')::bigint
+)
+"""
+
+SEARCHED = f"""
+{ANSWERING}
+SELECT EXISTS (
+    SELECT FROM answering AS j JOIN stage_attempt AS a ON a.job_id = j.id
+    WHERE a.stage = 'retrieve' AND a.outcome = 'succeeded'
+)
+"""
+
+HOLD = "SELECT FROM queries WHERE id = $1 FOR NO KEY UPDATE"
+
+MOVE = "UPDATE queries SET job_id = $2, updated_at = now() WHERE id = $1"
+
+SHOW = "UPDATE job SET inputs = inputs || jsonb_build_object('shown', $2::integer) WHERE id = $1"
+
+SHOWN = "SELECT (inputs ->> 'shown')::integer FROM job WHERE id = $1"
+
+# What is not asked for is not among the inputs.
+ASK_FOR = """
+UPDATE job SET inputs = (inputs - '{top_n,light_model}'::text[]) || jsonb_strip_nulls(
+    jsonb_build_object('top_n', $2::integer, 'light_model', nullif($3::boolean, false))
+)
+WHERE id = $1
+"""
+
+
+async def has_searched(connection: Connection, job_id: int) -> bool:
+    """Whether a search was ever stored for the question that a job answers, by it or by a job that it moved from."""
+    found: bool = await connection.fetchval(SEARCHED, job_id)
+    return found
+
+
+async def hold(connection: Connection, query_id: int) -> StoredQuery | None:
+    """The question as it is now, held until the transaction ends; None when it is gone."""
+    await connection.execute(HOLD, query_id)
+    return await by_id(connection, query_id)
+
+
+async def sources(connection: Connection, job_id: int) -> int | None:
+    """How many sources were asked for; None where the preset decides."""
+    asked: int | None = await connection.fetchval("SELECT (inputs ->> 'top_n')::integer FROM job WHERE id = $1", job_id)
+    return asked
+
+
+async def ask_for(connection: Connection, job_id: int, *, top_n: int | None, light_model: bool) -> None:
+    """Set how many sources the next prompt shows, where None leaves it to the preset, and which model is asked.
+
+    That is the light model, which expands and answers from now on, or the model of all questions.
+    """
+    await connection.execute(ASK_FOR, job_id, top_n, light_model)
+
+
+async def show(connection: Connection, job_id: int, top_n: int) -> None:
+    """Note how many sources the prompt has that was shown last."""
+    await connection.execute(SHOW, job_id, top_n)
+
+
+async def shown(connection: Connection, job_id: int) -> int | None:
+    """How many sources the prompt had that was shown last; None when none was."""
+    found: int | None = await connection.fetchval(SHOWN, job_id)
+    return found
+
+
+async def move(connection: Connection, query_id: int, job_id: int) -> None:
+    """Assign another job to a question. Its answers stay."""
+    await connection.execute(MOVE, query_id, job_id)
+
+
+# Names a question by `q.job_id`.
+PROGRESS = f"""
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN embed = 'failed' THEN '{QueryStatus.VEC_ERR}'
+                WHEN embed IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_EMBEDDINGS}'
+                WHEN validate IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_RETRIEVAL}'
+                WHEN consolidate IS DISTINCT FROM 'done' THEN '{QueryStatus.NEEDS_CONSOLIDATION}'
+                ELSE '{QueryStatus.READY}' END AS status,
+           CASE WHEN embed = 'failed' THEN '{VectorStatus.VEC_ERR}'
+                WHEN embed = 'done' THEN '{VectorStatus.VEC}'
+                WHEN expand = 'done' THEN '{VectorStatus.TO_VEC}' ELSE '{VectorStatus.NO_VEC}' END AS vector_status,
+           validate IS NOT DISTINCT FROM 'done' AS has_retrieved_context,
+           consolidate IS NOT DISTINCT FROM 'done' AS has_clean_context
+    FROM (
+        SELECT max(status) FILTER (WHERE stage = 'expand') AS expand,
+               max(status) FILTER (WHERE stage = 'embed') AS embed,
+               max(status) FILTER (WHERE stage = 'validate') AS validate,
+               max(status) FILTER (WHERE stage = 'consolidate') AS consolidate
+        FROM stage_run WHERE job_id = q.job_id
+    ) AS stages
+) AS s
+"""
+
+# The lateral parts are computed for one page of questions, unless they are chosen by their status.
+LINES = f"""
+SELECT q.id, q.job_id, j.run_id, c.name AS corpus, (
+           SELECT coalesce(array_agg(o.name ORDER BY i.place), '{{}}')
+           FROM unnest(q.other_corpus_ids) WITH ORDINALITY AS i (id, place) JOIN corpus AS o ON o.id = i.id
+       ) AS other_corpora, j.inputs -> 'works' AS works,
+       n.request ->> 'preset' AS preset, q.original_query, q.created_at, q.updated_at, j.status AS job_status, s.status,
+       s.vector_status, s.has_retrieved_context, s.has_clean_context, e.output ->> 'intent' AS intent,
+       coalesce(jsonb_array_length(e.output -> 'entities'), 0) AS entities,
+       (SELECT count(*) FROM results AS r WHERE r.query_id = q.id) AS results
+FROM (
+    SELECT * FROM queries
+    WHERE ($1::bigint IS NULL OR id = $1)
+      AND ($3::bigint IS NULL
+           OR (created_at, id) < ((SELECT created_at FROM queries WHERE id <= $3 ORDER BY id DESC LIMIT 1), $3))
+    ORDER BY created_at DESC, id DESC LIMIT CASE WHEN $4::text[] IS NULL THEN $2::bigint END
+) AS q
+JOIN job AS j ON j.id = q.job_id
+JOIN run AS n ON n.id = j.run_id
+JOIN corpus AS c ON c.id = q.corpus_id
+{PROGRESS}
+LEFT JOIN current_attempt AS e ON e.job_id = q.job_id AND e.stage = 'expand' AND e.status = 'done'
+WHERE $4::text[] IS NULL OR s.status = ANY($4)
+ORDER BY q.created_at DESC, q.id DESC LIMIT $2::bigint
+"""
+
+COUNTS = f"SELECT s.status, count(*) AS queries FROM queries AS q {PROGRESS} GROUP BY s.status"
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryLine:
+    """A question in one line, with how far it has come."""
+
+    id: int
+    job_id: int
+    run_id: int
+    corpus: str
+    other_corpora: list[str]
+    """Corpora that are searched together with it."""
+    works: dict[str, str | int]
+    """The conditions of the works that are searched, as `WorkFilter` takes them; empty for all works."""
+    preset: str | None
+    original_query: str = field(repr=False)
+    created_at: datetime
+    updated_at: datetime
+    job_status: JobStatus
+    status: QueryStatus
+    vector_status: VectorStatus
+    has_retrieved_context: bool
+    """A search is stored, whatever it found."""
+    has_clean_context: bool
+    """Likewise its consolidation."""
+    intent: str | None
+    entities: int
+    results: int
+
+    @property
+    def works_in_words(self) -> str:
+        """The conditions in words; empty for all works."""
+        return conditions_in_words(self.works)
+
+    @property
+    def corpora(self) -> list[str]:
+        """The corpora that are searched, by name."""
+        return [self.corpus, *self.other_corpora]
+
+
+async def lines(
+    connection: Connection,
+    *,
+    query_id: int | None = None,
+    before: int | None = None,
+    statuses: Collection[QueryStatus] | None = None,
+    limit: int | None = 50,
+) -> list[QueryLine]:
+    """The newest questions, newest first, all of them without a limit; or one of them. `before` takes those that come
+    after it in that order."""
+    wanted = None if statuses is None else list(statuses)
+    return [_line(row) for row in await connection.fetch(LINES, query_id, limit, before, wanted)]
+
+
+async def counts(connection: Connection) -> dict[QueryStatus, int]:
+    """How many questions are in each status; statuses without any are absent."""
+    return {QueryStatus(row["status"]): row["queries"] for row in await connection.fetch(COUNTS)}
+
+
+def _line(row: Mapping[str, Any]) -> QueryLine:
+    return QueryLine(
+        **{
+            **row,
+            "works": row["works"] or {},
+            "job_status": JobStatus(row["job_status"]),
+            "status": QueryStatus(row["status"]),
+            "vector_status": VectorStatus(row["vector_status"]),
+        }
+    )

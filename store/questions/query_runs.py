@@ -2,18 +2,34 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
-from schemas.errors import Refused
-from schemas.values.queries import ChunkVerdict, RetrievedChunks
-from schemas.values.query_runs import QueryRun, RankedQuery
-from schemas.values.scored_runs import AttemptTime, OutputTelemetry, SettingValue
+from schemas.errors import QueryMissingError, Refused
+from schemas.values.failures import StageFailure
+from schemas.values.queries import (
+    ChunkVerdict,
+    ConsolidatedContext,
+    EmbeddedQuery,
+    Expansion,
+    QueryRun,
+    RankedQuery,
+    RerankedChunk,
+    RerankedChunks,
+    RetrievedChunks,
+    ValidatedChunks,
+)
+from schemas.values.runs import AttemptTime, OutputTelemetry, SettingValue
+from stages.failures import FailureCategory
 from stages.queries.query_files import document_name
+from stages.reports.words import notices
 from store.database import Connection
-from store.runs import call_costs
+from store.questions import queries
+from store.questions.queries import QueryLine, StoredQuery, StoredResult, result_missing
+from store.runs import call_costs, deletions, edits, jobs, overviews
 from store.runs.failures import run_failures
 from store.runs.run_view import run_origin
-from store.runs.scored_rows import ATTEMPTS, TELEMETRY
+from store.runs.scored_runs import ATTEMPTS, TELEMETRY
 
 RUN = """
 SELECT r.profile, r.version, r.identity, r.settings_hash, r.request, r.settings, r.created_at AS submitted_at
@@ -148,3 +164,137 @@ def _chunks(queries: Iterable[RankedQuery]) -> set[int]:
 
 def _relevant(queries: Iterable[RankedQuery]) -> set[str]:
     return {document for query in queries for document, relevance in query.judgements.items() if relevance > 0}
+
+
+QUERY_VIEW_OUTPUTS = """
+SELECT stage, output FROM current_attempt WHERE job_id = $1 AND status = 'done' AND stage = ANY($2::text[])
+"""
+
+NEAREST: Final = 3
+
+_SHOWN: Final = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryView:
+    """A question with the outputs that hold now; those that are not stored, or stale, are None."""
+
+    line: QueryLine
+    expansion: Expansion | None
+    embedded: EmbeddedQuery | None
+    found: RetrievedChunks | None
+    reranked: RerankedChunks | None
+    retrieved: ValidatedChunks | None
+    """The chunks that the search ended with."""
+    consolidated: ConsolidatedContext | None
+    error: StageFailure | None
+    """The last error of a job that did not succeed."""
+    notices: list[str]
+    """Caveats about the results of its run."""
+
+    @property
+    def passages(self) -> list[tuple[int, ...]]:
+        """The chunks of each source that a prompt could show now, in its order."""
+        if self.consolidated is not None and self.consolidated.groups:
+            return [group.chunk_ids for group in self.consolidated.groups]
+        best_first = sorted(self.retrieved.chunks, key=lambda chunk: -chunk.final_score) if self.retrieved else []
+        return [(chunk.chunk_id,) for chunk in best_first]
+
+    @property
+    def nearest(self) -> tuple[RerankedChunk, ...]:
+        """The three nearest chunks to a question that the corpus does not answer; none to one that it may answer."""
+        is_refused = self.error is not None and self.error.category == FailureCategory.NOTHING_RELEVANT
+        return self.reranked.chunks[:NEAREST] if is_refused and self.reranked is not None else ()
+
+    @property
+    def available(self) -> int:
+        """How many sources a prompt could show now."""
+        return len(self.passages)
+
+    def has_other_sources(self, result: StoredResult) -> bool:
+        """Whether an answer was written from other passages than the first of those that a prompt could show now."""
+        of_answer = [tuple(source["chunk_ids"]) for source in result.sources]
+        return of_answer != self.passages[: len(of_answer)]
+
+
+async def query_view(connection: Connection, query_id: int) -> QueryView | None:
+    """A question; None when there is none of that number. All of it is read at one moment."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        lines = await queries.lines(connection, query_id=query_id, limit=1)
+        if not lines:
+            return None
+        (line,) = lines
+        stored = {
+            row["stage"]: row["output"] for row in await connection.fetch(QUERY_VIEW_OUTPUTS, line.job_id, _SHOWN)
+        }
+        error = (await jobs.progress(connection, [line.job_id]))[line.job_id].error
+        run = await overviews.get(connection, line.run_id)
+    return QueryView(
+        line=line,
+        expansion=Expansion.model_validate(stored["expand"]) if "expand" in stored else None,
+        embedded=EmbeddedQuery.model_validate(stored["embed"]) if "embed" in stored else None,
+        found=RetrievedChunks.model_validate(stored["retrieve"]) if "retrieve" in stored else None,
+        reranked=RerankedChunks.model_validate(stored["rerank"]) if "rerank" in stored else None,
+        retrieved=ValidatedChunks.model_validate(stored["validate"]) if "validate" in stored else None,
+        consolidated=ConsolidatedContext.model_validate(stored["consolidate"]) if "consolidate" in stored else None,
+        error=error,
+        notices=list(notices(run.kind, run.profile, run.request)),
+    )
+
+
+async def existing_view(connection: Connection, query_id: int) -> QueryView:
+    """A question. Raises QueryMissingError."""
+    view = await query_view(connection, query_id)
+    if view is None:
+        raise QueryMissingError(query_id)
+    return view
+
+
+EVALUATIONS = """
+SELECT e.id, e.run_id FROM results AS r
+JOIN job AS e ON e.kind = 'evaluation' AND (e.inputs ->> 'result_id')::bigint = r.id
+WHERE r.query_id = $2 AND ($3::bigint IS NULL OR r.id = $3)
+"""
+
+JOBS = f"""
+{queries.ANSWERING}
+SELECT id, run_id FROM answering WHERE $3::bigint IS NULL UNION ALL {EVALUATIONS} ORDER BY id
+"""
+
+DELETE_RESULT = "DELETE FROM results WHERE id = $1 AND query_id = $2 RETURNING id"
+
+
+async def delete_query(connection: Connection, query: StoredQuery) -> None:
+    """Delete a question: its answers, their evaluations, its judgements, its jobs with all that was computed,
+    and the model calls that no other job used. A run goes with its last job.
+
+    A run that keeps other questions is no longer what was submitted: the same submission makes a new one from then on.
+    Raises QueryMissingError, and StageRunningError while a stage of it runs.
+    """
+    async with connection.transaction():
+        held = await queries.hold(connection, query.id)
+        if held is None:
+            raise QueryMissingError(query.id)
+        await _delete_jobs(connection, held, None)
+
+
+async def delete_result(connection: Connection, query: StoredQuery, result_id: int) -> None:
+    """Delete one answer of a question with its evaluations. The attempt that made it stays in the history of its job,
+    as audits need it.
+
+    Raises Refused without such an answer, and StageRunningError while a stage of an evaluation of it runs.
+    """
+    async with connection.transaction():
+        await _delete_jobs(connection, query, result_id)
+        if await connection.fetchval(DELETE_RESULT, result_id, query.id) is None:
+            raise result_missing(query.id, result_id)
+
+
+async def _delete_jobs(connection: Connection, query: StoredQuery, result_id: int | None) -> None:
+    """The jobs of a question with the evaluations of its answers; with an answer, the evaluations of that alone."""
+    jobs = await connection.fetch(JOBS, query.job_id, query.id, result_id)
+    for job in jobs:
+        await edits.stage_states(connection, job["id"])
+    await deletions.delete_jobs(connection, [job["id"] for job in jobs])
+    for job in jobs:
+        await deletions.leave_run(connection, job["run_id"], job["id"])

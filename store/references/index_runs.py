@@ -9,10 +9,9 @@ import json
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from stages.models import first_unlike
-from stages.participants.artifacts.partial import LeftOut, partial_build
+from stages.participants.artifacts.vectors import LeftOut, partial_build
 from store.database import Connection
-from store.references.due_publications import DUE
-from store.references.references import COLUMNS, PLANNED_COLUMNS, StoredIndex, make_current, stored_index
+from store.references.references import COLUMNS, DUE, PLANNED_COLUMNS, StoredIndex, make_current, stored_index
 
 BY_RUN = f"SELECT {COLUMNS} FROM reference_index WHERE run_id = $1 ORDER BY id DESC LIMIT 1"
 

@@ -1,5 +1,7 @@
 """What attempts stored: current outputs, and the whole history."""
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -7,6 +9,8 @@ from typing import Any, NamedTuple
 from schemas.statuses import AttemptOutcome
 from schemas.values.failures import AttemptError
 from store.database import Connection
+from store.runs.edits import MANUAL
+from store.runs.forks import COPIED
 
 OUTPUT = """
 SELECT attempt_id, output, output_hash FROM current_attempt
@@ -101,3 +105,110 @@ async def history(
     """
     rows = await connection.fetch(HISTORY, job_id, stage, number, with_outputs)
     return [Attempt(**{**row, "outcome": AttemptOutcome(row["outcome"])}) for row in rows]
+
+
+# A count of the whole table would take seconds where there are hundreds of thousands of attempts, and would shrink when
+# a question is deleted. So attempts are counted up to one behind which all are closed, and for good; only those after
+# it are read again. What is closed already is not counted, and what is open now will be.
+BEGINNING = """
+SELECT coalesce(least(
+    (SELECT min(attempt_id) FROM current_attempt WHERE status = 'running'),
+    (SELECT max(id) + 1 FROM stage_attempt)
+), 1) - 1
+"""
+
+# A number may be given out a moment before its row can be seen: what ended lately is read again.
+SETTLED = """
+SELECT coalesce(min(id) FILTER (WHERE ended_at IS NULL OR ended_at > now() - interval '1 minute') - 1, max(id), $1)
+FROM stage_attempt WHERE id > $1
+"""
+
+# The upper bound of a bucket belongs to it; times are whole microseconds.
+SECONDS = """
+SELECT stage, outcome, width_bucket(seconds - 0.0000005, $3::float8[]) AS bucket, count(*) AS attempts,
+       sum((seconds * 1000000)::bigint)::bigint AS microseconds
+FROM (
+    SELECT stage, outcome, extract(epoch FROM ended_at - started_at)::float8 AS seconds
+    FROM stage_attempt
+    WHERE id > $1 AND ($2::bigint IS NULL OR id <= $2) AND ended_at IS NOT NULL AND worker_id <> ALL($4::text[])
+) AS a
+GROUP BY stage, outcome, bucket
+"""
+
+CALLS = """
+SELECT c.model, u.is_reused, count(*) AS calls, coalesce(sum(c.prompt_tokens), 0) AS prompt_tokens,
+       coalesce(sum(c.reply_tokens), 0) AS reply_tokens
+FROM llm_call_use AS u JOIN llm_call AS c ON c.id = u.call_id
+WHERE u.attempt_id > $1 AND ($2::bigint IS NULL OR u.attempt_id <= $2)
+GROUP BY c.model, u.is_reused
+"""
+
+
+@dataclass(frozen=True)
+class AttemptCounts:
+    """Attempts and calls in numbers."""
+
+    attempts: Counter[tuple[str, str, int]] = field(default_factory=Counter)
+    """By stage, outcome and bucket: the first bucket whose bound they do not exceed, or the number of bounds."""
+    microseconds: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Spent, by stage and outcome."""
+    calls: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    """Calls of language models, by model and whether the answer was there already."""
+    tokens: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Paid for, by model and direction: `prompt` or `reply`."""
+    saved_tokens: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Of calls that the ledger answered, likewise."""
+
+    def plus(self, more: "AttemptCounts") -> "AttemptCounts":
+        """Both together."""
+        return AttemptCounts(
+            self.attempts + more.attempts,
+            self.microseconds + more.microseconds,
+            self.calls + more.calls,
+            self.tokens + more.tokens,
+            self.saved_tokens + more.saved_tokens,
+        )
+
+    def at_least(self, reported: "AttemptCounts") -> "AttemptCounts":
+        """The larger of each number."""
+        return AttemptCounts(
+            self.attempts | reported.attempts,
+            self.microseconds | reported.microseconds,
+            self.calls | reported.calls,
+            self.tokens | reported.tokens,
+            self.saved_tokens | reported.saved_tokens,
+        )
+
+
+class AttemptTotals:
+    """Counts from the first reading on; what is reported never decreases. For one reader at a time."""
+
+    def __init__(self, bounds_s: Sequence[float]) -> None:
+        self._bounds_s = list(bounds_s)
+        self._settled_to: int | None = None
+        self._settled = AttemptCounts()
+        self._reported = AttemptCounts()
+
+    async def read(self, connection: Connection) -> AttemptCounts:
+        """Everything since the first reading: attempts that ended, and calls that were answered."""
+        if self._settled_to is None:
+            self._settled_to = await connection.fetchval(BEGINNING)
+        before = self._settled_to
+        settled_to = await connection.fetchval(SETTLED, before)
+        settled = self._settled.plus(await self._between(connection, before, settled_to))
+        recent = await self._between(connection, settled_to, None)
+        self._settled_to, self._settled = settled_to, settled
+        self._reported = settled.plus(recent).at_least(self._reported)
+        return self._reported
+
+    async def _between(self, connection: Connection, after: int, until: int | None) -> AttemptCounts:
+        found = AttemptCounts()
+        for row in await connection.fetch(SECONDS, after, until, self._bounds_s, [MANUAL, COPIED]):
+            found.attempts[row["stage"], row["outcome"], row["bucket"]] += row["attempts"]
+            found.microseconds[row["stage"], row["outcome"]] += row["microseconds"]
+        for row in await connection.fetch(CALLS, after, until):
+            found.calls[row["model"], row["is_reused"]] += row["calls"]
+            tokens = found.saved_tokens if row["is_reused"] else found.tokens
+            tokens[row["model"], "prompt"] += row["prompt_tokens"]
+            tokens[row["model"], "reply"] += row["reply_tokens"]
+        return found

@@ -5,13 +5,22 @@ of a flow than what may be sent next, however long the backlog is. Triggers empt
 and notify CHANNEL.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from schemas.statuses import Priority
+from schemas.chains import INDEXING
+from schemas.statuses import JobStatus, Priority
+from schemas.values.runs import FinishedJobs, RunLimitState, is_failing
 from store.database import Connection
-from store.runs.open_jobs import OPEN_JOBS
+from store.runs import job_control, workers
+from store.runs.jobs import OPEN_JOBS
+
+if TYPE_CHECKING:
+    from schemas.values.runs import RunLimits
+
 
 CHANNEL: Final = "ragq_due"
 """Notified when jobs are to be sent: with the id of their run, or without one for jobs that were added."""
@@ -196,3 +205,196 @@ async def unfinished(connection: Connection, job_ids: Sequence[int]) -> list[int
 async def hasten(connection: Connection, job_ids: Sequence[int]) -> None:
     """Send jobs as soon as possible, also those that were sent: somebody waits, or their stages have changed."""
     await connection.execute(AWAITED, list(job_ids))
+
+
+# A row waits since its message was first sent. Where it had to be sent again, that moment is gone, and it waits since
+# its worker was lost, or the stage before it was stored.
+QUEUES = f"""
+SELECT coalesce(s.queue, s.stage) AS queue, count(*) AS due,
+       extract(epoch FROM now() - min(greatest(
+           CASE WHEN s.enq_n = 0 THEN s.enq_at END,
+           CASE WHEN s.enq_n > 0 OR s.enq_at IS NULL THEN coalesce(s.finished_at, b.finished_at, j.created_at) END,
+           s.not_before
+       )))::float8 AS oldest_seconds
+FROM stage_run AS s
+JOIN job AS j ON j.id = s.job_id
+LEFT JOIN stage_run AS b ON b.job_id = s.job_id AND b.position = s.position - 1
+WHERE s.status = 'ready' AND j.status IN {OPEN_JOBS} AND (s.not_before IS NULL OR s.not_before <= now())
+GROUP BY 1
+"""
+
+JOBS = "SELECT kind, status, count(*) AS jobs FROM job GROUP BY kind, status"
+
+LEASES = """
+SELECT count(*) FILTER (WHERE lease_until >= now()) AS held, count(*) FILTER (WHERE lease_until < now()) AS expired
+FROM stage_run WHERE status = 'running'
+"""
+
+_SEEN_WITHIN_SECONDS = 10.0
+
+
+class Queue(NamedTuple):
+    """The stages that are due in one queue."""
+
+    due: int
+    oldest_seconds: float
+    """How long the one that waits longest has been due."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueFigures:
+    """The queue at one moment."""
+
+    queues: dict[str, Queue]
+    """By name; those without due rows are absent."""
+    jobs: dict[tuple[str, str], int]
+    """By kind and state."""
+    leases_held: int
+    leases_expired: int
+    """Claims whose lease ran out, and that the reaper has not taken back yet."""
+    workers: int
+    """Worker processes with a heartbeat in the last ten seconds."""
+
+
+async def queue_figures(connection: Connection) -> QueueFigures:
+    """The queue as it is now."""
+    leases = await connection.fetchrow(LEASES)
+    return QueueFigures(
+        queues={row["queue"]: Queue(row["due"], row["oldest_seconds"]) for row in await connection.fetch(QUEUES)},
+        jobs={(row["kind"], row["status"]): row["jobs"] for row in await connection.fetch(JOBS)},
+        leases_held=leases["held"],
+        leases_expired=leases["expired"],
+        workers=await workers.seen(connection, within_s=_SEEN_WITHIN_SECONDS),
+    )
+
+
+SET_PRIORITY = f"UPDATE run SET priority = $2 WHERE id = $1 RETURNING pg_notify('{CHANNEL}', id::text)"
+
+
+@dataclass(frozen=True)
+class Share:
+    """The place of a run among those that wait for the same workers: indexing, or other work."""
+
+    position: int
+    """From 1: by priority, and the oldest first."""
+    runs: int
+    """How many take turns."""
+    share: float
+    """Of the jobs that are sent."""
+
+    def __str__(self) -> str:
+        return f"{self.position} of {self.runs}, {self.share:.0%}"
+
+
+async def set_priority(connection: Connection, run_id: int, priority: Priority) -> None:
+    """Change how often the jobs of a run that are not sent yet have a turn."""
+    await connection.execute(SET_PRIORITY, run_id, priority)
+
+
+async def shares(connection: Connection) -> dict[int, Share]:
+    """The shares of the runs that have jobs in the backlog."""
+    groups: dict[bool, dict[int, int]] = defaultdict(dict)
+    for flow, of in (await flows(connection)).items():
+        weights = groups[of.kind in INDEXING]
+        weights[flow.run_id] = max(weights.get(flow.run_id, 0), of.priority.weight)
+    return {
+        run_id: Share(position, len(weights), weights[run_id] / sum(weights.values()))
+        for weights in groups.values()
+        for position, run_id in enumerate(sorted(weights, key=lambda run_id: (-weights[run_id], run_id)), start=1)
+    }
+
+
+# A call is counted before it is sent, in the statement that checks the limit, so that a run never sends more calls than
+# its limit. Tokens are known after a call: a run uses at most its limit and the tokens of the calls then in progress.
+
+KEEP = """
+INSERT INTO run_limit AS l (run_id, max_failures, max_llm_calls, max_tokens, llm_calls, tokens)
+SELECT $1::bigint, $2::text, $3::bigint, $4::bigint, count(u.call_id),
+       coalesce(sum(coalesce(c.prompt_tokens, 0) + coalesce(c.reply_tokens, 0)), 0)
+FROM (SELECT) AS one
+LEFT JOIN job AS j ON j.run_id = $1
+LEFT JOIN stage_attempt AS a ON a.job_id = j.id
+LEFT JOIN llm_call_use AS u ON u.attempt_id = a.id AND NOT u.is_reused
+LEFT JOIN llm_call AS c ON c.id = u.call_id
+ON CONFLICT (run_id) DO UPDATE
+SET max_failures = coalesce($2, l.max_failures), max_llm_calls = coalesce($3, l.max_llm_calls),
+    max_tokens = coalesce($4, l.max_tokens)
+"""
+
+FIND = "SELECT max_failures, max_llm_calls, max_tokens, llm_calls, tokens FROM run_limit WHERE run_id = $1"
+
+SPEND = """
+UPDATE run_limit SET llm_calls = llm_calls + 1
+WHERE run_id = $1 AND (max_llm_calls IS NULL OR llm_calls < max_llm_calls)
+  AND (max_tokens IS NULL OR tokens < max_tokens)
+RETURNING true
+"""
+
+COUNT = "UPDATE run_limit SET llm_calls = llm_calls + $2, tokens = tokens + $3 WHERE run_id = $1"
+
+_RUN = "coalesce($1::bigint, (SELECT run_id FROM job WHERE id = $2::bigint))"
+
+_FINISHED = f"""
+SELECT count(*) AS jobs, count(*) FILTER (WHERE status IN ('succeeded', 'failed', 'poisoned')) AS finished,
+       count(*) FILTER (WHERE status IN ('failed', 'poisoned')) AS failed
+FROM job WHERE run_id = {_RUN}
+"""
+
+FAILURES = f"""
+SELECT l.run_id, l.max_failures, c.jobs, greatest(c.finished - l.finished_before, 0) AS finished,
+       greatest(c.failed - l.failed_before, 0) AS failed
+FROM run_limit AS l, LATERAL ({_FINISHED}) AS c
+WHERE l.run_id = {_RUN} AND l.max_failures IS NOT NULL
+"""
+
+FORGIVE = f"""
+UPDATE run_limit SET failed_before = c.failed, finished_before = c.finished
+FROM ({_FINISHED}) AS c
+WHERE run_id = {_RUN}
+"""
+
+
+async def keep(connection: Connection, run_id: int, limits: "RunLimits") -> None:
+    """Store the limits that are given; others of the run stay. What it paid for before counts."""
+    if limits.given:
+        await connection.execute(KEEP, run_id, limits.max_failures, limits.max_llm_calls, limits.max_tokens)
+
+
+async def find(connection: Connection, run_id: int) -> RunLimitState | None:
+    """The limits of a run; None without any."""
+    row = await connection.fetchrow(FIND, run_id)
+    return None if row is None else RunLimitState(**dict(row))
+
+
+async def spend_call(connection: Connection, run_id: int) -> bool:
+    """Count a call that is about to be sent. False when the run has used its calls or tokens: then nothing is sent."""
+    return await connection.fetchval(SPEND, run_id) is not None
+
+
+async def count(connection: Connection, run_id: int, *, llm_calls: int = 0, tokens: int = 0) -> None:
+    """Count what a call used, or with -1 that it was not made."""
+    await connection.execute(COUNT, run_id, llm_calls, tokens)
+
+
+async def stop_failing(connection: Connection, *, run_id: int | None = None, job_id: int | None = None) -> list[int]:
+    """Pause the unfinished jobs of a run, or of the run of a job, that has reached its limit of failures.
+
+    Returns those jobs.
+    """
+    row = await connection.fetchrow(FAILURES, run_id, job_id)
+    if row is None:
+        return []
+    values = dict(row)
+    run_id, limit, counts = values.pop("run_id"), values.pop("max_failures"), FinishedJobs(**values)
+    if not is_failing(limit, counts):
+        return []
+    note = (
+        f"{counts.failed} of {counts.finished} finished jobs failed, and the limit is {limit}. "
+        f"`ragq failures r{run_id}` lists them; `ragq resume r{run_id}` continues and counts anew."
+    )
+    return await job_control.hold(connection, JobStatus.PAUSED, note, run_id=run_id)
+
+
+async def forgive_failures(connection: Connection, *, run_id: int | None = None, job_id: int | None = None) -> None:
+    """Count failures of a run, or of the run of a job, from now on."""
+    await connection.execute(FORGIVE, run_id, job_id)

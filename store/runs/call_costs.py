@@ -1,6 +1,11 @@
 """What the calls of a run cost, and what its retries did not compute again."""
 
-from schemas.values.costs import KeptStage, StageCalls, StageWork
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from schemas.values.estimates import KeptStage, StageCalls, StageWork
 from store.database import Connection
 from store.runs.forks import COPIED
 
@@ -79,3 +84,103 @@ async def retried_stages(connection: Connection, run_id: int) -> tuple[KeptStage
 async def copied_stages(connection: Connection, run_id: int) -> tuple[KeptStage, ...]:
     """Every stage whose output a fork copied, with the seconds of the attempt that computed it."""
     return tuple(KeptStage(**dict(row)) for row in await connection.fetch(OF_FORK, run_id))
+
+
+USES = """
+SELECT u.attempt_id, u.ordinal, u.purpose, u.is_reused, c.id AS call_id, c.model, c.digest, c.request, c.reply,
+       c.stop_reason, c.prompt_tokens, c.reply_tokens, c.seconds, c.tokens, c.created_at, c.rejected_at,
+       c.served_by, paid.run_id AS paid_by_run
+FROM llm_call_use AS u JOIN llm_call AS c ON c.id = u.call_id
+LEFT JOIN LATERAL (
+    SELECT j.run_id
+    FROM llm_call_use AS p JOIN stage_attempt AS a ON a.id = p.attempt_id JOIN job AS j ON j.id = a.job_id
+    WHERE p.call_id = c.id AND NOT p.is_reused ORDER BY p.attempt_id LIMIT 1
+) AS paid ON true
+WHERE u.attempt_id = ANY($1::bigint[]) ORDER BY u.attempt_id, u.ordinal
+"""
+
+COUNTS = """
+SELECT a.job_id, count(*) FILTER (WHERE NOT u.is_reused) AS paid, count(*) FILTER (WHERE u.is_reused) AS reused
+FROM llm_call_use AS u JOIN stage_attempt AS a ON a.id = u.attempt_id JOIN job AS j ON j.id = a.job_id
+WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2)) GROUP BY a.job_id
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallUse:
+    """A call as an attempt made it, with request and reply."""
+
+    ordinal: int
+    """Its place among the calls of the attempt, from 0."""
+    purpose: str
+    is_reused: bool
+    """The ledger answered: nothing was paid."""
+    call_id: int
+    model: str
+    digest: str
+    request: dict[str, Any] = field(repr=False)
+    reply: str = field(repr=False)
+    stop_reason: str
+    prompt_tokens: int | None
+    reply_tokens: int | None
+    seconds: float
+    """Of the one that was paid for."""
+    tokens: dict[str, Any] | None = field(repr=False)
+    """The signals of the reply's tokens, where they were asked for."""
+    created_at: datetime
+    rejected_at: datetime | None
+    served_by: dict[str, Any]
+    """The identity of the model that answered."""
+    paid_by_run: int | None
+    """The run that paid for the answer; None when that run is deleted."""
+
+    @property
+    def draw(self) -> int:
+        """The draw that the answer belongs to."""
+        return int(self.request.get("draw", 0))
+
+    @property
+    def server(self) -> str:
+        """The server that answered."""
+        return str(self.served_by["server"])
+
+    @property
+    def origin(self) -> str:
+        """Where the answer comes from: `new`, or `reused from r3`, with the draw of the run."""
+        words = "new"
+        if self.is_reused:
+            words = "reused" if self.paid_by_run is None else f"reused from r{self.paid_by_run}"
+        return f"{words}, draw {self.draw}" if self.draw else words
+
+    @property
+    def is_rejected(self) -> bool:
+        """No stage could use the reply; it is never reused."""
+        return self.rejected_at is not None
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """What the model was asked."""
+        messages: list[dict[str, str]] = self.request["messages"]
+        return messages
+
+
+class CallCounts(NamedTuple):
+    """How many calls a job's attempts made, and how many of them were answered from the ledger."""
+
+    paid: int
+    reused: int
+
+
+async def of_attempts(connection: Connection, attempt_ids: Sequence[int]) -> dict[int, list[CallUse]]:
+    """Every call that each of these attempts made, by its id, in order."""
+    found: dict[int, list[CallUse]] = {attempt_id: [] for attempt_id in attempt_ids}
+    for row in await connection.fetch(USES, list(attempt_ids)):
+        values = dict(row)
+        found[values.pop("attempt_id")].append(CallUse(**values))
+    return found
+
+
+async def counts(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> dict[int, CallCounts]:
+    """Paid and reused calls per job of a run, or of its named jobs; jobs without calls are absent."""
+    rows = await connection.fetch(COUNTS, run_id, job_ids)
+    return {row["job_id"]: CallCounts(row["paid"], row["reused"]) for row in rows}

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from schemas.statuses import AttemptOutcome, WaitReason
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from store.database import Connection
-from store.runs.chain import content_hash
+from store.runs.chain import attempt_hash, content_hash
+from store.runs.stages import HELD, Claim
 
 FIND = """
 SELECT id, reply AS text, digest, stop_reason, prompt_tokens, reply_tokens, seconds, tokens FROM llm_call
@@ -99,3 +101,163 @@ def _kept(row: Mapping[str, Any] | None) -> KeptCall | None:
         return None
     values = dict(row)
     return KeptCall(values.pop("id"), ChatReply(model="", **values))
+
+
+OF = """
+SELECT coalesce(w.refusals, 0) AS refusals, w.job_id IS NOT NULL AS has_waited,
+       EXISTS (SELECT FROM run_limit WHERE run_id = $3 AND coalesce(max_llm_calls, max_tokens) IS NOT NULL)
+           AS has_budget
+FROM (SELECT) AS one LEFT JOIN llm_wait AS w ON w.job_id = $1 AND w.stage = $2
+"""
+
+BRING_FORWARD = """
+WITH next AS (
+    SELECT s.job_id, s.stage
+    FROM llm_wait AS w JOIN stage_run AS s ON s.job_id = w.job_id AND s.stage = w.stage
+    JOIN job AS j ON j.id = s.job_id AND j.status IN ('waiting', 'running', 'interrupted')
+    WHERE w.server = $1 AND w.reason = 'calls'
+      AND s.status = 'ready' AND s.not_before = w.until AND s.not_before > now()
+    ORDER BY w.since LIMIT 1
+    FOR UPDATE OF s SKIP LOCKED
+), sooner AS (
+    UPDATE stage_run AS s SET not_before = now()
+    FROM next WHERE s.job_id = next.job_id AND s.stage = next.stage
+    RETURNING s.job_id
+)
+UPDATE job SET sent_at = NULL FROM sooner WHERE job.id = sooner.job_id RETURNING pg_notify('ragq_due', job.run_id::text)
+"""
+
+
+class Caller(NamedTuple):
+    """The stage that calls."""
+
+    run_id: int
+    job_id: int
+    stage: str
+
+
+class Waited(NamedTuple):
+    """What is known of a stage before it calls."""
+
+    refusals: int
+    """How often its server refused it since its last answer."""
+    has_waited: bool
+    """It was given back before, and has a row that `forget` deletes."""
+    has_budget: bool
+    """Its run has a limit of calls or tokens."""
+
+
+async def of(connection: Connection, caller: Caller) -> Waited:
+    """What is known of a stage."""
+    return Waited(*await connection.fetchrow(OF, caller.job_id, caller.stage, caller.run_id))
+
+
+async def bring_forward(connection: Connection, server: str) -> None:
+    """Make the stage due that has waited for longest for calls of others to end."""
+    await connection.execute(BRING_FORWARD, server)
+
+
+async def forget(connection: Connection, caller: Caller) -> None:
+    """The stage waits no more."""
+    await connection.execute("DELETE FROM llm_wait WHERE job_id = $1 AND stage = $2", caller.job_id, caller.stage)
+
+
+# An attempt that has not asked anything leaves no row: waiting is neither an interruption nor a failure. One that used
+# answers of the ledger is closed as interrupted, since it keeps what was paid.
+
+ERROR_TYPE = "LLMLimit"
+CATEGORY = "llm_limit"
+
+PUT_OFF = """
+WITH attempt AS (
+    SELECT id, EXISTS (SELECT FROM llm_call_use WHERE attempt_id = id) AS is_kept FROM stage_attempt WHERE id = $3
+), closed AS (
+    UPDATE stage_attempt AS a
+    SET outcome = 'interrupted', ended_at = now(), error_type = $4, error_message = $5, error_category = $6,
+        previous_hash = $7, hash = $8
+    FROM attempt WHERE a.id = attempt.id AND attempt.is_kept
+), dropped AS (
+    DELETE FROM stage_attempt AS a USING attempt WHERE a.id = attempt.id AND NOT attempt.is_kept RETURNING a.id
+)
+UPDATE stage_run
+SET status = 'ready', lease_until = NULL, enq_at = NULL, enq_n = 0, finished_at = now(),
+    not_before = now() + $9::float8 * interval '1 second', attempts = attempts - (SELECT count(*) FROM dropped)
+WHERE job_id = $1 AND stage = $2
+"""
+
+WAIT = """
+INSERT INTO llm_wait AS w (job_id, stage, server, reason, since, until, refusals)
+SELECT job_id, stage, $3, $4, now(), not_before, $5 FROM stage_run WHERE job_id = $1 AND stage = $2
+ON CONFLICT (job_id, stage) DO UPDATE
+SET server = EXCLUDED.server, reason = EXCLUDED.reason, until = EXCLUDED.until, refusals = EXCLUDED.refusals
+"""
+
+AGAIN = "UPDATE job SET status = 'waiting' WHERE id = $1 AND status = 'running'"
+
+PAUSE = """
+UPDATE job SET status = 'paused', note = $2 WHERE id = $1 AND status IN ('waiting', 'running', 'interrupted')
+"""
+
+
+async def wait(
+    connection: Connection, held: Claim, *, server: str, reason: WaitReason, wait_s: float, refusals: int
+) -> bool:
+    """Make a stage that is held due again after some seconds. False when another claim has a higher fence."""
+    async with connection.transaction():
+        message = f"The stage waits for {server} ({reason}); it continues with the answers that are kept."
+        if not await _put_off(connection, held, message, wait_s):
+            return False
+        await connection.execute(WAIT, held.job_id, held.stage, server, reason, refusals)
+        await connection.execute(AGAIN, held.job_id)
+    return True
+
+
+async def pause(connection: Connection, held: Claim, note: str) -> bool:
+    """Pause the job of a stage that is held; it is due when it is resumed. False as `wait`."""
+    async with connection.transaction():
+        if not await _put_off(connection, held, note, None):
+            return False
+        await connection.execute(PAUSE, held.job_id, note)
+    return True
+
+
+async def _put_off(connection: Connection, held: Claim, message: str, wait_s: float | None) -> bool:
+    if await connection.fetchval(HELD, held.job_id, held.stage, held.fence, held.token) is None:
+        return False
+    link = attempt_hash(
+        previous_hash=held.previous_hash,
+        job_id=held.job_id,
+        stage=held.stage,
+        number=held.attempt,
+        outcome=AttemptOutcome.INTERRUPTED,
+        settings_hash=held.settings_hash,
+        inputs=None,
+        error_type=ERROR_TYPE,
+        error_message=message,
+    )
+    await connection.execute(
+        PUT_OFF,
+        held.job_id,
+        held.stage,
+        held.attempt_id,
+        ERROR_TYPE,
+        message,
+        CATEGORY,
+        held.previous_hash,
+        link,
+        wait_s,
+    )
+    return True
+
+
+# Nothing of it was sent again, and the index of due stages has those first.
+GIVEN_BACK = """
+SELECT count(*) FROM stage_run
+WHERE status = 'ready' AND enq_at IS NULL AND attempts > 0 AND finished_at > now() - $1 * interval '1 second'
+"""
+
+
+async def given_back_since(connection: Connection, seconds: float) -> int:
+    """How many stages were given back in the last seconds and wait for a worker."""
+    found: int = await connection.fetchval(GIVEN_BACK, seconds)
+    return found

@@ -8,7 +8,7 @@ from typing import Any
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus, Priority
 from store.database import Connection
-from store.runs.shares import Share, shares
+from store.runs.backlog import Share, shares
 
 OVERVIEW = """
 SELECT r.id, r.name, r.note, r.kind, r.profile, r.identity, r.request, r.created_at, r.version, r.settings_hash,

@@ -1,34 +1,100 @@
 """A run as it is shown: its jobs, the state of each stage, what was kept, what it cost, what failed."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
+from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.failures import StageFailure
-from schemas.values.figures import ModeFigures
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.metrics import JobScores, ModeFigures, SiblingRun
+from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
 from schemas.values.runs import EmbeddedTexts, RunLimitState, RunOrigin, StageShare
 from stages.reports.numbers_in_words import counted
 from stages.reports.results import mode_figures
 from store.database import Connection
-from store.runs import (
-    call_uses,
-    environments,
-    jobs,
-    overviews,
-    run_figures,
-    run_limits,
-    run_models,
-    stage_runs,
-    stored_runs,
-)
-from store.runs.call_uses import CallCounts
+from store.runs import backlog, call_costs, jobs, overviews, runs, stage_vectors, stored_runs
+from store.runs.call_costs import CallCounts
 from store.runs.failures import last_failures
 from store.runs.forks import COPIED, NO_FAMILY, Family, family
 from store.runs.overviews import RunOverview
-from store.runs.stage_runs import StageRun
+from store.runs.stage_vectors import StageRun
+
+SCORES = """
+SELECT j.run_id, j.id AS job_id, j.mode, j.inputs ->> 'data_set' AS data_set, j.subject::integer AS participant_id,
+       j.status, s.job_id IS NOT NULL AS is_to_score, p.items AS labels,
+       CASE WHEN a.job_id IS NOT NULL THEN coalesce(
+           (SELECT jsonb_object_agg(item.key, item.value -> 'score') FILTER (WHERE item.value ? 'score')
+            FROM jsonb_each(CASE jsonb_typeof(a.output -> 'items') WHEN 'object' THEN a.output -> 'items' END) AS item),
+           '{}'
+       ) END AS scores
+FROM job AS j
+LEFT JOIN stage_run AS s ON s.job_id = j.id AND s.stage = 'score'
+LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'score' AND a.status = 'done'
+LEFT JOIN participant AS p
+    ON p.data_set = j.inputs ->> 'data_set' AND p.id = CASE j.kind WHEN 'participant' THEN j.subject::integer END
+WHERE j.run_id = ANY($1::bigint[]) AND j.kind = 'participant'
+ORDER BY j.run_id, j.ordinal
+"""
+
+# Of several runs of a draw, which share their answers, one counts: this one, or the newest.
+SIBLINGS = """
+SELECT DISTINCT ON (r.draw) r.id AS run_id, r.draw
+FROM (
+    SELECT id, coalesce((request ->> 'draw')::bigint, 0) AS draw FROM run
+    WHERE kind = 'participant' AND identity = (SELECT identity FROM run WHERE id = $1)
+) AS r
+ORDER BY r.draw, (r.id = $1) DESC, r.id DESC
+"""
+
+_ITEMS: Final = tuple(PHQ8Item)
+
+
+async def job_scores(connection: Connection, run_ids: Sequence[int]) -> dict[int, list[JobScores]]:
+    """The scores of the jobs of participant runs, by run; runs of other kinds are absent.
+
+    Raises Refused for scores that another version stored in another form.
+    """
+    found: dict[int, list[JobScores]] = defaultdict(list)
+    for row in await connection.fetch(SCORES, list(run_ids)):
+        found[row["run_id"]].append(_job_scores(row))
+    return found
+
+
+def _job_scores(row: Mapping[str, Any]) -> JobScores:
+    stored = row["scores"]
+    if stored is not None and not _is_complete(stored):
+        raise Refused(
+            f"The scores of run r{row['run_id']} were stored by another version of ragq and cannot be read; "
+            f"`ragq inspect j{row['job_id']} score` shows them as stored."
+        )
+    scores = None if stored is None else {item: stored[item] for item in _ITEMS}
+    return JobScores(
+        **{**row, "mode": AssessmentMode(row["mode"]), "status": JobStatus(row["status"]), "scores": scores}
+    )
+
+
+def _is_complete(stored: Mapping[str, Any]) -> bool:
+    is_score = (score is None or (type(score) is int and score in ITEM_SCORES) for score in stored.values())
+    return stored.keys() == set(_ITEMS) and all(is_score)
+
+
+async def siblings(connection: Connection, run_id: int) -> tuple[SiblingRun, ...]:
+    """The runs of the same work in all draws, this one included, whose language models have the same weights."""
+    draws = {row["run_id"]: row["draw"] for row in await connection.fetch(SIBLINGS, run_id)}
+    if len(draws) < 2:
+        return ()
+    weights = {each: {one.model: one.identity.weights for one in await runs.frozen(connection, each)} for each in draws}
+    alike = [each for each in draws if _agree(weights[each], weights[run_id])]
+    scores = await job_scores(connection, alike)
+    return tuple(SiblingRun(run_id=each, draw=draws[each], modes=mode_figures(scores[each])) for each in alike)
+
+
+def _agree(one: dict[str, dict[str, str]], other: dict[str, dict[str, str]]) -> bool:
+    return all(one[model] == other[model] for model in one.keys() & other.keys())
+
 
 SERVERS = """
 SELECT DISTINCT c.served_by ->> 'server' AS server
@@ -53,9 +119,9 @@ GROUP BY a.output ->> 'dtype' ORDER BY dtype
 async def run_origin(connection: Connection, run_id: int) -> RunOrigin:
     """The origin of a run. Runs that are older than its record have none."""
     return RunOrigin(
-        submitter=await environments.of_submitter(connection, run_id),
-        workers=tuple(await environments.of_workers(connection, run_id)),
-        models=tuple(await run_models.frozen(connection, run_id)),
+        submitter=await runs.of_submitter(connection, run_id),
+        workers=tuple(await runs.of_workers(connection, run_id)),
+        models=tuple(await runs.frozen(connection, run_id)),
         servers=tuple(row["server"] for row in await connection.fetch(SERVERS, run_id)),
         embedded=tuple(EmbeddedTexts(**dict(row)) for row in await connection.fetch(EMBEDDED, run_id)),
     )
@@ -166,7 +232,7 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
         settings = await stored_runs.settings(connection, run_id)
         # Phrases are never cut, and a million jobs of them not looked through.
         cut = 0 if overview.kind == "tags" else await cut_texts(connection, run_id)
-        limits = await run_limits.find(connection, run_id)
+        limits = await backlog.find(connection, run_id)
     return RunView(overview=overview, read_at=read_at, settings=settings, jobs=jobs, cut_texts=cut, limits=limits)
 
 
@@ -201,10 +267,10 @@ async def job_view(connection: Connection, job_id: int) -> JobView | None:
 
 async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | None) -> list[JobView]:
     found = await connection.fetch(JOBS, run_id, job_ids)
-    stages = await stage_runs.of_jobs(connection, [row["job_id"] for row in found])
+    stages = await stage_vectors.of_jobs(connection, [row["job_id"] for row in found])
     validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id, job_ids)}
     failures = await last_failures(connection, run_id=run_id, job_ids=job_ids)
-    calls = await call_uses.counts(connection, run_id, job_ids=job_ids)
+    calls = await call_costs.counts(connection, run_id, job_ids=job_ids)
     nothing = CallCounts(0, 0)
     return [
         _job(
@@ -270,7 +336,7 @@ async def registered(connection: Connection, *, limit: int, kind: str | None = N
     found = await overviews.overviews(connection, limit=limit, kind=kind)
     ids = [run.id for run in found]
     commits = {row["id"]: row for row in await connection.fetch(COMMITS, ids)}
-    scores = await run_figures.job_scores(connection, ids)
+    scores = await job_scores(connection, ids)
     return [
         RegisteredRun(
             **vars(run),

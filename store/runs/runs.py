@@ -5,7 +5,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import version
 from itertools import islice
@@ -15,11 +15,86 @@ from schemas.settings.frozen import thaw
 from schemas.statuses import Priority
 from schemas.suggestions import Repeatable
 from schemas.values.chat import ModelIdentity
-from schemas.values.runs import Environment
+from schemas.values.runs import Environment, FrozenModel, RunEnvironment
 from store.database import Connection, bulk_seconds
-from store.runs import environments, run_models
-from store.runs.bulk import BATCH
-from store.runs.chain import canonical
+from store.runs.chain import canonical, content_hash
+from store.runs.jobs import OPEN_JOBS
+from store.runs.stage_vectors import BATCH
+
+FREEZE = """
+INSERT INTO run_model (run_id, model, identity, is_from_submission) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING
+"""
+
+FROZEN = """
+SELECT model, identity, is_from_submission FROM run_model
+WHERE run_id = $1 AND ($2::text IS NULL OR model = $2) ORDER BY model
+"""
+
+# A question is asked again over months, step by step, and each of its answers names its own model.
+IS_HELD = "SELECT kind <> 'query' OR (SELECT count(*) FROM job WHERE run_id = run.id) > 1 FROM run WHERE id = $1"
+
+
+async def freeze(
+    connection: Connection, run_id: int, found: Sequence[ModelIdentity], *, is_from_submission: bool
+) -> None:
+    """Keep these models of a run; one that is kept already stays as it is."""
+    rows = [(run_id, one.model, json.dumps(asdict(one)), is_from_submission) for one in found]
+    await connection.executemany(FREEZE, rows)
+
+
+async def frozen(connection: Connection, run_id: int, *, model: str | None = None) -> list[FrozenModel]:
+    """The models of a run, or the one of a name, by name."""
+    return [FrozenModel.read(row) for row in await connection.fetch(FROZEN, run_id, model)]
+
+
+async def is_held(connection: Connection, run_id: int) -> bool:
+    """Whether all stages of the run have to use the same models: of every run but that of a single question."""
+    held: bool = await connection.fetchval(IS_HELD, run_id)
+    return held
+
+
+ENVIRONMENTS_FIND = "SELECT id FROM environment WHERE hash = $1"
+
+INSERT = "INSERT INTO environment (hash, content) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING"
+
+SUBMITTER = "SELECT e.content FROM run AS r JOIN environment AS e ON e.id = r.environment_id WHERE r.id = $1"
+
+WORKERS = """
+SELECT e.content, count(*) AS stages
+FROM job AS j
+JOIN current_attempt AS c ON c.job_id = j.id AND c.status = 'done'
+JOIN stage_attempt AS a ON a.id = c.attempt_id
+JOIN worker AS w ON w.id = a.worker_id
+JOIN environment AS e ON e.id = w.environment_id
+WHERE j.run_id = $1 GROUP BY e.id ORDER BY count(*) DESC, e.hash
+"""
+
+
+async def keep(connection: Connection, environment: Environment) -> int:
+    """The id of an environment, which is stored unless it is known."""
+    content = asdict(environment)
+    key = content_hash(content)
+    found: int | None = await connection.fetchval(ENVIRONMENTS_FIND, key)
+    if found is None:
+        await connection.execute(INSERT, key, json.dumps(content))
+        found = await connection.fetchval(ENVIRONMENTS_FIND, key)
+        assert found is not None
+    return found
+
+
+async def of_submitter(connection: Connection, run_id: int) -> Environment | None:
+    """Where a run was submitted; None where that was not recorded."""
+    content = await connection.fetchval(SUBMITTER, run_id)
+    return None if content is None else Environment.read(content)
+
+
+async def of_workers(connection: Connection, run_id: int) -> list[RunEnvironment]:
+    """The distinct environments in which the stored stages of a run were computed, most stages first."""
+    return [
+        RunEnvironment(stages=row["stages"], environment=Environment.read(row["content"]))
+        for row in await connection.fetch(WORKERS, run_id)
+    ]
+
 
 INSERT_RUN = """
 INSERT INTO run (kind, identity, profile, settings, settings_hash, request, version, environment_id, priority)
@@ -136,10 +211,10 @@ async def store(
             run.settings_hash,
             json.dumps(run.request),
             run.version,
-            None if run.environment is None else await environments.keep(connection, run.environment),
+            None if run.environment is None else await keep(connection, run.environment),
             run.priority,
         )
-        await run_models.freeze(connection, run_id, run.models, is_from_submission=True)
+        await freeze(connection, run_id, run.models, is_from_submission=True)
         job_ids: list[int] = []
         async for batch in _prepared(run):
             job_ids += await _write(connection, run_id, run.kind, batch, first=len(job_ids))
@@ -204,3 +279,81 @@ async def find(connection: Connection, run: NewRun) -> int | None:
     """The newest run that did the same work in the same draw; None when there is none."""
     found: int | None = await connection.fetchval(FIND, run.identity, run.draw)
     return found
+
+
+TABLES = """
+SELECT c.relname AS name, pg_total_relation_size(c.oid) AS bytes
+FROM pg_class AS c WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
+ORDER BY bytes DESC, name
+"""
+
+ESTIMATED_ROWS = "SELECT greatest(reltuples, 0)::float8 FROM pg_class WHERE oid = 'stage_attempt'::regclass"
+
+# Of a small table all pages are read.
+KINDS = """
+SELECT j.kind AS name, sum(pg_column_size(a.*)) AS bytes
+FROM stage_attempt AS a TABLESAMPLE SYSTEM ($1) JOIN job AS j ON j.id = a.job_id
+GROUP BY j.kind ORDER BY bytes DESC
+"""
+
+_SAMPLED_ROWS: Final = 20_000
+
+
+class Size(NamedTuple):
+    """A table, or a kind of run."""
+
+    name: str
+    bytes: int
+
+
+class Sizes(NamedTuple):
+    """Where the bytes of a database are."""
+
+    tables: list[Size]
+    """With their indexes, the largest first."""
+    kinds: list[Size]
+    """What the attempts of each kind of run stored, estimated from a sample of them; vectors are not among it."""
+
+
+async def sizes(connection: Connection) -> Sizes:
+    """The sizes now. A database of any size is answered at once."""
+    rows = await connection.fetchval(ESTIMATED_ROWS)
+    percent = min(100.0, 100.0 * _SAMPLED_ROWS / rows) if rows > _SAMPLED_ROWS else 100.0
+    kinds = await connection.fetch(KINDS, percent)
+    return Sizes(
+        tables=[Size(row["name"], row["bytes"]) for row in await connection.fetch(TABLES)],
+        kinds=[Size(row["name"], round(row["bytes"] * 100 / percent)) for row in kinds],
+    )
+
+
+# Each finds its rows in an index, by the time that lies ahead.
+LEASES: Final = """
+UPDATE stage_run SET lease_until = now() + $1 * interval '1 second'
+WHERE status = 'running' AND lease_until > now() + $1 * interval '1 second'
+"""
+MESSAGES: Final = "UPDATE stage_run SET enq_at = now() WHERE status = 'ready' AND enq_at > now()"
+RETRIES: Final = f"""
+WITH ahead AS (
+    SELECT id FROM job
+    WHERE status IN {OPEN_JOBS} AND sent_at IS NOT NULL AND sent_at > now() + $1 * interval '1 second'
+), retried AS (
+    UPDATE stage_run AS s SET not_before = now() + $1 * interval '1 second'
+    FROM ahead WHERE s.job_id = ahead.id AND s.status = 'ready' AND s.not_before > now() + $1 * interval '1 second'
+)
+UPDATE job SET sent_at = now() + $1 * interval '1 second' FROM ahead WHERE job.id = ahead.id
+"""
+
+
+async def database_s(connection: Connection) -> float:
+    """The database's clock, in seconds."""
+    return float(await connection.fetchval("SELECT extract(epoch FROM clock_timestamp())"))
+
+
+async def bring_forward(connection: Connection, *, lease_s: float, longest_retry_s: float) -> None:
+    """End waits that a clock which was set back has made longer: no lease lasts, no retry waits longer than this.
+
+    What was sent in the future counts as sent now.
+    """
+    await connection.execute(LEASES, lease_s)
+    await connection.execute(MESSAGES)
+    await connection.execute(RETRIES, longest_retry_s)

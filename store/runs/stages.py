@@ -22,10 +22,10 @@ from schemas.chains import asking_chains
 from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.values.failures import AttemptError
 from store.database import Connection
-from store.runs import run_limits
+from store.runs import backlog
 from store.runs.chain import attempt_hash, content_hash
-from store.runs.known_vectors import KeyedText
-from store.runs.open_jobs import OPEN_JOBS
+from store.runs.jobs import OPEN_JOBS
+from store.runs.stage_vectors import KeyedText
 from store.vectors import to_pgvector
 
 # The subquery reads the row as it was when the statement began, as everything beside the claimed row is read. A claim
@@ -409,7 +409,7 @@ async def expire(connection: Connection, *, max_interruptions: int, job_id: int 
     while (expired := await _expire_one(connection, max_interruptions, job_id)) is not None:
         found.append(expired)
         if expired.is_poisoned:
-            await run_limits.stop_failing(connection, job_id=expired.job_id)
+            await backlog.stop_failing(connection, job_id=expired.job_id)
     return found
 
 

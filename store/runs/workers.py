@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from schemas.values.runs import Environment
 from store.database import Connection
-from store.runs import environments
+from store.runs import runs
 
 ENROLL = """
 INSERT INTO worker (id, host, pid, stages, version, environment_id, servers, concurrency, broker)
@@ -87,7 +87,7 @@ async def enroll(
     broker: str,
 ) -> None:
     """Make a worker known. Its heartbeat keeps the row fresh."""
-    environment_id = await environments.keep(connection, environment)
+    environment_id = await runs.keep(connection, environment)
     await connection.execute(
         ENROLL,
         worker_id,

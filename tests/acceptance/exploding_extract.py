@@ -2,7 +2,7 @@
 
 from typing import NoReturn
 
-from workers.functions import FUNCTIONS
+from workers.process import FUNCTIONS
 from workers.work import Work
 
 

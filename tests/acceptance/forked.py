@@ -25,7 +25,7 @@ _FORKS.set_forkserver_preload(
         "adapters.ollama",
         "sentence_transformers",
         "transformers.models.bert.modeling_bert",
-        "workers.functions",
+        "workers.process",
         "api.app",
         __name__,
     ]

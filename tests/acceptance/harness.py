@@ -16,8 +16,8 @@ from typing import Any, Self
 import asyncpg
 
 from schemas.chains import STAGES, queues_named
-from stack.endings import kill_tree
-from store.runs.open_jobs import OPEN_JOBS
+from stack.processes import kill_tree
+from store.runs.jobs import OPEN_JOBS
 from tests.acceptance.forked import Output, fork
 
 START_TIMEOUT_S = 90.0

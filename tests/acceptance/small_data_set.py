@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from demo.data_set import data_set_files
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 
 TRAIN = (304, 313, 321)
 TEST = (316, 319, 330)

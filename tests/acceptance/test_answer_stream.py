@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from store.runs.answer_pieces import CHANNEL
-from store.runs.changes import LISTEN_ON
+from store.runs.edits import LISTEN_ON
 from tests.acceptance.broker_contents import commands_received, everything_in
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation

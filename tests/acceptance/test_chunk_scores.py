@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from schemas.values.phq8 import PHQ8Item
-from stages.participants.chunk_scores import PROMPT_HASH
+from schemas.values.participants import PHQ8Item
+from stages.participants.chunking import PROMPT_HASH
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from stack.ports import free_port
 from stages.participants.splits import PUBLISHED_SPLITS
 from tests.acceptance.conftest import Install

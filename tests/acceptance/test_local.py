@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.small_data_set import TEST

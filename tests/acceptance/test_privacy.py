@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from tests.acceptance.broker_contents import commands_received, everything_in, once_sent
 from tests.acceptance.conftest import GiveEvidence, Install
 from tests.acceptance.flower import StartedFlower, start_flower

@@ -4,7 +4,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation, judged_by
 from tests.scripted_ollama import ScriptedOllama

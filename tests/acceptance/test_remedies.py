@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from schemas.values.phq8 import PHQ8Item
-from store.runs.open_jobs import OPEN_JOBS
+from schemas.values.participants import PHQ8Item
+from store.runs.jobs import OPEN_JOBS
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, write_shelf

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from tests.acceptance.conftest import GiveEvidence, Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.small_data_set import utterances_of

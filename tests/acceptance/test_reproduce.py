@@ -5,7 +5,7 @@ import re
 import shlex
 from pathlib import Path
 
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from tests.acceptance.conftest import Install
 from tests.acceptance.small_data_set import plain_files, write_files
 from tests.acceptance.test_reports import draw_scores

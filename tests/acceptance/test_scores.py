@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Installation
 from tests.scripted_ollama import ACCEPT, ScriptedModel, ScriptedReply

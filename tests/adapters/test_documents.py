@@ -13,7 +13,7 @@ from adapters.documents import convert
 from adapters.limited_process import ProcessLimits
 from schemas.errors import DocumentError
 from stages.corpora.blocks import read_markdown
-from stages.documents.formats import DocumentFormat, format_of
+from stages.documents.outline import DocumentFormat, format_of
 from tests.adapters.pdfs import pdf
 
 LIMITS = ProcessLimits(60, 1500, 20)

@@ -8,7 +8,7 @@ from adapters.ollama import OllamaChat, context_tokens
 from adapters.weights import PACKAGED_LLM, sha256_of
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall
-from stack.llm_weights import embedded_weights
+from stack.embedded_llm import embedded_weights
 from tests.canned import http
 
 Chatting = Callable[[str], OllamaChat]

@@ -7,7 +7,7 @@ import pytest
 from adapters.documents import convert
 from adapters.limited_process import ProcessLimits
 from schemas.errors import DocumentError
-from stages.documents.formats import DocumentFormat
+from stages.documents.outline import DocumentFormat
 from tests.adapters.pdfs import GREEN, pages_of_streams
 
 LIMITS = ProcessLimits(60, 1500, 20)

@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
+from adapters.model_lists import retry_after_s
 from adapters.openai import OpenAIChat
-from adapters.retry_after import retry_after_s
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, Message
 from tests.canned import canned

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from adapters.tag_models import FastTextTokens, TagModelBuilder, read_context_model
-from stages.tags.models import BuiltModels, TokenModel, context_score, context_vector
+from stages.tags.similarity import BuiltModels, TokenModel, context_score, context_vector
 from tests.stages.tags.clothes import CLOTHES
 
 pytestmark = pytest.mark.servers

@@ -7,13 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.cutting import TokenMeasure, token_measure
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
-from adapters.token_measure import TokenMeasure, token_measure
 from adapters.weights import PACKAGED_EMBEDDER, unchecked_embedder_folder
 from schemas.statuses import VectorStatus
 from stages.corpora.blocks import read_markdown
-from stages.corpora.cut import cut_work
-from stages.corpora.packing import ChunkSize
+from stages.corpora.cut import ChunkSize, cut_work
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\0")) | st.lists(
     st.sampled_from(["leaf", "antidisestablishmentarianism", "茶", "https://example.org/a-b_c?d=e", "😀", "\u0301"])

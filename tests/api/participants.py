@@ -1,8 +1,8 @@
 """Participants and splits to submit, without a data set."""
 
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from stages.participants.splits import split_of
-from stages.texts.ids import short_hash
+from stages.texts.characters import short_hash
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewParticipant, NewSplit

@@ -18,7 +18,7 @@ from api.server import PatientProtocol, _without_message
 from schemas.settings.process import KNOWN_NAMES
 from stack.ports import LOOPBACK, free_port
 from stack.valkey import ValkeyServer
-from store.access import api_tokens
+from store import access
 from store.database import Database
 from tests.started import StartedServer, started
 
@@ -50,7 +50,7 @@ def make_token(database_url: str) -> str:
         database = Database(database_url, pool_size=1)
         try:
             async with database.connection() as connection:
-                return (await api_tokens.create(connection, "laptop", api_tokens.Scope.WRITE)).secret
+                return (await access.create(connection, "laptop", access.Scope.WRITE)).secret
         finally:
             await database.close()
 

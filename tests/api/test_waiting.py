@@ -6,11 +6,11 @@ from functools import partial
 
 import pytest
 
-from api import waiting
+from api import event_streams
 from schemas.statuses import JobStatus
 from store.database import Database
 from store.runs import job_control, stages
-from store.runs.changes import Changes
+from store.runs.edits import Changes
 from store.runs.runs import StoredRun
 from tests.store.conftest import store_run
 
@@ -24,7 +24,7 @@ async def stays() -> bool:
     return False
 
 
-wait_until_idle = partial(waiting.wait_until_idle, has_left=stays)
+wait_until_idle = partial(event_streams.wait_until_idle, has_left=stays)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ async def changes(database_url: str) -> AsyncIterator[Changes]:
 async def test_the_wait_ends_with_the_job(
     database: Database, changes: Changes, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.waiting.LONGEST_SLEEP_SECONDS", 60.0)
+    monkeypatch.setattr("api.event_streams.LONGEST_SLEEP_SECONDS", 60.0)
     job_id = (await store_run(stages=("extract",))).job_ids[0]
     waits = asyncio.create_task(wait_until_idle(database, changes, job_id, timeout_s=60))
     async with changes.subscribe() as subscription, database.connection() as connection:
@@ -68,7 +68,7 @@ async def test_no_connection_is_held_while_it_waits(database_url: str, changes: 
 async def test_a_change_without_a_notification_is_found(
     database: Database, database_url: str, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.waiting.LONGEST_SLEEP_SECONDS", 0.05)
+    monkeypatch.setattr("api.event_streams.LONGEST_SLEEP_SECONDS", 0.05)
     job_id = (await store_run()).job_ids[0]
     deaf = Changes(database_url.rsplit("/", 1)[0] + "/nowhere")
     waits = asyncio.create_task(wait_until_idle(database, deaf, job_id, timeout_s=60))
@@ -93,6 +93,6 @@ async def test_the_wait_ends_when_the_client_leaves_and_the_job_continues(
     async def has_left() -> bool:
         return True
 
-    left = await waiting.wait_until_idle(database, changes, job_id, timeout_s=timeout_s, has_left=has_left)
+    left = await event_streams.wait_until_idle(database, changes, job_id, timeout_s=timeout_s, has_left=has_left)
 
     assert left is JobStatus.WAITING

@@ -3,7 +3,7 @@
 import httpx
 
 from api.context import ApiContext
-from stack.environment import this_environment
+from stack.home import this_environment
 from store.runs import workers
 from tests.api.pages.html import see, words
 

@@ -5,7 +5,7 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from stages.queries.templates import TemplateTag, default_template
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, write_shelf

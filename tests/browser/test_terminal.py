@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from cli.drawing import Text
+from cli.output import Text
 from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.browser.places import IDS

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from cli.files import read_directory
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.participants import TranscriptVariant
 
 INTERVIEWS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "interviews_primock57"
 ROWS = "start_time\tstop_time\tspeaker\tvalue\n1\t2\tEllie\thi\n"

@@ -16,7 +16,7 @@ from cli.main import cli
 from schemas.settings.process import KNOWN_NAMES, OpenAIAddress
 from services.doctor import models
 from services.doctor.examine import examine
-from services.doctor.findings import Finding, Findings, Verdict
+from services.doctor.servers import Finding, Findings, Verdict
 from stack.ports import LOOPBACK
 from tests.scripted_openai import ScriptedOpenAI
 from tests.store.statements import EMPTIED, execute

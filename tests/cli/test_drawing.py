@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.table import Column
 
-from cli.drawing import Drawing, FirstThatFits, FittingTable, Text, Trimmed, figure_table, plain_table
+from cli.output import Drawing, FirstThatFits, FittingTable, Text, Trimmed, figure_table, plain_table
 
 
 def drawn(drawing: Drawing, width: int) -> list[str]:

@@ -11,11 +11,11 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from cli import ids, submission_file
+from cli import ids, submit
 from cli.files import RowFile
 from cli.main import COMMANDS as ENTRIES
 from cli.main import cli
-from cli.submission_file import SubmissionFile
+from cli.submit import SubmissionFile
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ("ragq",)) -> Iterator[tuple[str, click.Command]]:
@@ -76,7 +76,7 @@ def test_every_example_is_a_command_with_its_arguments(line: str, monkeypatch: p
     monkeypatch.setattr(click.Path, "convert", lambda _type, value, *_: Path(value))
     monkeypatch.setattr(click.File, "convert", lambda _type, value, *_: value)
     monkeypatch.setattr(RowFile, "convert", lambda _type, value, *_: value)
-    monkeypatch.setattr(submission_file, "read_submission_file", lambda path, _: SubmissionFile(path, {}, {}))
+    monkeypatch.setattr(submit, "read_submission_file", lambda path, _: SubmissionFile(path, {}, {}))
     monkeypatch.setattr(ids, "_run_of_name", lambda _words: 12)
 
     for words in _commands_in(line):

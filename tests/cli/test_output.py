@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from cli.drawing import Drawing, FittingTable, plain_table
-from cli.output import coloured, draw, print_json
+from cli.output import Drawing, FittingTable, coloured, draw, plain_table, print_json
 from schemas.statuses import JobStatus
 from schemas.values.failures import StageFailure
 from store.runs.run_view import JobView

@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from cli.paper.latex import as_latex
-from cli.paper.latex import escaped as latex
-from cli.paper.markdown import as_markdown
-from cli.paper.table import PaperTable
+from cli.paper import PaperTable, as_latex, as_markdown
+from cli.paper import latex_escaped as latex
 from store.database import Connection
 from tests.cli.conftest import Ragq
 from tests.stages.reports.builders import labels, scores

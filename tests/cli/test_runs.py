@@ -9,7 +9,7 @@ import pytest
 
 from schemas.values.runs import Environment
 from store.database import Connection
-from store.runs import environments, runs
+from store.runs import runs
 from tests.cli.conftest import Ragq
 from tests.stages.reports.builders import labels, scores
 from tests.store.conftest import new_run
@@ -36,7 +36,7 @@ async def three_runs(connection: Connection) -> list[int]:
     first = await store_scored_run(connection, whole)
     second = await store_scored_run(connection, {**whole, ("few_shot", 319): TIMED_OUT}, draw=2)
     await connection.execute(
-        "UPDATE run SET environment_id = $1 WHERE id = $2", await environments.keep(connection, ENVIRONMENT), second
+        "UPDATE run SET environment_id = $1 WHERE id = $2", await runs.keep(connection, ENVIRONMENT), second
     )
     third = (await runs.store(connection, new_run())).run_id
     return [first, second, third]

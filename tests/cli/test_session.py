@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.session import with_open_database
+from cli.config import with_open_database
 from store.database import Database
 
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
-from stages.tags.models import SentenceModel
+from stages.tags.similarity import SentenceModel
+from store import vocabularies
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewSplit
-from store.vocabularies import built_models, vocabularies
 from tests.cli.conftest import Ragq
 from tests.cli.test_daic_woz_files import write_transcript
 from tests.services.questions.questions import store_small_corpus
@@ -29,7 +29,7 @@ ELSEWHERE = "MODEL_TEMPERATURE=0.9\nRAGQ_QUERY_TEMPERATURE=0.9\nPSQ_MIN_TAG_COUN
 async def store_everything(connection: Connection) -> None:
     await store_small_corpus(connection)
     models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
-    await built_models.keep_models(connection, await vocabularies.keep(connection, "clothes", CLOTHES), models)
+    await vocabularies.keep_models(connection, await vocabularies.keep(connection, "clothes", CLOTHES), models)
     split = NewSplit(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[303, 304])
     await interviews.keep_splits(connection, "data", [split])
 

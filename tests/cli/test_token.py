@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from store.access.api_tokens import Scope, holder_of_token
+from store.access import Scope, holder_of_token
 from tests.cli.conftest import Ragq
 
 

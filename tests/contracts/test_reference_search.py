@@ -9,10 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from schemas.errors import EmbeddingDimensionMismatchError, ReferenceIndexMissingError
-from schemas.values.participants import Reference
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item, Reference
 from stages.ports import ReferenceSearch
-from stages.texts.ids import short_hash
+from stages.texts.characters import short_hash
 from stages.vectors import unit_rows
 from store.database import Database
 from store.references.search import PostgresReferenceSearch

@@ -8,11 +8,11 @@ import pytest
 
 from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
 from schemas.values.tags import Lexicon, Neighbour, Tag, Vocabulary
-from stages.tags.models import BuiltModels
 from stages.tags.ports import NeighbourSearch, TagLexicon, TokenQuery, Vector
+from stages.tags.similarity import BuiltModels
+from store import vocabularies
 from store.database import Database
-from store.vocabularies import built_models, vocabularies
-from store.vocabularies.contents import PostgresVocabularies
+from store.vocabularies import PostgresVocabularies
 from tests.fakes.tags import InMemoryVocabulary, unit
 from tests.stages.tags.builders import at
 from workers.tag_models import TagModels
@@ -54,7 +54,7 @@ def stored(request: pytest.FixtureRequest) -> Stored:
         async with database.connection() as connection:
             vocabulary_id = await vocabularies.keep(connection, "clothes", Vocabulary(tags=tags, aliases=ALIASES))
             if vectors:
-                await built_models.keep_models(connection, vocabulary_id, built(vectors))
+                await vocabularies.keep_models(connection, vocabulary_id, built(vectors))
         return vocabulary_id, InPostgres(database)
 
     return in_postgres

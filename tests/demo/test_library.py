@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.library import write_library
+from demo.data_set import write_library
 from schemas.errors import Refused
 
 

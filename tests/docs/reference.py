@@ -12,8 +12,8 @@ import click
 
 from api.app import make_app
 from api.context import ApiContext
+from cli.config import settings_reference
 from cli.main import cli
-from cli.settings_reference import settings_reference
 from schemas.settings.process import ProcessSettings
 from store.database import Database
 from workers.app import make_app as make_broker

@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.errors import ReferenceIndexMissingError
-from schemas.values.participants import Reference
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item, Reference
 from stages.participants.retrieve import similarities
 from stages.ports import ScoreSource
-from stages.texts.ids import short_hash
+from stages.texts.characters import short_hash
 
 
 @dataclass(frozen=True)

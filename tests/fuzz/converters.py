@@ -14,8 +14,7 @@ from typing import Final
 from adapters.documents import convert
 from adapters.limited_process import ProcessLimits
 from schemas.errors import DocumentError
-from stages.documents.formats import DocumentFormat, format_of
-from stages.documents.outline import outline
+from stages.documents.outline import DocumentFormat, format_of, outline
 from stages.documents.repair import repair_by_rules, sanitise
 from stages.texts.characters import can_be_stored
 from tests.hostile_documents import hostile_documents

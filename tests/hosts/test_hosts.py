@@ -14,9 +14,8 @@ from typing import NamedTuple
 import pytest
 
 from schemas.chains import QUEUES
-from stack.endings import kill_tree
 from stack.postgres import PostgresServer
-from stack.processes import worker_command
+from stack.processes import kill_tree, worker_command
 from stack.valkey import ValkeyServer
 from store import migrate
 from tests import run_folder

@@ -19,20 +19,19 @@ from schemas.values.chat import TokenSignals
 from schemas.values.participants import (
     EmbeddedEvidence,
     ExtractedEvidence,
+    PHQ8Item,
     Reference,
     RetrievedReferences,
     SimilarityStatistics,
 )
-from schemas.values.phq8 import PHQ8Item
 from schemas.values.scoring import Consistency, ItemScore, Subject
-from stages.metrics.cohort import Cohort, Metric, cohort_of, value_of
 from stages.metrics.confidence import variant_named
-from stages.metrics.scores import cmax, evaluate
+from stages.metrics.scores import Cohort, Metric, cmax, cohort_of, evaluate, value_of
 from stages.metrics.selective import Loss, augrc_optimal, aurc_optimal, risk_coverage_curve
 from stages.participants.chunking import chunk_transcript
 from stages.participants.extract import keep_grounded
 from stages.participants.score_reply import parse_scores
-from stages.texts.ids import short_hash
+from stages.texts.characters import short_hash
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
 from tests.stages.at_defaults import (

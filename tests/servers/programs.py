@@ -12,9 +12,9 @@ from typing import ClassVar, Self
 
 import pytest
 
-from stack.endings import kill_tree
 from stack.ports import LOOPBACK, free_port
 from stack.probes import broker_answers, postgres_answers
+from stack.processes import kill_tree
 from tests import run_folder
 from tests.servers.certificates import Authority
 

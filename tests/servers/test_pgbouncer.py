@@ -10,7 +10,7 @@ import pytest
 
 from schemas.errors import RagqError
 from store.database import Connection, Database, PoolerError
-from store.runs.changes import Changes
+from store.runs.edits import Changes
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation, Servers
 from tests.acceptance.small_data_set import TEST

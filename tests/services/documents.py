@@ -21,8 +21,8 @@ from stages.ports import ChatModel, Embedder
 from store.database import Database
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder
-from workers.functions import FUNCTIONS
 from workers.leases import Leases
+from workers.process import FUNCTIONS
 from workers.runner import Outcome, StageRunner
 from workers.wiring import Wiring
 

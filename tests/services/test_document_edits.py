@@ -13,8 +13,8 @@ from schemas.values.documents import (
 )
 from services import document_edits
 from services.documents import DocumentTarget
-from services.work_views import document_markdown, document_view, listed_documents
-from stages.documents.repair_reply import Change
+from services.works import document_markdown, document_view, listed_documents
+from stages.documents.repair import Change
 from store.runs import attempts
 from tests.refusals import refused
 from tests.services.documents import BOOK, Library, library

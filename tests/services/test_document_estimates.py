@@ -5,7 +5,7 @@ import pytest
 from schemas.values.chat import ChatCall
 from schemas.values.estimates import Estimate
 from services.documents import PlannedDocument
-from services.import_estimates import estimate_documents
+from services.import_plans import estimate_documents
 from services.work_files import WorkFile
 from store import originals
 from tests.services.documents import BOOK, Library, library

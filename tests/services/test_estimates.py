@@ -6,8 +6,8 @@ import pytest
 import redis
 
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.costs import ModelPrice, Prices
-from schemas.values.phq8 import AssessmentMode
+from schemas.values.estimates import ModelPrice, Prices
+from schemas.values.participants import AssessmentMode
 from services.estimates import estimate_request
 from services.participants import ParticipantRequest
 from stack.valkey import ValkeyServer

@@ -6,12 +6,12 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.settings.resolve import resolve
-from schemas.values.phq8 import AssessmentMode
+from schemas.values.participants import AssessmentMode
 from services.participants import ParticipantRequest, plan_participants
 from services.references import plan_references
 from stages.reports.words import notices
 from store.database import Connection, Database
-from store.references import contents, interviews
+from store.references import interviews, references
 from store.references.interviews import NewSplit
 from tests.services.test_overlap import chunks_of, index_plan, person
 
@@ -31,7 +31,7 @@ async def store(connection: Connection, *, labelled: Collection[int]) -> None:
     people = [person(number, is_labelled=number in labelled) for number in (*INDEXED, ASSESSED)]
     split = NewSplit(name="clinic-a", csv_hash="c", ids_hash="p", participant_ids=INDEXED)
     await interviews.keep(connection, "data", people, [split])
-    await contents.keep_imported(
+    await references.keep_imported(
         connection,
         index_plan(SETTINGS),
         [chunks_of(number) for number in INDEXED],

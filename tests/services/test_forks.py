@@ -15,7 +15,7 @@ from services.new_runs import store_run
 from services.runs import delete_run
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import attempts, audit, forks, purging, runs, stage_vectors, stages, stored_runs
+from store.runs import attempts, audit, deletions, forks, runs, stage_vectors, stages, stored_runs
 from store.runs.runs import NewJob, NewRun, StoredRun
 from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, complete_stages, flaws
@@ -159,7 +159,7 @@ async def test_a_run_that_keeps_its_results_alone_cannot_be_forked(bench: Bench)
     parent, parent_job = await a_parent(bench)
     async with bench.database.connection() as connection:
         await connection.execute("UPDATE job SET status = 'succeeded' WHERE run_id = $1", parent)
-        await purging.purge(connection, purging.Old(parent, "participant", 1), keep_results=True)
+        await deletions.purge(connection, deletions.Old(parent, "participant", 1), keep_results=True)
 
     with refused("fork-refused", match=f"j{parent_job}: stage 'extract' is not stored"):
         await planned(bench.database, of_run(parent, "rerank"))

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
-from schemas.values.phq8 import PHQ8Item
-from services.index_files import ImportedIndex, export_artifact, import_artifact
+from schemas.values.participants import PHQ8Item
+from services.indexes import ImportedIndex, export_artifact, import_artifact
+from stages.participants.artifacts.files import LoadRules
 from stages.participants.artifacts.names import ArtifactFile
-from stages.participants.artifacts.rules import LoadRules
 from store.database import Connection, Database
 from store.references import interviews, references
 from store.references.interviews import NewParticipant, NewSplit

@@ -6,10 +6,10 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.participants import TranscriptVariant
 from services.indexes import fitting_index
 from store.database import Connection, Database
-from store.references import contents, interviews, references
+from store.references import interviews, references
 from store.references.interviews import NewSplit
 from store.references.references import IndexPlan, StoredIndex
 from tests.services.test_overlap import chunks_of
@@ -43,7 +43,7 @@ def asking(name: str, **options: str) -> EffectiveSettings:
 async def store(connection: Connection, *plans: IndexPlan) -> list[StoredIndex]:
     """Publish an index of each plan, one after the other."""
     for plan in plans:
-        await contents.keep_imported(
+        await references.keep_imported(
             connection,
             plan,
             [chunks_of(300)],

@@ -8,7 +8,7 @@ from schemas.errors import OutcomeUnknownError
 from schemas.values.failures import AttemptError
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.reports.words import DEMO_NOTICES
-from store.access.idempotency import RequestKey
+from store.access import RequestKey
 from store.database import Connection, Database, StatementTimeoutError
 from store.runs import jobs, overviews, stages
 from store.runs.runs import NewJob, NewRun
@@ -126,7 +126,7 @@ async def test_where_the_database_does_not_answer_whether_the_run_is_stored_nobo
     database: Database, impatient: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await slow_commits(database, then="PERFORM pg_sleep(1);")
-    monkeypatch.setattr("store.committed._ASK_FOR_SECONDS", 0.2)
+    monkeypatch.setattr("store.runs.answer_pieces._ASK_FOR_SECONDS", 0.2)
 
     with pytest.raises(OutcomeUnknownError, match="`ragq runs`"):
         await submit_run(impatient, PlannedRun(RUN))

@@ -12,11 +12,10 @@ from pgvector import Vector
 
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings, resolve
-from schemas.values.participants import EmbeddedEvidence, ParticipantChunks
-from schemas.values.phq8 import AssessmentMode, PHQ8Item
+from schemas.values.participants import AssessmentMode, EmbeddedEvidence, ParticipantChunks, PHQ8Item
 from services.participants import ParticipantRequest, plan_participants
 from store.database import Connection, Database
-from store.references import contents, interviews
+from store.references import interviews, references
 from store.references.interviews import NewParticipant, NewSplit
 from store.references.references import IndexPlan
 from store.references.search import PostgresReferenceSearch
@@ -107,7 +106,7 @@ async def store(connection: Connection, chosen: Submission) -> None:
     people = [person(number) for number in PEOPLE]
     split = NewSplit(name="dev", csv_hash="c", ids_hash="i", participant_ids=sorted(chosen.split))
     await interviews.keep(connection, "data", people, [split])
-    index_id = await contents.keep_imported(
+    index_id = await references.keep_imported(
         connection,
         index_plan(SETTINGS),
         [chunks_of(number) for number in sorted(chosen.indexed)],
@@ -193,7 +192,7 @@ async def test_the_refusal_names_an_index_without_them_or_the_command_that_build
         )
 
         plan = replace(index_plan(SETTINGS), name="x_avec_train", split="train")
-        await contents.keep_imported(
+        await references.keep_imported(
             connection,
             plan,
             [chunks_of(303)],
@@ -226,7 +225,7 @@ async def test_an_index_of_another_data_set_is_searched_when_it_is_named_without
         await interviews.keep(
             connection, "clinic", others, [NewSplit(name="dev", csv_hash="c", ids_hash="j", participant_ids=[300, 301])]
         )
-        await contents.keep_imported(
+        await references.keep_imported(
             connection,
             replace(index_plan(SETTINGS), name="of_clinic", data_set="clinic", split="clinic-a"),
             [chunks_of(number) for number in (300, 301, 303, 305)],

@@ -7,15 +7,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.interviews import Labels, TranscriptVariant
-from schemas.values.phq8 import PHQ8Item
-from services.participant_imports import ImportedParticipants, import_participants
+from schemas.values.participants import Labels, PHQ8Item, TranscriptVariant
+from services.participants import ImportedParticipants, import_participants
 from services.splits import find_split
 from stages.participants.splits import listed_split
 from store.database import Connection, Database
 from store.references import interviews
-from store.references.interviews import NewParticipant, NewSplit
-from store.references.splits import splits_of, stored_labels
+from store.references.interviews import NewParticipant, NewSplit, splits_of, stored_labels
 
 NUMBERS = range(300, 306)
 

@@ -13,7 +13,7 @@ from stack.ports import free_port
 from store.database import Database
 from store.references import interviews
 from store.references.interviews import NewParticipant
-from store.runs import run_models
+from store.runs import runs
 from store.runs.runs import NewJob, NewRun
 from tests.scripted_ollama import ScriptedOllama
 
@@ -66,7 +66,7 @@ async def test_every_model_of_a_run_is_frozen_at_submission(ollama: ScriptedOlla
     submitted = await submit_run(database, PlannedRun(run))
 
     async with database.connection() as connection:
-        frozen = await run_models.frozen(connection, submitted.run_id)
+        frozen = await runs.frozen(connection, submitted.run_id)
     assert [(one.model, one.identity.digest, one.is_from_submission) for one in frozen] == [
         (name, f"sha256:{name}", True) for name in sorted(ollama.models)
     ]

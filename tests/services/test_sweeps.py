@@ -6,7 +6,7 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.values.runs import Target
-from services.sweeps import SAME_SUBJECTS, SweepPoint, grid_points, run_sweep, sweep_results
+from services.several_runs import SAME_SUBJECTS, SweepPoint, grid_points, run_sweep, sweep_results
 from store.database import Database
 from store.references import interviews
 from store.references.interviews import NewSplit

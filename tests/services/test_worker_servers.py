@@ -9,7 +9,7 @@ from schemas.settings.resolve import resolve
 from schemas.values.runs import Environment
 from services.new_runs import PlannedRun, submit_run
 from services.served_models import check_servers
-from stack.environment import this_environment
+from stack.home import this_environment
 from store.database import Connection, Database
 from store.runs import workers
 from store.runs.runs import NewJob, NewRun

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from stack import endings
+from stack import processes
 
 pytestmark = pytest.mark.servers
 
@@ -24,22 +24,22 @@ def process() -> Iterator[subprocess.Popen[bytes]]:
 
 def test_killing_a_tree_ends_its_children_too(process: subprocess.Popen[bytes]) -> None:
     [child] = psutil.Process(process.pid).children()
-    endings.kill_tree(process.pid)
+    processes.kill_tree(process.pid)
     assert process.wait() == -signal.SIGKILL
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
 
 
 def test_a_process_that_does_not_listen_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endings, "STOP_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(processes, "STOP_TIMEOUT_S", 0.2)
     with subprocess.Popen([sys.executable, "-c", STUBBORN], stdout=subprocess.PIPE) as stubborn:
         assert stubborn.stdout is not None
         stubborn.stdout.readline()
-        endings.end(stubborn.pid, signal.SIGTERM)
+        processes.end(stubborn.pid, signal.SIGTERM)
         assert stubborn.wait() == -signal.SIGKILL
 
 
 def test_ending_a_finished_process_does_nothing() -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    endings.end(gone.pid, signal.SIGTERM)
-    endings.kill_tree(gone.pid)
+    processes.end(gone.pid, signal.SIGTERM)
+    processes.kill_tree(gone.pid)

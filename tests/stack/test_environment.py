@@ -8,8 +8,8 @@ import subprocess
 from dataclasses import asdict
 from pathlib import Path
 
-from stack import environment
-from stack.environment import this_environment
+from stack import home
+from stack.home import this_environment
 
 
 def test_versions_and_hardware_are_named() -> None:
@@ -38,12 +38,12 @@ def test_a_checkout_has_a_commit_and_whether_it_has_changes(tmp_path: Path) -> N
             text=True,
         ).stdout.strip()
 
-    assert environment._commit(tmp_path) == (None, None)
+    assert home._commit(tmp_path) == (None, None)
     git("init")
     (tmp_path / "file").write_text("1")
     git("add", "file")
     git("commit", "-m", "one")
 
-    assert environment._commit(tmp_path) == (git("rev-parse", "HEAD"), False)
+    assert home._commit(tmp_path) == (git("rev-parse", "HEAD"), False)
     (tmp_path / "file").write_text("2")
-    assert environment._commit(tmp_path) == (git("rev-parse", "HEAD"), True)
+    assert home._commit(tmp_path) == (git("rev-parse", "HEAD"), True)

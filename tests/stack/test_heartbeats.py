@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from stack import heartbeats
-from stack.environment import this_environment
+from stack.home import this_environment
 from store.database import Database
 from store.runs import workers
 

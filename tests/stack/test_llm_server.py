@@ -14,8 +14,8 @@ import pytest
 from pydantic import BaseModel
 
 from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, PACKAGED_LLM, sha256_of
+from stack.embedded_llm import embedded_weights
 from stack.llm_server import Models
-from stack.llm_weights import embedded_weights
 from stack.ollama_requests import ChatRequest
 from tests.started import StartedServer, started_llm_server
 

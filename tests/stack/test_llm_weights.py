@@ -13,8 +13,8 @@ import pytest
 from gguf import GGMLQuantizationType, GGUFReader, GGUFWriter, LlamaFileType, quants
 
 from schemas.errors import StackError
-from stack import llm_weights
-from stack.llm_weights import converted
+from stack import embedded_llm
+from stack.embedded_llm import converted
 
 MATRIX = np.random.default_rng(7).normal(size=(4, 64)).astype(np.float32)
 NORM = np.arange(64, dtype=np.float32)
@@ -58,13 +58,13 @@ def test_the_matrices_become_q8_0_and_everything_else_stays(packaged: Path, tmp_
 def test_it_is_converted_once_however_many_start_at_once(
     packaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    converting, times = llm_weights._convert, list[Path]()
+    converting, times = embedded_llm._convert, list[Path]()
 
     def convert(packaged: Path, to: Path) -> None:
         times.append(to)
         converting(packaged, to)
 
-    monkeypatch.setattr(llm_weights, "_convert", convert)
+    monkeypatch.setattr(embedded_llm, "_convert", convert)
     with ThreadPoolExecutor(4) as pool:
         found = set(pool.map(lambda _: converted(packaged, tmp_path / "cache"), range(4)))
 
@@ -75,9 +75,9 @@ def test_it_is_converted_once_however_many_start_at_once(
 
 def test_a_conversion_that_was_killed_leaves_nothing_that_is_used(packaged: Path, tmp_path: Path) -> None:
     program = (
-        "import os, signal, sys; from pathlib import Path; from stack import llm_weights\n"
-        "llm_weights._sync = lambda part: (part.write_bytes(part.read_bytes()[:-9]), os.kill(os.getpid(), 9))\n"
-        "llm_weights.converted(Path(sys.argv[1]), Path(sys.argv[2]))"
+        "import os, signal, sys; from pathlib import Path; from stack import embedded_llm\n"
+        "embedded_llm._sync = lambda part: (part.write_bytes(part.read_bytes()[:-9]), os.kill(os.getpid(), 9))\n"
+        "embedded_llm.converted(Path(sys.argv[1]), Path(sys.argv[2]))"
     )
     killed = subprocess.run([sys.executable, "-c", program, str(packaged), str(tmp_path / "cache")])
     assert killed.returncode == -signal.SIGKILL
@@ -94,7 +94,7 @@ def test_a_full_disk_is_named(packaged: Path, tmp_path: Path, monkeypatch: pytes
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patched:
-        patched.setattr(llm_weights, "_convert", full)
+        patched.setattr(embedded_llm, "_convert", full)
         with pytest.raises(StackError, match=r"cannot be written to .*cache \(No space left on device\).*Make room"):
             converted(packaged, tmp_path / "cache")
     assert converted(packaged, tmp_path / "cache").exists()

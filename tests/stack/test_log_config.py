@@ -8,9 +8,9 @@ import pytest
 
 PROGRAM = """
 import logging, structlog
-from stack import log_config
+from stack import logs
 
-log_config.configure("{level}", "{log_format}")
+logs.configure("{level}", "{log_format}")
 log = structlog.get_logger("ragq.stages")
 log.debug("stage_started", job_id=1)
 log.info("stage_stored", job_id=1)

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from stack.ollama_requests import ChatRequest
 from stages.participants.score_reply import evidence_json_schema, score_json_schema
-from stages.replies.verdict import VERDICT_JSON_SCHEMA
+from stages.replies.strict import VERDICT_JSON_SCHEMA
 
 OPEN_OBJECT = {"type": "object", "properties": {"a": {"enum": [1]}}}
 

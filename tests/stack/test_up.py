@@ -11,13 +11,12 @@ import pytest
 
 from schemas.errors import StackError
 from stack.connections import connections
-from stack.down import down
-from stack.endings import kill_tree
 from stack.home import Home
 from stack.ports import LOOPBACK, free_port
 from stack.probes import execute
+from stack.processes import kill_tree
 from stack.status import PartStatus, status
-from stack.up import up
+from stack.up import down, up
 
 pytestmark = pytest.mark.servers
 

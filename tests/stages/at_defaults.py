@@ -6,16 +6,16 @@ from schemas.settings.preset import ORIGINAL, preset_of
 from schemas.settings.run import RunSettings
 from stages.participants.assemble import assemble_prompt as _assemble_prompt
 from stages.participants.assemble import reference_block as _reference_block
-from stages.participants.chunk_scores import chunk_scores_call as _chunk_scores_call
-from stages.participants.chunk_scores import score_chunk as _score_chunk
+from stages.participants.chunking import chunk_scores_call as _chunk_scores_call
 from stages.participants.chunking import chunk_transcript as _chunk_transcript
+from stages.participants.chunking import score_chunk as _score_chunk
 from stages.participants.consistency import score_by_consistency as _score_by_consistency
 from stages.participants.embed import embed_evidence as _embed_evidence
 from stages.participants.extract import GroundingCheck
+from stages.participants.extract import extract_by_similarity as _extract_by_similarity
 from stages.participants.extract import extract_evidence as _extract_evidence
 from stages.participants.extract import extraction_call as _extraction_call
 from stages.participants.extract import given_evidence as _given_evidence
-from stages.participants.extract_by_similarity import extract_by_similarity as _extract_by_similarity
 from stages.participants.rerank import rank_references as _rank_references
 from stages.participants.rerank import reference_filters as _reference_filters
 from stages.participants.rerank import rerank_by_cross_encoder as _rerank_by_cross_encoder
@@ -27,15 +27,15 @@ from stages.queries.augment import augment_prompt as _augment_prompt
 from stages.queries.consolidate import consolidate_chunks as _consolidate_chunks
 from stages.queries.expand import expand_query as _expand_query
 from stages.queries.expand import expansion_call as _expansion_call
-from stages.queries.generate import answer_call as _answer_call
-from stages.queries.generate import generate_answer as _generate_answer
-from stages.queries.rankers.cross_encoder import CrossEncoderRanker
+from stages.queries.ranking import CrossEncoderRanker
 from stages.queries.ranking import drop_short as _drop_short
 from stages.queries.ranking import enriched_content as _enriched_content
 from stages.queries.ranking import select_diverse as _select_diverse
 from stages.queries.rerank import rerank_chunks as _rerank_chunks
 from stages.queries.retrieve import FusionSettings
 from stages.queries.retrieve import retrieve_chunks as _retrieve_chunks
+from stages.queries.templates import answer_call as _answer_call
+from stages.queries.templates import generate_answer as _generate_answer
 from stages.queries.validate import keep_all as _keep_all
 from stages.queries.validate import validate_chunks as _validate_chunks
 from stages.queries.validate import verdict_call as _verdict_call

@@ -8,26 +8,23 @@ from typing import Final
 
 import pytest
 
-from adapters.token_measure import token_measure
+from adapters.cutting import token_measure
 from adapters.weights import PACKAGED_EMBEDDER
 from api.pages.results import answer_html
 from schemas.errors import RagqError
 from schemas.values.documents import DecidedBy, Heading, TocEntry
-from schemas.values.interviews import Utterance
+from schemas.values.participants import Utterance
 from schemas.values.queries import Origin
-from stages.call_tokens import most_tokens
 from stages.corpora.blocks import read_markdown
-from stages.corpora.cut import cut_work
-from stages.corpora.packing import ChunkSize
+from stages.corpora.cut import ChunkSize, cut_work
 from stages.corpora.works import bibliography
-from stages.documents.formats import format_of
-from stages.documents.outline import outline, without_metadata
+from stages.documents.outline import format_of, outline, without_metadata
 from stages.documents.pdf_layout import PdfLine, PdfPage, pdf_markdown
-from stages.documents.repair_reply import repair_by_reply
-from stages.documents.select import sections_of
-from stages.documents.select_reply import select_by_reply
-from stages.evaluations.split import sentences_of
-from stages.participants.artifacts.texts import parse_texts
+from stages.documents.repair import repair_by_reply
+from stages.documents.select import sections_of, select_by_reply
+from stages.evaluations.judge import sentences_of
+from stages.models import most_tokens
+from stages.participants.artifacts.vectors import parse_texts
 from stages.participants.chunking import tag_chunk
 from stages.participants.daic_woz import parse_item_labels
 from stages.participants.extract import normalise
@@ -40,15 +37,13 @@ from stages.queries.query_files import parse_qrels, parse_queries
 from stages.queries.templates import placeholders
 from stages.queries.works import work_filter
 from stages.replies import parse_reply
-from stages.replies.strict import parse_strict
-from stages.replies.verdict import decision_of
-from stages.tags.models import plain
+from stages.replies.strict import decision_of, parse_strict
 from stages.tags.phrases import final_phrases, parse_phrase_sets
+from stages.tags.similarity import plain
 from stages.tags.vocabulary_files import FILES, TAGS_FILE, parse_vocabulary
-from stages.texts.characters import decoded
+from stages.texts.characters import decoded, fenced
 from stages.texts.languages import language_of
 from stages.texts.line_diff import line_diff
-from stages.texts.markdown import fenced
 
 Parser = Callable[[str], object]
 

@@ -1,7 +1,7 @@
 """Works as an import stores them, without their files."""
 
 from schemas.statuses import VectorStatus
-from schemas.values.corpora import Bibliography, CorpusChunk
+from schemas.values.documents import Bibliography, CorpusChunk
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
 from store.corpora import chunks, corpora

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schemas.values.failures import AttemptError
+from schemas.values.participants import Decision
 from schemas.values.queries import Leg, QueryText, RelevanceJudgement, SubmittedQuery
-from schemas.values.verdicts import Decision
 from store.database import Connection
 from store.questions import queries
 from store.runs import runs

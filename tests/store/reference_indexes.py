@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from pgvector import Vector
 
-from schemas.values.phq8 import PHQ8Item
-from stages.texts.ids import short_hash
+from schemas.values.participants import PHQ8Item
+from stages.texts.characters import short_hash
 from store.database import Connection
 from store.references.references import IndexPlan
 from store.runs import runs

@@ -5,7 +5,7 @@ from typing import Any
 
 from schemas.values.chat import ModelIdentity
 from schemas.values.failures import AttemptError
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ParticipantScores
 from store.database import Connection
 from store.references import interviews

@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from services.doctor.findings import Verdict
-from services.doctor.servers import check_database
+from services.doctor.servers import Verdict, check_database
 from store import migrate
 from store.pgvector import PgvectorError, Versions, check
 from tests.store.statements import execute

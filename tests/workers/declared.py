@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, get_type_hints
 
 from schemas.settings.preset import PRESET_SETTINGS, Preset
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings
-from workers.functions import FILES
+from workers.process import FILES
 from workers.work import Work
 
 _EMBEDDER: Final = frozenset({"EMBEDDING_BACKEND", "MODEL_EMBEDDING_MODEL"})

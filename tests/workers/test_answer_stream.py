@@ -13,11 +13,11 @@ from store.runs import answer_pieces, stages, stored_runs
 from store.runs.stages import Claim
 from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question
-from workers.answer_stream import EVERY_SECONDS, published
 from workers.call_limits import CallLimits
 from workers.frozen import FrozenModels
 from workers.ledger_chat import InFlightCalls
 from workers.queries import run_generate
+from workers.turns import EVERY_SECONDS, published
 from workers.work import Work
 
 

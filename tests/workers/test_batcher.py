@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingValidationError, LLMTimeoutError
-from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
 from stages.ports import Vectors
 from tests.fakes.encoder import FakeEncoder
 from tests.stages.at_defaults import embed_evidence

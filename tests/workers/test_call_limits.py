@@ -15,13 +15,12 @@ from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from schemas.values.runs import RunLimits
 from stack.valkey import ValkeyServer
 from store.database import Database
-from store.runs import put_off, run_limits, stages
-from store.runs.llm_waits import Caller
+from store.runs import backlog, ledger, stages
+from store.runs.ledger import Caller
 from store.runs.runs import StoredRun
 from store.runs.stages import Claim
-from workers.call_limits import MOST_REFUSALS, CallLimits
-from workers.put_off import BudgetSpent, ServerBusy
-from workers.server_limits import Busy, ServerLimits, client
+from workers.call_limits import MOST_REFUSALS, Busy, CallLimits, ServerLimits, client
+from workers.leases import BudgetSpent, ServerBusy
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 Limited = Callable[[LLMLimits], CallLimits]
@@ -154,7 +153,7 @@ async def test_a_long_refusal_gives_the_stage_back_and_counts_for_no_budget(
     database: Database, claims: Sequence[Claim], limited: Limited, redis: Redis
 ) -> None:
     async with database.connection() as connection:
-        await run_limits.keep(connection, claims[0].run_id, RunLimits(max_llm_calls=1))
+        await backlog.keep(connection, claims[0].run_id, RunLimits(max_llm_calls=1))
     limits = limited(LLMLimits(calls=1))
 
     with pytest.raises(ServerBusy) as busy:
@@ -182,7 +181,7 @@ async def test_a_call_that_is_refused_too_often_fails(
     database: Database, claims: Sequence[Claim], limited: Limited
 ) -> None:
     async with database.connection() as connection:
-        await put_off.wait(
+        await ledger.wait(
             connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=MOST_REFUSALS - 1
         )
 
@@ -202,7 +201,7 @@ async def test_a_server_that_refuses_even_its_list_of_models_is_waited_for(
         await limits.look_up(caller(claims[0]), find)
     assert (busy.value.wait_s, busy.value.refusals) == (9.0, 1)
     async with database.connection() as connection:
-        await put_off.wait(
+        await ledger.wait(
             connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=MOST_REFUSALS - 1
         )
     with pytest.raises(LLMError):
@@ -213,7 +212,7 @@ async def test_a_stage_that_got_its_answer_waits_no_more(
     database: Database, claims: Sequence[Claim], limited: Limited
 ) -> None:
     async with database.connection() as connection:
-        await put_off.wait(connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=1)
+        await ledger.wait(connection, claims[0], server=SERVER, reason=WaitReason.REFUSED, wait_s=0, refusals=1)
 
         await limited(LLMLimits()).ask(caller(claims[0]), SERVER, CALL, Server().send)
 
@@ -239,7 +238,7 @@ async def test_a_run_pays_for_no_more_than_its_budget(
 ) -> None:
     run_id = claims[0].run_id
     async with database.connection() as connection:
-        await run_limits.keep(connection, run_id, limits)
+        await backlog.keep(connection, run_id, limits)
     server, process = Server(), limited(LLMLimits(calls=2))
     spent: list[BudgetSpent] = []
 

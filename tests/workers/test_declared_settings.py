@@ -16,7 +16,7 @@ from schemas.settings.run import RUN_GROUPS, RunSettings
 from store.database import Database
 from tests.workers.declared import WIRED, settings_read
 from tests.workers.test_settings_matrix import STAGES, Bench, Combination, bench
-from workers.functions import FILES
+from workers.process import FILES
 from workers.wiring import Wiring
 
 EVERY_STAGE = [(*chain, stage) for chain, stages in CHAINS.items() for stage in stages]

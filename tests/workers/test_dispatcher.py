@@ -10,7 +10,7 @@ import redis
 
 from schemas.statuses import JobStatus
 from schemas.values.failures import AttemptError
-from stack.environment import this_environment
+from stack.home import this_environment
 from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs import backlog, job_control, runs, stages, workers

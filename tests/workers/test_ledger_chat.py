@@ -12,7 +12,7 @@ from schemas.settings.process import LLMLimits
 from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from stages.ports import ChatModel, OnText
 from store.database import Database
-from store.runs import call_uses, ledger, stages
+from store.runs import call_costs, ledger, stages
 from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat, served
 from tests.scripted_openai import ScriptedOpenAI
@@ -62,7 +62,7 @@ async def two_runs(database: Database, store_run: StoreRun) -> list[CallingAttem
 
 async def uses(database: Database, attempt: CallingAttempt) -> list[tuple[str, str, bool]]:
     async with database.connection() as connection:
-        found = await call_uses.of_attempts(connection, [attempt.attempt_id])
+        found = await call_costs.of_attempts(connection, [attempt.attempt_id])
     return [(use.purpose, use.reply, use.is_reused) for use in found[attempt.attempt_id]]
 
 

@@ -11,7 +11,7 @@ import redis
 from stack.ports import free_port
 from stack.valkey import ValkeyServer
 from store.database import Database
-from store.runs import pending_chains, stages
+from store.runs import job_control, stages
 from store.runs.runs import StoredRun
 from workers.app import KEY_PREFIX, make_app
 from workers.broker import list_of
@@ -35,9 +35,9 @@ def messages(valkey: ValkeyServer, queue: str, priority: int = NORMAL) -> list[d
     return [message | {"body": json.loads(base64.b64decode(message["body"]))} for message in found]
 
 
-async def chains(database: Database, stored: StoredRun) -> list[pending_chains.PendingChain]:
+async def chains(database: Database, stored: StoredRun) -> list[job_control.PendingChain]:
     async with database.connection() as connection:
-        return await pending_chains.pending_chains(connection, stored.job_ids)
+        return await job_control.pending_chains(connection, stored.job_ids)
 
 
 async def test_a_message_names_its_run_job_and_subject_and_nothing_else(

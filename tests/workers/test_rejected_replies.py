@@ -10,8 +10,8 @@ from schemas.values.base import Value
 from schemas.values.chat import ChatCall, Message, ModelIdentity
 from stages.replies.asking import ReplyReader, ask_until_usable
 from store.database import Database
-from store.runs import attempts, call_uses, job_control
-from store.runs.call_uses import CallUse
+from store.runs import attempts, call_costs, job_control
+from store.runs.call_costs import CallUse
 from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat, served
 from workers.leases import Leases
@@ -83,7 +83,7 @@ async def run_extract(
 async def uses(database: Database, job_id: int) -> list[list[CallUse]]:
     async with database.connection() as connection:
         ids = [attempt.id for attempt in await attempts.history(connection, job_id)]
-        found = await call_uses.of_attempts(connection, ids)
+        found = await call_costs.of_attempts(connection, ids)
     return [found[attempt_id] for attempt_id in ids]
 
 

@@ -14,7 +14,7 @@ from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.participants import EmbeddedEvidence
 from store.database import Connection, Database, DatabaseUnavailableError
-from store.runs import attempts, audit, failures, job_control, overviews, stage_runs, stages
+from store.runs import attempts, audit, failures, job_control, overviews, stage_vectors, stages
 from store.runs.attempts import Attempt
 from store.runs.runs import StoredRun
 from workers.leases import Leases
@@ -106,7 +106,7 @@ async def test_a_stage_of_a_run_with_settings_of_another_version_waits_for_anoth
         outcome = await run_extract(stored.job_ids[0], stage)
 
     async with database.connection() as connection:
-        (extract, *_) = (await stage_runs.of_jobs(connection, stored.job_ids))[stored.job_ids[0]]
+        (extract, *_) = (await stage_vectors.of_jobs(connection, stored.job_ids))[stored.job_ids[0]]
         kept = await attempts.history(connection, stored.job_ids[0], stage="extract")
     assert (outcome, extract.status, extract.attempts, kept) == (Outcome.NOTHING_TO_DO, StageStatus.READY, 0, [])
     assert extract.waits_for is not None and extract.waits_for.startswith("worker worker gave it back")

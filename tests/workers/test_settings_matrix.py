@@ -19,25 +19,26 @@ from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.settings.run import RunSettings
 from schemas.values.participants import (
     AssembledPrompt,
+    AssessmentMode,
     ParticipantChunks,
+    PHQ8Item,
     RankedReferences,
     Reference,
     ValidatedReferences,
 )
-from schemas.values.phq8 import AssessmentMode, PHQ8Item
 from services.participants import ParticipantRequest, plan_participants
-from stages.participants.chunk_scores import PROMPT_HASH
+from stages.participants.chunking import PROMPT_HASH
 from stages.ports import ChatModel, Embedder, PairScorer
 from store.database import Connection, Database
-from store.references import contents, interviews
+from store.references import interviews, references
 from store.references.interviews import NewParticipant, NewSplit
 from store.references.references import IndexPlan
 from store.runs import attempts, runs
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder, hash_vector
 from tests.fakes.pair_scorer import FakePairScorer
-from workers.functions import FUNCTIONS
 from workers.leases import Leases
+from workers.process import FUNCTIONS
 from workers.runner import Outcome, StageRunner
 from workers.wiring import Wiring
 
@@ -263,7 +264,7 @@ async def store_everything(connection: Connection) -> None:
             chunk_step=2,
             min_evidence_chars=8,
         )
-        await contents.keep_imported(
+        await references.keep_imported(
             connection,
             plan,
             [chunks_of(number, is_full=is_full) for number in TRAINED],

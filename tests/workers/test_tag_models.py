@@ -7,10 +7,10 @@ import pytest
 
 from adapters.tag_models import context_file, similarity_file, tokens_file
 from schemas.errors import EmbeddingDimensionMismatchError, VocabularyModelsError
-from stages.tags.models import BuiltModels, SentenceModel
 from stages.tags.ports import TokenQuery
+from stages.tags.similarity import BuiltModels, SentenceModel
+from store import vocabularies
 from store.database import Database
-from store.vocabularies import built_models, vocabularies
 from tests.fakes.tags import unit
 from tests.stages.tags.clothes import CLOTHES
 from workers.tag_models import TagModels
@@ -32,7 +32,7 @@ async def stored(database: Database) -> tuple[int, str, str]:
     )
     async with database.connection() as connection:
         vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-        await built_models.keep_models(connection, vocabulary_id, models)
+        await vocabularies.keep_models(connection, vocabulary_id, models)
         found = await vocabularies.by_name(connection, "clothes")
     assert found is not None and found.model_digest is not None and found.context_digest is not None
     return vocabulary_id, found.model_digest, found.context_digest
@@ -96,7 +96,7 @@ async def test_all_sources_are_searched_where_a_phrase_has_a_sentence_vector(dat
     )
     async with database.connection() as connection:
         vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-        await built_models.keep_models(connection, vocabulary_id, built)
+        await vocabularies.keep_models(connection, vocabulary_id, built)
     models = TagModels(database)
 
     (near,) = await models.nearest(vocabulary_id, [TokenQuery("trousrs", None, sentences[0])], limit=2)

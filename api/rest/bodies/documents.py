@@ -1,14 +1,25 @@
 """Documents that works are made from, as JSON."""
 
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from fastapi import UploadFile
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from api.parameters import MAX_ID, Text
 from api.rest.bodies.base import Body, Reply, SettingsByName, WithSettings, with_example
-from schemas.statuses import JobStatus, StageStatus
+from api.work_uploads import ImportRequest, relative_name
+from schemas.statuses import JobStatus, StageStatus, VectorStatus
 from schemas.values.documents import DecidedBy, RepairAction, SelectionAction
+from schemas.values.estimates import Estimate
+from services.corpora import CorpusOptions
+from services.documents import ImportedDocuments
+from services.import_plans import ImportEstimates
+from services.imports import ImportedFiles
+from services.work_files import WorkFile
 from stages.documents.outline import MOST_CHARS
+from store.corpora.keeping import ImportOutcome
+from store.corpora.sources import WorkSource
 
 #: Changes of one request; more headings are decided by a reply.
 MAX_CHANGES = 1000
@@ -182,3 +193,400 @@ class AgainReply(Reply):
     stage: str = Field(examples=["convert"])
     run_id: int | None = Field(examples=[None])
     """The run that was made for other values; null when the job itself continues."""
+
+
+#: Files of one import; more take further imports.
+MAX_FILES: Final = 200
+
+CorpusName = Annotated[Text, StringConstraints(min_length=1, max_length=1000)]
+FileName = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
+
+
+class CorpusLine(Reply):
+    """A corpus and its size."""
+
+    id: int = Field(examples=[1])
+    name: str = Field(examples=["default"])
+    works: int = Field(examples=[12])
+    searchable_chunks: int = Field(examples=[940])
+    """Chunks that searches can find."""
+    model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
+    """The model that embeds it."""
+    language: str | None = Field(examples=["english"])
+    """Null until the first work is stored."""
+    full_text: str | None = Field(examples=["english"])
+    """The text search configuration of Postgres; `simple` has no dictionary."""
+
+
+class CorporaReply(Reply):
+    """Every corpus, by name."""
+
+    corpora: list[CorpusLine]
+
+
+class CorpusReply(Reply):
+    """A corpus and what is in it."""
+
+    id: int = Field(examples=[1])
+    name: str = Field(examples=["default"])
+    backend: str = Field(examples=["huggingface"])
+    model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
+    model_digest: str | None = Field(examples=["53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"])
+    """The weights of the model; null until the first batch is embedded."""
+    model_dtypes: list[str] = Field(examples=[["bfloat16"]])
+    """The number formats of the vectors; none is known of those that were embedded before formats were kept."""
+    dimension: int = Field(examples=[384])
+    embeds_headings: bool
+    """Chunks are embedded under the headings above them."""
+    chunk_tokens: int = Field(examples=[192])
+    """The most tokens of a chunk with its headings; 0 if chunks are sized by words."""
+    reads_tokens: int | None = Field(examples=[256])
+    """The most tokens of a text that the embedder reads; null if that is not known."""
+    language: str | None = Field(examples=["english"])
+    """By which its sentences are split; null until the first work is stored."""
+    full_text: str | None = Field(examples=["english"])
+    """The text search configuration of Postgres by which its chunks and the questions to it are read; `simple` has no
+    dictionary."""
+    has_vector_index: bool
+    """False for a corpus that every search scans whole."""
+    works: int = Field(examples=[12])
+    sections: int = Field(examples=[96])
+    """Headings, each with all lines of its section; they are not searched."""
+    searchable: int = Field(examples=[2])
+    """Content chunks that can be found."""
+    waiting: int = Field(examples=[3])
+    """Content chunks without a vector."""
+    failed: int = Field(examples=[0])
+    """Those of them whose job failed."""
+    tables: int = Field(examples=[4])
+    """Stored, not embedded."""
+    figures: int = Field(examples=[2])
+    """Stored, not embedded."""
+    cut: int = Field(examples=[1])
+    """Chunks that are longer than the embedder reads: the vector has only their beginning."""
+    tokens: int | None = Field(examples=[3120])
+    """Of all content chunks that are embedded; null if not every chunk was counted."""
+    unseen_tokens: int | None = Field(examples=[0])
+    """Those of them that the embedder does not read."""
+    unseen_share: float | None = Field(examples=[0.0])
+    """Their share."""
+    questions: int = Field(examples=[5])
+    """Questions that were asked of it, and are deleted with it."""
+    answers: int = Field(examples=[8])
+    created_at: datetime
+
+
+class WorkLine(Reply):
+    """A work in one line."""
+
+    id: int = Field(examples=[7])
+    title: str = Field(examples=["On Tea"])
+    authors: str | None = Field(examples=["A. Leaf, B. Pot"])
+    year: int | None = Field(examples=[2019])
+    source_path: str | None = Field(examples=["tea.md"])
+    content_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
+    """SHA-256 of the stored markdown."""
+    chunks: int = Field(examples=[2])
+    """Content chunks that are searched or wait for it."""
+    searchable: int = Field(examples=[2])
+    created_at: datetime
+    updated_at: datetime
+    job_id: int | None = Field(examples=[34])
+    """The newest job about its file; null for a work that went through no stages."""
+
+
+class WorksReply(Reply):
+    """A part of the works of a corpus, by title."""
+
+    works: list[WorkLine]
+    total: int = Field(examples=[12])
+    """Works of the corpus, or those that `search` finds."""
+    next_offset: int | None = Field(examples=[100])
+    """The `offset` of the next part; null in the last one."""
+
+
+class HeadingReply(Reply):
+    """A section of a work."""
+
+    id: int = Field(examples=[7])
+    """Also a chunk, and the `parent_id` of what is in the section."""
+    parent_id: int | None = Field(examples=[11])
+    level: int = Field(ge=1, le=5, examples=[2])
+    text: str = Field(examples=["Oxidation"])
+    """The heading; empty where it has no words."""
+    start_line: int = Field(examples=[9])
+    """1-based line of the work's markdown."""
+    end_line: int = Field(examples=[15])
+    """Inclusive."""
+    chunks: int = Field(examples=[2])
+    """Content chunks of the section itself, without deeper sections."""
+
+
+class WorkReply(Reply):
+    """A work without its text."""
+
+    id: int = Field(examples=[7])
+    corpus_id: int = Field(examples=[1])
+    corpus: str = Field(examples=["default"])
+    title: str = Field(examples=["On Tea"])
+    authors: str | None = Field(examples=["A. Leaf"])
+    year: int | None = Field(examples=[2019])
+    publisher: str | None = Field(examples=["Pot Press"])
+    isbn: str | None = Field(examples=["0306406152"])
+    doi: str | None = Field(examples=["10.1000/182"])
+    edition: str | None = Field(examples=["2"])
+    volume: str | None = Field(examples=["1"])
+    issue: str | None = Field(examples=["3"])
+    pages: str | None = Field(examples=["10-20"])
+    url: str | None = Field(examples=["https://example.org/tea"])
+    city: str | None = Field(examples=["Kyoto"])
+    institution: str | None = Field(examples=["Tea Institute"])
+    editor: str | None = Field(examples=["B. Pot"])
+    abstract: str | None = Field(examples=["What happens in the leaf."])
+    work_type: str | None = Field(examples=["book"])
+    tags: str | None = Field(examples=["green tea, history"])
+    source_path: str | None = Field(examples=["tea.md"])
+    content_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
+    """SHA-256 of the stored markdown."""
+    lines: int = Field(examples=[15])
+    """Lines of the markdown, up to the last that is in a section."""
+    chunks: int = Field(examples=[2])
+    """Content chunks."""
+    searchable: int = Field(examples=[2])
+    created_at: datetime
+    updated_at: datetime
+    headings: list[HeadingReply]
+    """The sections in the order of lines, sections before those inside them."""
+
+
+class ChunkReply(Reply):
+    """A content chunk."""
+
+    id: int = Field(examples=[7])
+    parent_id: int | None = Field(examples=[11])
+    """The section around it."""
+    level: str = Field(examples=["H2-chunk"])
+    start_line: int = Field(examples=[9])
+    """1-based line of the work's markdown."""
+    end_line: int = Field(examples=[15])
+    """Inclusive."""
+    words: int = Field(examples=[143])
+    heading_breadcrumbs: str | None = Field(examples=["Tea > Oxidation"])
+    vector_status: VectorStatus = Field(examples=["vec"])
+    """`vec` can be found, `to_vec` waits for its vector, `vec_err` failed, `tbl` and `fig` are not embedded."""
+    is_cut: bool
+    """The text is longer than the embedder reads: the vector has only its beginning."""
+    content: str = Field(repr=False, examples=["After picking, the leaves are rolled."])
+
+
+class ChunksReply(Reply):
+    """A part of the content chunks of a work, in the order of its text."""
+
+    chunks: list[ChunkReply]
+    total: int = Field(examples=[12])
+    next_offset: int | None = Field(examples=[100])
+    """The `offset` of the next part; null in the last one."""
+
+
+class DescribedBody(Body):
+    """Fields of a work that override its front matter."""
+
+    title: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
+    """Overrides the front matter, as do the next ones."""
+    authors: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
+    year: Annotated[int, Field(ge=-9999, le=9999)] | None = None
+    tags: Annotated[Text, StringConstraints(min_length=1, max_length=1000)] | None = None
+    """With commas between."""
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The fields that have a value."""
+        return self.model_dump(include=set(DescribedBody.model_fields), exclude_none=True)
+
+
+class WorkBody(DescribedBody):
+    """A work of markdown."""
+
+    file_name: FileName = Field(examples=["tea.md"])
+    """Ends in .md or .markdown and identifies the work, with folders where it has some: another text of this name
+    replaces it."""
+    markdown: Text = Field(repr=False, examples=["# Tea\n\nTea is a drink.\n"])
+    """With or without front matter."""
+
+
+class ImportBody(WithSettings):
+    """Works to import into a corpus, which is made if there is none of this name."""
+
+    model_config = with_example(
+        corpus="default", works=[{"file_name": "tea.md", "markdown": "# Tea\n\nTea is a drink.\n"}]
+    )
+
+    corpus: CorpusName
+    works: Annotated[list[WorkBody], Field(min_length=1, max_length=MAX_FILES)]
+    embed_headings: bool | None = None
+    """Embed each chunk under its headings; a new corpus does unless this is false."""
+    chunk_tokens: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    """The most tokens of a chunk with its headings, as the embedder counts them; 0 sizes chunks by words. An existing
+    corpus keeps its size."""
+    language: Annotated[Text, Field(min_length=1, max_length=50)] | None = Field(default=None, examples=["german"])
+    """The language of a new corpus, fixed then; `auto`, the default, finds it in the works, and `simple` has no
+    dictionary. Another one than that of an existing corpus is refused."""
+    by_stages: bool = False
+    """Take markdown through the stages of a document too; a file that went through them before does so anyway."""
+    embed: bool = True
+    """False imports only; the next import embeds what waits."""
+    profile: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    """The profile; by default as for `ragq import works` on the machine of the API."""
+    settings: SettingsByName = Field(default={})
+    """Values by name, as with `--set`. An existing corpus takes the embedder that it was made with."""
+
+    @property
+    def request(self) -> ImportRequest:
+        """The import that it asks for, its works as files."""
+        return ImportRequest(
+            corpus=self.corpus,
+            files=[
+                WorkFile(work.file_name, work.markdown.encode(), relative_name(work.file_name), work.given)
+                for work in self.works
+            ],
+            values=self.values,
+            profile=self.profile,
+            options=CorpusOptions(self.embed_headings, self.chunk_tokens, self.language),
+            embeds=self.embed,
+            by_stages=self.by_stages,
+        )
+
+
+class ImportForm(BaseModel):
+    """Files of markdown to import into a corpus, which is made if there is none of this name."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    corpus: CorpusName
+    language: Annotated[Text, Field(min_length=1, max_length=50)] | None = None
+    """The language of a new corpus, fixed then; by default it is found."""
+    files: Annotated[list[UploadFile], Field(min_length=1, max_length=MAX_FILES)]
+    """Each ends in .md or .markdown; its name identifies the work: another text of this name replaces it."""
+    by_stages: bool = False
+    """Take markdown through the stages of a document too; a file that went through them before does so anyway."""
+    embed: bool = True
+    """False imports only; the next import embeds what waits."""
+
+
+class ImportedFileReply(Reply):
+    """What became of one file."""
+
+    file_name: str = Field(examples=["tea.md"])
+    outcome: ImportOutcome | Literal["refused"] = Field(examples=["new"])
+    """`refused` has the text of another work of the corpus."""
+    work_id: int = Field(examples=[7])
+    """The work that has the text."""
+
+
+class DocumentsReply(Reply):
+    """What became of files of other formats than markdown."""
+
+    run_id: int | None = Field(examples=[13])
+    """The run that makes works of them, one job for each file; null when all are unchanged."""
+    jobs: int = Field(examples=[2])
+    unchanged: int = Field(examples=[0])
+    """Files that were imported before as they are."""
+
+
+class ImportReply(Reply):
+    """What an import led to."""
+
+    corpus_id: int = Field(examples=[1])
+    corpus: str = Field(examples=["default"])
+    files: list[ImportedFileReply]
+    waiting: int = Field(examples=[3])
+    """Chunks of the corpus that wait for their vectors."""
+    run_id: int | None = Field(examples=[12])
+    """The run that embeds them; null when no chunk was left to embed."""
+    jobs: int = Field(examples=[1])
+    documents: DocumentsReply | None = None
+    """Null where all files are markdown."""
+    latin1: list[str] = Field(examples=[["old.md"]])
+    """The names of files that are not UTF-8, and were read as Latin-1."""
+
+    @classmethod
+    def of(cls, files: ImportedFiles) -> "ImportReply":
+        """The reply to an import."""
+        imported, documents = files.works, files.documents
+        submitted = imported.submitted
+        return cls(
+            corpus_id=imported.corpus.id,
+            corpus=imported.corpus.name,
+            files=[
+                ImportedFileReply(
+                    file_name=file.name,
+                    outcome=file.outcome or "refused",
+                    work_id=file.work_id,
+                )
+                for file in imported.files
+            ],
+            waiting=imported.waiting,
+            run_id=None if submitted is None else submitted.run_id,
+            jobs=0 if submitted is None else submitted.jobs,
+            documents=None if documents is None else _documents(documents),
+            latin1=list(files.latin1),
+        )
+
+
+def _documents(converted: ImportedDocuments) -> DocumentsReply:
+    submitted = converted.submitted
+    return DocumentsReply(
+        run_id=None if submitted is None else submitted.run_id,
+        jobs=0 if submitted is None else submitted.jobs,
+        unchanged=converted.unchanged,
+    )
+
+
+#: Works of one removal.
+MAX_REMOVED: Final = 1000
+
+#: Every reader of JSON keeps whole numbers exactly up to here.
+_MOST: Final = 2**53 - 1
+
+
+class WorkSourceReply(Reply):
+    """A work and the file that it came from."""
+
+    id: int = Field(examples=[9])
+    title: str = Field(examples=["Bridges"])
+    source_path: str = Field(examples=["bridges.md"])
+
+    @classmethod
+    def of(cls, work: WorkSource) -> "WorkSourceReply":
+        """The reply about a work."""
+        return cls.model_validate(work)
+
+
+class ImportEstimateReply(Reply):
+    """What an import would do; nothing is stored."""
+
+    embedding: Estimate | None
+    """The run that embeds the markdown that is stored at once, and chunks that wait; null where there are none."""
+    estimate: Estimate | None
+    """The run of the texts that go through the stages of a document; null where none of them is new or replaced."""
+
+    @classmethod
+    def of(cls, found: ImportEstimates) -> "ImportEstimateReply":
+        """The reply about an import."""
+        return cls(embedding=found.embedding, estimate=found.documents)
+
+
+class RemoveWorksBody(Body):
+    """Works to remove from a corpus."""
+
+    model_config = with_example(work_ids=[9])
+
+    work_ids: Annotated[
+        list[Annotated[int, Field(ge=1, le=_MOST)]], Field(min_length=1, max_length=MAX_REMOVED, examples=[[9]])
+    ]
+
+
+class RemovedWorksReply(Reply):
+    """The works that were removed."""
+
+    removed: list[WorkSourceReply]

@@ -1,14 +1,21 @@
 """Questions: listed, read, changed, deleted."""
 
-from collections.abc import Sequence
+import asyncio
+import re
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Header, Query
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.responses import JSONResponse
 
-from api.context import Context
+from api.context import ApiContext, Context
+from api.event_streams import POLL_SECONDS, CountedStream, event, stream_responses, wait_until_idle
 from api.parameters import MAX_ID, PathId
+from api.preferences import WaitPreference
 from api.problems import problem_responses
+from api.rest.bodies.base import StrictRoute
 from api.rest.bodies.rag_queries import (
     Need,
     Passage,
@@ -19,16 +26,18 @@ from api.rest.bodies.rag_queries import (
     QueryPatch,
     RetrievedChunk,
 )
-from api.rest.strict import StrictRoute
-from schemas.errors import QueryValueError
-from schemas.statuses import QueryStatus
+from api.rest.bodies.rag_steps import ResultList, ResultReply, Started
+from schemas.errors import QueryMissingError, QueryValueError, Refused, StepFailedError
+from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.queries import ConsolidatedContext, RerankedChunk
 from services.questions.edits import UNCHANGED, QueryEdit, edit, stored_context
 from services.questions.lookup import get_query, lock_query
 from store.database import Connection
-from store.questions import deletions, queries, query_lines
-from store.questions.query_lines import QueryLine
-from store.questions.query_view import QueryView, existing_view
+from store.questions import queries, query_runs
+from store.questions.queries import QueryLine
+from store.questions.query_runs import QueryView, existing_view
+from store.runs import answer_pieces, jobs
+from store.runs.answer_pieces import NOTHING_READ, AnswerSoFar, Position
 
 _FIELD: Final = "clean_retrieval_context"
 _NAMES: Final = ("chunk_ids", "work_id", "start_line", "end_line")
@@ -137,9 +146,9 @@ async def list_queries(
             wanted, total = None, await queries.total(connection)
         else:
             wanted = _stored(status)
-            counts = await query_lines.counts(connection)
+            counts = await queries.counts(connection)
             total = sum(counts.get(name, 0) for name in wanted)
-        lines = await query_lines.lines(connection, limit=limit, before=before, statuses=wanted)
+        lines = await queries.lines(connection, limit=limit, before=before, statuses=wanted)
     return QueryList(queries=[item_of(line) for line in lines], total=total)
 
 
@@ -177,7 +186,7 @@ async def delete_query(query_id: PathId, ctx: Context) -> None:
     Refused while a stage of it is running. A run without other questions is deleted with it.
     """
     async with ctx.database.connection() as connection:
-        await deletions.delete_query(connection, await get_query(connection, query_id))
+        await query_runs.delete_query(connection, await get_query(connection, query_id))
 
 
 async def _detail(connection: Connection, query_id: int) -> QueryDetail:
@@ -186,3 +195,224 @@ async def _detail(connection: Connection, query_id: int) -> QueryDetail:
 
 def _stored(status: QueryStatus) -> list[QueryStatus]:
     return [status, QueryStatus.VEC_ERR] if status is QueryStatus.NEEDS_EMBEDDINGS else [status]
+
+
+results_router = APIRouter(prefix="/rag/queries/{query_id}/results", tags=["questions"], route_class=StrictRoute)
+
+
+@results_router.get("", summary="List the answers to a question", responses=problem_responses(404, 422))
+async def list_results(query_id: PathId, ctx: Context) -> ResultList:
+    """Every answer, newest first, with the sources of its labels."""
+    async with ctx.database.connection() as connection:
+        await get_query(connection, query_id)
+        stored = await queries.results(connection, query_id)
+    results = [ResultReply.model_validate(result) for result in stored]
+    return ResultList(query_id=query_id, results=results, total=len(results))
+
+
+@results_router.get("/{result_id}", summary="Read an answer", responses=problem_responses(404, 422))
+async def read_result(query_id: PathId, result_id: PathId, ctx: Context) -> ResultReply:
+    """One answer, with the sources of its labels."""
+    async with ctx.database.connection() as connection:
+        await get_query(connection, query_id)
+        return ResultReply.model_validate(await queries.result(connection, query_id, result_id))
+
+
+@results_router.delete(
+    "/{result_id}", summary="Delete an answer", status_code=204, responses=problem_responses(404, 422)
+)
+async def delete_result(query_id: PathId, result_id: PathId, ctx: Context) -> None:
+    """Delete one answer. The attempt that made it is kept in the history of its job."""
+    async with ctx.database.connection() as connection:
+        await query_runs.delete_result(connection, await get_query(connection, query_id), result_id)
+
+
+stream_router = APIRouter(prefix="/rag/queries/{query_id}", tags=["questions"])
+
+#: Shortest time between two reads of a stream.
+TEXT_SECONDS: Final = 0.2
+MAX_PIECES: Final = 2**31 - 1
+
+WAITING: Final = "waiting"
+STARTED: Final = "started"
+TEXT: Final = "text"
+ANSWER: Final = "answer"
+FAILED: Final = "failed"
+IDLE: Final = "idle"
+
+LastEventId = Annotated[
+    str | None,
+    Header(
+        alias="Last-Event-ID",
+        description="The id of the last event that arrived; the stream continues after it.",
+        examples=["81.4"],
+    ),
+]
+
+
+@stream_router.get(
+    "/augment/stream",
+    summary="Watch an answer being written",
+    response_class=EventSourceResponse,
+    responses=stream_responses(
+        *(WAITING, STARTED, TEXT, ANSWER, FAILED, IDLE),
+        example='id: 81.4\r\nevent: text\r\ndata: {"text": "Oxygen darkens the leaf"}\r\n\r\n',
+        problems=(404, 422, 503),
+    ),
+)
+async def watch_answer(query_id: PathId, ctx: Context, last_event_id: LastEventId = None) -> EventSourceResponse:
+    """Event `started` with the number of the attempt, `text` with each piece that it adds, at most five a second, and
+    at the end `answer` with the number of the stored answer, `failed`, or `idle`.
+
+    The stored answer counts, not the pieces. `started` or `waiting` after pieces means that these are void.
+    """
+    async with ctx.database.connection() as connection:
+        await get_query(connection, query_id)
+    return CountedStream(ctx.streams, _answer(ctx, query_id, _position(last_event_id)))
+
+
+async def _answer(ctx: ApiContext, query_id: int, seen: Position) -> AsyncIterator[ServerSentEvent]:
+    found = await _read(ctx, query_id, seen)
+    while found is not None:
+        # A question moves to another job with another preset.
+        job_id, is_waiting = found.job_id, False
+        async with ctx.changes.subscribe(job_id=job_id, with_answers=True) as subscription:
+            while (found := await _read(ctx, query_id, seen)) is not None and found.job_id == job_id:
+                if found.is_written and found.attempt_id is not None:
+                    is_waiting = False
+                    if found.attempt_id != seen.attempt_id:
+                        seen = Position(found.attempt_id, 0)
+                        yield event(STARTED, {"query_id": query_id, "attempt": found.attempt}, id=_id(seen))
+                    if found.text and found.last is not None:
+                        seen = Position(found.attempt_id, found.last)
+                        yield event(TEXT, {"text": found.text}, id=_id(seen))
+                elif not found.is_awaited:
+                    yield await _end(ctx, query_id, found)
+                    return
+                elif not is_waiting:
+                    seen, is_waiting = NOTHING_READ, True
+                    yield event(WAITING, {"query_id": query_id, "status": found.job_status}, id=_id(seen))
+                await asyncio.sleep(TEXT_SECONDS)
+                await subscription.next(POLL_SECONDS)
+
+
+async def _read(ctx: ApiContext, query_id: int, after: Position) -> AnswerSoFar | None:
+    async def read(connection: Connection) -> AnswerSoFar | None:
+        return await answer_pieces.read(connection, query_id, after)
+
+    return await ctx.database.with_retry(read)
+
+
+async def _end(ctx: ApiContext, query_id: int, found: AnswerSoFar) -> ServerSentEvent:
+    """The last event: the stored answer, the failure of the job, or that nothing is being written."""
+    told: dict[str, Any] = {"query_id": query_id, "job_id": found.job_id}
+    if found.result_id is not None:
+        address = f"/rag/queries/{query_id}/results/{found.result_id}"
+        return event(ANSWER, told | {"result_id": found.result_id, "location": address})
+    async with ctx.database.connection() as connection:
+        progress = await jobs.progress(connection, [found.job_id])
+    error = progress[found.job_id].error if found.job_id in progress else None
+    if error is None:
+        return event(IDLE, told | {"status": found.job_status})
+    return event(FAILED, told | {"stage": error.stage, "error_type": error.type, "message": error.message})
+
+
+def _id(position: Position) -> str:
+    return f"{position.attempt_id}.{position.piece}"
+
+
+def _position(event_id: str | None) -> Position:
+    """The position after an event; the beginning for an id that is none of this stream's."""
+    named = re.fullmatch(r"([0-9]{1,19})\.([0-9]{1,10})", event_id or "")
+    if named is None:
+        return NOTHING_READ
+    position = Position(*map(int, named.groups()))
+    return position if position.attempt_id <= MAX_ID and position.piece <= MAX_PIECES else NOTHING_READ
+
+
+class Awaited(NamedTuple):
+    """A question and the job that a request waits for."""
+
+    query_id: int
+    run_id: int
+    job_id: int
+
+
+async def pending_response(
+    ctx: ApiContext, asked: Awaited, wait: WaitPreference, *, headers: dict[str, str] | None = None
+) -> JSONResponse | None:
+    """Wait for a job. None when it is done; else a 202 with the address of the job, for a client that prefers one.
+
+    Raises StepFailedError when a stage of it failed, QueryMissingError when it was deleted, and Refused when it was
+    cancelled, and when it is paused and the client has no preference.
+    """
+    status = await _status(ctx, asked.job_id, wait)
+    match status:
+        case JobStatus.SUCCEEDED:
+            return None
+        case JobStatus.FAILED | JobStatus.POISONED:
+            raise await _failure(ctx, asked)
+        case JobStatus.CANCELLED:
+            raise superseded(asked.query_id)
+        case None:
+            raise QueryMissingError(asked.query_id)
+        case JobStatus.PAUSED if wait.seconds is None:
+            raise Refused(
+                f"Job j{asked.job_id} of query {asked.query_id} is paused; `ragq resume j{asked.job_id}`, or POST "
+                f"/jobs/{asked.job_id}/resume, continues the step.",
+                slug="step-paused",
+            )
+    where = f"/jobs/{asked.job_id}"
+    is_paused = status is JobStatus.PAUSED
+    started = Started(
+        **asked._asdict(),
+        status=status,
+        message=f"Paused; POST {where}/resume continues it." if is_paused else f"Running; {where} shows its progress.",
+    )
+    all_headers = {"Location": where} | wait.headers | (headers or {})
+    return JSONResponse(started.model_dump(mode="json"), status_code=202, headers=all_headers)
+
+
+def superseded(query_id: int) -> Refused:
+    """A question was changed, or its job cancelled, by another request while a step of it was waited for."""
+    return Refused(
+        f"Query {query_id} was changed or cancelled by another request meanwhile; "
+        f"`ragq query show {query_id}` shows its present state.",
+        slug="step-superseded",
+    )
+
+
+async def _status(ctx: ApiContext, job_id: int, wait: WaitPreference) -> JobStatus | None:
+    if wait.seconds != 0:
+        return await wait_until_idle(ctx.database, ctx.changes, job_id, timeout_s=wait.seconds, has_left=wait.has_left)
+    async with ctx.database.connection() as connection:
+        job = await jobs.job(connection, job_id)
+    return None if job is None else job.status
+
+
+async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | Refused:
+    async with ctx.database.connection() as connection:
+        error = (await jobs.progress(connection, [asked.job_id]))[asked.job_id].error
+    if error is None:
+        # It was retried since.
+        return superseded(asked.query_id)
+    return StepFailedError(asked.query_id, asked.job_id, error.stage, error.type, error.message)
+
+
+def step_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The 202 of a step, and the problems that it may return, for its OpenAPI description."""
+    return {202: _STARTED} | problem_responses(*statuses)
+
+
+_STARTED: Final[dict[str, Any]] = {
+    "description": "The step is running, and continues without the client; only for a client that sent `Prefer`",
+    "model": Started,
+    "headers": {
+        "Location": {"description": "The job of the step", "schema": {"type": "string"}, "example": "/jobs/34"},
+        "Preference-Applied": {
+            "description": "The preference that was applied",
+            "schema": {"type": "string"},
+            "example": "respond-async",
+        },
+    },
+}

@@ -1,21 +1,199 @@
 """The steps of a question up to its context. Workers run each; the request waits as long as the client prefers."""
 
 from collections import Counter
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Depends, Query, Response
+from pydantic import StringConstraints
 
 from api.context import ApiContext, Context
 from api.parameters import PathId
-from api.preferences import Wait, WaitPreference
-from api.rest.bodies.rag_steps import Consolidated, Embedded, NoOptions, Retrieved, StepOptions
-from api.rest.rag.values import InQuery, StepValues
-from api.rest.rag.waited import Awaited, pending_response, step_responses, superseded
-from api.rest.strict import StrictRoute
-from schemas.values.queries import Leg, QueryText
+from api.preferences import REPLAYED, Keyed, Wait, WaitPreference
+from api.problems import problem_responses
+from api.rest.bodies.base import StrictRoute
+from api.rest.bodies.rag_queries import Expanded, ExpansionPrompt, ExpansionRequest, PastedExpansion
+from api.rest.bodies.rag_steps import (
+    Answered,
+    AnswerRequest,
+    AnswerSaved,
+    Consolidated,
+    Embedded,
+    NoOptions,
+    PastedAnswer,
+    PromptReply,
+    Retrieved,
+    RunOptions,
+    StepOptions,
+)
+from api.rest.rag.queries import Awaited, pending_response, step_responses, superseded
+from schemas.errors import ExpansionFailedError, QueryValueError, StepFailedError
+from schemas.values.queries import Expansion, Leg, Origin, QueryText
+from services.questions import answers
+from services.questions.answers import ask, preview_expansion_prompt, single_query, withdraw
 from services.questions.lookup import get_query
-from services.questions.steps import Step, take_step
-from store.questions.query_view import QueryView, query_view
+from services.questions.steps import Step, run_stages, take_step
+from services.questions.submission import QueryRequest
+from store.access import RequestKey, once
+from store.database import Connection
+from store.questions import queries
+from store.questions.queries import StoredQuery
+from store.questions.query_runs import QueryView, query_view
+
+expansion_router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_class=StrictRoute)
+
+
+@expansion_router.post("/prompt", summary="Show the prompt of an expansion", responses=problem_responses(404, 422))
+async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> ExpansionPrompt:
+    """The prompt that asks an external model for an expansion; nothing is stored, and no model is called."""
+    async with ctx.database.connection() as connection:
+        prompt, n = await preview_expansion_prompt(connection, body.question, preset=body.config_preset, n=body.n)
+    return ExpansionPrompt(prompt=prompt, query=body.question, original_query=body.question, n=n)
+
+
+@expansion_router.post(
+    "/run",
+    summary="Ask a question and expand it",
+    response_model=Expanded,
+    responses=step_responses(400, 404, 409, 422, 500),
+)
+async def run_expansion(
+    ctx: Context, wait: Wait, key: Keyed, body: ExpansionRequest, response: Response
+) -> Expanded | Response:
+    """Store a question and have the model write search phrases, a hypothetical answer (HyDE), intent and entities.
+
+    400 when the model's reply is invalid. Nothing is stored then, nor after another failure that this request replies
+    with.
+    """
+    request = QueryRequest(
+        queries=single_query(body.question),
+        corpora=body.all_corpora,
+        works=body.work_filter,
+        preset=body.config_preset,
+        preset_values={} if body.n is None else {"expansion.n": str(body.n)},
+        until="expand",
+        use_light_model=body.use_full_model is False,
+    )
+    async with ctx.database.connection() as connection:
+        stored = await ask(connection, request, ctx.run_settings(), key=key)
+    headers = {} if stored.is_new else REPLAYED
+    asked = Awaited(stored.query_id, stored.run_id, stored.job_id)
+    expanded = None if stored.is_new else await _expansion_read(ctx, asked)
+    if expanded is None:
+        try:
+            if pending := await pending_response(ctx, asked, wait, headers=headers):
+                return pending
+        except StepFailedError as error:
+            async with ctx.database.connection() as connection:
+                if not await withdraw(connection, asked.query_id, key=key):
+                    raise
+            raise ExpansionFailedError(error.error_type, error.error_message) from None
+        expanded = await _expansion_read(ctx, asked)
+    if expanded is None:
+        raise superseded(asked.query_id)
+    response.headers.update(wait.headers | headers)
+    return expanded
+
+
+@expansion_router.post(
+    "/manual", summary="Ask a question with a pasted expansion", responses=problem_responses(400, 404, 409, 422)
+)
+async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion, response: Response) -> Expanded:
+    """Store a question with the reply of an external model. 400 when the reply is invalid: nothing is stored."""
+    request = QueryRequest(
+        queries=single_query(body.question),
+        corpora=body.all_corpora,
+        works=body.work_filter,
+        preset=body.config_preset,
+        expansion_reply=body.reply,
+        until="expand",
+    )
+    async with ctx.database.connection() as connection:
+        stored = await ask(connection, request, ctx.run_settings(), key=key)
+    expanded = await _expansion_read(ctx, Awaited(stored.query_id, stored.run_id, stored.job_id))
+    if expanded is None:
+        raise superseded(stored.query_id)
+    response.headers.update({} if stored.is_new else REPLAYED)
+    return expanded
+
+
+async def _expansion_read(ctx: ApiContext, asked: Awaited) -> Expanded | None:
+    """The expansion of a question; None while none is stored."""
+    async with ctx.database.connection() as connection:
+        view = await query_view(connection, asked.query_id)
+    if view is None or view.expansion is None:
+        return None
+    return Expanded(
+        **asked._asdict(),
+        message=_message(view.expansion),
+        original_query=view.line.original_query,
+        expanded_queries=list(view.expansion.queries),
+        hyde_answer=view.expansion.hyde_answer,
+        intent=view.expansion.intent,
+        entities=list(view.expansion.entities),
+    )
+
+
+def _message(expansion: Expansion) -> str:
+    if expansion.origin is Origin.NONE:
+        return "Query created; its preset skips expansion"
+    return "Query created successfully"
+
+
+Given = TypeVar("Given")
+
+ConfigPreset = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=100,
+        pattern=r"^[^\x00]*$",
+        description="Continue with this preset. A run keeps its settings: the question moves to a new run, unless its "
+        "run has these values, and stages whose values differ run again.",
+        examples=["Original"],
+    ),
+]
+
+Settings = Annotated[
+    list[Annotated[str, StringConstraints(max_length=300, pattern=r"^[a-z_.0-9]{1,100}=[^\x00]*$")]] | None,
+    Query(
+        max_length=100,
+        description="Values that win over those of the preset, as `NAME=VALUE`; repeatable.",
+        examples=[["retrieval.min_word_count=0"]],
+    ),
+]
+
+
+class StepValues(NamedTuple):
+    """Arguments of `run_stages` and `take_step`."""
+
+    preset: str | None
+    values: Mapping[str, Any]
+
+    def with_body(self, body: StepOptions) -> "StepValues":
+        """These and those of the body. Raises QueryValueError for a value that both have, differently."""
+        preset = either("config_preset", self.preset, body.config_preset)
+        in_body = body.settings or {}
+        for name in self.values.keys() & in_body.keys():
+            either("settings", self.values[name], str(in_body[name]))
+        return StepValues(preset, {**self.values, **in_body})
+
+
+def _in_query(config_preset: ConfigPreset = None, settings: Settings = None) -> StepValues:
+    pairs = (text.partition("=") for text in settings or ())
+    return StepValues(config_preset, {name: value for name, _, value in pairs})
+
+
+InQuery = Annotated[StepValues, Depends(_in_query)]
+"""The values in the query of a request."""
+
+
+def either(name: str, in_query: Given | None, in_body: Given | None) -> Given | None:
+    """The one that is given. Raises QueryValueError when both are and differ."""
+    if in_query is not None and in_body is not None and in_query != in_body:
+        raise QueryValueError(name, "differs between the query and the body; give it once")
+    return in_body if in_query is None else in_query
+
 
 _NO_VALUES: Final = StepValues(None, {})
 
@@ -121,3 +299,156 @@ async def _view(ctx: ApiContext, query_id: int, wait: WaitPreference, response: 
     if view is None:
         raise superseded(query_id)
     return view
+
+
+TopN = Annotated[
+    int | None,
+    Query(ge=1, le=20, description="The number of sources in the prompt; by default that of the preset.", examples=[5]),
+]
+
+Take = Callable[[Connection, StoredQuery], Awaitable[StoredQuery]]
+"""Makes a question continue to an answer, and returns it with the job that computes the answer."""
+
+
+@router.get("/augment/prompt", summary="Show the prompt", responses=problem_responses(404, 422))
+async def show_prompt(
+    query_id: PathId, ctx: Context, top_n: TopN = None, config_preset: ConfigPreset = None
+) -> PromptReply:
+    """The prompt that an answer would be asked with now, and its sources; no model is called.
+
+    An answer that is pasted without `top_n` belongs to the prompt that was shown last. Before consolidation its
+    sources are the retrieved chunks, and `context_source` is `retrieved`. 404 before a search.
+    """
+    async with ctx.database.connection() as connection:
+        query = await get_query(connection, query_id)
+        augmented = await answers.show_prompt(connection, query, preset=config_preset, top_n=top_n)
+    return PromptReply(
+        query_id=query.id,
+        original_query=query.original_query,
+        prompt=augmented.prompt,
+        context_count=len(augmented.sources),
+        context_source=augmented.context_source,
+        available_context_count=augmented.available,
+        sources=list(augmented.sources),
+    )
+
+
+@router.post(
+    "/augment/run", summary="Ask for an answer", response_model=Answered, responses=step_responses(404, 409, 422, 500)
+)
+async def run_augmented_prompt(
+    query_id: PathId,
+    ctx: Context,
+    wait: Wait,
+    key: Keyed,
+    response: Response,
+    given: InQuery,
+    body: AnswerRequest | None = None,
+    top_n: TopN = None,
+) -> Answered | Response:
+    """Build the prompt and ask the model. Each request makes a new answer; earlier answers are kept.
+
+    `top_n` may be in the query or in the body.
+    """
+    asked = body or AnswerRequest()
+    sources = either("top_n", top_n, asked.top_n)
+    chosen = given.with_body(asked)
+    use_light_model = asked.use_full_model is False
+
+    async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
+        return await take_step(
+            connection, query, Step.ANSWER, **chosen._asdict(), top_n=sources, use_light_model=use_light_model
+        )
+
+    return await _answer(ctx, query_id, take, wait, key, response)
+
+
+@router.post(
+    "/run", summary="Run the rest of the chain", response_model=Answered, responses=step_responses(404, 409, 422, 500)
+)
+async def run_query(
+    query_id: PathId,
+    ctx: Context,
+    wait: Wait,
+    key: Keyed,
+    response: Response,
+    given: InQuery,
+    body: RunOptions | None = None,
+    top_n: TopN = None,
+) -> Answered | Response:
+    """Run every stage from the first that is not done, has failed, or had other values, to the answer.
+
+    Workers run them: work continues when the client disconnects. 409 when every stage is done.
+    """
+    asked = body or RunOptions()
+    sources = either("top_n", top_n, asked.top_n)
+    chosen = given.with_body(asked)
+    use_light_model = asked.use_full_model is False
+
+    async def take(connection: Connection, query: StoredQuery) -> StoredQuery:
+        return await run_stages(connection, query, **chosen._asdict(), top_n=sources, use_light_model=use_light_model)
+
+    return await _answer(ctx, query_id, take, wait, key, response)
+
+
+@router.post("/augment/manual", summary="Save a pasted answer", responses=problem_responses(400, 404, 409, 422))
+async def save_manual_response(
+    query_id: PathId, ctx: Context, key: Keyed, body: PastedAnswer, response: Response
+) -> AnswerSaved:
+    """Store the answer of an external model as a new answer, with the sources of its prompt.
+
+    404 before a search. Before consolidation its sources are the retrieved chunks.
+    """
+    async with ctx.database.connection() as connection:
+        query = await get_query(connection, query_id)
+        given = await answers.answer(connection, query, body.response_text, top_n=body.top_n, as_shown=True, key=key)
+    response.headers.update({} if given.is_new else REPLAYED)
+    return AnswerSaved(query_id=query_id, result_id=given.result_id, message="Response saved successfully")
+
+
+async def _answer(
+    ctx: ApiContext, query_id: int, take: Take, wait: WaitPreference, key: RequestKey | None, response: Response
+) -> Answered | Response:
+    """Continue a question to an answer, once per key, and wait for it."""
+
+    async def make(connection: Connection) -> Mapping[str, Any]:
+        after = await queries.newest_result(connection, query_id)
+        query = await take(connection, await get_query(connection, query_id))
+        return {"run": query.run_id, "job": query.job_id, "after": after}
+
+    async with ctx.database.connection() as connection:
+        made, is_new = await once(connection, key, make)
+    headers = {} if is_new else REPLAYED
+    asked = Awaited(query_id, made["run"], made["job"])
+    answered = None if is_new else await _read(ctx, asked, made["after"])
+    if answered is None:
+        if pending := await pending_response(ctx, asked, wait, headers=headers):
+            return pending
+        answered = await _read(ctx, asked, made["after"])
+    if answered is None:
+        raise superseded(query_id)
+    response.headers.update(wait.headers | headers)
+    return answered
+
+
+async def _read(ctx: ApiContext, asked: Awaited, after: int) -> Answered | None:
+    """The first answer of the job after answer `after`; None when there is none yet."""
+    async with ctx.database.connection() as connection:
+        await get_query(connection, asked.query_id)
+        result_id = await queries.made_result(connection, asked.query_id, job_id=asked.job_id, after=after)
+        if result_id is None:
+            return None
+        result = await queries.result(connection, asked.query_id, result_id)
+    return Answered(
+        **asked._asdict(),
+        message="Response saved successfully",
+        result_id=result.id,
+        response_text=result.response_text,
+        model=result.model,
+        sources=result.sources,
+        cited=result.cited,
+        unknown_citations=result.unknown_citations,
+        is_cut=result.is_cut,
+        basis=result.basis,
+        notes=result.notes,
+    )

@@ -2,19 +2,23 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from schemas.values.interviews import FileProblem, TranscriptVariant
+from schemas.errors import EmbeddingArtifactMismatchError
+from schemas.settings.run import RunSettings
+from schemas.values.participants import FileProblem, TranscriptVariant
 from schemas.values.references import ArtifactMeta, Sidecar
 from stages.files.records import Parsed, validation_problems
 from stages.models import canonical_model, resolved_model
+from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.split_names import training_name
 from stages.replies.strict import json_type, strict_object
-from stages.texts.characters import can_be_stored
+from stages.texts.characters import can_be_stored, first_lines
 
 Description = TypeVar("Description", bound=Sidecar)
 
@@ -156,3 +160,68 @@ def describe(
     before = {} if imported is None else imported.document()
     written = {name: value for name, value in (made | before | known).items() if value is not None}
     return ArtifactMeta.from_document(written)
+
+
+T = TypeVar("T")
+
+
+class Findings:
+    """Collects the problems and warnings of all files, to be raised at the end."""
+
+    def __init__(self) -> None:
+        self.problems: list[FileProblem] = []
+        self.warnings: list[str] = []
+
+    def take(self, parsed: Parsed[T]) -> T:
+        """The parsed value; its problems are collected."""
+        self.problems += parsed.problems
+        return parsed.value
+
+    def refuse(self, file: str, found: str, what_to_do: str) -> None:
+        """Add a problem."""
+        self.problems.append(FileProblem(file=file, line=None, found=found, what_to_do=what_to_do))
+
+    def warn(self, file: str, found: str) -> None:
+        """Add a warning."""
+        self.warnings.append(f"{file}: {found}")
+
+    def raise_problems(self) -> None:
+        """Raise EmbeddingArtifactMismatchError with a line for each problem, if there is any."""
+        if self.problems:
+            count = "1 mismatch" if len(self.problems) == 1 else f"{len(self.problems)} mismatches"
+            lines = first_lines(self.problems)
+            raise EmbeddingArtifactMismatchError(f"The reference artifact has {count}; nothing was imported.\n{lines}")
+
+
+class SplitIdentity(Protocol):
+    """The identity of a split: hashes of its file, and of its participants in any order."""
+
+    @property
+    def csv_hash(self) -> str: ...
+    @property
+    def ids_hash(self) -> str: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadRules:
+    """Requirements on an artifact when it is loaded."""
+
+    settings: RunSettings
+    with_tags: bool = False
+    """Read the tags, which are then required and must be valid."""
+    with_chunk_scores: bool = False
+    """Read the chunk scores, which are then required and must be valid."""
+    accept_other_prompt: bool = False
+    """Accept chunk scores by another prompt than ragq's; its hash stays with them."""
+    default_split: str = "paper-train"
+    """The training split of an artifact that does not name one."""
+    default_variant: TranscriptVariant = TranscriptVariant.UNKNOWN
+    """The transcript variant of an artifact that does not name one."""
+    splits: Mapping[str, SplitIdentity] = field(default_factory=dict)
+    """The current splits, by name; one that is absent is not compared."""
+
+    @property
+    def asked_for(self) -> Collection[ArtifactFile]:
+        """The files that are read only on request, and are then required."""
+        scores = (ArtifactFile.CHUNK_SCORES, ArtifactFile.CHUNK_SCORES_META)
+        return ((ArtifactFile.TAGS,) if self.with_tags else ()) + (scores if self.with_chunk_scores else ())

@@ -1,6 +1,6 @@
 """Loads an index from its files, by the rules of the original system."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,22 +9,30 @@ from schemas.errors import (
     EmbeddingDimensionMismatchError,
     EmbeddingValidationError,
 )
-from schemas.values.interviews import TranscriptVariant
-from schemas.values.participants import ParticipantChunks
+from schemas.values.participants import ParticipantChunks, TranscriptVariant
 from schemas.values.references import ArtifactMeta, ChunkScoresMeta, PartialBuild
-from stages.participants.artifacts.files import parse_meta
-from stages.participants.artifacts.findings import Findings
+from stages.participants.artifacts.files import Findings, LoadRules, parse_meta, to_bytes
 from stages.participants.artifacts.names import ArtifactFile
-from stages.participants.artifacts.partial import parse_partial, with_skipped
-from stages.participants.artifacts.rules import LoadRules
-from stages.participants.artifacts.sidecars import load_chunk_scores, load_tags
-from stages.participants.artifacts.texts import parse_texts
-from stages.participants.artifacts.vectors import REMEDY, parse_vectors, unit_length, unsound_rows
-from stages.participants.index_identity import settings_differences, split_difference
+from stages.participants.artifacts.vectors import (
+    REMEDY,
+    load_chunk_scores,
+    load_tags,
+    parse_partial,
+    parse_texts,
+    parse_vectors,
+    unit_length,
+    unsound_rows,
+    with_skipped,
+    write_chunk_scores,
+    write_tags,
+    write_texts,
+    write_vectors,
+)
+from stages.participants.embed import settings_differences, split_difference
 from stages.participants.split_names import TEST_SPLITS, TRAINING_SPLITS, stored_name
 from stages.participants.splits import ids_hash
 from stages.ports import Vectors
-from stages.texts.ids import first_lines
+from stages.texts.characters import first_lines
 
 _SETTINGS = "set the value it was built with, or build the index again"
 
@@ -201,3 +209,32 @@ def _refuse_unsound(vectors: Mapping[int, Vectors], rules: LoadRules, file: str)
     if found:
         lines = first_lines(found)
         raise EmbeddingValidationError(f"{file} has invalid vectors; embed the chunks again.\n{lines}")
+
+
+def write_artifact(
+    participants: Sequence[ParticipantChunks],
+    *,
+    name: str,
+    meta: ArtifactMeta,
+    chunk_scores_meta: ChunkScoresMeta | None,
+    partial: PartialBuild | None,
+) -> dict[ArtifactFile, bytes]:
+    """The files of an index. Those of tags, chunk scores and skipped participants exist only if there are any."""
+    vectors_file = f"{name}{ArtifactFile.VECTORS}"
+    files = {
+        ArtifactFile.TEXTS: write_texts(participants),
+        ArtifactFile.META: to_bytes(meta.document(), indent=2),
+        ArtifactFile.VECTORS: write_vectors(participants),
+    }
+    if all(person.tags is not None for person in participants):
+        files[ArtifactFile.TAGS] = write_tags(participants)
+    if all(person.scores is not None for person in participants):
+        files[ArtifactFile.CHUNK_SCORES] = write_chunk_scores(participants)
+    if chunk_scores_meta is not None:
+        described = chunk_scores_meta.model_copy(update={"source_embeddings": vectors_file})
+        files[ArtifactFile.CHUNK_SCORES_META] = to_bytes(described.document(), indent=2)
+    if partial is not None:
+        files[ArtifactFile.PARTIAL] = to_bytes(
+            partial.model_copy(update={"output_npz": vectors_file}).document(), indent=2
+        )
+    return files

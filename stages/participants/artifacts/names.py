@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.participants import TranscriptVariant
 from stages.participants.split_names import TRAINING_SPLITS
 
 _SPLITS = {split.replace("-", "_"): split for split in TRAINING_SPLITS}

@@ -18,8 +18,8 @@ from stack.postgres import PostgresServer
 from stack.processes import worker_command
 from stack.valkey import ValkeyServer
 from store.database import Database
-from store.runs import pending_chains
-from store.runs.pending_chains import PendingChain
+from store.runs import job_control
+from store.runs.job_control import PendingChain
 from tests.acceptance.harness import Installation, StartedProcess
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama
 from workers.app import make_app
@@ -116,7 +116,7 @@ class BreakableInstallation(Installation):
             database = Database(self.database_url, pool_size=1)
             async with database.connection() as connection:
                 job_ids = [row["id"] for row in await connection.fetch("SELECT id FROM job WHERE run_id = $1", run_id)]
-                found = await pending_chains.pending_chains(connection, job_ids)
+                found = await job_control.pending_chains(connection, job_ids)
             await database.close()
             return found
 

@@ -1,8 +1,8 @@
 """An `embed` that fails for the second batch of a corpus."""
 
-from schemas.values.corpora import EmbeddedBatch
+from schemas.values.documents import EmbeddedBatch
 from workers.corpora import run_embed
-from workers.functions import FUNCTIONS
+from workers.process import FUNCTIONS
 from workers.work import Result, Work
 
 

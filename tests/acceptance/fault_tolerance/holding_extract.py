@@ -7,7 +7,7 @@ import time
 from functools import partial
 from typing import Any
 
-from workers.functions import FUNCTIONS
+from workers.process import FUNCTIONS
 from workers.work import StageFunction, Work
 
 

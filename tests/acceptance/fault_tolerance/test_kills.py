@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from schemas.chains import stages_of
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.fault_tolerance.breakable import BreakableInstallation
 from tests.acceptance.harness import judged_by

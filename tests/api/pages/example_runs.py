@@ -11,16 +11,16 @@ from schemas.values.chat import ChatCall, ChatReply, Message, ReaskReason
 from schemas.values.failures import AttemptError
 from schemas.values.participants import (
     AssembledPrompt,
+    Decision,
     EmbeddedEvidence,
+    PHQ8Item,
     Reference,
     RetrievedReferences,
     SimilarityStatistics,
     ValidatedReferences,
     Verdict,
 )
-from schemas.values.phq8 import PHQ8Item
 from schemas.values.queries import Answer, ChunkVerdict, Origin, RerankedChunks, ValidatedChunks
-from schemas.values.verdicts import Decision
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from store.questions import query_lines
+from store.questions import queries
 from tests.api.pages.html import see, send, words
 from tests.services.questions.questions import chain, store_small_corpus
 
@@ -15,9 +15,9 @@ async def corpus(ctx: ApiContext) -> None:
         await store_small_corpus(connection)
 
 
-async def asked(ctx: ApiContext) -> list[query_lines.QueryLine]:
+async def asked(ctx: ApiContext) -> list[queries.QueryLine]:
     async with ctx.database.connection() as connection:
-        return await query_lines.lines(connection)
+        return await queries.lines(connection)
 
 
 @pytest.mark.parametrize(("until", "stages"), [("answer", 8), ("expansion", 1)])

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from api.rest.bodies.corpora import MAX_FILES
+from api.rest.bodies.documents import MAX_FILES
 from store.corpora import corpora
 from tests.api.pages.html import HTML, form, see, send, words
 from tests.api.works import POT, TEA, imported

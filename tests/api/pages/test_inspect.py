@@ -5,7 +5,7 @@ import pytest
 
 from api.context import ApiContext
 from schemas.values.queries import ConsolidatedContext, Expansion, Origin
-from store.questions import query_lines
+from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts
 from tests.api.pages.html import HTML, Form, form, see, send, words
@@ -86,7 +86,7 @@ async def test_an_edit_of_the_expansion_is_kept_and_what_it_changes_is_needed(
     edited = await expansion(ctx, ready)
     assert edited == EXPANSION.model_copy(update={part: value, "origin": Origin.EDITED})
     async with ctx.database.connection() as connection:
-        (line,) = await query_lines.lines(connection)
+        (line,) = await queries.lines(connection)
         needs = ("needs_retrieval", "embed") if part in ("intent", "entities") else ("needs_embeddings", "expand")
         assert (line.status, list(await chain(connection, ready.job_id))[-1]) == needs
     assert "The expansion is saved." in words(await see(client, reply.headers["location"]))

@@ -4,11 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from api.pages.next_steps import can_run_all, next_step
+from api.pages.forms import can_run_all, next_step
 from schemas.statuses import JobStatus, QueryStatus, StageStatus, VectorStatus
-from store.questions.query_lines import QueryLine
-from store.runs.job_progress import JobProgress
-from store.runs.stage_runs import StageRun
+from store.questions.queries import QueryLine
+from store.runs.jobs import JobProgress
+from store.runs.stage_vectors import StageRun
 
 
 def line(job_status: JobStatus, status: QueryStatus) -> QueryLine:

@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from api.context import ApiContext
-from api.pages import plots
-from schemas.values.scored_runs import ScoredRun
+from api.pages import results
+from schemas.values.runs import ScoredRun
 from tests.api.pages.html import see
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
@@ -32,13 +32,13 @@ async def test_plots_are_drawn_once_and_again_when_the_run_changed(
     client: httpx.AsyncClient, ctx: ApiContext, run_id: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[int] = []
-    draw = plots._drawn
+    draw = results._drawn
 
     def counting(run: ScoredRun) -> Iterator[tuple[str, str]]:
         drawn.append(run.run_id)
         return draw(run)
 
-    monkeypatch.setattr(plots, "_drawn", counting)
+    monkeypatch.setattr(results, "_drawn", counting)
     await see(client, f"/runs/{run_id}/plots")
     await see(client, f"/runs/{run_id}/plots")
     assert drawn == [run_id]

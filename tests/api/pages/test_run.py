@@ -6,7 +6,7 @@ import pytest
 from api.context import ApiContext
 from schemas.statuses import JobStatus
 from schemas.values.runs import RunLimits
-from store.runs import job_control, overviews, run_limits
+from store.runs import backlog, job_control, overviews
 from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run
 from tests.api.pages.html import forms, see, send, words
 
@@ -47,7 +47,7 @@ async def test_a_run_over_its_budget_is_resumed_with_another(
     client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
 ) -> None:
     async with ctx.database.connection() as connection:
-        await run_limits.keep(connection, shown.run_id, RunLimits(max_llm_calls=5))
+        await backlog.keep(connection, shown.run_id, RunLimits(max_llm_calls=5))
         await job_control.hold(connection, JobStatus.PAUSED, "5 calls are used", run_id=shown.run_id)
     page = await see(client, f"/runs/{shown.run_id}")
     assert "of 5 language model calls" in words(page)
@@ -58,7 +58,7 @@ async def test_a_run_over_its_budget_is_resumed_with_another(
     await send(client, page, f"/runs/{shown.run_id}/resume", max_llm_calls="50")
 
     async with ctx.database.connection() as connection:
-        limits = await run_limits.find(connection, shown.run_id)
+        limits = await backlog.find(connection, shown.run_id)
     assert limits is not None
     assert (limits.max_llm_calls, limits.max_tokens) == (50, None)
     assert JobStatus.PAUSED not in await _states(ctx, shown)

@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from api.app import make_app
 from api.context import ApiContext
-from stack.environment import this_environment
+from stack.home import this_environment
 from store.database import Database
 from store.runs import workers
 from workers.app import make_app as make_broker

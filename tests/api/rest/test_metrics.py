@@ -9,7 +9,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from api.context import ApiContext
 from api.metrics import Metrics
 from schemas.values.chat import ChatCall, ChatReply, Message
-from stack.environment import this_environment
+from stack.home import this_environment
 from store.database import Connection
 from store.runs import ledger, runs, stages, workers
 from store.runs.runs import StoredRun

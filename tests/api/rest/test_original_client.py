@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from api.app import make_app
 from api.context import ApiContext
-from stack.environment import this_environment
+from stack.home import this_environment
 from store.runs import workers
 from store.seeds import PRESETS
 from tests.api.rest.test_health import ask

@@ -4,8 +4,8 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from store import vocabularies
 from store.runs import jobs
-from store.vocabularies import tag_runs
 from tests.api.vocabularies import COAT, PHRASES, RANKS, REPORT, finish, mark_built, upload
 
 BODY = {"vocabulary": "wardrobe", "phrase_sets": [{"id": "q7", "phrases": PHRASES}, {"phrases": ["red"]}]}
@@ -24,7 +24,7 @@ async def test_sets_of_phrases_are_submitted_once(client: httpx.AsyncClient, ctx
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.json()["run_id"] == again.json()["run_id"]
     async with ctx.database.connection() as connection:
-        stored = await tag_runs.results(connection, run_id=first.json()["run_id"])
+        stored = await vocabularies.results(connection, run_id=first.json()["run_id"])
     assert [one.subject for one in stored] == ["q7", "2"]
 
 

@@ -8,8 +8,8 @@ import pytest
 from fastapi import FastAPI
 
 from api.context import ApiContext
-from store.access import api_tokens
-from store.access.api_tokens import Scope
+from store import access
+from store.access import Scope
 
 LOCAL = "127.0.0.1"
 Client = Callable[..., httpx.AsyncClient]
@@ -38,7 +38,7 @@ def make_token(ctx: ApiContext) -> MakeToken:
 
     async def made(name: str = "laptop", scope: Scope = Scope.WRITE, lifetime: timedelta | None = None) -> str:
         async with ctx.database.connection() as connection:
-            return (await api_tokens.create(connection, name, scope, lifetime=lifetime)).secret
+            return (await access.create(connection, name, scope, lifetime=lifetime)).secret
 
     return made
 
@@ -49,7 +49,7 @@ def revoke(ctx: ApiContext) -> Revoke:
 
     async def revoked(name: str) -> None:
         async with ctx.database.connection() as connection:
-            await api_tokens.revoke(connection, name)
+            await access.revoke(connection, name)
 
     return revoked
 

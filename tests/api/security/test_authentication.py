@@ -12,7 +12,7 @@ from api.app import make_app
 from api.context import ApiContext
 from api.security.authentication import CurrentPrincipal
 from schemas.settings.process import ProcessSettings
-from store.access.api_tokens import Scope
+from store.access import Scope
 from store.database import Database
 from tests.api.security.conftest import Client, MakeToken, Revoke
 

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
 from api.pages.routers import PAGES
-from store.access.api_tokens import Scope
+from store.access import Scope
 from tests.api.security.conftest import LOCAL, Client, MakeToken, Revoke
 
 SAFE = {"GET", "HEAD", "OPTIONS"}

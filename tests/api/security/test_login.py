@@ -7,7 +7,7 @@ import pytest
 
 from api.context import ApiContext
 from api.security.authentication import SESSION_COOKIE
-from store.access.api_tokens import Scope, hashed
+from store.access import Scope, hashed
 from tests.api.security.conftest import Client, MakeToken
 
 HTML = {"Accept": "text/html"}
@@ -90,13 +90,13 @@ async def test_without_a_session_no_logout_is_shown(visit: Client) -> None:
 
 
 async def test_revoking_a_token_ends_its_sessions(visit: Client, make_token: MakeToken, ctx: ApiContext) -> None:
-    from store.access import api_tokens
+    from store import access
 
     await make_token("kept")
     async with visit(**HTML) as client:
         await log_in(client, await make_token("laptop"))
         async with ctx.database.connection() as connection:
-            await api_tokens.revoke(connection, "laptop")
+            await access.revoke(connection, "laptop")
 
         assert (await client.get("/guarded")).status_code == 303
 

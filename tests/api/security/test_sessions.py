@@ -8,7 +8,7 @@ import pytest
 from api.app import make_app
 from api.context import ApiContext
 from schemas.settings.process import ProcessSettings
-from store.access.api_tokens import Scope, hashed
+from store.access import Scope, hashed
 from tests.api.security.conftest import Client, MakeToken, Revoke
 
 NOTES = "https://notes.example"

@@ -27,7 +27,7 @@ from schemas.values.queries import (
     Source,
     ValidatedChunks,
 )
-from services.questions.ask import ask, single_query
+from services.questions.answers import ask, single_query
 from services.questions.lookup import get_query
 from services.questions.submission import QueryRequest
 from store.database import Connection

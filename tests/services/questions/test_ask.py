@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from schemas.errors import QueryValueError
-from services.questions.ask import AskResult, ask, single_query
-from store.access.idempotency import RequestKey
+from services.questions.answers import AskResult, ask, single_query
+from store.access import RequestKey
 from store.database import Connection, Database
 from tests.refusals import refused
 from tests.services.questions.questions import request, settings, store_small_corpus

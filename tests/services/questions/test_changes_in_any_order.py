@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from schemas.errors import Refused
 from schemas.values.failures import AttemptError
-from services.questions.ask import ask
+from services.questions.answers import ask
 from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
 from services.questions.steps import Step, run_stages, take_step

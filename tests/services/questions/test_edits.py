@@ -9,9 +9,9 @@ from schemas.values.queries import Expansion, Intent, Origin
 from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
 from store.database import Connection, Database
-from store.questions import query_lines
+from store.questions import queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, pending_chains, stage_vectors, stages
+from store.runs import attempts, job_control, stage_vectors, stages
 from tests.refusals import refused
 from tests.services.questions.questions import (
     EXPANSION,
@@ -59,7 +59,7 @@ async def test_another_intent_or_entity_keeps_the_vectors_and_needs_a_search(
 
 
 async def needs(connection: Connection, query: StoredQuery) -> str:
-    (line,) = await query_lines.lines(connection, query_id=query.id)
+    (line,) = await queries.lines(connection, query_id=query.id)
     return line.status
 
 
@@ -87,7 +87,7 @@ async def test_a_changed_expansion_keeps_its_other_parts_and_needs_vectors(
             "succeeded",
             "needs_embeddings",
         )
-        assert await pending_chains.pending_chains(connection, [query.job_id]) == []
+        assert await job_control.pending_chains(connection, [query.job_id]) == []
         assert await flaws(connection) == []
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.works import WorkFilter
+from schemas.values.documents import WorkFilter
 from services.corpora import delete_corpus
-from services.questions.ask import ask, single_query
+from services.questions.answers import ask, single_query
 from services.questions.lookup import get_query
 from services.questions.submission import QueryRequest, plan_queries
 from store.database import Connection, Database
-from store.questions import answer_basis, queries, query_lines
+from store.questions import answers, queries
 from store.runs import jobs
 from tests.services.questions.questions import PROMPT, settings
 from tests.store.small_corpora import SearchableChunk, store_corpus
@@ -39,9 +39,9 @@ async def test_a_question_keeps_the_corpora_and_the_filter_that_it_was_asked_wit
         ids = await two_corpora(connection)
         asked = await ask(connection, request("archive", "shelf", "archive", works=works), settings(), key=None)
         query = await get_query(connection, asked.query_id)
-        (line,) = await query_lines.lines(connection, query_id=query.id)
+        (line,) = await queries.lines(connection, query_id=query.id)
         job = await jobs.job(connection, query.job_id)
-        basis = await answer_basis.answer_basis(connection, query.job_id, PROMPT)
+        basis = await answers.answer_basis(connection, query.job_id, PROMPT)
         whole = await plan_queries(connection, request("shelf"), settings())
 
     assert (query.corpus_ids, query.works) == ([ids[1], ids[0]], works)

@@ -14,7 +14,7 @@ from services.questions.submission import QueryRequest, plan_queries
 from store.database import Connection, Database
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
-from store.runs import attempts, jobs, pending_chains, stage_vectors, stages, stored_runs
+from store.runs import attempts, job_control, jobs, stage_vectors, stages, stored_runs
 from tests.refusals import refused
 from tests.services.questions.questions import (
     WHOLE,
@@ -76,7 +76,7 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
 
         assert list(await chain(connection, query.job_id)) == [*done, *runs_now]
         assert await job_status(connection, query.job_id) == "waiting"
-        (pending,) = await pending_chains.pending_chains(connection, [query.job_id])
+        (pending,) = await job_control.pending_chains(connection, [query.job_id])
         assert tuple(stage.stage for stage in pending.stages) == runs_now
         await complete_stages(connection, query.job_id, *runs_now)
         assert await job_status(connection, query.job_id) == "succeeded"

@@ -8,7 +8,7 @@ from schemas.settings.resolve import resolve
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
 from schemas.values.runs import Target
 from services.forks import ForkRequest, plan_fork
-from services.questions.ask import ask
+from services.questions.answers import ask
 from services.questions.steps import planned_move
 from services.questions.submission import QueryRequest, plan_queries
 from stages.queries.expand import no_expansion

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.corpora import Bibliography
+from schemas.values.documents import Bibliography
 from stages.corpora.blocks import read_markdown
 from stages.corpora.works import bibliography
 

@@ -4,9 +4,8 @@ import pytest
 
 from schemas.statuses import VectorStatus
 from stages.corpora.blocks import read_markdown
-from stages.corpora.cut import cut_work
-from stages.corpora.measures import count_words
-from stages.corpora.packing import ChunkSize
+from stages.corpora.cut import ChunkSize, cut_work
+from stages.corpora.works import count_words
 
 ROWS = "| tea | minutes |\n|---|---|\n| green | 2 |\n| black |  |\n"
 

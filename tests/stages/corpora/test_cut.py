@@ -5,11 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.statuses import VectorStatus
-from schemas.values.corpora import CutChunk
+from schemas.values.documents import CutChunk
 from stages.corpora.blocks import BlockKind, read_markdown
-from stages.corpora.cut import cut_work
+from stages.corpora.cut import ChunkSize, cut_work
 from stages.corpora.lines import lines_of, passage
-from stages.corpora.packing import ChunkSize
 
 TEA = """\
 ---

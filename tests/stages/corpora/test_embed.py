@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingDimensionMismatchError
-from schemas.values.corpora import CorpusChunk
-from stages.corpora.embed import embed_chunks
+from schemas.values.documents import CorpusChunk
+from stages.corpora.works import embed_chunks
 from tests.fakes.embedder import FakeEmbedder
 
 

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.corpora.packing import ChunkSize, pack
-from stages.corpora.sentences import Sentence
+from stages.corpora.cut import ChunkSize, Sentence, pack
 
 
 def of(*words: int) -> list[Sentence]:

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from stages.corpora.blocks import Block, BlockKind
-from stages.corpora.measures import Words, count_words
-from stages.corpora.sentences import Sentence, sentences
+from stages.corpora.cut import Sentence, sentences
+from stages.corpora.works import Words, count_words
 
 
 def block(text: str, *, start: int = 1, end: int | None = None) -> Block:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from schemas.errors import DocumentError
-from stages.documents.formats import DocumentFormat, format_of
+from stages.documents.outline import DocumentFormat, format_of
 
 
 def archive(entries: Mapping[str, str], *, noise: bool = False) -> bytes:

@@ -8,20 +8,21 @@ from schemas.errors import HeadingReplyError
 from schemas.values.chat import ChatCall, ReaskReason
 from schemas.values.documents import DecidedBy, Heading, Repair, RepairAction, Selection
 from stages.documents.outline import Asking, outline
-from stages.documents.repair import sanitise
-from stages.documents.repair_reply import (
+from stages.documents.repair import (
     HEADINGS_OF_A_CALL,
     Change,
     changed_repairs,
     is_usable,
     repair_by_model,
     repair_by_reply,
+    sanitise,
 )
-from stages.documents.select import sections_of, select_by_rules
-from stages.documents.select_reply import (
+from stages.documents.select import (
     changed_selections,
+    sections_of,
     select_by_model,
     select_by_reply,
+    select_by_rules,
 )
 from stages.queries.templates import TemplateTag, default_template
 from tests.fakes.chat import ScriptedChat

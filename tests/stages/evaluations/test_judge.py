@@ -8,9 +8,7 @@ import pytest
 from schemas.errors import LLMResponseParseError
 from schemas.values.chat import ChatCall
 from schemas.values.evaluations import JudgedAnswer, SplitAnswer, Tally
-from stages.evaluations.consolidate import score_answer
-from stages.evaluations.judge import judge_answer
-from stages.evaluations.split import split_answer
+from stages.evaluations.judge import judge_answer, score_answer, split_answer
 from tests.fakes.chat import ScriptedChat
 
 PASSAGES = {"S1": "Tea is brown.", "S2": "Milk is white.", "S3": "Steel is grey."}

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from schemas.values.measures import Measures
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.differences import Measures
+from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ItemScore, Subject
 from stages.evaluations.scorers import Evidence, fitted_scores, scorer_errors
-from stages.metrics.cohort import cohort_of
+from stages.metrics.scores import cohort_of
 
 SLEEP = PHQ8Item.SLEEP
 

@@ -1,6 +1,6 @@
 """Stage `split`: which sentence of an answer cites what."""
 
-from stages.evaluations.split import MOST_SENTENCES, sentences_of, split_answer
+from stages.evaluations.judge import MOST_SENTENCES, sentences_of, split_answer
 
 LABELS = ("S1", "S2", "S3")
 

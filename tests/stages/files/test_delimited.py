@@ -1,4 +1,4 @@
-from schemas.values.interviews import FileProblem
+from schemas.values.participants import FileProblem
 from stages.files.records import DelimitedRow, Separator, parse_rows
 
 

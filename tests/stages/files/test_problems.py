@@ -1,6 +1,6 @@
 import pytest
 
-from schemas.values.interviews import FileProblem
+from schemas.values.participants import FileProblem
 from stages.files.records import Parsed, ProblemsFound, accept
 
 FIRST = FileProblem(file="a.csv", line=3, found="is odd", what_to_do="make it even")

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ItemScore, Subject
-from stages.metrics.cohort import Cohort, cohort_of
+from stages.metrics.scores import Cohort, cohort_of
 
 
 def subject(

@@ -5,8 +5,8 @@ from typing import Any
 
 from schemas.values.metrics import Interval, PairedDelta
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
-from stages.metrics.cohort import Cohort, Draws, Floats, Metric, together
 from stages.metrics.confidence import Confidence
+from stages.metrics.scores import Cohort, Draws, Floats, Metric, together
 from stages.metrics.selective import Loss, curve_metrics
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.metrics.cohort import value_of
 from stages.metrics.confidence import evidence_count
+from stages.metrics.scores import value_of
 from stages.metrics.selective import Hulls, lower_hulls
 from tests.stages.metrics.builders import cohort
 from tests.stages.metrics.formulas import aurc, aurc_achievable

@@ -7,8 +7,7 @@ import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score, roc_auc_score  # type: ignore[import-untyped]
 
 from schemas.values.metrics import BinaryMetrics, Confusion
-from stages.metrics.binary import auroc, binary_metrics, is_depressed
-from stages.metrics.cohort import cohort_of, value_of
+from stages.metrics.scores import auroc, binary_metrics, cohort_of, is_depressed, value_of
 from stages.participants.score_reply import totals_of
 from tests.stages.metrics.builders import cohort, random_subjects, subject
 

@@ -6,23 +6,27 @@ import numpy as np
 import pytest
 
 from schemas.values.metrics import Interval, PairedDelta
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ItemScore, Subject
-from stages.metrics.binary import auroc, f1
 from stages.metrics.bootstrap import _all_counts, bootstrap_all, draw, paired_deltas
-from stages.metrics.cohort import Metric, cohort_of, together, value_of
 from stages.metrics.confidence import evidence_count
 from stages.metrics.scores import (
+    Metric,
+    auroc,
     cmax,
+    cohort_of,
+    f1,
     item_mae,
     item_mae_by_item,
     item_mae_by_subject,
     item_mae_weighted,
     prediction_coverage,
     severity_accuracy,
+    together,
     total_mae,
     total_pearson_r,
     total_rmse,
+    value_of,
 )
 from stages.metrics.selective import aurc_optimal
 from tests.stages.metrics.builders import cohort, random_subjects

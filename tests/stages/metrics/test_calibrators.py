@@ -17,7 +17,7 @@ from stages.metrics.calibrators import (
     fit_temperature,
     log_loss,
 )
-from stages.metrics.cohort import Floats
+from stages.metrics.scores import Floats
 
 #: Stated confidences 1..5 as 0..1, and whether the scores were exact: overconfident.
 STATED = np.array([[1.0], [1.0], [0.75], [0.75], [0.75], [0.5], [0.25], [0.25]])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stages.metrics.cohort import cohort_of
+from stages.metrics.scores import cohort_of
 from tests.stages.metrics.builders import cohort, subject
 
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from stages.metrics.cohort import value_of
-from stages.metrics.scores import cmax, prediction_coverage
+from stages.metrics.scores import cmax, prediction_coverage, value_of
 from tests.stages.metrics.builders import cohort
 
 

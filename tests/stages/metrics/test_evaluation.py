@@ -1,7 +1,6 @@
 """All numbers of one mode of a run."""
 
-from stages.metrics.binary import binary_metrics
-from stages.metrics.scores import evaluate, per_item, total_metrics
+from stages.metrics.scores import binary_metrics, evaluate, per_item, total_metrics
 from tests.stages.metrics.builders import cohort
 
 

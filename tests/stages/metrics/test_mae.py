@@ -2,8 +2,15 @@
 
 import pytest
 
-from stages.metrics.cohort import Cohort, Metric, cohort_of, value_of
-from stages.metrics.scores import item_mae_by_item, item_mae_by_subject, item_mae_weighted
+from stages.metrics.scores import (
+    Cohort,
+    Metric,
+    cohort_of,
+    item_mae_by_item,
+    item_mae_by_subject,
+    item_mae_weighted,
+    value_of,
+)
 from tests.stages.metrics.builders import cohort, random_subjects
 
 TWO = cohort(("31", "00"), ("1---", "0"))

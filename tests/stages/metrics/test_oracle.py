@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.metrics.cohort import cohort_of, value_of
 from stages.metrics.confidence import evidence_count
+from stages.metrics.scores import cohort_of, value_of
 from stages.metrics.selective import augrc_optimal, aurc_optimal
 from tests.stages.metrics.builders import cohort, random_subjects
 from tests.stages.metrics.formulas import excess_augrc, excess_aurc

@@ -3,9 +3,8 @@
 from functools import partial
 
 from schemas.values.metrics import ItemMetrics
-from schemas.values.phq8 import PHQ8Item
-from stages.metrics.cohort import value_of
-from stages.metrics.scores import item_mae, per_item
+from schemas.values.participants import PHQ8Item
+from stages.metrics.scores import item_mae, per_item, value_of
 from tests.stages.metrics.builders import cohort
 
 THREE = cohort(("30", "00"), ("1-", "0"), ("-", "0"))

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.values.metrics import ReliabilityBin
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from stages.metrics.calibrators import reliability
 from stages.metrics.confidence import evidence_count, evidence_share
 from tests.stages.metrics.builders import cohort

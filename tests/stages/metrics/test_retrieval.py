@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.metrics.retrieval import measure_names, measure_rankings
+from stages.metrics.selective import measure_names, measure_rankings
 
 DOCUMENTS = [f"d{number}" for number in range(15)]
 RELEVANCE = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 3), min_size=1).filter(

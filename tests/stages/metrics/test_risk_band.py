@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from stages.metrics.bootstrap import draw
-from stages.metrics.cohort import Cohort
 from stages.metrics.confidence import evidence_count
+from stages.metrics.scores import Cohort
 from stages.metrics.selective import risk_band
 from tests.stages.metrics.builders import cohort
 from tests.stages.metrics.formulas import risk_at_coverage

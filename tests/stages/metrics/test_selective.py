@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.metrics.cohort import Cohort, cohort_of, value_of
 from stages.metrics.confidence import evidence_count
+from stages.metrics.scores import Cohort, cohort_of, value_of
 from stages.metrics.selective import (
     Areas,
     Loss,

@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import pearsonr  # type: ignore[import-untyped]
 from sklearn.metrics import mean_absolute_error, root_mean_squared_error  # type: ignore[import-untyped]
 
-from stages.metrics.cohort import cohort_of, value_of
-from stages.metrics.scores import has_total, total_metrics, total_pearson_r
+from stages.metrics.scores import cohort_of, has_total, total_metrics, total_pearson_r, value_of
 from tests.stages.metrics.builders import cohort, random_subjects
 
 

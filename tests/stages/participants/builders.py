@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, RankedReferences, Reference
-from schemas.values.phq8 import PHQ8Item
-from stages.texts.ids import short_hash
+from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item, RankedReferences, Reference
+from stages.texts.characters import short_hash
 
 
 def reference(text: str = "text", *, chunk_id: int = 1, similarity: float = 0.9, score: int | None = 1) -> Reference:

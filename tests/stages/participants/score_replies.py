@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 
 ANSWER: dict[str, Any] = {"evidence": "so I said", "reason": "often", "score": 2, "confidence": 4}
 

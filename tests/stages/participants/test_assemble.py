@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.values.participants import SimilarityStatistics
-from schemas.values.phq8 import PHQ8Item
-from stages.call_tokens import most_prompt_tokens, reply_room
+from schemas.values.participants import PHQ8Item, SimilarityStatistics
+from stages.models import most_prompt_tokens, reply_room
 from stages.participants.assemble import PromptFormat, similarity_statistics
 from stages.participants.score_prompt import SeverityMode
 from tests.stages.at_defaults import assemble_prompt

@@ -1,9 +1,8 @@
 """The audit trail of retrieval (Specs 32 and 064)."""
 
-from schemas.values.participants import ValidatedReferences
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item, ValidatedReferences
 from stages.participants.rerank import retrieved_reference_events
-from stages.texts.ids import short_hash
+from stages.texts.characters import short_hash
 from tests.stages.participants.builders import reference
 
 

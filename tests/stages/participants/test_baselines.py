@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from stages.participants.score_by_neighbours import baseline_record, median_score, modal_score
 
 

@@ -7,9 +7,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from schemas.errors import LLMResponseParseError, Refused, ScoringSchemaError
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ChunkScores
-from stages.participants.chunk_scores import (
+from stages.participants.chunking import (
     CHUNK_SCORES_JSON_SCHEMA,
     PROMPT_HASH,
     chunk_scores_of,

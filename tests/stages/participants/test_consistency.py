@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from schemas.errors import ScoringRetriesExhausted
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ParticipantScores
 from stages.participants.consistency import chosen_sample, consistency_of
 from stages.participants.score import ScoringPlan

@@ -1,7 +1,6 @@
 import json
 
-from schemas.values.interviews import DataSet, Labels
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import DataSet, Labels, PHQ8Item
 from stages.participants.daic_woz import parse_data_set
 from stages.participants.splits import split_of
 from stages.participants.transcripts import transcript_of

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingValidationError, LLMTimeoutError, TextTooLongError
-from schemas.values.participants import EmbeddedEvidence
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import EmbeddedEvidence, PHQ8Item
 from schemas.values.references import EmbeddedChunks
 from stages.participants.embed import EvidenceVectors, embed_chunks
 from stages.ports import TextVectors

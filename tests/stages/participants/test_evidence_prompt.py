@@ -2,7 +2,7 @@
 
 from jsonschema import Draft202012Validator
 
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from stages.participants.extract import passages_of
 from stages.participants.score import scoring_call
 from stages.participants.score_prompt import NOTHING_SAID

@@ -4,7 +4,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from schemas.errors import EvidenceSchemaError
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from stages.participants.extract import EVIDENCE_JSON_SCHEMA, quotes_per_item
 
 

@@ -9,8 +9,7 @@ from schemas.errors import (
     LLMResponseParseError,
 )
 from schemas.values.chat import Message
-from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
 from stages.participants.extract import GroundingCheck
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import GROUNDING, extract_evidence, extraction_call, given_evidence

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import pytest
 
 from schemas.errors import TextTooLongError
-from schemas.values.participants import EvidenceExtractor, ExtractedEvidence
-from schemas.values.phq8 import PHQ8Item
-from stages.participants.extract_by_similarity import DESCRIPTIONS
+from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
+from stages.participants.extract import DESCRIPTIONS
 from tests.fakes.embedder import FakeEmbedder
 from tests.stages.at_defaults import extract_by_similarity
 

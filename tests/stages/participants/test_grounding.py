@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import EvidenceGroundingError
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from stages.participants.extract import GroundedQuotes, keep_grounded, normalise
 from tests.stages.at_defaults import GROUNDING
 

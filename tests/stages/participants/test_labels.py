@@ -1,7 +1,6 @@
 import pytest
 
-from schemas.values.interviews import FileProblem, Labels
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import FileProblem, Labels, PHQ8Item
 from stages.files.records import Parsed
 from stages.participants.daic_woz import (
     parse_gender_labels,

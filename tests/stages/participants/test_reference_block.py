@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import InputChangedError
-from schemas.values.participants import Reference
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item, Reference
 from stages.participants.assemble import PromptFormat
 from tests.stages.at_defaults import reference_block
 from tests.stages.participants.builders import reference

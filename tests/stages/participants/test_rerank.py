@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item, RankedReferences, Reference, RetrievedReferences
 from stages.participants.rerank import Filtered, ReferenceFilters, Repeats, by_place, rank_references, reference_filters
 from tests.stages.at_defaults import reference_filters as default_filters
 from tests.stages.participants.builders import reference

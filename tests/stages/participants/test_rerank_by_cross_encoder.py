@@ -3,8 +3,7 @@
 import pytest
 
 from schemas.errors import ReferenceTextError
-from schemas.values.participants import RankedReferences, Reference, RetrievedReferences
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item, RankedReferences, Reference, RetrievedReferences
 from tests.fakes.pair_scorer import FakePairScorer
 from tests.stages.at_defaults import reference_filters, rerank_by_cross_encoder
 from tests.stages.participants.builders import evidence, reference

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from schemas.errors import ReferenceLeakError
-from schemas.values.participants import EmbeddedEvidence, Reference, RetrievedReferences
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import EmbeddedEvidence, PHQ8Item, Reference, RetrievedReferences
 from stages.ports import ReferenceSearch
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
 from tests.stages.at_defaults import retrieve_references

@@ -6,8 +6,7 @@ import pytest
 
 from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError, ScoringRetriesExhausted
 from schemas.values.chat import ChatCall, Message, ReaskReason, TokenSignals
-from schemas.values.participants import AssembledPrompt, EvidenceExtractor
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import AssembledPrompt, EvidenceExtractor, PHQ8Item
 from schemas.values.scoring import ItemScore, NAReason, ParticipantScores
 from stages.failures import FailureCategory, categorise
 from stages.participants.score import ScoringPlan, score_participant

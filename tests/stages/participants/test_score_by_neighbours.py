@@ -8,8 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from schemas.errors import ReferenceLeakError
-from schemas.values.participants import AssembledPrompt, EmbeddedEvidence, Neighbour, SimilarityStatistics
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import AssembledPrompt, EmbeddedEvidence, Neighbour, PHQ8Item, SimilarityStatistics
 from schemas.values.scoring import ItemScore, ParticipantScores, ScoreBasis
 from stages.participants.score_by_neighbours import score_by_neighbours
 from tests.stages.participants.builders import evidence

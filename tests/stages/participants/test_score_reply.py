@@ -5,7 +5,7 @@ import json
 import pytest
 
 from schemas.errors import ScoringSchemaError
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from stages.participants.score_reply import object_text, parse_scores
 from tests.stages.participants.score_replies import ANSWER, reply_of
 

@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from schemas.errors import ScoringSchemaError
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import InferenceType, ItemAnswer
 from stages.participants.score_reply import item_answers, score_json_schema
 from tests.stages.participants.score_replies import ANSWER

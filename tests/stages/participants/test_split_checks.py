@@ -1,9 +1,8 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 
-from schemas.values.interviews import SplitMethod, SplitOrigin, StoredLabels, StoredSplit
-from schemas.values.phq8 import PHQ8Item
-from stages.participants.split_checks import split_problems
+from schemas.values.participants import PHQ8Item, SplitMethod, SplitOrigin, StoredLabels, StoredSplit
+from stages.participants.split_files import split_problems
 from stages.participants.splits import PUBLISHED_IDS, PUBLISHED_SPLITS, ids_hash
 
 RIGHT = StoredLabels(gender=0, phq8_binary=0, phq8_score=8, items=dict.fromkeys(PHQ8Item, 1))

@@ -1,7 +1,7 @@
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.interviews import DataSet
+from schemas.values.participants import DataSet
 from stages.participants.splits import ids_hash, parse_split, resolve_split, split_of
 
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall
-from schemas.values.phq8 import PHQ8Item
-from stages.participants.extract_by_similarity import DESCRIPTIONS
+from schemas.values.participants import PHQ8Item
+from stages.participants.extract import DESCRIPTIONS
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.values.interviews import RowIrregularity, Transcript, TranscriptVariant, Utterance
+from schemas.values.participants import RowIrregularity, Transcript, TranscriptVariant, Utterance
 from stages.files.records import Parsed
 from stages.participants.transcripts import parse_transcript, vary
 

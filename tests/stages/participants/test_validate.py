@@ -11,13 +11,13 @@ import pytest
 from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError
 from schemas.values.chat import ChatCall, ChatReply
 from schemas.values.participants import (
+    Decision,
+    PHQ8Item,
     RankedReferences,
     Reference,
     ValidatedReferences,
     Verdict,
 )
-from schemas.values.phq8 import PHQ8Item
-from schemas.values.verdicts import Decision
 from stages.participants.validate import keep_all
 from stages.ports import OnText
 from tests.fakes.chat import ScriptedChat

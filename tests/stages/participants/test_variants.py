@@ -1,7 +1,7 @@
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.interviews import TranscriptVariant, Utterance
+from schemas.values.participants import TranscriptVariant, Utterance
 from stages.participants.transcripts import clean, transcript_of, vary
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from schemas.values.corpora import CorpusChunk
+from schemas.values.documents import CorpusChunk
 from schemas.values.queries import FusedHit, Hit, Leg, QueryText, RankedList, RerankedChunk
 from stages.queries.ranking import RankingCandidate
 

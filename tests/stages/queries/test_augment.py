@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import ContextTooSmallError
-from schemas.values.corpora import CorpusChunk
+from schemas.values.documents import CorpusChunk
 from schemas.values.queries import (
     AugmentedPrompt,
     ConsolidatedContext,
@@ -22,12 +22,12 @@ from schemas.values.queries import (
     RerankedChunk,
     Source,
 )
-from stages.call_tokens import most_prompt_tokens
+from stages.models import most_prompt_tokens
 from stages.queries.augment import NO_CONTEXT, augment_prompt
 from stages.queries.expand import no_expansion
-from stages.queries.generate import answer_messages
+from stages.queries.templates import answer_messages
 from stages.queries.works import WorkName
-from stages.texts.markdown import fenced, visible
+from stages.texts.characters import fenced, visible
 from tests.stages.queries.builders import by_id, chunk, reranked
 
 INJECTIONS = Path(os.environ.get("RAGQ_DATA_DIR", "../shared/data")) / "prompt_injection" / "bipia_attacks.jsonl"

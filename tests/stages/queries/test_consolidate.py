@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import WorkChangedError
-from schemas.values.corpora import CorpusChunk
+from schemas.values.documents import CorpusChunk
 from schemas.values.queries import ConsolidatedContext, ContextGroup, RerankedChunk
 from stages.corpora.lines import passage
 from stages.queries.consolidate import Item, MergeRules, consolidate_chunks, join_neighbours

@@ -8,8 +8,8 @@ from schemas.errors import (
     EmbeddingValidationError,
 )
 from schemas.values.queries import EmbeddedQuery, Expansion, Origin, QueryText
-from stages.queries.embed import EmbeddedTexts, embed_query
 from stages.queries.expand import no_expansion
+from stages.queries.retrieve import EmbeddedTexts, embed_query
 from tests.fakes.embedder import FakeEmbedder
 
 EXPANSION = Expansion(origin=Origin.MODEL, queries=("first phrase", "second phrase"), hyde_answer="An answer.")

@@ -4,8 +4,8 @@ import pytest
 
 from schemas.errors import LLMResponseParseError
 from schemas.values.queries import Answer, AugmentedPrompt, ContextSource, Origin, Source
-from stages.queries.generate import pasted_answer
-from stages.texts.ids import short_hash
+from stages.queries.templates import pasted_answer
+from stages.texts.characters import short_hash
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import answer_call, generate_answer
 

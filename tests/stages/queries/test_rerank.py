@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import ChunksGoneError
-from schemas.values.corpora import CorpusChunk
+from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.queries.expand import no_expansion
 from stages.queries.ranking import RankingCandidate

@@ -8,7 +8,7 @@ import numpy as np
 
 from schemas.values.queries import EmbeddedQuery, Expansion, Hit, Leg, Origin, QueryText, RankedList, RetrievedChunks
 from stages.ports import Vectors
-from stages.queries.embed import query_texts
+from stages.queries.retrieve import query_texts
 from tests.stages.at_defaults import retrieve_chunks
 
 EXPANSION = Expansion(origin=Origin.MODEL, queries=("black tea", "leaf enzymes"), hyde_answer="They oxidise.")

@@ -9,19 +9,19 @@ import numpy as np
 
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall
-from schemas.values.corpora import CorpusChunk
+from schemas.values.documents import CorpusChunk
+from schemas.values.participants import Decision
 from schemas.values.queries import (
     Answer,
     AugmentedPrompt,
     ContextSource,
     ValidatedChunks,
 )
-from schemas.values.verdicts import Decision
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
 from stages.corpora.lines import lines_of
-from stages.queries.embed import embed_query
-from stages.queries.rankers.score_fusion import ScoreFusion
+from stages.queries.ranking import ScoreFusion
+from stages.queries.retrieve import embed_query
 from stages.queries.templates import TemplateTag, default_template
 from stages.queries.works import WorkName, WorkText
 from tests.fakes.chat import ScriptedChat

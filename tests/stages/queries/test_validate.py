@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import LLMResponseParseError, NothingRelevantError
+from schemas.values.participants import Decision
 from schemas.values.queries import ChunkVerdict, RerankedChunk, ValidatedChunks
-from schemas.values.verdicts import Decision
 from stages.queries.templates import TemplateTag, default_template
-from stages.texts.markdown import visible
+from stages.texts.characters import visible
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import keep_all, validate_chunks, verdict_call
 from tests.stages.queries.builders import chunk, reranked

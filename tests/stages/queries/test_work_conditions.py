@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.works import WorkFilter, conditions_of
+from schemas.values.documents import WorkFilter, conditions_of
 from stages.queries.works import work_filter
 
 

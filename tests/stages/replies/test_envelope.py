@@ -2,7 +2,7 @@
 
 import pytest
 
-from stages.replies.envelope import strip_whole_fence, unwrap
+from stages.replies.asking import strip_whole_fence, unwrap
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import logsumexp  # type: ignore[import-untyped]
 from scipy.stats import entropy as scipy_entropy  # type: ignore[import-untyped]
 
-from stages.replies.verdict import TokenLogprobs, energy, entropy, token_signals
+from stages.replies.strict import TokenLogprobs, energy, entropy, token_signals
 
 
 def test_signals_of_a_worked_example() -> None:

@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from schemas.statuses import JobStatus
+from schemas.values.differences import Measures
 from schemas.values.failures import FailedAttempt, RunFailures
-from schemas.values.figures import JobScores
-from schemas.values.measures import Measures
-from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.scored_runs import (
+from schemas.values.metrics import JobScores
+from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.runs import (
     AttemptTime,
     CallCount,
     IndexIdentity,

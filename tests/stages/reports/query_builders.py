@@ -5,19 +5,20 @@ from datetime import timedelta
 from typing import Any
 
 from schemas.statuses import JobStatus
-from schemas.values.measures import RetrievalMeasures
+from schemas.values.differences import RetrievalMeasures
+from schemas.values.participants import Decision
 from schemas.values.queries import (
     ChunkVerdict,
     FusedHit,
     Hit,
     Leg,
+    QueryRun,
     QueryText,
     RankedList,
+    RankedQuery,
     RetrievedChunks,
 )
-from schemas.values.query_runs import QueryRun, RankedQuery
-from schemas.values.scored_runs import AttemptTime, SettingValue
-from schemas.values.verdicts import Decision
+from schemas.values.runs import AttemptTime, SettingValue
 from tests.stages.reports.builders import NOON
 
 DOCUMENTS = {chunk_id: f"d{chunk_id // 10}" for chunk_id in range(100)}

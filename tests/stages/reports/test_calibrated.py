@@ -6,7 +6,7 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.values.reports import CalibratedConfidence, Report
-from schemas.values.scored_runs import ScoredRun
+from schemas.values.runs import ScoredRun
 from stages.reports.report import build_report
 from tests.stages.reports.builders import FEW, FEW_SHOT, job, run, scores
 

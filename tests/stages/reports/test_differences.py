@@ -4,7 +4,7 @@ import pytest
 
 from schemas.statuses import JobStatus
 from schemas.values.differences import Flip, FlipKind, SettingDifference, Side
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from stages.reports.differences import RunInMode, difference
 from tests.stages.reports.builders import FEW, FEW_SHOT, ZERO_SHOT, job, run, scores
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from schemas.values.failures import FailureContext, HallucinatedEvidence, ReportedFailure, RunFailures
-from stages.reports.failures import failure_list
+from stages.reports.differences import failure_list
 from tests.stages.reports.builders import NOON, ZERO_SHOT, failed, labels
 
 HALLUCINATED = HallucinatedEvidence(

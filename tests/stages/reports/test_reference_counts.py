@@ -1,12 +1,18 @@
 """What filters dropped, summed over participants."""
 
-from schemas.values.participants import RankedReferences, Reference, SimilarityStatistics, ValidatedReferences, Verdict
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import (
+    Decision,
+    PHQ8Item,
+    RankedReferences,
+    Reference,
+    SimilarityStatistics,
+    ValidatedReferences,
+    Verdict,
+)
 from schemas.values.reports import ReferenceCounts
 from schemas.values.scoring import ItemScore
-from schemas.values.verdicts import Decision
 from stages.participants.validate import keep_all
-from stages.reports.reference_counts import over_all_items, reference_counts
+from stages.reports.report import over_all_items, reference_counts
 from tests.stages.participants.builders import ranked, reference
 from tests.stages.reports.builders import scores
 

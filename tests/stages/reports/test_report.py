@@ -8,7 +8,7 @@ import pytest
 
 from schemas.statuses import JobStatus
 from schemas.values.chat import ReaskReason, TokenSignals
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from schemas.values.reports import Report
 from stages.reports.report import build_report
 from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, ZERO_SHOT, failed, job, labels, run, scores

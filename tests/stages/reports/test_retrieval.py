@@ -5,8 +5,8 @@ from math import log2
 import pytest
 
 from schemas.statuses import JobStatus
+from schemas.values.participants import Decision
 from schemas.values.retrieval_reports import RankingStage, RetrievalReport
-from schemas.values.verdicts import Decision
 from stages.reports.retrieval import build_retrieval_report
 from tests.stages.reports.query_builders import FEW_DRAWS, both_legs, query, query_run, verdicts
 

@@ -1,7 +1,7 @@
 """The scores of participants beside the truth."""
 
 from schemas.statuses import JobStatus
-from schemas.values.figures import ExperimentStatus, ModeFigures, ModeSummary
+from schemas.values.metrics import ExperimentStatus, ModeFigures, ModeSummary
 from stages.reports.report import build_report
 from stages.reports.results import mode_figures
 from stages.reports.score_table import score_table

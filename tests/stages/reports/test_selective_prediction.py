@@ -1,8 +1,8 @@
 """Selective prediction in a report."""
 
-from schemas.values.measures import Measures
-from stages.metrics.cohort import cohort_of
+from schemas.values.differences import Measures
 from stages.metrics.confidence import Variant, evidence_count
+from stages.metrics.scores import cohort_of
 from stages.metrics.selective import risk_coverage_curve
 from stages.reports.calibration import selective_prediction
 from tests.stages.metrics.builders import random_subjects

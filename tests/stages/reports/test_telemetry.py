@@ -1,8 +1,8 @@
 """Repairs, re-asks and cut texts per stage."""
 
 from schemas.values.reports import StageTelemetry
-from schemas.values.scored_runs import OutputTelemetry
-from stages.reports.telemetry import telemetry
+from schemas.values.runs import OutputTelemetry
+from stages.reports.costs import telemetry
 
 
 def output(stage: str, *repairs: str, reasks: tuple[str, ...] = (), cut_texts: int | None = None) -> OutputTelemetry:

@@ -17,9 +17,9 @@ from schemas.values.tags import (
     Tag,
 )
 from stages.tags.candidates import SearchedVocabulary, candidates_from_phrases
-from stages.tags.models import ContextModel
 from stages.tags.phrases import lookup_of, normalise
 from stages.tags.ports import Vector
+from stages.tags.similarity import ContextModel
 from tests.fakes.tags import FakeTokenVectors, InMemoryVocabulary, unit
 
 NO_CONTEXT: Mapping[str, Vector] = {}

@@ -6,7 +6,7 @@ import pytest
 
 from schemas.values.tags import Lexicon
 from stages.tags.candidates import candidates_from_phrases
-from stages.tags.ranking import imputed_context, is_nsfw, project
+from stages.tags.rerank import imputed_context, is_nsfw, project
 from tests.stages.at_defaults import rank_tags
 from tests.stages.tags.builders import at, candidates, names, reports, retrieved, searches, tags_of, vocabulary
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from stages.tags.embed import Sentences
-from stages.tags.models import SentenceModel, context_score, context_vector
+from stages.tags.retrieve import Sentences
+from stages.tags.similarity import SentenceModel, context_score, context_vector
 from tests.stages.tags.builders import at, candidates, context_model, vocabulary
 
 MODEL = context_model({"x": at(0), "y": at(90), "z": at(45)}, idf={"x": 2.0})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from stages.tags.ranking import cut
+from stages.tags.rerank import cut
 from tests.stages.tags.builders import seen
 
 RANKED = [seen(tag, combined) for tag, combined in (("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6))]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from schemas.values.tags import Lexicon, PhraseReport, Tag
 from stages.tags.candidates import SearchedVocabulary, candidates_from_phrases
 from stages.tags.phrases import final_phrases
-from stages.tags.ranking import best_first, is_nsfw, project
+from stages.tags.rerank import best_first, is_nsfw, project
 from tests.fakes.tags import FakeTokenVectors, InMemoryVocabulary
 from tests.stages.tags.builders import at, context_model
 

@@ -11,9 +11,16 @@ from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[impo
 
 from schemas.values.tags import Neighbour
 from stages.tags.characters import CharacterModel
-from stages.tags.models import in_any_order, plain, spelling_scores
 from stages.tags.ports import TokenQuery, Vector
-from stages.tags.similarity import FusedSearch, SimilarityModel, TokenTable, at_length_1
+from stages.tags.similarity import (
+    FusedSearch,
+    SimilarityModel,
+    TokenTable,
+    at_length_1,
+    in_any_order,
+    plain,
+    spelling_scores,
+)
 from tests.stages.tags.builders import at
 
 NAMES = ("breast cancer", "heart diseases", "lung cancer", "cancer of the skin", "broken heart", "flu")

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from schemas.values.tags import Tag, TagDocument, Vocabulary
-from stages.tags.models import training_lists
+from stages.tags.similarity import training_lists
 
 PAIR = Vocabulary(
     tags=(Tag(name="a"), Tag(name="b")), aliases={"aa": ("a",)}, documents=(TagDocument(tags=("a", "b"), weight=9),)

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.texts.ids import short_hash
-from stages.texts.markdown import fenced, visible
+from stages.texts.characters import fenced, short_hash, visible
 
 
 def test_text_is_between_two_marked_lines() -> None:

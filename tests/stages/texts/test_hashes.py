@@ -1,6 +1,6 @@
 """Short hashes of content."""
 
-from stages.texts.ids import short_hash
+from stages.texts.characters import short_hash
 
 
 def test_a_hash_is_the_first_12_hex_digits_of_the_sha256_of_the_utf8() -> None:

@@ -5,9 +5,8 @@ from datetime import timedelta
 import pytest
 
 from schemas.errors import Refused
-from store.access import api_tokens
-from store.access.api_sessions import end_session, open_session, recognise
-from store.access.api_tokens import PREFIX, Holder, Scope, hashed
+from store import access
+from store.access import PREFIX, Holder, Scope, end_session, hashed, open_session, recognise
 from store.database import Connection, Database
 
 HOUR = timedelta(hours=1)
@@ -20,66 +19,66 @@ async def holder(connection: Connection, session: str | None) -> Holder | None:
 
 async def test_a_token_opens_and_only_its_hash_is_stored(database: Database) -> None:
     async with database.connection() as connection:
-        secret, stored = await api_tokens.create(connection, "laptop", Scope.WRITE)
+        secret, stored = await access.create(connection, "laptop", Scope.WRITE)
 
         assert secret.startswith(PREFIX)
         assert len(secret) == len(PREFIX) + 43
-        assert await api_tokens.holder_of_token(connection, secret) == Holder(stored.id, Scope.WRITE)
+        assert await access.holder_of_token(connection, secret) == Holder(stored.id, Scope.WRITE)
         assert await connection.fetchval("SELECT token_hash FROM api_token") == hashed(secret)
-        assert await api_tokens.holder_of_token(connection, secret + "x") is None
-        assert await api_tokens.holder_of_token(connection, "\ud800") is None
+        assert await access.holder_of_token(connection, secret + "x") is None
+        assert await access.holder_of_token(connection, "\ud800") is None
 
 
 async def test_a_revoked_and_an_expired_token_do_not_open(database: Database) -> None:
     async with database.connection() as connection:
-        revoked = await api_tokens.create(connection, "revoked", Scope.WRITE)
-        expired = await api_tokens.create(connection, "expired", Scope.WRITE, lifetime=OVER)
+        revoked = await access.create(connection, "revoked", Scope.WRITE)
+        expired = await access.create(connection, "expired", Scope.WRITE, lifetime=OVER)
 
-        ended = await api_tokens.revoke(connection, "revoked")
+        ended = await access.revoke(connection, "revoked")
 
         assert (ended.id, ended.is_live) == (revoked.stored.id, False)
-        assert await api_tokens.holder_of_token(connection, revoked.secret) is None
-        assert await api_tokens.holder_of_token(connection, expired.secret) is None
-        assert [token.is_live for token in await api_tokens.list_all(connection)] == [False, False]
-        assert not await api_tokens.any_live(connection)
+        assert await access.holder_of_token(connection, revoked.secret) is None
+        assert await access.holder_of_token(connection, expired.secret) is None
+        assert [token.is_live for token in await access.list_all(connection)] == [False, False]
+        assert not await access.any_live(connection)
 
 
 async def test_a_name_is_free_again_when_its_token_has_ended(database: Database) -> None:
     async with database.connection() as connection:
-        await api_tokens.create(connection, "expired", Scope.READ, lifetime=OVER)
-        await api_tokens.create(connection, "expired", Scope.READ)
+        await access.create(connection, "expired", Scope.READ, lifetime=OVER)
+        await access.create(connection, "expired", Scope.READ)
 
         with pytest.raises(Refused, match="There is a live token 'expired' already; `ragq token revoke expired`"):
-            await api_tokens.create(connection, "expired", Scope.READ)
-        await api_tokens.revoke(connection, "expired")
-        again = await api_tokens.create(connection, "expired", Scope.READ)
+            await access.create(connection, "expired", Scope.READ)
+        await access.revoke(connection, "expired")
+        again = await access.create(connection, "expired", Scope.READ)
 
-        assert await api_tokens.holder_of_token(connection, again.secret) is not None
+        assert await access.holder_of_token(connection, again.secret) is not None
 
 
 async def test_a_token_is_revoked_by_its_id_or_name(database: Database) -> None:
     async with database.connection() as connection:
-        first = (await api_tokens.create(connection, "first", Scope.READ)).stored
-        await api_tokens.create(connection, "second", Scope.READ)
+        first = (await access.create(connection, "first", Scope.READ)).stored
+        await access.create(connection, "second", Scope.READ)
 
-        assert (await api_tokens.revoke(connection, str(first.id))).name == "first"
+        assert (await access.revoke(connection, str(first.id))).name == "first"
         for gone in (str(first.id), "first", "third", "9" * 30):
             with pytest.raises(Refused, match="is left to revoke; `ragq token list`"):
-                await api_tokens.revoke(connection, gone)
-        assert await api_tokens.any_live(connection)
+                await access.revoke(connection, gone)
+        assert await access.any_live(connection)
 
 
 async def test_use_is_noted_once_a_minute(database: Database) -> None:
     async with database.connection() as connection:
-        secret, made = await api_tokens.create(connection, "laptop", Scope.READ)
-        await api_tokens.holder_of_token(connection, secret)
-        [first] = await api_tokens.list_all(connection)
-        await api_tokens.holder_of_token(connection, secret)
-        assert await api_tokens.list_all(connection) == [first]
+        secret, made = await access.create(connection, "laptop", Scope.READ)
+        await access.holder_of_token(connection, secret)
+        [first] = await access.list_all(connection)
+        await access.holder_of_token(connection, secret)
+        assert await access.list_all(connection) == [first]
 
         await connection.execute("UPDATE api_token SET used_at = now() - interval '61 seconds'")
-        await api_tokens.holder_of_token(connection, secret)
-        [later] = await api_tokens.list_all(connection)
+        await access.holder_of_token(connection, secret)
+        [later] = await access.list_all(connection)
 
     assert made.used_at is None
     assert first.used_at is not None
@@ -89,19 +88,19 @@ async def test_use_is_noted_once_a_minute(database: Database) -> None:
 
 async def test_a_session_authenticates_as_its_token(database: Database) -> None:
     async with database.connection() as connection:
-        secret, stored = await api_tokens.create(connection, "laptop", Scope.READ)
+        secret, stored = await access.create(connection, "laptop", Scope.READ)
 
         session = await open_session(connection, secret, lifetime=HOUR)
 
         assert session is not None
         assert await recognise(connection, session) == (Holder(stored.id, Scope.READ), True)
         assert await connection.fetchval("SELECT session_hash FROM api_session") == hashed(session)
-        assert (await api_tokens.list_all(connection))[0].used_at is not None
+        assert (await access.list_all(connection))[0].used_at is not None
 
 
 async def test_only_a_live_token_opens_a_session(database: Database) -> None:
     async with database.connection() as connection:
-        expired = await api_tokens.create(connection, "expired", Scope.WRITE, lifetime=OVER)
+        expired = await access.create(connection, "expired", Scope.WRITE, lifetime=OVER)
 
         assert await open_session(connection, expired.secret, lifetime=HOUR) is None
         assert await open_session(connection, "ragq_guess", lifetime=HOUR) is None
@@ -109,7 +108,7 @@ async def test_only_a_live_token_opens_a_session(database: Database) -> None:
 
 async def test_a_session_ends_with_its_time_its_token_and_its_logout(database: Database) -> None:
     async with database.connection() as connection:
-        secret, _ = await api_tokens.create(connection, "laptop", Scope.WRITE)
+        secret, _ = await access.create(connection, "laptop", Scope.WRITE)
         over = await open_session(connection, secret, lifetime=OVER)
         left = await open_session(connection, secret, lifetime=HOUR)
         kept = await open_session(connection, secret, lifetime=HOUR)
@@ -118,14 +117,14 @@ async def test_a_session_ends_with_its_time_its_token_and_its_logout(database: D
         await end_session(connection, left)
 
         assert [await holder(connection, session) is not None for session in (over, left, kept)] == [False, False, True]
-        await api_tokens.revoke(connection, "laptop")
+        await access.revoke(connection, "laptop")
         assert await recognise(connection, kept) == (None, False)
         assert await connection.fetchval("SELECT count(*) FROM api_session WHERE expires_at > now()") == 0
 
 
 async def test_a_session_ends_when_its_token_expires(database: Database) -> None:
     async with database.connection() as connection:
-        secret, _ = await api_tokens.create(connection, "laptop", Scope.WRITE, lifetime=HOUR)
+        secret, _ = await access.create(connection, "laptop", Scope.WRITE, lifetime=HOUR)
         session = await open_session(connection, secret, lifetime=HOUR)
 
         await connection.execute("UPDATE api_token SET expires_at = now()")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from store.access.idempotency import Once, RequestKey, once
+from store.access import Once, RequestKey, once
 from store.database import Connection, Database
 from tests.refusals import refused
 

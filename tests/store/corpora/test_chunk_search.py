@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 from schemas.values.queries import Hit
-from store.corpora import bm25, merging
-from store.corpora.chunk_search import PostgresChunkSearch
+from store.corpora import bm25, keeping
+from store.corpora.chunk_search import PostgresChunkSearch, build_index, drop_index, find_index
 from store.corpora.postings import bucket_hash
 from store.corpora.searchable import withdraw
-from store.corpora.vector_index import build_index, drop_index, find_index
 from store.database import Connection, Database
 from tests.store.postings import EXPECTED
 from tests.store.small_corpora import SearchableChunk, store_corpus
@@ -98,7 +97,7 @@ async def test_bm25_has_every_bit_of_the_formula_in_sql_whatever_was_withdrawn_a
                 await withdraw(connection, await connection.fetchval("SELECT min(id) + $1 FROM works", number))
         before = await PostgresChunkSearch(database, k1=1.2, b=0.4).lexical([corpus], asked, limit=1000, scorer="bm25")
         wanted = [await in_sql(connection, corpus, text, 1.2, 0.4) for text in asked]
-        await merging.merge(connection, corpus)
+        await keeping.merge(connection, corpus)
         segments = await connection.fetchval("SELECT count(*) FROM posting_segment")
     search = PostgresChunkSearch(database, k1=1.2, b=0.4)
 

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Sequence
 import numpy as np
 import pytest
 
-from store.corpora import corpora, merging
+from store.corpora import corpora, keeping
 from store.corpora import postings as stored_postings
 from store.corpora.chunk_search import PostgresChunkSearch
-from store.corpora.merging import SegmentSize, to_merge
+from store.corpora.keeping import SegmentSize, to_merge
 from store.corpora.postings import Segment
 from store.corpora.searchable import make_searchable, withdraw
 from store.database import Connection, Database
@@ -92,7 +92,7 @@ async def test_merging_keeps_every_posting_and_removes_what_was_withdrawn(databa
                 await withdraw(connection, work_id)
         assert await connection.fetchval("SELECT count(*) FROM posting_segment") == 19
 
-        await merging.merge(connection, corpus.id)
+        await keeping.merge(connection, corpus.id)
 
         assert [tuple(row) for row in await connection.fetch("SELECT chunks, live FROM posting_segment")] == [(80, 80)]
         assert await connection.fetchval("SELECT count(*) FROM posting WHERE 'only0' = ANY(terms)") == 0
@@ -100,7 +100,7 @@ async def test_merging_keeps_every_posting_and_removes_what_was_withdrawn(databa
         for work_id, _ in made[3:]:
             async with connection.transaction():
                 await withdraw(connection, work_id)
-        await merging.merge(connection, corpus.id)
+        await keeping.merge(connection, corpus.id)
         assert await connection.fetchval("SELECT count(*) FROM posting_segment") == 0
         await assert_whole(connection, corpus.id)
 
@@ -108,7 +108,7 @@ async def test_merging_keeps_every_posting_and_removes_what_was_withdrawn(databa
 async def test_imports_replaced_works_searches_and_merges_side_by_side_lose_nothing(
     wide: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(merging, "_MERGED_AT_ONCE", 2)
+    monkeypatch.setattr(keeping, "_MERGED_AT_ONCE", 2)
     search = PostgresChunkSearch(wide, k1=0.9, b=0.4)
     async with wide.connection() as connection:
         corpus = await small_corpus(connection)
@@ -120,7 +120,7 @@ async def test_imports_replaced_works_searches_and_merges_side_by_side_lose_noth
         for number in numbers:
             work_id, chunk_ids = made[number]
             async with wide.connection() as connection:
-                await merging.merge(connection, corpus.id)
+                await keeping.merge(connection, corpus.id)
                 await make_searchable(connection, corpus.id, chunk_ids, attempts[number])
                 if number % 3 == 0:
                     async with connection.transaction():
@@ -143,7 +143,7 @@ async def test_imports_replaced_works_searches_and_merges_side_by_side_lose_noth
         assert await asking > 0
 
     async with wide.connection() as connection:
-        await merging.merge(connection, corpus.id)
+        await keeping.merge(connection, corpus.id)
         await assert_whole(connection, corpus.id)
         assert (await corpora.corpus(connection, corpus.id)).searchable_chunks == 24 * CHUNKS
         assert await connection.fetchval("SELECT count(*) FROM posting_segment") < 8
@@ -158,7 +158,7 @@ async def test_a_merge_and_a_batch_that_is_being_published_do_not_wait_for_each_
         async with asyncio.timeout(20):
             async with publishing.transaction():
                 await publish(publishing, corpus.id, made[0][1])
-                await merging.merge(other, corpus.id)
+                await keeping.merge(other, corpus.id)
                 assert await other.fetchval("SELECT count(*) FROM posting_segment") == 1
 
         assert await other.fetchval("SELECT count(*) FROM posting_segment") == 2
@@ -174,7 +174,7 @@ async def test_a_merge_is_left_to_the_next_batch_while_a_work_is_replaced(wide: 
         async with asyncio.timeout(20):
             async with replacing.transaction():
                 await withdraw(replacing, made[0][0])
-                await merging.merge(other, corpus.id)
+                await keeping.merge(other, corpus.id)
                 assert await other.fetchval("SELECT count(*) FROM posting_segment") == 16
 
         await assert_whole(other, corpus.id)
@@ -203,7 +203,7 @@ async def test_a_work_that_is_replaced_during_a_merge_is_not_in_the_merged_segme
         for _, chunk_ids in made:
             await publish(merger, corpus.id, chunk_ids)
         async with asyncio.timeout(20):
-            merge = asyncio.create_task(merging.merge(merger, corpus.id))
+            merge = asyncio.create_task(keeping.merge(merger, corpus.id))
             await asyncio.to_thread(has_read.wait, 20)
             replacement = asyncio.create_task(replace(replacing, made[0][0]))
             _, waiting = await asyncio.wait([replacement], timeout=0.3)

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from schemas.values.documents import WorkFilter
 from schemas.values.queries import Hit
-from schemas.values.works import WorkFilter
-from store.corpora.chunk_search import PostgresChunkSearch
-from store.corpora.vector_index import build_index, drop_index
-from store.corpora.work_filter import matching_chunks, matching_works
+from store.corpora.chunk_search import PostgresChunkSearch, build_index, drop_index
+from store.corpora.works import matching_chunks, matching_works
 from store.database import Connection, Database
 from tests.store.corpora.test_chunk_search import WORDS, move, texts
 from tests.store.small_corpora import SearchableChunk, store_corpus

@@ -1,9 +1,9 @@
 """The prompt that an answer was given to."""
 
 from services.questions.steps import Step, take_step
-from stages.texts.ids import short_hash
+from stages.texts.characters import short_hash
 from store.database import Database
-from store.questions import answer_prompts, presets
+from store.questions import answers, presets
 from tests.services.questions.questions import PROMPT, WHOLE, a_question
 
 
@@ -12,9 +12,9 @@ async def test_a_prompt_is_found_by_its_hash_whatever_came_after_it(database: Da
         query = await a_question(connection, *WHOLE)
         await take_step(connection, query, Step.RETRIEVE)
 
-        assert await answer_prompts.prompt(connection, query.job_id, short_hash(PROMPT.prompt)) == PROMPT.prompt
-        assert await answer_prompts.prompt(connection, query.job_id, short_hash("another")) is None
-        assert await answer_prompts.prompt(connection, query.job_id + 1, short_hash(PROMPT.prompt)) is None
+        assert await answers.prompt(connection, query.job_id, short_hash(PROMPT.prompt)) == PROMPT.prompt
+        assert await answers.prompt(connection, query.job_id, short_hash("another")) is None
+        assert await answers.prompt(connection, query.job_id + 1, short_hash(PROMPT.prompt)) is None
 
 
 async def test_a_prompt_from_before_a_move_to_another_preset_is_found(database: Database) -> None:
@@ -25,4 +25,4 @@ async def test_a_prompt_from_before_a_move_to_another_preset_is_found(database: 
         moved = await take_step(connection, query, Step.RETRIEVE, preset="Broad")
 
         assert moved.job_id != query.job_id
-        assert await answer_prompts.prompt(connection, moved.job_id, short_hash(PROMPT.prompt)) == PROMPT.prompt
+        assert await answers.prompt(connection, moved.job_id, short_hash(PROMPT.prompt)) == PROMPT.prompt

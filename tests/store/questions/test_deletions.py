@@ -10,14 +10,13 @@ from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.failures import AttemptError
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
 from services.new_runs import store_run
-from services.questions.answers import answer
-from services.questions.ask import ask
+from services.questions.answers import answer, ask
 from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
 from services.questions.steps import Step, take_step
 from services.questions.submission import QueryRequest, plan_queries
 from store.database import Connection, Database
-from store.questions import deletions, presets, queries
+from store.questions import presets, queries, query_runs
 from store.questions.queries import StoredQuery
 from store.runs import audit, ledger, overviews, stages
 from tests.fakes.chat import served
@@ -112,13 +111,13 @@ async def test_no_text_of_a_deleted_question_is_left_anywhere(database: Database
         query = await a_marked_question(connection)
         assert len(await marked(connection)) >= 8
 
-        await deletions.delete_query(connection, query)
+        await query_runs.delete_query(connection, query)
 
         assert await marked(connection) == []
         tables = ("run", "job", "stage_run", "stage_attempt", "stage_vector", "llm_call", "llm_call_use", "queries")
         assert await counted(connection, *tables, "results", "query_judgement") == [0] * 10
         with pytest.raises(QueryMissingError):
-            await deletions.delete_query(connection, query)
+            await query_runs.delete_query(connection, query)
 
 
 async def test_the_former_runs_of_a_question_are_deleted_with_it(database: Database) -> None:
@@ -130,7 +129,7 @@ async def test_the_former_runs_of_a_question_are_deleted_with_it(database: Datab
             await complete_stages(connection, query.job_id, "expand")
         assert await counted(connection, "run", "job") == [3, 3]
 
-        await deletions.delete_query(connection, query)
+        await query_runs.delete_query(connection, query)
 
         assert (await marked(connection), await counted(connection, "run", "job")) == ([], [0, 0])
 
@@ -141,10 +140,10 @@ async def test_a_call_that_another_job_used_too_is_kept(database: Database) -> N
         other = await ask(connection, request("What is another?"), settings(), key=None)
         await call_a_model(connection, other.job_id, "expand", f"What is a {MARK}?")
 
-        await deletions.delete_query(connection, query)
+        await query_runs.delete_query(connection, query)
 
         assert await counted(connection, "llm_call", "llm_call_use", "queries", "run") == [1, 1, 1, 1]
-        await deletions.delete_query(connection, await get_query(connection, other.query_id))
+        await query_runs.delete_query(connection, await get_query(connection, other.query_id))
         assert await counted(connection, "llm_call") == [0]
 
 
@@ -167,7 +166,7 @@ async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_w
         query = await queries.of_job(connection, stored.job_ids[0])
         assert query is not None
 
-        await deletions.delete_query(connection, query)
+        await query_runs.delete_query(connection, query)
 
         assert await marked(connection) == []
         overview = await overviews.overview(connection, stored.run_id)
@@ -183,6 +182,6 @@ async def test_a_question_with_a_running_stage_is_not_deleted(database: Database
         await stages.claim(connection, query.job_id, "expand", "worker", 60)
 
         with pytest.raises(StageRunningError):
-            await deletions.delete_query(connection, query)
+            await query_runs.delete_query(connection, query)
 
         assert await get_query(connection, query.id) == query

@@ -7,7 +7,7 @@ import pytest
 from schemas.values.failures import AttemptError
 from schemas.values.queries import Answer, Origin, RelevanceJudgement, Source, SubmittedQuery
 from store.database import Connection, Database
-from store.questions import queries, query_lines
+from store.questions import queries
 from store.runs import job_control, runs, stages
 from store.runs.runs import NewJob, NewRun, StoredRun
 from tests.refusals import refused
@@ -80,11 +80,11 @@ async def test_the_status_shows_what_a_question_needs_next(
         for stage in done:
             await complete_stage(connection, stored.job_ids[0], stage)
 
-        (line,) = await query_lines.lines(connection)
+        (line,) = await queries.lines(connection)
 
         assert line.status == status
         assert (line.has_retrieved_context, line.has_clean_context) == ("validate" in done, "consolidate" in done)
-        assert await query_lines.counts(connection) == {status: 1}
+        assert await queries.counts(connection) == {status: 1}
 
 
 @pytest.mark.parametrize(("done", "status"), [((), "no_vec"), (("expand",), "to_vec"), (("expand", "embed"), "vec")])
@@ -94,7 +94,7 @@ async def test_the_status_of_its_vectors_is_shown_too(database: Database, done: 
         for stage in done:
             await complete_stage(connection, stored.job_ids[0], stage)
 
-        (line,) = await query_lines.lines(connection)
+        (line,) = await queries.lines(connection)
 
         assert line.vector_status == status
 
@@ -106,12 +106,12 @@ async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(database: Datab
         claim = await stages.claim(connection, stored.job_ids[0], "embed", "worker", 60)
         assert claim is not None
         await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
-        (line,) = await query_lines.lines(connection)
+        (line,) = await queries.lines(connection)
         assert (line.status, line.vector_status) == ("vec_err", "vec_err")
 
         await job_control.retry(connection, run_id=stored.run_id)
 
-        assert [line.status for line in await query_lines.lines(connection)] == ["needs_embeddings"]
+        assert [line.status for line in await queries.lines(connection)] == ["needs_embeddings"]
 
 
 async def test_a_question_has_several_answers_newest_first(database: Database) -> None:

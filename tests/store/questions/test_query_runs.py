@@ -2,7 +2,7 @@
 
 from schemas.statuses import JobStatus
 from store.database import Database
-from store.questions import query_lines
+from store.questions import queries
 from store.questions.query_runs import query_run
 from tests.store.query_runs import store_corpus, store_query_run
 
@@ -61,7 +61,7 @@ async def test_no_text_is_read(database: Database) -> None:
         one = [chunks["d1"]]
         run_id = await store_query_run(connection, {"a": {"dense": one, "lexical": one, "fused": one, "ranking": one}})
         found = await query_run(connection, run_id)
-        stored = await query_lines.lines(connection)
+        stored = await queries.lines(connection)
 
     assert found is not None
     assert "words" not in found.model_dump_json()

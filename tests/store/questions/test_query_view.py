@@ -2,7 +2,7 @@
 
 from schemas.values.failures import AttemptError
 from store.database import Database
-from store.questions.query_view import query_view
+from store.questions.query_runs import query_view
 from store.runs import edits, stages
 from tests.services.questions.questions import CONTEXT, EMBEDDED, EXPANSION, FOUND, VALIDATED, WHOLE, a_question
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError, ReferenceIndexReplacedError
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from schemas.values.references import ChunkScoresMeta
 from schemas.values.scoring import ChunkScores
 from store.database import Connection, Database

@@ -9,13 +9,13 @@ from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.statuses import JobStatus
 from schemas.values.failures import AttemptError
 from store.database import Connection, Database
-from store.references import contents, due_publications, index_runs, references
+from store.references import index_runs, references
 from store.references.references import StoredIndex
 from store.runs import backlog, job_control, overviews, runs, stages
 from store.runs.backlog import Flow
 from store.runs.overviews import RunOverview
 from store.runs.stages import Claim
-from store.views.run_state import run_state
+from store.views import run_state
 from tests.store.reference_indexes import PLAN, index_run
 
 CHUNKS = {"chunks": [{"text": "first window", "chunk_hash": "a"}, {"text": "second window", "chunk_hash": "b"}]}
@@ -93,18 +93,18 @@ async def test_a_job_that_succeeds_last_publishes_without_those_that_failed(data
             "skipped_chunks": 2,
             "chunk_skip_reason_counts": {"embedding_nan": 2},
         }
-        assert [person.participant_id for person in await contents.of_index(connection, index.id)] == [313, 321]
-        assert not await due_publications.is_publication_due(connection, run_id)
+        assert [person.participant_id for person in await references.of_index(connection, index.id)] == [313, 321]
+        assert not await references.is_publication_due(connection, run_id)
 
 
 async def test_when_the_last_job_fails_another_publishes_again(database: Database) -> None:
     async with database.connection() as connection:
         run_id, (good, bad) = await planned(connection, 304, 313)
         await succeed(connection, run_id, good)
-        assert not await due_publications.is_publication_due(connection, run_id)
+        assert not await references.is_publication_due(connection, run_id)
         assert await index_runs.publish_again(connection) == []
         await fail(connection, bad)
-        assert await due_publications.is_publication_due(connection, run_id)
+        assert await references.is_publication_due(connection, run_id)
         assert await references.current(connection) == []
 
         assert await index_runs.publish_again(connection) == [good]
@@ -114,7 +114,7 @@ async def test_when_the_last_job_fails_another_publishes_again(database: Databas
 
         index = await the_index(connection)
         assert (index.participants, (index.partial or {})["skipped_participants"]) == (1, [313])
-        assert not await due_publications.is_publication_due(connection, run_id)
+        assert not await references.is_publication_due(connection, run_id)
 
 
 async def test_without_permission_nothing_is_due(database: Database) -> None:
@@ -123,7 +123,7 @@ async def test_without_permission_nothing_is_due(database: Database) -> None:
         await fail(connection, bad)
         assert not await succeed(connection, run_id, good)
 
-        assert not await due_publications.is_publication_due(connection, run_id)
+        assert not await references.is_publication_due(connection, run_id)
         assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
 
         await index_runs.allow_partial(connection, run_id)
@@ -153,7 +153,7 @@ async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_th
         assert await embed_and_publish(connection, run_id, worse)
         whole = await the_index(connection)
         assert (whole.participants, whole.partial, whole.run_id) == (3, None, run_id)
-        kept = await contents.of_index(connection, partial.id)
+        kept = await references.of_index(connection, partial.id)
         assert [person.participant_id for person in kept] == [304]
 
 
@@ -173,7 +173,7 @@ async def test_a_failed_publish_waits_for_a_manual_retry(database: Database) -> 
             await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
         await stages.fail(connection, claim, NAN, inputs={})
 
-        assert not await due_publications.is_publication_due(connection, run_id)
+        assert not await references.is_publication_due(connection, run_id)
         assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.failures import AttemptError
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from store.database import Connection, Database
 from store.references import index_runs, references
 from store.references.search import PostgresReferenceSearch

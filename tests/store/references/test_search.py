@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from store.database import Database
 from store.references.search import PostgresReferenceSearch
 from tests.fakes.references import IndexedChunk

@@ -8,7 +8,7 @@ import pytest
 
 from store.database import Connection, Database
 from store.references import index_runs
-from store.runs import backlog, clock, pending_chains, stages
+from store.runs import backlog, job_control, runs, stages
 
 SMALL, LARGE = 10_000, 100_000
 IN_FLIGHT = 200
@@ -45,16 +45,16 @@ SEND = "UPDATE job SET sent_at = now() - interval '1 minute' WHERE id IN (SELECT
 STATEMENTS: dict[str, tuple[str, Sequence[Any]]] = {
     "flows": (backlog.FLOWS, ()),
     "oldest": (backlog.OLDEST, ([1, 2, 3], [False] * 3, [0] * 3, [50] * 3)),
-    "chains": (pending_chains.NEXT_STAGES, (list(range(IN_FLIGHT + 1, IN_FLIGHT + 101)),)),
+    "chains": (job_control.NEXT_STAGES, (list(range(IN_FLIGHT + 1, IN_FLIGHT + 101)),)),
     "sent": (backlog.SENT, (list(range(IN_FLIGHT + 1, IN_FLIGHT + 51)), [None] * 50)),
     "unclaimed": (backlog.UNCLAIMED, ()),
     "set aside": (backlog.SET_ASIDE, ()),
     "taken back": (backlog.LOST, (list(range(1, 21)),)),
     "expired": (stages.EXPIRED, (None,)),
     "publications": (index_runs.PUBLISH_AGAIN, (None,)),
-    "leases": (clock.LEASES, (6.0,)),
-    "messages": (clock.MESSAGES, ()),
-    "retries": (clock.RETRIES, (60.0,)),
+    "leases": (runs.LEASES, (6.0,)),
+    "messages": (runs.MESSAGES, ()),
+    "retries": (runs.RETRIES, (60.0,)),
 }
 
 

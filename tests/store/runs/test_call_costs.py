@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.costs import ModelPrice, Prices
+from schemas.values.estimates import ModelPrice, Prices
 from schemas.values.failures import AttemptError
 from services.costs import cost_of_run, read_prices
 from stages.reports.costs import cost_words

@@ -9,7 +9,7 @@ import pytest
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.runs import job_control, stages
-from store.runs.changes import CHANNEL, Change, Changes, Subscription
+from store.runs.edits import CHANNEL, Change, Changes, Subscription
 from store.runs.runs import StoredRun
 
 StoreRun = Callable[..., Awaitable[StoredRun]]

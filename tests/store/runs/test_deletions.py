@@ -9,8 +9,8 @@ from services.questions.lookup import get_query
 from services.questions.steps import Step, take_step
 from services.runs import delete_run
 from store.database import Connection, Database
-from store.questions import deletions as question_deletions
 from store.questions import presets, queries
+from store.questions import query_runs as question_deletions
 from store.questions.queries import StoredQuery
 from store.references import references
 from store.runs import job_control, runs, stages

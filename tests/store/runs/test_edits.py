@@ -10,7 +10,7 @@ import pytest
 from schemas.errors import Refused, StageRunningError
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
-from store.runs import attempts, audit, edits, jobs, pending_chains, stage_vectors, stages
+from store.runs import attempts, audit, edits, job_control, jobs, stage_vectors, stages
 from store.runs.runs import StoredRun
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
@@ -47,7 +47,7 @@ async def test_a_set_output_replaces_the_computed_one_and_later_stages_run_again
 
         assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "me"}, None, None]
         assert await status(connection, job_id) == JobStatus.WAITING
-        (chain,) = await pending_chains.pending_chains(connection, [job_id])
+        (chain,) = await job_control.pending_chains(connection, [job_id])
         assert [stage.stage for stage in chain.stages] == ["embed", "score"]
         await complete_stages(connection, job_id, "embed", "score")
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
@@ -109,7 +109,7 @@ async def test_an_unfinished_chain_takes_new_stages_after_its_last_one(database:
     async with database.connection() as connection:
         assert await edits.append_stages(connection, job_id, ("extract", "embed", "validate")) == ["embed", "validate"]
 
-        (chain,) = await pending_chains.pending_chains(connection, [job_id])
+        (chain,) = await job_control.pending_chains(connection, [job_id])
         assert chain.queues == ("extract", "embed", "validate.local")
         assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
         await complete_stages(connection, job_id, "extract", "embed", "validate")
@@ -127,7 +127,7 @@ async def test_a_chain_can_end_after_any_of_its_stages_and_later_ones_are_kept_a
 
         assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "extract"}, None, None]
         assert await status(connection, job_id) == JobStatus.SUCCEEDED
-        assert await pending_chains.pending_chains(connection, [job_id]) == []
+        assert await job_control.pending_chains(connection, [job_id]) == []
         assert [attempt.stage for attempt in await attempts.history(connection, job_id)] == [
             "extract",
             "embed",

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from schemas.statuses import StageStatus
 from schemas.values.failures import AttemptError
 from store.database import Database
-from store.runs import job_progress, stages
+from store.runs import jobs, stages
 from store.runs.runs import StoredRun
 
 
@@ -19,7 +19,7 @@ async def test_every_job_lists_its_stages_in_the_order_of_the_chain(
         assert claim is not None
         await stages.commit(connection, claim, inputs={}, output={})
 
-        found = await job_progress.progress(connection, stored.job_ids)
+        found = await jobs.progress(connection, stored.job_ids)
 
     assert [(view.stage, view.status) for view in found[first].stages] == [
         ("extract", StageStatus.DONE),
@@ -40,7 +40,7 @@ async def test_a_failed_job_shows_its_last_error_and_others_show_none(
         assert claim is not None
         await stages.fail(connection, claim, AttemptError("a.Broken", "broke", "unknown", {}), inputs={})
 
-        found = await job_progress.progress(connection, stored.job_ids)
+        found = await jobs.progress(connection, stored.job_ids)
 
     error = found[stored.job_ids[0]].error
     assert error is not None

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from store.database import Database
-from store.runs.pending_chains import PendingChain, PendingStage, pending_chains
+from store.runs.job_control import PendingChain, PendingStage, pending_chains
 from store.runs.runs import StoredRun
 
 

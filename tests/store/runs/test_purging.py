@@ -8,8 +8,8 @@ import pytest
 
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
-from store.runs import attempts, audit, job_control, ledger, purging, runs, stages
-from store.runs.purging import Criteria, Purged
+from store.runs import attempts, audit, deletions, job_control, ledger, runs, stages
+from store.runs.deletions import Criteria, Purged
 from store.runs.run_view import run_view
 from store.runs.scored_runs import scored_run
 from tests.api.pages.example_runs import participant_run
@@ -25,8 +25,8 @@ NOW = Criteria(older_than=timedelta(), kinds=PEOPLE)
 
 async def purged(connection: Connection, criteria: Criteria) -> list[Purged]:
     return [
-        await purging.purge(connection, run, keep_results=criteria.keep_results)
-        for run in await purging.find(connection, criteria)
+        await deletions.purge(connection, run, keep_results=criteria.keep_results)
+        for run in await deletions.find(connection, criteria)
     ]
 
 
@@ -69,12 +69,12 @@ async def test_only_runs_that_finished_long_ago_are_purged(database: Database) -
         await job_control.hold(connection, JobStatus.PAUSED, None, run_id=paused.run_id)
         await age(connection, paused.run_id, 91)
 
-        found = await purging.find(connection, Criteria(older_than=timedelta(days=90), kinds=PEOPLE))
-        of_kind = await purging.find(connection, Criteria(older_than=timedelta(days=90), kinds=["query"]))
-        failed = await purging.find(connection, Criteria(older_than=timedelta(), statuses=["failed"]))
+        found = await deletions.find(connection, Criteria(older_than=timedelta(days=90), kinds=PEOPLE))
+        of_kind = await deletions.find(connection, Criteria(older_than=timedelta(days=90), kinds=["query"]))
+        failed = await deletions.find(connection, Criteria(older_than=timedelta(), statuses=["failed"]))
 
         assert ([run.id for run in found], of_kind, failed) == ([old], [], [])
-        assert [run.id for run in await purging.find(connection, NOW)] == [old, young]
+        assert [run.id for run in await deletions.find(connection, NOW)] == [old, young]
 
 
 async def test_a_call_that_another_run_used_is_kept(database: Database) -> None:
@@ -115,12 +115,12 @@ async def test_a_call_that_another_run_begins_to_use_during_a_purge_is_kept(
 async def test_a_run_that_became_active_is_not_purged(database: Database) -> None:
     async with database.connection() as connection:
         shown = await finished_run(connection)
-        (old,) = await purging.find(connection, NOW)
+        (old,) = await deletions.find(connection, NOW)
         await job_control.retry(connection, job_id=shown.failed)
 
         for keep_results in (False, True):
             with refused("run-active"):
-                await purging.purge(connection, old, keep_results=keep_results)
+                await deletions.purge(connection, old, keep_results=keep_results)
 
 
 async def test_results_are_kept_and_what_led_to_them_is_gone(database: Database) -> None:
@@ -141,8 +141,8 @@ async def test_results_are_kept_and_what_led_to_them_is_gone(database: Database)
         assert await counted(connection, "stage_vector") == [0]
         assert set((await audit.audit(connection, shown.run_id)).flaws) <= set(flaws)
         assert await attempts.output(connection, shown.succeeded, "extract") is None
-        assert await purging.find(connection, keep) == []
-        assert [run.id for run in await purging.find(connection, NOW)] == [shown.run_id]
+        assert await deletions.find(connection, keep) == []
+        assert [run.id for run in await deletions.find(connection, NOW)] == [shown.run_id]
 
 
 async def test_a_failed_job_without_its_outputs_starts_with_the_first_stage(database: Database) -> None:

@@ -8,7 +8,7 @@ import pytest
 from schemas.values.failures import AttemptError
 from schemas.values.runs import RunLimits, RunLimitState
 from store.database import Connection, Database
-from store.runs import job_control, overviews, run_limits, stages
+from store.runs import backlog, job_control, overviews, stages
 from store.runs.runs import StoredRun
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
@@ -23,7 +23,7 @@ async def end(connection: Connection, job_id: int, *, well: bool) -> None:
         await stages.commit(connection, claim, inputs={}, output={})
     else:
         await stages.fail(connection, claim, ERROR, inputs={})
-        await run_limits.stop_failing(connection, run_id=claim.run_id)
+        await backlog.stop_failing(connection, run_id=claim.run_id)
 
 
 async def states(connection: Connection, run_id: int) -> dict[str, int]:
@@ -35,20 +35,20 @@ async def states(connection: Connection, run_id: int) -> dict[str, int]:
 async def test_a_run_without_limits_has_none(database: Database, store_run: StoreRun) -> None:
     stored = await store_run("316")
     async with database.connection() as connection:
-        await run_limits.keep(connection, stored.run_id, RunLimits())
+        await backlog.keep(connection, stored.run_id, RunLimits())
 
-        assert await run_limits.find(connection, stored.run_id) is None
-        assert await run_limits.stop_failing(connection, run_id=stored.run_id) == []
+        assert await backlog.find(connection, stored.run_id) is None
+        assert await backlog.stop_failing(connection, run_id=stored.run_id) == []
 
 
 async def test_limits_that_are_not_given_again_stay(database: Database, store_run: StoreRun) -> None:
     stored = await store_run("316")
     async with database.connection() as connection:
-        await run_limits.keep(connection, stored.run_id, RunLimits(max_failures="10%", max_llm_calls=5))
-        await run_limits.spend_call(connection, stored.run_id)
-        await run_limits.keep(connection, stored.run_id, RunLimits(max_llm_calls=9, max_tokens=1000))
+        await backlog.keep(connection, stored.run_id, RunLimits(max_failures="10%", max_llm_calls=5))
+        await backlog.spend_call(connection, stored.run_id)
+        await backlog.keep(connection, stored.run_id, RunLimits(max_llm_calls=9, max_tokens=1000))
 
-        assert await run_limits.find(connection, stored.run_id) == RunLimitState(
+        assert await backlog.find(connection, stored.run_id) == RunLimitState(
             max_failures="10%", max_llm_calls=9, max_tokens=1000, llm_calls=1
         )
 
@@ -60,10 +60,10 @@ async def test_no_more_calls_are_counted_than_the_limit_however_many_ask_at_once
 
     async def spend() -> bool:
         async with database.connection() as connection:
-            return await run_limits.spend_call(connection, stored.run_id)
+            return await backlog.spend_call(connection, stored.run_id)
 
     async with database.connection() as connection:
-        await run_limits.keep(connection, stored.run_id, RunLimits(max_llm_calls=7))
+        await backlog.keep(connection, stored.run_id, RunLimits(max_llm_calls=7))
 
     assert sum(await asyncio.gather(*(spend() for _ in range(40)))) == 7
 
@@ -71,13 +71,13 @@ async def test_no_more_calls_are_counted_than_the_limit_however_many_ask_at_once
 async def test_no_call_is_sent_once_the_tokens_are_used(database: Database, store_run: StoreRun) -> None:
     stored = await store_run("316")
     async with database.connection() as connection:
-        await run_limits.keep(connection, stored.run_id, RunLimits(max_tokens=100))
+        await backlog.keep(connection, stored.run_id, RunLimits(max_tokens=100))
 
-        assert await run_limits.spend_call(connection, stored.run_id)
-        await run_limits.count(connection, stored.run_id, tokens=99)
-        assert await run_limits.spend_call(connection, stored.run_id)
-        await run_limits.count(connection, stored.run_id, tokens=50)
-        assert not await run_limits.spend_call(connection, stored.run_id)
+        assert await backlog.spend_call(connection, stored.run_id)
+        await backlog.count(connection, stored.run_id, tokens=99)
+        assert await backlog.spend_call(connection, stored.run_id)
+        await backlog.count(connection, stored.run_id, tokens=50)
+        assert not await backlog.spend_call(connection, stored.run_id)
 
 
 async def test_a_run_stops_at_its_number_of_failures_and_counts_anew_when_it_is_resumed(
@@ -86,7 +86,7 @@ async def test_a_run_stops_at_its_number_of_failures_and_counts_anew_when_it_is_
     stored = await store_run(*map(str, range(301, 309)), stages=("extract",))
     jobs = iter(stored.job_ids)
     async with database.connection() as connection:
-        await run_limits.keep(connection, stored.run_id, RunLimits(max_failures="2"))
+        await backlog.keep(connection, stored.run_id, RunLimits(max_failures="2"))
         await end(connection, next(jobs), well=True)
         await end(connection, next(jobs), well=False)
         assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 1, "waiting": 6}
@@ -96,7 +96,7 @@ async def test_a_run_stops_at_its_number_of_failures_and_counts_anew_when_it_is_
         assert note.startswith("2 of 3 finished jobs failed, and the limit is 2.")
 
         await job_control.resume(connection, run_id=stored.run_id)
-        await run_limits.forgive_failures(connection, run_id=stored.run_id)
+        await backlog.forgive_failures(connection, run_id=stored.run_id)
         await end(connection, next(jobs), well=False)
         assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 3, "waiting": 4}
         await end(connection, next(jobs), well=False)
@@ -110,7 +110,7 @@ async def test_a_run_stops_at_its_percentage_of_failures_after_some_have_finishe
     stored = await store_run(*map(str, range(100, 150)), stages=("extract",))
     stopped = None
     async with database.connection() as connection:
-        await run_limits.keep(connection, stored.run_id, RunLimits(max_failures=percent))
+        await backlog.keep(connection, stored.run_id, RunLimits(max_failures=percent))
         for number, job_id in enumerate(stored.job_ids, start=1):
             await end(connection, job_id, well=number > 2 and number <= 20)
             if "paused" in await states(connection, stored.run_id):
@@ -123,7 +123,7 @@ async def test_a_run_stops_at_its_percentage_of_failures_after_some_have_finishe
 async def test_poisoned_jobs_are_failures(database: Database, store_run: StoreRun) -> None:
     stored = await store_run("316", "319", stages=("extract",))
     async with database.connection() as connection:
-        await run_limits.keep(connection, stored.run_id, RunLimits(max_failures="1"))
+        await backlog.keep(connection, stored.run_id, RunLimits(max_failures="1"))
         await stages.claim(connection, stored.job_ids[0], "extract", "worker", 0)
         await stages.expire(connection, max_interruptions=1)
 

@@ -7,7 +7,7 @@ import pytest
 
 from schemas.suggestions import Each
 from store.database import Database
-from store.runs import runs, stage_runs
+from store.runs import runs, stage_vectors
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 from tests.store.conftest import new_run
@@ -50,7 +50,7 @@ async def test_jobs_of_several_batches_have_their_places_stages_and_inputs(
         stored = await runs.store(connection, run_of(9), report=lambda *report: reports.append(report))
 
         rows = await connection.fetch("SELECT * FROM job WHERE run_id = $1 ORDER BY ordinal", stored.run_id)
-        found = await stage_runs.of_jobs(connection, stored.job_ids)
+        found = await stage_vectors.of_jobs(connection, stored.job_ids)
 
     assert reports == [(0, 9), (4, 9), (8, 9), (9, 9)]
     assert [row["id"] for row in rows] == stored.job_ids == sorted(stored.job_ids)

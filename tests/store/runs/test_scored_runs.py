@@ -3,9 +3,9 @@
 from typing import Any
 
 from schemas.statuses import JobStatus
-from schemas.values.measures import Measures
-from schemas.values.phq8 import AssessmentMode, PHQ8Item
-from schemas.values.scored_runs import CallCount, ScoredJob, ScoredRun, SettingValue
+from schemas.values.differences import Measures
+from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.runs import CallCount, ScoredJob, ScoredRun, SettingValue
 from stages.participants.validate import keep_all
 from stages.reports.report import build_report
 from store.database import Connection, Database

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 from schemas.statuses import JobStatus, Priority
 from store.database import Database
-from store.runs import backlog, job_control, overviews, shares
+from store.runs import backlog, job_control, overviews
+from store.runs.backlog import Share
 from store.runs.runs import StoredRun
-from store.runs.shares import Share
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
@@ -14,16 +14,16 @@ StoreRun = Callable[..., Awaitable[StoredRun]]
 async def test_runs_that_wait_share_the_workers_by_weight(database: Database, store_run: StoreRun) -> None:
     first, second, third = [(await store_run("316", "319")).run_id for _ in range(3)]
     async with database.connection() as connection:
-        assert await shares.shares(connection) == {
+        assert await backlog.shares(connection) == {
             first: Share(1, 3, 1 / 3),
             second: Share(2, 3, 1 / 3),
             third: Share(3, 3, 1 / 3),
         }
 
-        await shares.set_priority(connection, first, Priority.BULK)
-        await shares.set_priority(connection, third, Priority.INTERACTIVE)
+        await backlog.set_priority(connection, first, Priority.BULK)
+        await backlog.set_priority(connection, third, Priority.INTERACTIVE)
 
-        assert await shares.shares(connection) == {
+        assert await backlog.shares(connection) == {
             third: Share(1, 3, 16 / 21),
             second: Share(2, 3, 4 / 21),
             first: Share(3, 3, 1 / 21),
@@ -36,9 +36,9 @@ async def test_a_run_has_a_share_while_a_job_of_it_is_to_be_sent(database: Datab
     stored = await store_run("316", "319")
     async with database.connection() as connection:
         await backlog.mark_sent(connection, {stored.job_ids[0]: None})
-        assert stored.run_id in await shares.shares(connection)
+        assert stored.run_id in await backlog.shares(connection)
         await backlog.mark_sent(connection, {stored.job_ids[1]: None})
-        assert await shares.shares(connection) == {}
+        assert await backlog.shares(connection) == {}
         shown = await overviews.overview(connection, stored.run_id)
         assert shown is not None and shown.turns == "normal"
 

@@ -1,14 +1,14 @@
 """Which tables and kinds of runs are large."""
 
 from store.database import Database
-from store.runs import sizes
+from store.runs import runs
 from tests.api.pages.example_runs import participant_run
 
 
 async def test_tables_and_kinds_are_listed_the_largest_first(database: Database) -> None:
     async with database.connection() as connection:
         await participant_run(connection)
-        found = await sizes.sizes(connection)
+        found = await runs.sizes(connection)
 
     tables = {size.name: size.bytes for size in found.tables}
     assert [size.bytes for size in found.tables] == sorted(tables.values(), reverse=True)

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Mapping
 import pytest
 
 from store.database import Connection, Database
-from store.runs import stage_times as times_module
+from store.runs import past_work as times_module
+from store.runs.past_work import Progress, progress, stage_times
 from store.runs.runs import StoredRun
-from store.runs.stage_times import Progress, progress, stage_times
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
 StoreRun = Callable[..., Awaitable[StoredRun]]

@@ -10,7 +10,7 @@ import pytest
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.failures import AttemptError
 from store.database import Connection, Database
-from store.runs import attempts, backlog, job_control, overviews, pending_chains, stage_vectors, stages
+from store.runs import attempts, backlog, job_control, overviews, stage_vectors, stages
 from store.runs.backlog import Flow
 from store.runs.runs import StoredRun
 from store.runs.stages import Claim, Committed
@@ -83,8 +83,8 @@ async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(
             {"a": 1},
             [[0, 1, 2], [3, 4, 5]],
         )
-        assert [chain.stages[0] for chain in await pending_chains.pending_chains(connection, [job_id])] == [
-            pending_chains.PendingStage("embed", 1, "embed")
+        assert [chain.stages[0] for chain in await job_control.pending_chains(connection, [job_id])] == [
+            job_control.PendingStage("embed", 1, "embed")
         ]
 
 
@@ -96,7 +96,7 @@ async def test_a_job_succeeds_with_its_last_stage(database: Database, store_run:
             await stages.commit(connection, claim, inputs={}, output={})
 
         assert await job_states(connection, stored.run_id) == {JobStatus.SUCCEEDED: 1}
-        assert await pending_chains.pending_chains(connection, stored.job_ids) == []
+        assert await job_control.pending_chains(connection, stored.job_ids) == []
 
 
 async def test_a_fenced_off_worker_commits_nothing(database: Database, store_run: StoreRun) -> None:
@@ -174,8 +174,8 @@ async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(database:
 
         assert await job_control.retry(connection, run_id=stored.run_id) == [job_id]
 
-        assert [chain.stages for chain in await pending_chains.pending_chains(connection, [job_id])] == [
-            [pending_chains.PendingStage("embed", 2, "embed"), pending_chains.PendingStage("assemble", 1, "assemble")]
+        assert [chain.stages for chain in await job_control.pending_chains(connection, [job_id])] == [
+            [job_control.PendingStage("embed", 2, "embed"), job_control.PendingStage("assemble", 1, "assemble")]
         ]
         history = await attempts.history(connection, job_id)
         assert [(attempt.stage, attempt.outcome, attempt.error_message) for attempt in history] == [
@@ -191,10 +191,10 @@ async def test_an_automatic_retry_waits_in_the_database(database: Database, stor
         await stages.fail(connection, await claimed(connection, job_id), FAILURE, inputs={}, retry_in_s=0.2)
 
         assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
-        (chain,) = await pending_chains.pending_chains(connection, [job_id])
+        (chain,) = await job_control.pending_chains(connection, [job_id])
         assert (await in_backlog(connection, job_id), chain.not_before is not None) == (True, True)
         await asyncio.sleep(0.25)
-        (chain,) = await pending_chains.pending_chains(connection, [job_id])
+        (chain,) = await job_control.pending_chains(connection, [job_id])
         assert chain.not_before is None
         assert (await claimed(connection, job_id)).retries == 1
 

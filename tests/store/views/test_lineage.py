@@ -6,7 +6,7 @@ from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection, Database
 from store.runs import ledger
-from store.views.lineage import job_trace
+from store.views import job_trace
 from tests.fakes.chat import served
 from tests.store.query_runs import store_corpus, store_query_run
 from tests.store.scored import TIMED_OUT, store_scored_run

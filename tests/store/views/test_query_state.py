@@ -2,7 +2,7 @@
 
 from api.rest.rag.queries import detail_of
 from store.database import Database
-from store.questions.query_view import existing_view
+from store.questions.query_runs import existing_view
 from store.runs import edits
 from tests.services.questions.questions import VECTORS, WHOLE, a_question, complete_stages
 

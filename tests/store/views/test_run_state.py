@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from schemas.statuses import JobStatus
 from store.database import Database
 from store.runs.runs import StoredRun
-from store.views.run_state import run_state
+from store.views import run_state
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
 StoreRun = Callable[..., Awaitable[StoredRun]]

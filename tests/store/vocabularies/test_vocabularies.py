@@ -4,8 +4,8 @@ import asyncpg
 import pytest
 
 from schemas.values.tags import Tag, TagDocument, Vocabulary
+from store import vocabularies
 from store.database import Database
-from store.vocabularies import contents, vocabularies
 
 CLOTHES = Vocabulary(
     tags=(Tag(name="shirt", category="0", count=9, nsfw_probability=0.1), Tag(name="hat", title="Hat")),
@@ -18,7 +18,7 @@ async def test_an_imported_vocabulary_is_read_unchanged(database: Database) -> N
     async with database.connection() as connection:
         vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
 
-        assert await contents.content(connection, vocabulary_id) == CLOTHES
+        assert await vocabularies.content(connection, vocabulary_id) == CLOTHES
         (listed,) = await vocabularies.current(connection)
 
     assert (listed.id, listed.name, listed.tags, listed.aliases, listed.documents, listed.dimension) == (
@@ -52,7 +52,7 @@ async def test_a_newer_import_takes_the_name_and_the_older_one_is_kept_for_its_j
         assert found is not None
         assert found.id == newer
         assert await vocabularies.by_name(connection, "hats") is None
-        assert await contents.content(connection, older) == CLOTHES
+        assert await vocabularies.content(connection, older) == CLOTHES
 
 
 async def test_tags_that_reach_a_count_are_counted(database: Database) -> None:

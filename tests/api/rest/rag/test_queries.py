@@ -7,7 +7,7 @@ import pytest
 
 from api.context import ApiContext
 from schemas.values.failures import AttemptError
-from services.questions import ask as query_asked
+from services.questions import answers as query_asked
 from services.questions.lookup import get_query
 from store.questions.queries import StoredQuery
 from store.runs import stages

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from schemas.settings.groups import EmbeddingSettings
 from schemas.settings.run import RunSettings
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
+from stages.participants.artifacts.files import LoadRules
 from stages.participants.artifacts.load import LoadedArtifact, load_artifact
 from stages.participants.artifacts.names import ArtifactFile
-from stages.participants.artifacts.rules import LoadRules
-from stages.participants.chunk_scores import PROMPT_HASH
+from stages.participants.chunking import PROMPT_HASH
 
 TEXTS = {"304": ["one line"], "303": ["up at three", "no “appetite”\nat all"]}
 VECTORS = {

@@ -7,10 +7,10 @@ from schemas.errors import (
     EmbeddingArtifactMismatchError,
     EmbeddingValidationError,
 )
-from schemas.values.phq8 import PHQ8Item
+from schemas.values.participants import PHQ8Item
 from schemas.values.references import PartialBuild
-from stages.participants.artifacts.rules import LoadRules
-from stages.participants.chunk_scores import PROMPT_HASH
+from stages.participants.artifacts.files import LoadRules
+from stages.participants.chunking import PROMPT_HASH
 from tests.stages.participants.artifacts.builders import (
     CHUNK_SCORES,
     CHUNK_SCORES_META,

@@ -1,6 +1,6 @@
 import pytest
 
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.participants import TranscriptVariant
 from stages.participants.artifacts.names import answers_to, built_name, named_parts
 
 

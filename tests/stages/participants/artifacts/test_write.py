@@ -1,11 +1,11 @@
 import json
 from datetime import UTC, datetime
 
-from schemas.values.interviews import TranscriptVariant
+from schemas.values.participants import TranscriptVariant
 from schemas.values.references import ArtifactMeta, PartialBuild
 from stages.participants.artifacts.files import describe
+from stages.participants.artifacts.load import write_artifact
 from stages.participants.artifacts.names import ArtifactFile
-from stages.participants.artifacts.write import write_artifact
 from tests.stages.participants.artifacts.builders import META, artifact_files, load, rules
 
 

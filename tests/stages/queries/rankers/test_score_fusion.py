@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import ChunksGoneError
-from stages.queries.rankers.score_fusion import ScoreFusion
+from stages.queries.ranking import ScoreFusion
 from tests.stages.queries.builders import candidate
 
 EAST, NORTH = np.eye(2, dtype=np.float32)

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 
 from schemas.errors import RerankError, RerankerUnavailableError
-from stages.queries.rankers.cross_encoder import CrossEncoderRanker
-from stages.queries.rankers.score_fusion import ScoreFusion
-from stages.queries.rankers.without_weights import WithoutWeights
+from stages.queries.ranking import CrossEncoderRanker, ScoreFusion, WithoutWeights
 from tests.fakes.pair_scorer import FakePairScorer
 from tests.stages.queries.builders import candidate
 

@@ -1,0 +1,404 @@
+"""`/documents/{id}`: a document on its way to a work: its outline with what became of each heading, the original beside
+the result, the sections that are skipped, and what is computed again.
+"""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+from urllib.parse import quote
+
+from fastapi import APIRouter, Form, HTTPException, Query, Request
+from pydantic import BaseModel
+from starlette.responses import RedirectResponse, Response
+
+from api.context import ApiContext, Context
+from api.pages.forms import Typed
+from api.parameters import MAX_ID, PathId, Text
+from api.rendering import page
+from api.routes import PageRoute
+from api.security.csrf import CheckedForm
+from api.security.headers import CONTENT_SECURITY_POLICY
+from api.work_uploads import base_name
+from schemas.errors import DocumentMissingError, JobMissingError, LLMResponseParseError, Refused, TemplateMissingError
+from schemas.values.documents import Bibliography, ConvertedDocument, RepairAction, SanitisedDocument
+from services import document_edits
+from services.document_edits import Again, Edited
+from services.documents import DocumentTarget, document_job, output_of
+from services.works import DocumentView, document_view
+from stages.corpora.cut import pages_of
+from stages.corpora.lines import lines_of
+from stages.documents.outline import DocumentFormat, format_of
+from stages.documents.repair import Change
+from store import originals
+from store.corpora import chunks, sources, works
+from store.corpora.chunks import DocumentLine
+from store.corpora.works import WorkHeading
+from store.database import Connection
+from store.runs.run_view import JobView, job_view
+
+PAGE_HEADINGS: Final = 200
+PAGE_LINES: Final = 300
+
+#: The viewer of the original is a frame of the page.
+FRAMING_POLICY: Final = f"{CONTENT_SECURITY_POLICY}; frame-src 'self'"
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+Show = Literal["outline", "text", "sections"]
+Edit: TypeAlias = Callable[[Connection], Awaitable[Edited]]
+Compute: TypeAlias = Callable[[], Awaitable[Again]]
+
+
+class PastedForm(BaseModel):
+    """The reply of an external model."""
+
+    reply: Typed = ""
+
+
+class AgainForm(BaseModel):
+    """What is computed again, and with which other values; empty ones keep those of the run."""
+
+    repair_by: Literal["", "rules", "model"] = ""
+    select_by: Literal["", "rules", "model"] = ""
+    chunk_tokens: Text = ""
+
+    def values(self) -> dict[str, str]:
+        """The settings by name."""
+        given = {
+            "RAGQ_REPAIR_BY": self.repair_by,
+            "RAGQ_SELECT_BY": self.select_by,
+            "RAGQ_DOCUMENT_CHUNK_TOKENS": self.chunk_tokens.strip(),
+        }
+        return {name: value for name, value in given.items() if value}
+
+
+class TextLine(NamedTuple):
+    """A line of the markdown."""
+
+    number: int
+    text: str
+    page: int | None
+    """The page that begins here; None within a page, and in a document without pages."""
+
+
+class DocumentContent(NamedTuple):
+    """The content of the page."""
+
+    view: DocumentView
+    line: DocumentLine
+    job: JobView
+    lines: list[TextLine]
+    """A part of the markdown, where it is shown."""
+    all_lines: int
+    """Lines of all of it."""
+    prompt: str | None
+    """The prompt for an external model; None where none is shown, or its stage is not reached."""
+
+
+@router.get("/documents/{job_id:int}")
+async def document_page(
+    request: Request,
+    ctx: Context,
+    job_id: PathId,
+    show: Show = "outline",
+    part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
+    saved: Literal["", "headings", "sections", "again"] = "",
+) -> Response:
+    """The document as its stages left it; `saved` follows a change."""
+    return await _page(request, ctx, job_id, show, part=part, saved=saved)
+
+
+@router.post("/documents/{job_id:int}/headings")
+async def change_headings(request: Request, ctx: Context, _form: CheckedForm, job_id: PathId) -> Response:
+    """Store the repairs that the form changed: those whose fields differ from what they were filled in with."""
+    fields = {name: str(value) for name, value in (await request.form()).items()}
+    changes = {
+        int(line): Change(RepairAction(action), " ".join(fields.get(f"words-{line}", "").split()))
+        for line, action in _numbered(fields, "action-")
+        if (action, fields.get(f"words-{line}")) != (fields.get(f"was-{line}"), fields.get(f"read-{line}"))
+        and action in set(RepairAction)
+    }
+    if not changes:
+        return RedirectResponse(f"/documents/{job_id}", 303)
+    return await _edited(
+        request, ctx, job_id, "outline", lambda connection: document_edits.change_repairs(connection, job_id, changes)
+    )
+
+
+@router.post("/documents/{job_id:int}/headings/pasted")
+async def paste_headings(
+    request: Request, ctx: Context, _checked: CheckedForm, job_id: PathId, form: Annotated[PastedForm, Form()]
+) -> Response:
+    """Store what a pasted reply makes of the headings."""
+    return await _edited(
+        request,
+        ctx,
+        job_id,
+        "outline",
+        lambda connection: document_edits.paste_repair(connection, job_id, form.reply),
+        pasted=form.reply,
+    )
+
+
+@router.post("/documents/{job_id:int}/sections")
+async def change_sections(request: Request, ctx: Context, _form: CheckedForm, job_id: PathId) -> Response:
+    """Store which of the listed sections are embedded."""
+    fields = {name: str(value) for name, value in (await request.form()).items()}
+    changes = {
+        int(line): f"embed-{line}" in fields
+        for line, was in _numbered(fields, "was-")
+        if (was == "true") != (f"embed-{line}" in fields)
+    }
+    if not changes:
+        return RedirectResponse(f"/documents/{job_id}?show=sections", 303)
+    return await _edited(
+        request,
+        ctx,
+        job_id,
+        "sections",
+        lambda connection: document_edits.change_selection(connection, job_id, changes),
+    )
+
+
+@router.post("/documents/{job_id:int}/sections/pasted")
+async def paste_sections(
+    request: Request, ctx: Context, _checked: CheckedForm, job_id: PathId, form: Annotated[PastedForm, Form()]
+) -> Response:
+    """Store which sections a pasted reply selects."""
+    return await _edited(
+        request,
+        ctx,
+        job_id,
+        "sections",
+        lambda connection: document_edits.paste_selection(connection, job_id, form.reply),
+        pasted=form.reply,
+    )
+
+
+@router.post("/documents/{job_id:int}/convert")
+async def convert_again(
+    request: Request, ctx: Context, _checked: CheckedForm, job_id: PathId, form: Annotated[AgainForm, Form()]
+) -> Response:
+    """Convert the file again, and compute everything after it."""
+    target = DocumentTarget(job_id=job_id)
+    return await _again(request, ctx, job_id, lambda: document_edits.convert_again(ctx.database, target, form.values()))
+
+
+@router.post("/documents/{job_id:int}/cut")
+async def cut_again(
+    request: Request, ctx: Context, _checked: CheckedForm, job_id: PathId, form: Annotated[AgainForm, Form()]
+) -> Response:
+    """Cut the text again, and embed its chunks."""
+    target = DocumentTarget(job_id=job_id)
+    return await _again(request, ctx, job_id, lambda: document_edits.cut_again(ctx.database, target, form.values()))
+
+
+async def _edited(
+    request: Request, ctx: ApiContext, job_id: int, show: Show, edit: Edit, *, pasted: str = ""
+) -> Response:
+    try:
+        async with ctx.database.connection() as connection:
+            await edit(connection)
+    except JobMissingError:
+        raise
+    except (Refused, LLMResponseParseError) as error:
+        return await _page(request, ctx, job_id, show, wrong=str(error), pasted=pasted)
+    saved = "headings" if show == "outline" else "sections"
+    return RedirectResponse(f"/documents/{job_id}?show={show}&saved={saved}", 303)
+
+
+async def _again(request: Request, ctx: ApiContext, job_id: int, compute: Compute) -> Response:
+    try:
+        again = await compute()
+    except JobMissingError:
+        raise
+    except Refused as error:
+        return await _page(request, ctx, job_id, "outline", wrong=str(error))
+    if again.forked is not None:
+        return RedirectResponse(f"/runs/{again.forked.submitted.run_id}", 303)
+    return RedirectResponse(f"/documents/{job_id}?saved=again", 303)
+
+
+async def _page(
+    request: Request,
+    ctx: ApiContext,
+    job_id: int,
+    show: Show,
+    *,
+    part: int = 1,
+    saved: str = "",
+    wrong: str | None = None,
+    pasted: str = "",
+) -> Response:
+    async with ctx.database.connection() as connection:
+        content = await _read(connection, job_id, show, part)
+    headings = (
+        content.view.headings
+        if show == "outline"
+        else [heading for heading in content.view.headings if heading.embeds is not None]
+    )
+    size, count = (PAGE_LINES, content.all_lines) if show == "text" else (PAGE_HEADINGS, len(headings))
+    return page(
+        request,
+        "document.html.j2",
+        status=422 if wrong else 200,
+        headers={"Content-Security-Policy": FRAMING_POLICY},
+        **content._asdict(),
+        show=show,
+        headings=headings[(part - 1) * size : part * size],
+        actions=[action for action in RepairAction if action is not RepairAction.NO_CHANGE],
+        part=part,
+        parts_of_list=-(-count // size),
+        saved=saved,
+        wrong={"form": wrong} if wrong else {},
+        pasted=pasted,
+    )
+
+
+async def _read(connection: Connection, job_id: int, show: Show, part: int) -> DocumentContent:
+    view = await document_view(connection, DocumentTarget(job_id=job_id))
+    (line,) = (await chunks.lines(connection, [job_id])).values()
+    job = await job_view(connection, job_id)
+    assert job is not None
+    lines, count = await _text(connection, job_id, part) if show == "text" else ([], 0)
+    prompt = None if show == "text" else await _prompt(connection, job_id, show)
+    return DocumentContent(view, line, job, lines, count, prompt)
+
+
+async def _text(connection: Connection, job_id: int, part: int) -> tuple[list[TextLine], int]:
+    """A part of the markdown: sanitised if that is stored, and as it was converted before."""
+    made = await output_of(connection, job_id, SanitisedDocument)
+    if made is None:
+        converted = await output_of(connection, job_id, ConvertedDocument)
+        if converted is None:
+            return [], 0
+        markdown, page_lines = converted.chosen.markdown, converted.chosen.page_lines
+    else:
+        markdown, page_lines = made.markdown, made.page_lines
+    lines = lines_of(markdown)
+    begins = {line: number for number, line in enumerate(page_lines, start=1)}
+    first = (part - 1) * PAGE_LINES + 1
+    shown = [
+        TextLine(number, text, begins.get(number)) for number, text in enumerate(lines[first - 1 :][:PAGE_LINES], first)
+    ]
+    if shown and shown[0].page is None and (pages := pages_of(page_lines, first, first)):
+        shown[0] = shown[0]._replace(page=pages[0])
+    return shown, len(lines)
+
+
+async def _prompt(connection: Connection, job_id: int, show: Show) -> str | None:
+    text = document_edits.repair_text if show == "outline" else document_edits.select_text
+    try:
+        return await text(connection, job_id)
+    except (DocumentMissingError, TemplateMissingError):
+        return None
+
+
+def _numbered(fields: Mapping[str, Any], prefix: str) -> list[tuple[str, str]]:
+    """The fields of this prefix and a number of a line, by the number."""
+    found = ((name.removeprefix(prefix), value) for name, value in fields.items() if name.startswith(prefix))
+    return [(line, value) for line, value in found if line.isascii() and line.isdecimal() and len(line) < 10]
+
+
+PAGE_CHUNKS: Final = 20
+WORK_PAGE_LINES: Final = 500
+
+#: Fields that the head of the page shows; the others are in a list below it.
+_IN_HEAD: Final = ("title", "authors", "year", "abstract")
+
+
+Part = Annotated[int, Query(ge=1, le=1_000_000)]
+
+
+@router.get("/works/{work_id:int}")
+async def work_page(
+    request: Request,
+    ctx: Context,
+    work_id: PathId,
+    show: Literal["chunks", "text"] = "chunks",
+    heading: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
+    line: Annotated[int | None, Query(ge=1, le=2**31 - 1)] = None,
+    part: Part = 1,
+) -> Response:
+    """The headings, and a part of the chunks, of one section where it is named; or a part of the text, that with a line
+    where it is named."""
+    if line is not None:
+        show, part = "text", (line - 1) // WORK_PAGE_LINES + 1
+    chunks, lines = [], []
+    async with ctx.database.connection() as connection:
+        work = await works.work(connection, work_id)
+        headings = await works.headings(connection, work_id)
+        made_by = await sources.job_of_work(connection, work_id)
+        page_lines = await works.page_lines(connection, work_id)
+        if show == "text":
+            lines = lines_of(await works.markdown(connection, work_id) or "")
+            count, size = len(lines), WORK_PAGE_LINES
+        else:
+            count, size = await works.count_chunks(connection, work_id, section=heading), PAGE_CHUNKS
+            offset = (part - 1) * size
+            chunks = await works.chunks(connection, work, section=heading, limit=size, offset=offset)
+    inside: dict[int | None, list[WorkHeading]] = defaultdict(list)
+    for one in headings:
+        inside[one.parent_id].append(one)
+    return page(
+        request,
+        "work.html.j2",
+        work=work,
+        made_by=made_by,
+        pages={chunk.id: pages_of(page_lines, chunk.start_line, chunk.end_line) for chunk in chunks},
+        described={
+            name: getattr(work, name)
+            for name in Bibliography.model_fields
+            if name not in _IN_HEAD and getattr(work, name) is not None
+        },
+        inside=inside,
+        section=next((one for one in headings if one.id == heading), None),
+        show=show,
+        chunks=chunks,
+        lines=lines[(part - 1) * size : part * size],
+        first_line=(part - 1) * size + 1,
+        count=count,
+        part=part,
+        parts_of_list=-(-count // size),
+    )
+
+
+files = APIRouter(include_in_schema=False)
+
+#: Nothing of the file runs, is loaded or submitted. Only pages of this site frame it.
+_POLICY: Final = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; {}frame-ancestors 'self'"
+
+
+@files.get("/documents/{job_id:int}/original")
+async def of_document(ctx: Context, job_id: PathId) -> Response:
+    """The file of a document."""
+    async with ctx.database.connection() as connection:
+        job = await document_job(connection, job_id)
+        content = await originals.content(connection, job.inputs["original"])
+    return _served(content, job.inputs["name"])
+
+
+@files.get("/works/{work_id:int}/original")
+async def of_work(ctx: Context, work_id: PathId) -> Response:
+    """The file that a work was made from."""
+    async with ctx.database.connection() as connection:
+        found = await works.original(connection, work_id)
+        if found is None:
+            raise HTTPException(404, f"Work {work_id} was made from no other file; its text is at /works/{work_id}.")
+        named, path = found
+        content = await originals.content(connection, named)
+    return _served(content, base_name(path))
+
+
+def _served(content: bytes, name: str) -> Response:
+    # Browsers run what HTML and archives of it contain; a PDF has a viewer without scripts of the page.
+    is_pdf = format_of(content, name) is DocumentFormat.PDF
+    return Response(
+        content,
+        media_type="application/pdf" if is_pdf else "application/octet-stream",
+        headers={
+            "Content-Disposition": f"{'inline' if is_pdf else 'attachment'}; filename*=UTF-8''{quote(name, safe='')}",
+            "Content-Security-Policy": _POLICY.format("" if is_pdf else "sandbox; "),
+            "X-Frame-Options": "SAMEORIGIN",
+        },
+    )

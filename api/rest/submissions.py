@@ -1,0 +1,209 @@
+"""Submissions of every kind, and the reply to them."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fastapi import APIRouter, Response
+
+from api.context import ApiContext, Context
+from api.parameters import PathId
+from api.preferences import REPLAYED, Keyed
+from api.problems import problem_responses
+from api.rest.bodies.base import StrictRoute
+from api.rest.bodies.documents import (
+    ImportBody,
+    ImportEstimateReply,
+    RemovedWorksReply,
+    RemoveWorksBody,
+    WorkSourceReply,
+)
+from api.rest.bodies.participants import (
+    ChangedSettingReply,
+    ParticipantSubmission,
+    SplitLine,
+    Submission,
+    SubmittedReply,
+    TagsSubmission,
+)
+from api.rest.bodies.rag_queries import QuerySetSubmission
+from api.work_uploads import estimate_requested
+from schemas.settings.resolve import EffectiveSettings
+from schemas.values.estimates import Estimate
+from services import import_plans
+from services.estimates import estimate_request
+from services.new_runs import Submitted
+from services.submit import Request, submit
+from stages.reports.words import notices
+from store.access import RequestKey
+from store.corpora import corpora
+from store.references import interviews
+from store.runs import overviews
+
+#: The reply of a submission that finds its run, for its OpenAPI description.
+SUBMITTED: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"model": SubmittedReply, "description": "The run of the same work"}
+}
+
+
+async def submit_body(
+    ctx: ApiContext,
+    key: RequestKey | None,
+    body: Submission,
+    request: Request,
+    response: Response,
+    *,
+    values: Mapping[str, str] | None = None,
+) -> SubmittedReply:
+    """Submit a request with the settings of its body, or with `values` where the body has others beside them.
+
+    The reply is 201 with a new run under Location, or 200 with the run of the same work.
+    """
+    settings = ctx.run_settings(profile=body.profile, values=body.values if values is None else values)
+    submitted = await submit(
+        ctx.database,
+        request,
+        settings,
+        draw=body.chosen_draw,
+        always_new=body.always_new,
+        priority=body.priority,
+        key=key,
+        limits=body.limits,
+    )
+    return await _reply(ctx, submitted, settings, response)
+
+
+async def _reply(
+    ctx: ApiContext, submitted: Submitted, settings: EffectiveSettings, response: Response
+) -> SubmittedReply:
+    async with ctx.database.connection() as connection:
+        overview = await overviews.get(connection, submitted.run_id)
+    response.status_code = 201 if submitted.is_new else 200
+    response.headers["Location"] = f"/runs/{submitted.run_id}"
+    response.headers.update(REPLAYED if submitted.is_replay else {})
+    return SubmittedReply(
+        run_id=submitted.run_id,
+        is_new=submitted.is_new,
+        jobs=submitted.jobs,
+        resumed=submitted.resumed,
+        searched=submitted.searched,
+        profile=overview.profile,
+        changed_settings={
+            name: ChangedSettingReply.model_validate(change) for name, change in settings.changed.items()
+        },
+        notices=list(notices(overview.kind, overview.profile, overview.request)),
+    )
+
+
+router = APIRouter(route_class=StrictRoute)
+
+
+@router.post(
+    "/participants/runs/estimate",
+    summary="Estimate a submission of participants",
+    responses=problem_responses(409, 422),
+    tags=["participants"],
+)
+async def estimate_participants(ctx: Context, body: ParticipantSubmission) -> Estimate:
+    """Jobs, model calls, tokens, seconds and money of the same body sent to `/participants/runs`.
+
+    `missing` lists what has to be there before it can be submitted.
+    """
+    return await _estimate(ctx, body, body.request, body.values)
+
+
+@router.post(
+    "/rag/query-sets/runs/estimate",
+    summary="Estimate a submission of a set of questions",
+    responses=problem_responses(409, 422),
+    tags=["questions"],
+)
+async def estimate_query_set(ctx: Context, body: QuerySetSubmission) -> Estimate:
+    """Likewise of a set of questions."""
+    return await _estimate(ctx, body, body.request, body.run_values)
+
+
+@router.post(
+    "/tags/runs/estimate",
+    summary="Estimate a submission of phrases",
+    responses=problem_responses(409, 422),
+    tags=["tags"],
+)
+async def estimate_phrases(ctx: Context, body: TagsSubmission) -> Estimate:
+    """Likewise of phrases."""
+    return await _estimate(ctx, body, body.request, body.values)
+
+
+async def _estimate(ctx: ApiContext, body: Submission, request: Request, values: Mapping[str, str]) -> Estimate:
+    settings = ctx.run_settings(profile=body.profile, values=values)
+    return await estimate_request(ctx.database, request, settings, draw=body.chosen_draw, prices=ctx.prices)
+
+
+import_plans_router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
+
+
+@import_plans_router.post(
+    "/works/estimate", summary="Estimate an import of works", responses=problem_responses(409, 422)
+)
+async def estimate_texts(body: ImportBody, ctx: Context) -> ImportEstimateReply:
+    """Jobs, model calls, tokens, seconds and money of the same body sent to `/corpora/works`: nothing is stored."""
+    return ImportEstimateReply.of(await estimate_requested(ctx, body.request))
+
+
+@import_plans_router.post(
+    "/{corpus_id:int}/works/remove", summary="Remove works", responses=problem_responses(404, 422)
+)
+async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -> RemovedWorksReply:
+    """Delete works that came from files, with their chunks and vectors: all that are named, or none.
+
+    404 lists numbers that are no such work of the corpus, as after a removal that is sent again; nothing is removed
+    then. Answers that cite a removed work keep their text.
+    """
+    async with ctx.database.connection() as connection:
+        await corpora.corpus(connection, corpus_id)
+        removed = await import_plans.remove_works(connection, corpus_id, body.work_ids)
+    return RemovedWorksReply(removed=[WorkSourceReply.of(work) for work in removed])
+
+
+query_sets_router = APIRouter(prefix="/rag/query-sets", tags=["questions"], route_class=StrictRoute)
+
+
+@query_sets_router.post(
+    "/runs",
+    summary="Submit a set of questions",
+    status_code=201,
+    responses=SUBMITTED | problem_responses(404, 409, 422),
+)
+async def submit_query_set(ctx: Context, key: Keyed, body: QuerySetSubmission, response: Response) -> SubmittedReply:
+    """Store a run of one job per question, and send it. Nothing waits: the events of the run report its progress.
+
+    The same set submitted again is the same run, whose failed jobs continue: 200 instead of 201.
+    """
+    return await submit_body(ctx, key, body, body.request, response, values=body.run_values)
+
+
+participants_router = APIRouter(prefix="/participants", tags=["participants"], route_class=StrictRoute)
+
+
+@participants_router.get("/splits", summary="List splits")
+async def list_splits(ctx: Context) -> list[SplitLine]:
+    """Every stored split, by name."""
+    async with ctx.database.connection() as connection:
+        return [SplitLine.model_validate(split) for split in await interviews.split_sizes(connection)]
+
+
+@participants_router.post(
+    "/runs",
+    summary="Submit participants",
+    status_code=201,
+    responses=SUBMITTED | problem_responses(409, 422),
+)
+async def submit_participants(
+    ctx: Context, key: Keyed, body: ParticipantSubmission, response: Response
+) -> SubmittedReply:
+    """Store a run of one job per participant and mode, and send it.
+
+    The same work submitted again is the same run, whose failed jobs continue: 200 instead of 201. 409 when the request
+    is refused, for example because the reference index contains participants of the split; the detail has the reason
+    and what to do.
+    """
+    return await submit_body(ctx, key, body, body.request, response)

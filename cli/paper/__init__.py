@@ -1,1 +1,0 @@
-"""Reports as tables for a paper: LaTeX, Markdown, and numbers as CSV."""

@@ -1,0 +1,193 @@
+"""The options of `ragq submit` for participants."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from cli.files import Rows, read_file
+from cli.options import Choice
+from cli.output import print_text
+from schemas.errors import QueryValueError, Refused
+from schemas.settings.preset import is_preset_name
+from schemas.values.participants import AssessmentMode
+from schemas.values.queries import QuerySet
+from services.participants import ParticipantRequest
+from services.questions.answers import single_query
+from services.questions.submission import QueryRequest
+from services.tags import TagsRequest, phrase_sets
+from stages.queries.query_files import read_query_set
+from stages.queries.works import work_filter
+from stages.texts.characters import can_be_stored
+
+
+class ParticipantIds(click.ParamType[tuple[int, ...]]):
+    """Numbers with commas between them."""
+
+    name = "ID,ID..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(int(number) for number in (value if isinstance(value, list) else value.split(",")))
+        except (TypeError, ValueError):
+            self.fail(f"'{value}' is not a list of participant numbers; write it like 316,319.", param, ctx)
+
+
+def participants_request(
+    *,
+    split: str | None,
+    participants: tuple[int, ...] | None,
+    limit: int | None,
+    few_shot_only: bool,
+    zero_shot_only: bool,
+    evidence: Path | None,
+    until: str | None,
+    allow_overlap: bool,
+    allow_variant_mismatch: bool,
+    data_set: str | None,
+    references: str | None,
+) -> ParticipantRequest:
+    """Assessments of participants. Raises UsageError for options that exclude each other."""
+    if few_shot_only and zero_shot_only:
+        raise click.UsageError("--few-shot-only and --zero-shot-only exclude each other; leave both out for both.")
+    if limit is not None and split is None:
+        raise click.UsageError("--limit goes with --split; name fewer participants instead.")
+    return ParticipantRequest(
+        split=split,
+        participants=participants or (),
+        modes=_modes(few_shot_only, zero_shot_only),
+        limit=limit,
+        until=until,
+        evidence=None if evidence is None else read_evidence(evidence),
+        allow_overlap=allow_overlap,
+        allow_variant_mismatch=allow_variant_mismatch,
+        data_set=data_set,
+        references=references,
+    )
+
+
+def read_evidence(path: Path) -> dict[str, Any]:
+    """The object in an evidence file. Raises Refused, naming the place, when it is not a JSON object."""
+    try:
+        evidence = json.loads(read_file(path))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        place = f":{error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise Refused(f"{path}{place}: not JSON in UTF-8; write an object of participants.") from None
+    if not isinstance(evidence, dict):
+        raise Refused(f"{path}: found {type(evidence).__name__}; write an object: participant id -> item -> quotes.")
+    return evidence
+
+
+def _modes(few_shot_only: bool, zero_shot_only: bool) -> tuple[AssessmentMode, ...]:
+    if few_shot_only:
+        return (AssessmentMode.FEW_SHOT,)
+    if zero_shot_only:
+        return (AssessmentMode.ZERO_SHOT,)
+    return (AssessmentMode.ZERO_SHOT, AssessmentMode.FEW_SHOT)
+
+
+FULL: Final = "full"
+LIGHT: Final = "light"
+
+model_option = click.option(
+    "--model",
+    type=Choice([FULL, LIGHT]),
+    default=FULL,
+    show_default=True,
+    help="Questions: expand and answer with RAGQ_QUERY_MODEL, or with RAGQ_QUERY_LIGHT_MODEL where it is set.",
+)
+
+
+def queries_request(
+    *,
+    query: str | None,
+    queries: Rows | None,
+    corpus: tuple[str, ...],
+    where: tuple[str, ...],
+    qrels: Path | None,
+    preset: str | None,
+    preset_values: tuple[tuple[str, str], ...],
+    no_expand: bool,
+    expansion: Path | None,
+    response: Path | None,
+    model: str,
+    until: str | None,
+) -> QueryRequest:
+    """Questions to a corpus. Raises UsageError for options that exclude each other."""
+    if query is None and (expansion or response):
+        raise click.UsageError("--expansion and --response go with --query: a pasted reply belongs to one question.")
+    if no_expand and expansion:
+        raise click.UsageError("--no-expand and --expansion exclude each other.")
+    if qrels is not None and queries is None:
+        raise click.UsageError("--qrels goes with --queries: judgements name queries by their ids.")
+    return QueryRequest(
+        queries=_asked(query, queries, qrels),
+        corpora=corpus,
+        works=work_filter(where),
+        preset=preset,
+        preset_values=dict(preset_values),
+        expand=not no_expand,
+        expansion_reply=None if expansion is None else read_reply(expansion),
+        response=None if response is None else read_reply(response),
+        use_light_model=model == LIGHT,
+        until=until,
+    )
+
+
+def read_reply(path: Path) -> str:
+    """The text of a pasted reply. Raises Refused for an empty one and for bytes that are not UTF-8."""
+    try:
+        text = read_file(path).decode("utf-8")
+    except UnicodeDecodeError:
+        raise Refused(f"{path}: not UTF-8; save the reply as UTF-8 text.") from None
+    if not text.strip():
+        raise Refused(f"{path}: empty; paste the whole reply of the model into it.")
+    return text
+
+
+def _asked(query: str | None, queries: Rows | None, qrels: Path | None) -> QuerySet:
+    if queries is None:
+        try:
+            return single_query(query or "")
+        except QueryValueError as error:
+            raise click.UsageError(f"--query {error.problem}.") from None
+    found = read_query_set(
+        queries.content,
+        None if qrels is None else read_file(qrels),
+        queries_file=queries.file,
+        qrels_file=str(qrels),
+    )
+    if found.left_out_keys:
+        print_text(f"Ignored keys of {queries.file}: {', '.join(found.left_out_keys)}.", err=True)
+    if found.left_out_judgements:
+        print_text(f"{found.left_out_judgements} judgements of {qrels} are of other queries.", err=True)
+    return found
+
+
+def split_assignments(
+    assignments: tuple[tuple[str, str], ...],
+) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+    """Those of --set that name settings, and those that name values of a preset."""
+    settings = tuple(pair for pair in assignments if not is_preset_name(pair[0]))
+    return settings, tuple(pair for pair in assignments if is_preset_name(pair[0]))
+
+
+def tags_request(
+    *, phrases: Rows, vocabulary: str | None, allow_nsfw: bool, context_tags: str | None, until: str | None
+) -> TagsRequest:
+    """Phrase sets to find tags for. Raises UsageError without a vocabulary, and ProblemsFound for the file."""
+    if vocabulary is None:
+        raise click.UsageError("--phrases goes with --vocabulary NAME: whose tags to find.")
+    if context_tags is not None and not can_be_stored(context_tags):
+        raise Refused("--context-tags has characters that Postgres cannot store; remove them.")
+    return TagsRequest(
+        phrase_sets=phrase_sets(
+            phrases.content, file=phrases.file, of="file of phrases", context_tags=context_tags or ""
+        ),
+        vocabulary=vocabulary,
+        allow_nsfw_tags=allow_nsfw,
+        until=until,
+    )

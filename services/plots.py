@@ -1,0 +1,460 @@
+"""Plots of scored runs and of retrieval, as SVG and PNG."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from io import BytesIO, StringIO
+from typing import Any, Final, NamedTuple, Protocol
+from xml.etree import ElementTree
+
+from markupsafe import Markup
+from matplotlib import style
+from matplotlib.axes import Axes
+from matplotlib.colors import get_named_colors_mapping
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from schemas.errors import Refused
+from schemas.values.differences import ComparedRun, RetrievalMeasures, SeveralRuns, Sweep
+from schemas.values.metrics import Interval
+from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.queries import QueryRun
+from schemas.values.reports import Experiment, Report
+from schemas.values.retrieval_reports import RetrievalReport
+from schemas.values.runs import ScoredRun, StageShare
+from stages.metrics.selective import measure_names
+from stages.reports.report import build_report, measures_of
+from stages.reports.retrieval import build_retrieval_report
+from stages.reports.several_runs import default_measure
+
+# Names of colours, which a page, an SVG file and a PNG each give values to.
+INK, GRID, FIRST, SECOND, MUTED = "ragq:ink", "ragq:line", "ragq:first", "ragq:second", "ragq:muted"
+
+#: Placeholders for the colours of the page, replaced when the SVG is written.
+_PLACEHOLDERS: Final = {INK: "#010101", GRID: "#020202", FIRST: "#030303", SECOND: "#040404", MUTED: "#050505"}
+_VARIABLES: Final = {value: f"var(--{name.partition(':')[2]})" for name, value in _PLACEHOLDERS.items()}
+#: A PNG has a white ground.
+_LIGHT: Final = {INK: "#1d2330", GRID: "#d5dae2", FIRST: "#2364aa", SECOND: "#bf5413", MUTED: "#5b6475"}
+get_named_colors_mapping().update(_PLACEHOLDERS)
+
+_COLOURS: Final = """\
+svg { --ink: #1d2330; --line: #d5dae2; --first: #2364aa; --second: #bf5413; --muted: #5b6475; }
+@media (prefers-color-scheme: dark) {
+  svg { --ink: #e4e8ef; --line: #333b48; --first: #7ab3f0; --second: #f2a063; --muted: #9aa4b5; }
+}
+text { font-family: system-ui, sans-serif; }
+"""
+
+# Narrow enough for legible text on a phone, where a plot is as wide as the screen.
+_INCHES = (4.6, 3.1)
+
+_STYLE: Final[Mapping[str, Any]] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 8.5,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": GRID,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.size": 0,
+    "ytick.major.size": 0,
+    "legend.frameon": False,
+}
+
+
+def svg(title: str, draw: Callable[[Axes], None]) -> Markup:
+    """The drawing of `draw`, as an element labelled by the title."""
+    # Ids are hashes of their content: without its own salt, one plot would use another's clipping.
+    with style.context(["default", {**_STYLE, "svg.hashsalt": title}]):
+        figure = Figure(figsize=_INCHES, layout="constrained")
+        draw(figure.add_subplot())
+        written = StringIO()
+        figure.savefig(written, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return _inline(written.getvalue(), title)
+
+
+def png(draw: Callable[[Axes], None], title: str) -> bytes:
+    """The drawing of `draw` as a PNG with its title, for documents that cannot show an SVG."""
+    get_named_colors_mapping().update(_LIGHT)
+    try:
+        with style.context(["default", dict(_STYLE)]):
+            figure = Figure(figsize=_INCHES, layout="constrained")
+            draw(figure.add_subplot())
+            figure.suptitle(title, fontsize=9)
+            written = BytesIO()
+            figure.savefig(written, format="png", dpi=200, facecolor="white", metadata={"Software": None})
+    finally:
+        get_named_colors_mapping().update(_PLACEHOLDERS)
+    return written.getvalue()
+
+
+def as_file(inline: Markup) -> str:
+    """The element as a separate file, which includes the colours."""
+    head, rest = inline.split(">", 1)
+    return f'{head} xmlns="http://www.w3.org/2000/svg"><style>{_COLOURS}</style>{rest}'
+
+
+def whiskers(intervals: Sequence[Interval]) -> list[list[float]]:
+    """The distances of the ends below and above the values; a percentile interval need not contain its value."""
+    values = [interval.value or 0.0 for interval in intervals]
+    lows = [max(0.0, value - _or(found.low, value)) for value, found in zip(values, intervals, strict=True)]
+    highs = [max(0.0, _or(found.high, value) - value) for value, found in zip(values, intervals, strict=True)]
+    return [lows, highs]
+
+
+def _or(bound: float | None, value: float) -> float:
+    """A value without an interval has no whiskers."""
+    return value if bound is None else bound
+
+
+def _inline(svg: str, title: str) -> Markup:
+    """The root element without parts that a page does not need: namespaces, description, sizes, unused ids."""
+    root = ElementTree.fromstring(svg)
+    used = set(re.findall(r"(?:url\(|href=\")#([^)\"]+)", svg))
+    for parent in root.iter():
+        parent.tag = parent.tag.rpartition("}")[2]
+        for child in [child for child in parent if child.tag.endswith("metadata")]:
+            parent.remove(child)
+        attributes = {name.rpartition("}")[2]: value for name, value in parent.attrib.items()}
+        if attributes.get("id") not in used:
+            attributes.pop("id", None)
+        parent.attrib.clear()
+        parent.attrib.update(attributes)
+    root.attrib.clear()
+    width, height = (72 * inches for inches in _INCHES)
+    root.attrib.update({"viewBox": f"0 0 {width:g} {height:g}", "role": "img", "aria-label": title})
+    text = ElementTree.tostring(root, encoding="unicode")
+    for colour, variable in _VARIABLES.items():
+        text = text.replace(colour, variable)
+    # Matplotlib wrote it and escaped its content.
+    return Markup(text)
+
+
+_COLOUR_OF: Final[Mapping[AssessmentMode, str]] = {
+    AssessmentMode.ZERO_SHOT: FIRST,
+    AssessmentMode.FEW_SHOT: SECOND,
+}
+
+
+class Draw(Protocol):
+    """Draws one plot of a report."""
+
+    def __call__(self, axes: Axes, report: Report) -> None: ...
+
+
+def scored_plots(report: Report) -> Iterator[tuple[str, Markup]]:
+    """Each plot that the report has data for: its title, and the SVG."""
+    for title, draw in _plots(report).items():
+        yield title, svg(title, partial(draw, report=report))
+
+
+def _plots(report: Report) -> dict[str, Draw]:
+    found: dict[str, Draw] = {}
+    if any(experiment.selective_prediction.chosen.curve for experiment in report.experiments):
+        found["Risk over coverage, with its 95 % band"] = draw_risk_over_coverage
+        found["Mean absolute error per item"] = draw_error_per_item
+        found["Coverage per item"] = _coverage_per_item
+    if any(experiment.calibration for experiment in report.experiments):
+        found["Calibration: how often scores of a confidence are exact"] = _calibration
+    if report.failures.total:
+        found["Failures by category"] = _failures
+    return found
+
+
+def draw_risk_over_coverage(axes: Axes, report: Report) -> None:
+    """The risk curve of each mode, with its band."""
+    for experiment in report.experiments:
+        mode, chosen = experiment.results.mode, experiment.selective_prediction.chosen
+        if not chosen.curve:
+            continue
+        coverages = [0.0, *(point.coverage for point in chosen.curve)]
+        risks = [chosen.curve[0].selective_risk, *(point.selective_risk for point in chosen.curve)]
+        colour = _COLOUR_OF[mode]
+        axes.fill_between(
+            [point.coverage for point in chosen.band],
+            [point.low for point in chosen.band],
+            [point.high for point in chosen.band],
+            step="pre",
+            color=colour,
+            alpha=0.15,
+            linewidth=0,
+        )
+        axes.plot(coverages, risks, color=colour, drawstyle="steps-pre", linewidth=1.4, label=_words(mode))
+        axes.plot(coverages[1:], risks[1:], color=colour, marker="o", markersize=3, linestyle="none")
+    axes.set(xlabel="coverage (share of all items)", ylabel="risk (mean loss of taken items)", xlim=(0, 1))
+    axes.set_ylim(bottom=0)
+    _name_modes(axes)
+
+
+def draw_error_per_item(axes: Axes, report: Report) -> None:
+    """The error of each item and mode, with its interval."""
+    for place, experiment in _side_by_side(report):
+        results = experiment.results
+        found = {item: results.per_item[item].mae_interval for item in PHQ8Item}
+        drawn = [item for item, interval in found.items() if interval.value is not None]
+        values = [found[item].value or 0.0 for item in drawn]
+        axes.errorbar(
+            values,
+            [_row(item) + place for item in drawn],
+            xerr=whiskers([found[item] for item in drawn]),
+            fmt="o",
+            markersize=4,
+            linewidth=1.2,
+            color=_COLOUR_OF[results.mode],
+            label=_words(results.mode),
+        )
+    _name_items(axes)
+    axes.set(xlabel="mean absolute error, with 95 % interval")
+    # Slightly below 0, so that a point at 0 is fully visible.
+    axes.set_xlim(left=-0.02 * axes.get_xlim()[1])
+    _name_modes(axes)
+
+
+def _coverage_per_item(axes: Axes, report: Report) -> None:
+    for place, experiment in _side_by_side(report):
+        results = experiment.results
+        found = {item: results.per_item[item].coverage for item in PHQ8Item}
+        shares = {item: share for item, share in found.items() if share is not None}
+        axes.barh(
+            [_row(item) + place for item in shares],
+            list(shares.values()),
+            height=0.34,
+            color=_COLOUR_OF[results.mode],
+            label=_words(results.mode),
+        )
+    _name_items(axes)
+    axes.set(xlabel="share of evaluated participants with a score", xlim=(0, 1))
+    _name_modes(axes)
+
+
+def _calibration(axes: Axes, report: Report) -> None:
+    axes.plot([0, 1], [0, 1], color=INK, linewidth=0.8, linestyle=":", label="perfect")
+    for experiment in report.experiments:
+        calibration, mode = experiment.calibration, experiment.results.mode
+        if calibration is None:
+            continue
+        bins = [found for found in calibration.bins if found.count]
+        axes.plot(
+            [found.confidence or 0.0 for found in bins],
+            [found.exact or 0.0 for found in bins],
+            color=_COLOUR_OF[mode],
+            marker="o",
+            markersize=4,
+            linewidth=1.2,
+            label=_words(mode),
+        )
+    names = dict.fromkeys(one.calibration.confidence for one in report.experiments if one.calibration)
+    axes.set(
+        xlabel=f"mean confidence of a bin ({', '.join(names)})",
+        ylabel="share of exact scores",
+        xlim=(-0.02, 1.02),
+        ylim=(-0.02, 1.02),
+    )
+    _name_modes(axes)
+
+
+def _failures(axes: Axes, report: Report) -> None:
+    counts = report.failures.by_category
+    bars = axes.barh(list(counts), list(counts.values()), height=0.4, color=MUTED)
+    axes.bar_label(bars, padding=3)
+    axes.grid(visible=False, axis="y")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set(
+        xlabel="unresolved failures", xlim=(0, 1.15 * max(counts.values())), ylim=(max(len(counts), 4) - 0.5, -0.5)
+    )
+
+
+def _side_by_side(report: Report) -> Iterator[tuple[float, Experiment]]:
+    """The offset from its row of each mode with evaluated participants, so that none hides another."""
+    drawn = [experiment for experiment in report.experiments if experiment.results.evaluated_subjects]
+    count = len(drawn)
+    for number, experiment in enumerate(drawn):
+        yield 0.36 * (number - (count - 1) / 2), experiment
+
+
+def _row(item: PHQ8Item) -> float:
+    return float(list(PHQ8Item).index(item))
+
+
+def _name_items(axes: Axes) -> None:
+    axes.set_yticks(range(len(PHQ8Item)), [item.value for item in PHQ8Item])
+    axes.set_ylim(len(PHQ8Item) - 0.5, -0.5)
+    axes.grid(visible=False, axis="y")
+
+
+def _name_modes(axes: Axes) -> None:
+    """Above the plot, where it hides nothing."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderpad=0, handlelength=1.4, columnspacing=1.2)
+
+
+def _words(mode: AssessmentMode) -> str:
+    return mode.value.replace("_", "-")
+
+
+def retrieval_plots(report: RetrievalReport) -> Iterator[tuple[str, Markup]]:
+    """One plot per measure, a row per ranking: its title, and the SVG."""
+    if report.stages:
+        stages = [found.stage.value for found in report.stages]
+        for name in measure_names(report.measures.cutoff):
+            title = f"{name} per ranking, with 95 % intervals"
+            intervals = [found.measures[name] for found in report.stages]
+            yield title, svg(title, partial(draw_measure, stages=stages, intervals=intervals, name=name))
+
+
+def draw_measure(axes: Axes, *, stages: Sequence[str], intervals: Sequence[Interval], name: str) -> None:
+    """A measure per ranking, with its interval."""
+    values = [interval.value or 0.0 for interval in intervals]
+    axes.barh(stages, values, height=0.5, color=FIRST, alpha=0.35)
+    axes.errorbar(values, stages, xerr=whiskers(intervals), fmt="o", markersize=4, linewidth=1.2, color=FIRST)
+    axes.grid(visible=False, axis="y")
+    axes.set(xlabel=f"mean {name}", xlim=(0, 1), ylim=(max(len(stages), 4) - 0.5, -0.5))
+
+
+KINDS: Final = ("risk", "items", "ranking", "time")
+
+TIMES: Final = ("waiting", "language model", "database", "other work", "not measured")
+"""The parts of a bar of `time`."""
+
+
+class Bar(NamedTuple):
+    """A line of a bar plot in a terminal."""
+
+    name: str
+    parts: tuple[float | None, ...]
+    """Lengths, one after another; None for one that is not known."""
+
+
+class RunPlot(NamedTuple):
+    """A plot of a run."""
+
+    run: str
+    kind: str
+    title: str
+    report: Report | RetrievalReport | None
+    """What it shows a part of; None for `time`, whose bars are all that it shows."""
+    bars: tuple[Bar, ...]
+    """Its numbers for a terminal; of a curve, a bar per point."""
+    legend: tuple[str, ...]
+    """What the parts of a bar are."""
+    unit: str
+
+
+def plots_of_run(
+    run_id: int, reported: ScoredRun | QueryRun | None, shares: Sequence[StageShare], kinds: Sequence[str] = ()
+) -> list[RunPlot]:
+    """The plots that a run has data for, or those of these kinds; None for a run that has no report.
+
+    Raises Refused when it has none of them.
+    """
+    wanted = kinds or KINDS
+    found = [] if reported is None else _of_report(_report(reported))
+    if shares:
+        found.append(_time(f"r{run_id}", shares))
+    found = [plot for plot in found if plot.kind in wanted]
+    if not found:
+        raise Refused(f"r{run_id} has no data for the plot {' or '.join(wanted)}.")
+    return found
+
+
+def _report(run: ScoredRun | QueryRun) -> Report | RetrievalReport:
+    if isinstance(run, QueryRun):
+        return build_retrieval_report(run, measures=RetrievalMeasures())
+    return build_report(run, measures=measures_of(run.settings, {}))
+
+
+def _of_report(report: Report | RetrievalReport) -> list[RunPlot]:
+    run = report.run_metadata.run_id
+    if isinstance(report, RetrievalReport):
+        name = measure_names(report.measures.cutoff)[0]
+        bars = tuple(Bar(found.stage.value, (found.measures[name].value or 0.0,)) for found in report.stages)
+        return [RunPlot(run, "ranking", f"{run}: {name} per ranking", report, bars, (name,), "")] if bars else []
+    curves = [one for one in report.experiments if one.selective_prediction.chosen.curve]
+    if not curves:
+        return []
+    risk = tuple(
+        Bar(f"{one.results.mode.value} {point.coverage:.2f}", (point.selective_risk,))
+        for one in curves
+        for point in one.selective_prediction.chosen.curve
+    )
+    items = tuple(
+        Bar(f"{one.results.mode.value} {item.value}", (one.results.per_item[item].mae_interval.value or 0.0,))
+        for one in curves
+        for item in PHQ8Item
+        if one.results.per_item[item].mae_interval.value is not None
+    )
+    return [
+        RunPlot(run, "risk", f"{run}: risk over coverage", report, risk, ("risk at this coverage",), ""),
+        RunPlot(run, "items", f"{run}: mean absolute error per item", report, items, ("mean absolute error",), ""),
+    ]
+
+
+def _time(run: str, shares: Sequence[StageShare]) -> RunPlot:
+    bars = tuple(
+        Bar(one.stage, (one.waiting_s, one.llm_s, one.database_s, one.other_s, one.unmeasured_s)) for one in shares
+    )
+    return RunPlot(run, "time", f"{run}: where the time went, summed over jobs", None, bars, TIMES, " s")
+
+
+_OF_RUN_COLOURS: Final = (MUTED, SECOND, INK, FIRST, GRID)
+"""Of TIMES."""
+
+
+def draw_run_plot(axes: Axes, plot: RunPlot) -> None:
+    """Draw what a plot shows of its run."""
+    match plot.report:
+        case Report() if plot.kind == "risk":
+            draw_risk_over_coverage(axes, plot.report)
+        case Report():
+            draw_error_per_item(axes, plot.report)
+        case RetrievalReport():
+            name, stages = measure_names(plot.report.measures.cutoff)[0], plot.report.stages
+            intervals = [found.measures[name] for found in stages]
+            draw_measure(axes, stages=[found.stage.value for found in stages], intervals=intervals, name=name)
+        case None:
+            _draw_time(axes, plot.bars)
+
+
+def _draw_time(axes: Axes, bars: Sequence[Bar]) -> None:
+    names = [bar.name for bar in bars]
+    begins = [0.0] * len(bars)
+    for number, (part, colour) in enumerate(zip(TIMES, _OF_RUN_COLOURS, strict=True)):
+        lengths = [bar.parts[number] or 0.0 for bar in bars]
+        axes.barh(names, lengths, left=begins, height=0.55, color=colour, label=part)
+        begins = [begin + length for begin, length in zip(begins, lengths, strict=True)]
+    axes.grid(visible=False, axis="y")
+    axes.set(xlabel="seconds, summed over jobs", ylim=(max(len(bars), 4) - 0.5, -0.5))
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderpad=0, handlelength=1.4, columnspacing=1.2)
+
+
+def sweep_plot(found: Sweep, measure: str | None = None) -> str:
+    """An SVG file of the first mode: the difference of each point with its 95 % and its corrected interval."""
+    result = found.results[0]
+    name = measure or default_measure(result)
+    title = f"{name}: points compared with {found.parent}"
+    return as_file(svg(title, partial(_draw, result=result, name=name)))
+
+
+def _draw(axes: Axes, *, result: SeveralRuns, name: str) -> None:
+    runs = [run for run in result.compared if run.measures[name].delta.value is not None]
+    places = list(range(len(runs)))
+    plain = [run.measures[name].delta for run in runs]
+    corrected = [run.measures[name].corrected for run in runs]
+    values = [interval.value or 0.0 for interval in plain]
+    axes.axvline(0, color=INK, linewidth=0.8)
+    axes.errorbar(values, places, xerr=whiskers(corrected), fmt="none", linewidth=0.8, color=MUTED, label="corrected")
+    axes.errorbar(values, places, xerr=whiskers(plain), fmt="o", markersize=4, linewidth=2, color=FIRST, label="95 %")
+    axes.set_yticks(places, [_label(run) for run in runs])
+    axes.grid(visible=False, axis="y")
+    axes.set(xlabel=f"difference in {name}", ylim=(max(len(runs), 3) - 0.5, -0.5))
+    axes.legend(loc="best")
+
+
+def _label(run: ComparedRun) -> str:
+    return f"{run.run_id} " + " ".join(str(value) for value in run.settings.values())

@@ -1,1 +1,0 @@
-"""Charts of reports, drawn by matplotlib as SVG."""

@@ -1,0 +1,256 @@
+"""A document as its stages left it: its outline with what became of each heading, and its markdown."""
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from schemas.chains import stages_of
+from schemas.statuses import JobStatus, StageStatus
+from schemas.values.documents import (
+    Cleaned,
+    ConvertedDocument,
+    DecidedBy,
+    DocumentOutline,
+    RepairAction,
+    RepairedTitles,
+    SanitisedDocument,
+    SelectedSections,
+    TocEntry,
+)
+from services.documents import KIND, MODE, DocumentTarget, find_job_of, needed, output_of
+from stages.documents.outline import outline
+from store.corpora import sources, works
+from store.corpora.works import ListedWork, work_missing
+from store.database import Connection
+from store.runs import stage_vectors
+from store.runs.jobs import Job
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutlineHeading:
+    """A heading of a document, and what became of it."""
+
+    line: int
+    """Of the converted markdown, from 1."""
+    level: int
+    text: str = field(repr=False)
+    page: int | None = None
+    """From 1; None in formats without pages."""
+    toc_level: int | None = None
+    """The level that the document's own table of contents gives it; None where it has no such entry."""
+    action: RepairAction | None = None
+    """What stage `repair` did; None before that is stored."""
+    repaired_level: int | None = None
+    """The level in the work; None for a heading that is removed, and before it is repaired."""
+    repaired_text: str | None = field(default=None, repr=False)
+    """The words in the work, likewise."""
+    work_line: int | None = None
+    """Its line in the sanitised markdown, once that is stored."""
+    embeds: bool | None = None
+    """Whether its section is embedded; None before that is selected, and for a heading that is removed."""
+    reason: str | None = None
+    """Why its section is skipped."""
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether the table of contents gives it another level than the document has in the end."""
+        level = self.level if self.repaired_level is None else self.repaired_level
+        return self.toc_level is not None and self.toc_level != level
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentView:
+    """A document: its job, what the stages found, and its headings."""
+
+    job_id: int | None
+    """None for a work that no stored job made; its headings are those of the stored markdown."""
+    run_id: int | None = None
+    status: JobStatus | None = None
+    stages: dict[str, StageStatus] = field(default_factory=dict)
+    """The status of each stage, in the order of the chain."""
+    work_id: int | None = None
+    """None before the document is a work."""
+    title: str | None = field(default=None, repr=False)
+    corpus: str | None = None
+    """None when it is deleted."""
+    name: str | None = field(default=None, repr=False)
+    """The name of the file."""
+    format: str | None = None
+    converter: str | None = None
+    variant: str | None = None
+    """How its headings were found."""
+    reason: str | None = None
+    """Why they were found so."""
+    pages: int | None = None
+    cleaned: Cleaned | None = None
+    repaired_by: DecidedBy | None = None
+    selected_by: DecidedBy | None = None
+    model: str | None = None
+    """The model that decided, where one did."""
+    headings: tuple[OutlineHeading, ...] = ()
+    missing: tuple[TocEntry, ...] = ()
+    """Entries of the table of contents that no heading has."""
+
+    @property
+    def changed(self) -> int:
+        """Headings that stage `repair` did not leave as they were."""
+        return sum(heading.action not in (None, RepairAction.NO_CHANGE) for heading in self.headings)
+
+    @property
+    def skipped(self) -> int:
+        """Headings whose sections are not embedded."""
+        return sum(heading.embeds is False for heading in self.headings)
+
+    @property
+    def disagreements(self) -> int:
+        """Headings of another level than in the table of contents, and entries of it without a heading."""
+        return len(self.missing) + sum(heading.disagrees for heading in self.headings)
+
+
+class ListedDocument(NamedTuple):
+    """A work of a corpus, and the newest job about its file."""
+
+    work: ListedWork
+    job_id: int | None
+
+
+async def document_view(connection: Connection, target: DocumentTarget) -> DocumentView:
+    """A document, read at one moment. Raises JobMissingError, Refused, and DocumentMissingError for a job of
+    another kind."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        job = await find_job_of(connection, target)
+        if job is None:
+            assert target.work_id is not None
+            return await _of_markdown(connection, target.work_id)
+        return await _of_job(connection, job)
+
+
+async def document_markdown(connection: Connection, target: DocumentTarget) -> str:
+    """The markdown of a work; or that of a job, sanitised if that is stored, and as it was converted before.
+
+    Raises as `document_view`, WorkChangedError, and Refused for a job that has converted nothing yet.
+    """
+    if target.work_id is not None:
+        stored = await works.markdown(connection, target.work_id)
+        if stored is None:
+            raise work_missing(target.work_id)
+        return stored
+    job = await find_job_of(connection, target)
+    assert job is not None
+    if sanitised := await output_of(connection, job.id, SanitisedDocument):
+        return sanitised.markdown
+    return (await needed(connection, job.id, ConvertedDocument)).chosen.markdown
+
+
+async def listed_documents(
+    connection: Connection, corpus_id: int, *, search: str = "", limit: int | None = None, offset: int = 0
+) -> list[ListedDocument]:
+    """The works of a corpus by title, as `works.listed`, with their jobs."""
+    listed = await works.listed(connection, corpus_id, search=search, limit=limit, offset=offset)
+    made_by = await sources.jobs_of_works(connection, [work.id for work in listed])
+    return [ListedDocument(work, made_by.get(work.id)) for work in listed]
+
+
+async def _of_markdown(connection: Connection, work_id: int) -> DocumentView:
+    markdown = await works.markdown(connection, work_id)
+    if markdown is None:
+        raise work_missing(work_id)
+    found = await asyncio.to_thread(outline, markdown, ())
+    title = (await works.titles(connection, [work_id]))[work_id]
+    headings = tuple(
+        OutlineHeading(line=heading.line, level=heading.level, text=heading.text, work_line=heading.line)
+        for heading in found.headings
+    )
+    return DocumentView(job_id=None, work_id=work_id, title=title, format="markdown", headings=headings)
+
+
+async def _of_job(connection: Connection, job: Job) -> DocumentView:
+    converted = await output_of(connection, job.id, ConvertedDocument)
+    found = await output_of(connection, job.id, DocumentOutline)
+    repaired = await output_of(connection, job.id, RepairedTitles)
+    sanitised = await output_of(connection, job.id, SanitisedDocument)
+    selected = await output_of(connection, job.id, SelectedSections)
+    work = await sources.work_of_job(connection, job.id)
+    made = None if work is None or work.original_hash != job.inputs["original"] else work
+    runs = (await stage_vectors.of_jobs(connection, [job.id]))[job.id]
+    corpus = await sources.corpus_of_job(connection, job.id)
+    headings: tuple[OutlineHeading, ...] = ()
+    if converted is not None and found is not None:
+        headings = await asyncio.to_thread(_headings, converted, found, repaired, sanitised, selected)
+    return DocumentView(
+        job_id=job.id,
+        run_id=job.run_id,
+        status=job.status,
+        stages={run.stage: run.status for run in runs if run.stage in stages_of(KIND, MODE)},
+        work_id=None if made is None else made.id,
+        title=None if made is None else made.title,
+        corpus=corpus,
+        name=job.inputs["name"],
+        format=None if converted is None else converted.format,
+        converter=None if converted is None else converted.converter,
+        variant=None if converted is None else converted.chosen.name,
+        reason=None if converted is None else converted.reason,
+        pages=None if converted is None else converted.pages,
+        cleaned=None if converted is None else converted.cleaned,
+        repaired_by=None if repaired is None else repaired.by,
+        selected_by=None if selected is None else selected.by,
+        model=next((one.model for one in (repaired, selected) if one is not None and one.model is not None), None),
+        headings=headings,
+        missing=() if found is None else found.missing,
+    )
+
+
+def _headings(
+    converted: ConvertedDocument,
+    found: DocumentOutline,
+    repaired: RepairedTitles | None,
+    sanitised: SanitisedDocument | None,
+    selected: SelectedSections | None,
+) -> tuple[OutlineHeading, ...]:
+    repairs = {} if repaired is None else {repair.line: repair for repair in repaired.repairs}
+    selections = {} if selected is None else {selection.line: selection for selection in selected.selections}
+    work_lines = _work_lines(found, repaired, sanitised)
+    headings = []
+    for heading in found.headings:
+        repair = repairs.get(heading.line)
+        is_kept = repair is not None and repair.action is not RepairAction.REMOVE
+        work_line = work_lines.get(heading.line)
+        selection = None if work_line is None else selections.get(work_line)
+        headings.append(
+            OutlineHeading(
+                line=heading.line,
+                level=heading.level,
+                text=heading.text,
+                page=_page(converted.chosen.page_lines, heading.line),
+                toc_level=heading.toc_level,
+                action=None if repair is None else repair.action,
+                repaired_level=_level(heading.level, repair.action) if repair is not None and is_kept else None,
+                repaired_text=repair.text if repair is not None and is_kept else None,
+                work_line=work_line,
+                embeds=None if selection is None else selection.embeds,
+                reason=None if selection is None else selection.reason,
+            )
+        )
+    return tuple(headings)
+
+
+def _work_lines(
+    found: DocumentOutline, repaired: RepairedTitles | None, sanitised: SanitisedDocument | None
+) -> dict[int, int]:
+    """The line of each heading in the sanitised markdown. Headings that are kept have their order there."""
+    if repaired is None or sanitised is None:
+        return {}
+    removed = {repair.line for repair in repaired.repairs if repair.action is RepairAction.REMOVE}
+    kept = [heading.line for heading in found.headings if heading.line not in removed]
+    lines = [heading.line for heading in outline(sanitised.markdown, ()).headings]
+    return dict(zip(kept, lines, strict=True)) if len(kept) == len(lines) else {}
+
+
+def _page(page_lines: Sequence[int], line: int) -> int | None:
+    return bisect_right(page_lines, line) or None
+
+
+def _level(own: int, action: RepairAction) -> int:
+    return own if action is RepairAction.NO_CHANGE else int(action.value[1])

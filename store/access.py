@@ -1,0 +1,304 @@
+"""Who may use the API: tokens, sessions, and keys by which a repeated request creates nothing twice."""
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from schemas.errors import Refused
+from store.database import Connection
+
+PREFIX: Final = "ragq_"
+"""How every token starts, so that one is recognised where it should not be."""
+
+_SECRET_BYTES = 32
+# A name that starts with a digit could be taken for an id.
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._@-]{0,63}")
+
+LIVE = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())"
+
+COLUMNS = f"id, name, scope, created_at, expires_at, used_at, revoked_at, {LIVE} AS is_live"
+
+# Of two that make a token of one name at the same moment, the later one has to see the earlier one.
+ONE_BY_ONE = "SELECT pg_advisory_xact_lock(hashtextextended('api_token', 0))"
+
+CREATE = f"""
+INSERT INTO api_token (name, token_hash, scope, expires_at)
+SELECT $1::text, $2, $3::text, now() + $4::interval
+WHERE NOT EXISTS (SELECT FROM api_token WHERE name = $1::text AND {LIVE})
+RETURNING {COLUMNS}
+"""
+
+LIST = f"SELECT {COLUMNS} FROM api_token ORDER BY id"
+
+REVOKE = f"""
+WITH revoked AS (
+    UPDATE api_token SET revoked_at = now() WHERE (name = $1 OR id = $2) AND revoked_at IS NULL RETURNING {COLUMNS}
+), ended AS (
+    DELETE FROM api_session AS s USING revoked AS r WHERE s.token_id = r.id
+)
+SELECT * FROM revoked
+"""
+
+ANY_LIVE = f"SELECT EXISTS (SELECT FROM api_token WHERE {LIVE})"
+
+# Requests that come at once do not wait for each other to write the minute down.
+BY_TOKEN = f"""
+WITH stale AS (
+    SELECT id FROM api_token
+    WHERE token_hash = $1 AND {LIVE} AND (used_at IS NULL OR used_at < now() - interval '1 minute')
+    FOR NO KEY UPDATE SKIP LOCKED
+), used AS (
+    UPDATE api_token AS t SET used_at = now() FROM stale WHERE t.id = stale.id
+)
+SELECT id, scope FROM api_token WHERE token_hash = $1 AND {LIVE}
+"""
+
+
+class Scope(StrEnum):
+    """What a token may do."""
+
+    #: Look, and change nothing.
+    READ = "read"
+    #: Everything.
+    WRITE = "write"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredToken:
+    """What is known of a token."""
+
+    id: int
+    name: str
+    scope: Scope
+    created_at: datetime
+    expires_at: datetime | None
+    used_at: datetime | None
+    """To the minute."""
+    revoked_at: datetime | None
+    is_live: bool
+    """Neither revoked nor expired when it was read."""
+
+
+class NewToken(NamedTuple):
+    """A token that was made just now."""
+
+    secret: str
+    """Shown once, and kept nowhere."""
+    stored: StoredToken
+
+
+class Holder(NamedTuple):
+    """The token that a request or a login was made with."""
+
+    token_id: int
+    scope: Scope
+
+
+async def create(connection: Connection, name: str, scope: Scope, *, lifetime: timedelta | None = None) -> NewToken:
+    """Make a token of 256 random bits. Raises Refused for a name that a live token has, or that is none."""
+    if not _NAME.fullmatch(name):
+        raise Refused(
+            "A token's name has 1 to 64 letters, digits, dots, dashes, underlines and at-signs, a letter first."
+        )
+    secret = PREFIX + new_secret()
+    async with connection.transaction():
+        await connection.execute(ONE_BY_ONE)
+        row = await connection.fetchrow(CREATE, name, hashed(secret), scope, lifetime)
+    if row is None:
+        raise Refused(f"There is a live token {name!r} already; `ragq token revoke {name}` ends it.")
+    return NewToken(secret, _stored(row))
+
+
+async def list_all(connection: Connection) -> list[StoredToken]:
+    """Every token that was ever made, the oldest first."""
+    return [_stored(row) for row in await connection.fetch(LIST)]
+
+
+async def revoke(connection: Connection, name_or_id: str) -> StoredToken:
+    """End a token and every session that was opened with it. Raises Refused when no token of that name or id is left.
+
+    A name means all tokens of that name, of which one at most is live. What is returned is the youngest.
+    """
+    number = int(name_or_id) if name_or_id.isdecimal() and len(name_or_id) < 19 else None
+    rows = [_stored(row) for row in await connection.fetch(REVOKE, name_or_id, number)]
+    if not rows:
+        raise Refused(f"No token {name_or_id!r} is left to revoke; `ragq token list` shows those there are.")
+    return max(rows, key=lambda token: token.id)
+
+
+async def any_live(connection: Connection) -> bool:
+    """Whether some token opens."""
+    found: bool = await connection.fetchval(ANY_LIVE)
+    return found
+
+
+async def holder_of_token(connection: Connection, secret: str) -> Holder | None:
+    """Whose a token is; None for one that is unknown, expired or revoked. Notes its use, once a minute."""
+    row = await connection.fetchrow(BY_TOKEN, hashed(secret))
+    return None if row is None else Holder(row["id"], Scope(row["scope"]))
+
+
+def new_secret() -> str:
+    """256 random bits as text that needs no quoting in a header, a cookie or a shell."""
+    return secrets.token_urlsafe(_SECRET_BYTES)
+
+
+def hashed(secret: str) -> str:
+    """What is stored of a secret, and looked up: the time of the look-up reveals nothing about the secret.
+
+    256 random bits are not guessed, so nothing slower than SHA-256 is needed.
+    """
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _stored(row: Any) -> StoredToken:
+    return StoredToken(**{**row, "scope": Scope(row["scope"])})
+
+
+# One row always: whose session it is, if anybody's, and whether there is any token that opens.
+RECOGNISE = f"""
+WITH found AS (
+    SELECT t.id, t.scope FROM api_session AS s
+    JOIN (SELECT id, scope FROM api_token WHERE {LIVE}) AS t ON t.id = s.token_id
+    WHERE s.session_hash = $1 AND s.expires_at > now()
+), stale AS (
+    SELECT t.id FROM api_token AS t JOIN found ON found.id = t.id
+    WHERE t.used_at IS NULL OR t.used_at < now() - interval '1 minute'
+    FOR NO KEY UPDATE OF t SKIP LOCKED
+), used AS (
+    UPDATE api_token AS t SET used_at = now() FROM stale WHERE t.id = stale.id
+)
+SELECT found.id, found.scope, EXISTS (SELECT FROM api_token WHERE {LIVE}) AS any_live
+FROM (SELECT) AS always LEFT JOIN found ON true
+"""
+
+OPEN = f"""
+WITH swept AS (
+    DELETE FROM api_session WHERE expires_at <= now()
+)
+INSERT INTO api_session (session_hash, token_id, expires_at)
+SELECT $2, id, now() + $3::interval FROM api_token WHERE token_hash = $1 AND {LIVE}
+RETURNING token_id
+"""
+
+END = "DELETE FROM api_session WHERE session_hash = $1"
+
+
+class Recognised(NamedTuple):
+    """The session of a browser."""
+
+    holder: Holder | None
+    """None when it has no session, or one that has ended."""
+    any_live: bool
+    """There is a live token, so that requests need one."""
+
+
+async def recognise(connection: Connection, session: str | None) -> Recognised:
+    """Whose session a cookie holds, and whether anybody has to show a token at all; notes the token's use."""
+    row = await connection.fetchrow(RECOGNISE, None if session is None else hashed(session))
+    holder = None if row["id"] is None else Holder(row["id"], Scope(row["scope"]))
+    return Recognised(holder, row["any_live"])
+
+
+async def open_session(connection: Connection, secret: str, *, lifetime: timedelta) -> str | None:
+    """What the cookie of a browser holds that showed a token; None when that token does not open.
+
+    A session ends with its lifetime, and with its token. Those that have ended are swept away.
+    """
+    session = new_secret()
+    opened = await connection.fetchval(OPEN, hashed(secret), hashed(session), lifetime)
+    return None if opened is None else session
+
+
+async def end_session(connection: Connection, session: str) -> None:
+    """Forget a browser."""
+    await connection.execute(END, hashed(session))
+
+
+# A key belongs to the client that sent it and identifies one request. It is stored in the transaction that makes the
+# thing: both are there, or neither. Keys are kept as hashes, and for a day.
+
+# Waits for a transaction that holds the same key. A key that is taken already is not changed, and stays locked, so that
+# it cannot be removed before it is read.
+TAKE = """
+INSERT INTO idempotency_key (principal, key_hash, request_hash, made) VALUES ($1, $2, $3, '{}')
+ON CONFLICT (principal, key_hash) DO UPDATE SET request_hash = excluded.request_hash, created_at = now()
+WHERE idempotency_key.created_at < now() - interval '24 hours'
+RETURNING true
+"""
+
+FIND = "SELECT request_hash, made FROM idempotency_key WHERE principal = $1 AND key_hash = $2"
+
+KEEP = "UPDATE idempotency_key SET made = $3 WHERE principal = $1 AND key_hash = $2"
+
+RELEASE = "DELETE FROM idempotency_key WHERE principal = $1 AND key_hash = $2"
+
+FORGET = """
+DELETE FROM idempotency_key AS k USING (
+    SELECT principal, key_hash FROM idempotency_key WHERE created_at < now() - interval '24 hours'
+    LIMIT 100 FOR UPDATE SKIP LOCKED
+) AS old
+WHERE k.principal = old.principal AND k.key_hash = old.key_hash
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestKey:
+    """A client's key for one request."""
+
+    principal: str
+    """Whose key it is: `token:7`, or `open` where no authentication is needed."""
+    key: str = field(repr=False)
+    request_hash: str
+    """SHA-256 in hex over method, path, query and body."""
+
+
+class Once(NamedTuple):
+    """What was made, now or before."""
+
+    made: dict[str, Any]
+    is_new: bool
+
+
+async def once(
+    connection: Connection, key: RequestKey | None, make: Callable[[Connection], Awaitable[Mapping[str, Any]]]
+) -> Once:
+    """What `make` made, in the same transaction as the key; what was made before when the key was used before.
+
+    `make` gives ids only. Without a key it always makes. When it raises, the key is free again. Of two requests with
+    the same key at the same time the second waits for the first. Raises Refused for a key that
+    identifies another request.
+    """
+    async with connection.transaction():
+        if key is None:
+            return Once(dict(await make(connection)), True)
+        named = _named(key)
+        if not await connection.fetchval(TAKE, *named, key.request_hash):
+            found = await connection.fetchrow(FIND, *named)
+            if found["request_hash"] != key.request_hash:
+                raise Refused(
+                    "This idempotency key belongs to an earlier request that differs from this one; repeat that "
+                    "request, or send this one with a new key.",
+                    slug="idempotency-key-reused",
+                )
+            return Once(found["made"], False)
+        made = dict(await make(connection))
+        await connection.execute(KEEP, *named, json.dumps(made))
+        await connection.execute(FORGET)
+    return Once(made, True)
+
+
+async def release(connection: Connection, key: RequestKey | None) -> None:
+    """Make a key usable again, because what its request made is gone."""
+    if key is not None:
+        await connection.execute(RELEASE, *_named(key))
+
+
+def _named(key: RequestKey) -> tuple[str, str]:
+    return key.principal, hashlib.sha256(key.key.encode()).hexdigest()

@@ -1,1 +1,0 @@
-"""Who may use the API: tokens, sessions, and the keys of repeated requests."""

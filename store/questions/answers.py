@@ -1,0 +1,106 @@
+"""What the prompt of a question is based on, from the outputs of its job."""
+
+from typing import Any
+
+from schemas.values.queries import AnswerBasis, AugmentedPrompt, ConsolidatedContext, Expansion, ValidatedChunks
+from stages.queries.augment import augment_prompt
+from store.corpora import chunks, works
+from store.database import Connection
+from store.questions.queries import ANSWERING
+from store.questions.templates import StoredTemplate
+
+BASIS = """
+SELECT jsonb_object_agg(f.key, f.value)
+FROM current_attempt AS a
+CROSS JOIN LATERAL jsonb_each(CASE a.stage
+    WHEN 'embed' THEN jsonb_build_object('cut_texts', coalesce(a.output -> 'cut_texts', '0'))
+    WHEN 'retrieve' THEN jsonb_build_object('found_chunks', jsonb_array_length(a.output -> 'fused'))
+    WHEN 'rerank' THEN jsonb_build_object(
+        'ranker', a.output -> 'ranker', 'dropped_chunks', a.output -> 'dropped',
+        'kept_short', coalesce(a.output -> 'kept_short', '{}'))
+    WHEN 'validate' THEN jsonb_build_object(
+        'rejected_chunks',
+        jsonb_array_length(jsonb_path_query_array(a.output, '$.verdicts[*] ? (@.decision != "accept")')))
+    WHEN 'consolidate' THEN jsonb_build_object(
+        'consolidated_count', a.output -> 'consolidated_count', 'dropped_passages', a.output -> 'dropped_short')
+END) AS f
+WHERE a.job_id = $1 AND a.status = 'done'
+  AND a.stage IN ('embed', 'retrieve', 'rerank', 'validate', 'consolidate')
+"""
+
+SEARCHED = """
+SELECT array_agg(c.name ORDER BY c.id <> q.corpus_id, c.name) AS corpora, min(c.full_text) AS full_text,
+       coalesce(j.inputs -> 'works', '{}') AS works
+FROM queries AS q JOIN job AS j ON j.id = q.job_id
+JOIN corpus AS c ON c.id = q.corpus_id OR c.id = ANY(q.other_corpus_ids)
+WHERE q.job_id = $1 GROUP BY q.id, j.id
+"""
+
+CUT_CHUNKS = """
+SELECT count(*) FROM chunks AS c JOIN works AS w ON w.id = c.work_id JOIN corpus AS k ON k.id = w.corpus_id
+WHERE c.id = ANY($1::bigint[]) AND c.tokens > k.reads_tokens
+"""
+
+
+async def answer_basis(connection: Connection, job_id: int, prompt: AugmentedPrompt) -> AnswerBasis:
+    """What a prompt is based on that is made from the outputs of a job."""
+    found: dict[str, Any] | None = await connection.fetchval(BASIS, job_id)
+    chunk_ids = [chunk_id for source in prompt.sources for chunk_id in source.chunk_ids]
+    sources = {"shown": len(prompt.sources), "cut_chunks": await connection.fetchval(CUT_CHUNKS, chunk_ids)}
+    searched = await connection.fetchrow(SEARCHED, job_id)
+    return AnswerBasis.model_validate(
+        (found or {})
+        | ({} if searched is None else dict(searched))
+        | prompt.model_dump(include={"context_source", "available", "context_tokens", "left_out", "cut_chars"})
+        | sources
+    )
+
+
+PROMPT = f"""
+{ANSWERING}
+SELECT a.prompt
+FROM (
+    SELECT a.id, a.output ->> 'prompt' AS prompt
+    FROM answering AS j JOIN stage_attempt AS a ON a.job_id = j.id
+    WHERE a.stage = 'augment' AND a.outcome = 'succeeded'
+) AS a
+WHERE left(encode(sha256(convert_to(a.prompt, 'UTF8')), 'hex'), length($2)) = $2
+ORDER BY a.id DESC LIMIT 1
+"""
+
+
+async def prompt(connection: Connection, job_id: int, prompt_hash: str) -> str | None:
+    """The prompt of this hash among those of a question, by the job that answers it now; None when it is not kept."""
+    found: str | None = await connection.fetchval(PROMPT, job_id, prompt_hash)
+    return found
+
+
+async def make_prompt(
+    connection: Connection,
+    question: str,
+    expansion: Expansion,
+    consolidated: ConsolidatedContext | None,
+    validated: ValidatedChunks,
+    *,
+    template: StoredTemplate,
+    top_n: int,
+    context_tokens: int | None = None,
+    max_answer_tokens: int | None = None,
+) -> AugmentedPrompt:
+    """As `augment_prompt`, with the headings and titles around the passages as they are stored now."""
+    groups = consolidated.groups if consolidated else ()
+    work_ids = {chunk.work_id for chunk in validated.chunks} | {group.work_id for group in groups}
+    return augment_prompt(
+        question,
+        expansion,
+        consolidated,
+        validated.chunks,
+        parents=await chunks.around(connection, [chunk.chunk_id for chunk in validated.chunks]),
+        names=await works.names(connection, sorted(work_ids)),
+        template=template.text,
+        template_tag=template.tag,
+        template_version=template.version,
+        top_n=top_n,
+        context_tokens=context_tokens,
+        max_answer_tokens=max_answer_tokens,
+    )

@@ -1,0 +1,222 @@
+"""The attempts of a job, each with its calls of language models."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from schemas.errors import RunMissingError
+from schemas.statuses import JobStatus, StageStatus
+from schemas.values.queries import QueryRun
+from schemas.values.runs import ScoredRun
+from store.corpora import works
+from store.database import Connection
+from store.questions import queries, query_runs
+from store.questions.queries import StoredQuery, StoredResult
+from store.references import references
+from store.runs import attempts, call_costs, overviews, past_work, scored_runs, stage_vectors, stored_runs
+from store.runs.attempts import Attempt
+from store.runs.call_costs import CallUse
+from store.runs.overviews import RunOverview
+from store.runs.stage_vectors import StageRun
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptTrace(Attempt):
+    """One try of one stage, with the calls of language models that it made."""
+
+    calls: list[CallUse]
+
+    @property
+    def paid(self) -> int:
+        """Calls that this attempt paid for."""
+        return sum(not call.is_reused for call in self.calls)
+
+    @property
+    def reused(self) -> int:
+        """Calls that the ledger answered."""
+        return len(self.calls) - self.paid
+
+    @property
+    def paid_tokens(self) -> tuple[int, int]:
+        """Tokens that went in and came out of the paid calls; a server that counts none counts as 0."""
+        paid = [call for call in self.calls if not call.is_reused]
+        return sum(call.prompt_tokens or 0 for call in paid), sum(call.reply_tokens or 0 for call in paid)
+
+
+async def attempt_traces(connection: Connection, job_id: int, stage: str | None = None) -> list[AttemptTrace]:
+    """Every attempt of a job, or of one of its stages, oldest first."""
+    tried = await attempts.history(connection, job_id, stage)
+    calls = await call_costs.of_attempts(connection, [attempt.id for attempt in tried])
+    return [AttemptTrace(**vars(attempt), calls=calls[attempt.id]) for attempt in tried]
+
+
+JOB = """
+SELECT j.id AS job_id, j.run_id, j.kind, j.mode, j.subject, j.status, j.note, j.created_at, j.finished_at,
+       r.profile, r.request, now() AS read_at
+FROM job AS j JOIN run AS r ON r.id = j.run_id
+WHERE j.id = $1
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageTrace(StageRun):
+    """A stage of the job, and the attempt whose output counts."""
+
+    current: AttemptTrace | None
+    """None while the stage has not stored anything that counts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobTrace:
+    """A job with its whole history, all of it read at one moment."""
+
+    job_id: int
+    run_id: int
+    kind: str
+    mode: str
+    subject: str
+    status: JobStatus
+    note: str | None
+    created_at: datetime
+    finished_at: datetime | None
+    profile: str
+    request: dict[str, Any]
+    read_at: datetime
+    """The database's clock when the rows were read."""
+    stages: list[StageTrace]
+    """In the order of the chain."""
+    attempts: list[AttemptTrace]
+    """Oldest first, including those of stages that are no longer in the chain."""
+    question: StoredQuery | None
+    """What a job of kind `query` is about."""
+    answers: list[StoredResult] = field(repr=False)
+    titles: dict[int, str] = field(repr=False)
+    """Titles of the works that outputs name, by number."""
+    reference_texts: dict[int, str] = field(repr=False)
+    """Texts of the reference chunks that outputs name, by number; chunks of an index that is gone are absent."""
+
+
+async def job_trace(connection: Connection, job_id: int) -> JobTrace | None:
+    """A job; None when there is none of that number."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        job = await connection.fetchrow(JOB, job_id)
+        if job is None:
+            return None
+        (stages,) = (await stage_vectors.of_jobs(connection, [job_id])).values()
+        tried = await attempt_traces(connection, job_id)
+        outputs = [attempt.output for attempt in tried if attempt.output is not None]
+        question = await queries.of_job(connection, job_id) if job["kind"] == "query" else None
+        answers = [] if question is None else await queries.results(connection, question.id)
+        work_ids = {id_ for output in outputs for id_ in _numbers(output, "work_id")}
+        titles = await works.titles(connection, sorted(work_ids)) if work_ids else {}
+        chunk_ids = {id_ for output in outputs for id_ in _numbers(output, "chunk_id")}
+        is_scored = job["kind"] == "participant" and chunk_ids
+        texts = await references.chunk_texts(connection, sorted(chunk_ids)) if is_scored else {}
+    of_stage = {(attempt.stage, attempt.number): attempt for attempt in tried}
+    return JobTrace(
+        **{**job, "status": JobStatus(job["status"])},
+        stages=[_stage(stage, of_stage.get((stage.stage, stage.attempts))) for stage in stages],
+        attempts=tried,
+        question=question,
+        answers=answers,
+        titles=titles,
+        reference_texts=texts,
+    )
+
+
+def _stage(stage: StageRun, last: AttemptTrace | None) -> StageTrace:
+    return StageTrace(**vars(stage), current=last if stage.status is StageStatus.DONE else None)
+
+
+def _numbers(value: Any, name: str) -> Iterator[int]:
+    """Every whole number under a name anywhere in an output."""
+    if isinstance(value, Mapping):
+        found = value.get(name)
+        if isinstance(found, int):
+            yield found
+        value = list(value.values())
+    if isinstance(value, list):
+        for part in value:
+            yield from _numbers(part, name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunState:
+    """A run at one moment. The counts of `states` add up to its jobs."""
+
+    run_id: int
+    states: dict[JobStatus, int]
+    stages_done: int
+    stages: int
+    seconds_left: float | None
+    """What its open jobs still need at the pace of the last minutes; None before any stage, and when idle."""
+    is_idle: bool
+    """No work is running, and none will start by itself."""
+
+
+async def run_state(connection: Connection, run_id: int) -> RunState | None:
+    """The state of a run; None when there is none of that number."""
+    # All of it from one snapshot: a moment later, a run that only has to be published may have a running job again.
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        overview = await overviews.overview(connection, run_id)
+        if overview is None:
+            return None
+        progress = await past_work.progress(connection, run_id)
+        is_idle = not overview.open_jobs and not await references.is_publication_due(connection, run_id)
+    return RunState(
+        run_id=run_id,
+        states=overview.states,
+        stages_done=progress.done,
+        stages=progress.stages,
+        seconds_left=progress.seconds_left,
+        is_idle=is_idle,
+    )
+
+
+async def reported_run(connection: Connection, run_id: int) -> ScoredRun | QueryRun:
+    """The run. Raises RunMissingError when there is none of that number, and Refused when nothing can be reported."""
+    overview = await overviews.overview(connection, run_id)
+    is_query = overview is not None and overview.kind == "query"
+    run = await (query_runs.query_run if is_query else scored_runs.scored_run)(connection, run_id)
+    if run is None:
+        raise RunMissingError(run_id)
+    return run
+
+
+JOBS = """
+SELECT j.mode, j.subject, j.inputs, q.original_query AS question, q.reference_answer
+FROM job AS j LEFT JOIN queries AS q ON q.job_id = j.id
+WHERE j.run_id = $1 ORDER BY j.ordinal
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubmittedJob:
+    """One job as it was submitted. A question that was edited since has its present text."""
+
+    mode: str
+    subject: str
+    inputs: dict[str, Any] = field(repr=False)
+    question: str | None = field(repr=False)
+    reference_answer: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Submission:
+    """A run as it was submitted."""
+
+    overview: RunOverview
+    settings: dict[str, Any]
+    jobs: Sequence[SubmittedJob]
+
+
+async def submission(connection: Connection, run_id: int) -> Submission:
+    """A run with the inputs of its jobs, in their order. Raises RunMissingError."""
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        overview = await overviews.get(connection, run_id)
+        return Submission(
+            overview=overview,
+            settings=await stored_runs.settings(connection, run_id),
+            jobs=[SubmittedJob(**row) for row in await connection.fetch(JOBS, run_id)],
+        )

@@ -1,0 +1,401 @@
+"""Vocabularies of tags: imported whole, listed, looked up."""
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from schemas.errors import Refused, VocabularyMissingError, VocabularyModelsError
+from schemas.statuses import JobStatus
+from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, ValidatedTags, Vocabulary
+from stages.tags.candidates import shaped
+from stages.tags.ports import Vector
+from stages.tags.rerank import in_words
+from stages.tags.similarity import BuiltModels, TokenTable
+from store.database import Connection, Database
+from store.vectors import to_numpy, to_pgvector
+
+if TYPE_CHECKING:
+    from schemas.values.tags import Vocabulary
+
+
+BULK_SECONDS: Final = 600.0
+"""For the statements that carry a whole vocabulary."""
+
+
+async def copy_rows(
+    connection: Connection, vocabulary_id: int, table: str, columns: Sequence[str], records: Iterator[tuple[Any, ...]]
+) -> None:
+    """Copy records into a table of the parts of vocabularies. `columns` are those after the vocabulary's."""
+    await connection.copy_records_to_table(
+        table,
+        columns=("vocabulary_id", *columns),
+        records=((vocabulary_id, *record) for record in records),
+        timeout=BULK_SECONDS,
+    )
+
+
+# Of two imports of one name at the same moment, the later one has to see the earlier one.
+ONE_BY_ONE = "SELECT pg_advisory_xact_lock(hashtextextended('vocabulary ' || $1, 0))"
+
+REPLACE = "UPDATE vocabulary SET replaced_at = now() WHERE name = $1 AND replaced_at IS NULL"
+
+KEEP = "INSERT INTO vocabulary (name, tags, aliases, documents) VALUES ($1, $2, $3, $4) RETURNING id"
+
+COLUMNS = """
+id, name, tags, aliases, documents, model, model_digest, context_digest, dimension, similarity_digest,
+sentence_backend, sentence_model, sentence_digest, imported_at, indexed_at
+"""
+
+CURRENT = f"SELECT {COLUMNS} FROM vocabulary WHERE replaced_at IS NULL ORDER BY name"
+
+BY_NAME = f"SELECT {COLUMNS} FROM vocabulary WHERE replaced_at IS NULL AND name = $1"
+
+USERS = """
+SELECT DISTINCT run_id FROM job
+WHERE status IN ('waiting', 'running', 'interrupted', 'paused')
+  AND (inputs ->> 'vocabulary_id')::bigint IN (SELECT id FROM vocabulary WHERE name = $1)
+ORDER BY run_id
+"""
+
+REACHING = "SELECT count(*), count(*) FILTER (WHERE count >= $2) AS reaching FROM tag WHERE vocabulary_id = $1"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredVocabulary:
+    """A vocabulary as it is stored."""
+
+    id: int
+    name: str
+    tags: int
+    aliases: int
+    documents: int
+    model: str | None
+    """None until it has models, as the digests and the dimension."""
+    model_digest: str | None
+    context_digest: str | None
+    dimension: int | None
+    similarity_digest: str | None
+    """None for models without spelling and meaning, as the embedder's columns."""
+    sentence_backend: str | None
+    sentence_model: str | None
+    sentence_digest: str | None
+    imported_at: datetime
+    indexed_at: datetime | None
+
+
+async def keep(connection: Connection, name: str, vocabulary: "Vocabulary") -> int:
+    """Store a vocabulary, all or nothing, and replace the older one of its name. Its id.
+
+    Jobs that were submitted with the older one keep it.
+    """
+    async with connection.transaction():
+        await connection.execute(ONE_BY_ONE, name)
+        await connection.execute(REPLACE, name)
+        counts = (len(vocabulary.tags), len(vocabulary.aliases), len(vocabulary.documents))
+        vocabulary_id: int = await connection.fetchval(KEEP, name, *counts)
+        columns = ("name", "category", "count", "nsfw_probability", "title")
+        tags = (tuple(getattr(tag, column) for column in columns) for tag in vocabulary.tags)
+        await copy_rows(connection, vocabulary_id, "tag", columns, tags)
+        aliases = ((alias, tag) for alias, targets in vocabulary.aliases.items() for tag in targets)
+        await copy_rows(connection, vocabulary_id, "tag_alias", ("alias", "tag"), aliases)
+        documents = ((at, list(document.tags), document.weight) for at, document in enumerate(vocabulary.documents))
+        await copy_rows(connection, vocabulary_id, "tag_document", ("ordinal", "tags", "weight"), documents)
+    return vocabulary_id
+
+
+async def current(connection: Connection) -> list[StoredVocabulary]:
+    """The vocabularies that can be asked for, by name."""
+    return [StoredVocabulary(**dict(row)) for row in await connection.fetch(CURRENT)]
+
+
+async def by_name(connection: Connection, name: str) -> StoredVocabulary | None:
+    """The current vocabulary of a name."""
+    row = await connection.fetchrow(BY_NAME, name)
+    return None if row is None else StoredVocabulary(**dict(row))
+
+
+async def delete(connection: Connection, name: str) -> list[int]:
+    """Delete every import of a name. Returns the runs whose unfinished jobs use one; then nothing is deleted."""
+    async with connection.transaction():
+        await connection.execute(ONE_BY_ONE, name)
+        users = [row["run_id"] for row in await connection.fetch(USERS, name)]
+        if not users:
+            await connection.execute("DELETE FROM vocabulary WHERE name = $1", name, timeout=BULK_SECONDS)
+    return users
+
+
+async def reaching(connection: Connection, vocabulary_id: int, count: int) -> tuple[int, int]:
+    """The number of tags, and how many of them were used at least so often."""
+    tags, used = await connection.fetchrow(REACHING, vocabulary_id, count)
+    return tags, used
+
+
+TAGS = "SELECT name, category, count, nsfw_probability, title FROM tag WHERE vocabulary_id = $1 ORDER BY id"
+
+ALIASES = """
+SELECT alias, array_agg(tag ORDER BY tag COLLATE "C") AS tags FROM tag_alias WHERE vocabulary_id = $1
+GROUP BY alias ORDER BY alias COLLATE "C"
+"""
+
+DOCUMENTS = "SELECT tags, weight FROM tag_document WHERE vocabulary_id = $1 ORDER BY ordinal"
+
+PART = """
+SELECT name, category, count, nsfw_probability, title FROM tag
+WHERE vocabulary_id = $1 AND ($2 = '' OR strpos(name, $2) > 0 OR strpos(title, $2) > 0)
+ORDER BY count DESC NULLS LAST, name COLLATE "C" LIMIT $3 OFFSET $4
+"""
+
+FOUND = (
+    "SELECT count(*) FROM tag WHERE vocabulary_id = $1 AND ($2 = '' OR strpos(name, $2) > 0 OR strpos(title, $2) > 0)"
+)
+
+# A row without a tag and an alias shows that the vocabulary exists.
+LOOK_UP = """
+WITH alias AS (
+    SELECT alias, tag FROM tag_alias WHERE vocabulary_id = $1 AND alias = ANY($2::text[])
+)
+SELECT NULL AS alias, NULL AS target, NULL AS name, NULL AS category, NULL::integer AS count,
+       NULL::double precision AS nsfw_probability, NULL AS title
+FROM vocabulary WHERE id = $1
+UNION ALL
+SELECT alias, tag, NULL, NULL, NULL, NULL, NULL FROM alias
+UNION ALL
+SELECT NULL, NULL, t.name, t.category, t.count, t.nsfw_probability, t.title FROM tag AS t
+WHERE t.vocabulary_id = $1 AND t.name IN (SELECT unnest($2::text[]) UNION SELECT tag FROM alias)
+"""
+
+
+async def tags_part(
+    connection: Connection, vocabulary_id: int, *, search: str, limit: int, offset: int
+) -> tuple[list[Tag], int]:
+    """A part of the tags, the most used first; with `search` of those with it in their name. And their number."""
+    rows = await connection.fetch(PART, vocabulary_id, search, limit, offset)
+    return [Tag(**dict(row)) for row in rows], await connection.fetchval(FOUND, vocabulary_id, search)
+
+
+async def content(connection: Connection, vocabulary_id: int) -> Vocabulary:
+    """Everything that was imported, in the order of its files. Raises VocabularyMissingError."""
+    if not await connection.fetchval("SELECT true FROM vocabulary WHERE id = $1", vocabulary_id):
+        raise VocabularyMissingError(vocabulary_id)
+    tags = await connection.fetch(TAGS, vocabulary_id, timeout=BULK_SECONDS)
+    aliases = await connection.fetch(ALIASES, vocabulary_id, timeout=BULK_SECONDS)
+    documents = await connection.fetch(DOCUMENTS, vocabulary_id, timeout=BULK_SECONDS)
+    return Vocabulary(
+        tags=tuple(Tag(**dict(row)) for row in tags),
+        aliases={row["alias"]: tuple(row["tags"]) for row in aliases},
+        documents=tuple(TagDocument(tags=tuple(row["tags"]), weight=row["weight"]) for row in documents),
+    )
+
+
+class PostgresVocabularies:
+    """The port TagLexicon over Postgres."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def look_up(self, vocabulary_id: int, tokens: Sequence[str]) -> Lexicon:
+        """See TagLexicon."""
+        if not tokens:
+            return Lexicon(tags={}, aliases={})
+
+        async def fetch(connection: Connection) -> list[Any]:
+            found: list[Any] = await connection.fetch(LOOK_UP, vocabulary_id, list(tokens))
+            return found
+
+        rows = await self._database.with_retry(fetch)
+        if not rows:
+            raise VocabularyMissingError(vocabulary_id)
+        tags = {
+            row["name"]: Tag(**{name: row[name] for name in Tag.model_fields})
+            for row in rows
+            if row["name"] is not None
+        }
+        aliases: dict[str, set[str]] = {}
+        for row in rows:
+            if row["alias"] is not None:
+                aliases.setdefault(row["alias"], set()).add(row["target"])
+        return Lexicon(
+            tags={name: tags[name] for name in sorted(tags)},
+            aliases={alias: tuple(sorted(aliases[alias])) for alias in sorted(aliases)},
+        )
+
+
+Part = Literal["tokens", "context", "similarity"]
+"""Which model of a vocabulary."""
+
+# The row lock lets one build after the other look whether there are models already.
+TO_INDEX = "SELECT model_digest, context_digest FROM vocabulary WHERE id = $1 FOR UPDATE"
+
+KEEP_FILE = "INSERT INTO vocabulary_model (vocabulary_id, part, sha256, data) VALUES ($1, $2, $3, $4)"
+
+INDEXED = """
+UPDATE vocabulary SET model = $2, model_digest = $3, context_digest = $4, dimension = $5, similarity_digest = $6,
+    sentence_backend = $7, sentence_model = $8, sentence_digest = $9, indexed_at = now()
+WHERE id = $1
+"""
+
+# vector_send is four bytes and then each number, big-endian: a hundred thousand rows are read at once.
+VECTORS = """
+SELECT token, vector_send(vector) AS vector FROM tag_vector WHERE vocabulary_id = $1 ORDER BY token COLLATE "C"
+"""
+
+ROWS = "SELECT tag, vector FROM tag_context WHERE vocabulary_id = $1 AND tag = ANY($2::text[])"
+
+
+async def keep_models(connection: Connection, vocabulary_id: int, models: BuiltModels) -> None:
+    """Store the models of a vocabulary, all or nothing; the same models once more change nothing.
+
+    A vocabulary keeps its models for good, so that what a run found can be found again. Raises Refused when it has
+    others already, and VocabularyMissingError when it is not there.
+    """
+    digests = {part: hashlib.sha256(data).hexdigest() for part, data in _files(models).items()}
+    async with connection.transaction():
+        row = await connection.fetchrow(TO_INDEX, vocabulary_id)
+        if row is None:
+            raise VocabularyMissingError(vocabulary_id)
+        if row["model_digest"] is not None:
+            if (row["model_digest"], row["context_digest"]) == (digests["tokens"], digests["context"]):
+                return
+            raise Refused(
+                f"Vocabulary {vocabulary_id} has other models already; import it again to build them anew: "
+                "runs that used these keep them."
+            )
+        for part, data in _files(models).items():
+            await connection.execute(KEEP_FILE, vocabulary_id, part, digests[part], data, timeout=BULK_SECONDS)
+        columns = ("token", "vector")
+        await copy_rows(connection, vocabulary_id, "tag_vector", columns, _vector_records(models.vectors))
+        columns = ("tag", "vector")
+        await copy_rows(connection, vocabulary_id, "tag_context", columns, _vector_records(models.context_rows))
+        await connection.execute(
+            INDEXED,
+            *(vocabulary_id, models.name, digests["tokens"], digests["context"], models.dimension),
+            digests.get("similarity"),
+            *(models.sentences or (None, None, None)),
+        )
+
+
+async def file(connection: Connection, vocabulary_id: int, part: Part) -> bytes:
+    """The bytes of a model. Raises VocabularyModelsError when it is not there or is not what was stored."""
+    row = await connection.fetchrow(
+        "SELECT sha256, data FROM vocabulary_model WHERE vocabulary_id = $1 AND part = $2",
+        vocabulary_id,
+        part,
+        timeout=BULK_SECONDS,
+    )
+    if row is None:
+        raise _without_models(vocabulary_id)
+    data: bytes = row["data"]
+    if hashlib.sha256(data).hexdigest() != row["sha256"]:
+        raise VocabularyModelsError(
+            f"The model '{part}' of vocabulary {vocabulary_id} is not what was stored; "
+            "import and index the vocabulary again."
+        )
+    return data
+
+
+async def context_rows(connection: Connection, vocabulary_id: int, tags: Collection[str]) -> dict[str, Vector]:
+    """The context rows of those of the tags that have one."""
+    if not tags:
+        return {}
+    rows = await connection.fetch(ROWS, vocabulary_id, sorted(tags))
+    return {row["tag"]: to_numpy(row["vector"]) for row in rows}
+
+
+async def dimension(connection: Connection, vocabulary_id: int) -> int:
+    """Numbers per token vector. Raises VocabularyMissingError, and VocabularyModelsError when it has no models."""
+    row = await connection.fetchrow("SELECT dimension FROM vocabulary WHERE id = $1", vocabulary_id)
+    if row is None:
+        raise VocabularyMissingError(vocabulary_id)
+    if row["dimension"] is None:
+        raise _without_models(vocabulary_id)
+    numbers: int = row["dimension"]
+    return numbers
+
+
+async def token_vectors(connection: Connection, vocabulary_id: int) -> TokenTable:
+    """The vectors of all tokens. Raises VocabularyModelsError when there are none."""
+    rows = await connection.fetch(VECTORS, vocabulary_id, timeout=BULK_SECONDS)
+    if not rows:
+        raise _without_models(vocabulary_id)
+    sent = np.frombuffer(b"".join(row["vector"] for row in rows), dtype=np.uint8).reshape(len(rows), -1)
+    numbers = sent[:, 4:].copy().view(">f4").astype(np.float32)
+    return TokenTable(tokens=[row["token"] for row in rows], vectors=numbers)
+
+
+def _without_models(vocabulary_id: int) -> VocabularyModelsError:
+    """The error of a vocabulary that has no models."""
+    return VocabularyModelsError(f"Vocabulary {vocabulary_id} has no models yet; build them with `ragq index tags`.")
+
+
+def _files(models: BuiltModels) -> dict[Part, bytes]:
+    similarity: dict[Part, bytes] = {} if models.similarity_file is None else {"similarity": models.similarity_file}
+    return {"tokens": models.tokens_file, "context": models.context_file, **similarity}
+
+
+def _vector_records(vectors: Mapping[str, Vector]) -> Iterator[tuple[Any, ...]]:
+    names = sorted(vectors)
+    return zip(names, to_pgvector(vectors[name] for name in names), strict=True)
+
+
+RESULTS = """
+SELECT j.id, j.subject, j.status, v.output AS validated, r.output -> 'phrase_reports' AS reports
+FROM job AS j
+LEFT JOIN current_attempt AS v ON v.job_id = j.id AND v.stage = 'validate' AND v.status = 'done'
+LEFT JOIN current_attempt AS r ON r.job_id = j.id AND r.stage = 'rerank' AND r.status = 'done'
+WHERE j.kind = 'tags' AND (j.run_id = $1 OR j.id = $2)
+ORDER BY j.ordinal
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagsResult:
+    """The result of one phrase set."""
+
+    job_id: int
+    subject: str
+    status: JobStatus
+    validated: ValidatedTags | None
+    """None until the job has succeeded."""
+    phrase_reports: tuple[PhraseReport, ...]
+
+    @property
+    def note(self) -> str | None:
+        """Why phrases that led to tags have none; None where the filters left each phrase one."""
+        if self.validated is None or self.validated.emptied is None:
+            return None
+        return in_words(self.validated.emptied)
+
+    def shaped(self, *, verbose: bool, phrase_ranks: bool) -> list[Any] | None:
+        """The candidates; or an array of them, the reports by phrase and the ranks, as far as asked for.
+
+        None where the job has no result.
+        """
+        if self.validated is None:
+            return None
+        return list(
+            shaped(
+                self.validated.candidates,
+                self.phrase_reports,
+                self.validated.phrase_rank_by_tag,
+                verbose=verbose,
+                return_phrase_ranks=phrase_ranks,
+            )
+        )
+
+
+async def results(connection: Connection, *, run_id: int | None = None, job_id: int | None = None) -> list[TagsResult]:
+    """The tags jobs of a run in the order of submission, or one job. None for runs and jobs of other kinds."""
+    return [
+        TagsResult(
+            job_id=row["id"],
+            subject=row["subject"],
+            status=JobStatus(row["status"]),
+            validated=None if row["validated"] is None else ValidatedTags.model_validate(row["validated"]),
+            phrase_reports=tuple(PhraseReport.model_validate(report) for report in row["reports"] or ()),
+        )
+        for row in await connection.fetch(RESULTS, run_id, job_id)
+    ]

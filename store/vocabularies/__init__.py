@@ -1,1 +1,0 @@
-"""Vocabularies, and the results of tags runs."""
