@@ -125,8 +125,7 @@ async def test_a_page_is_accessible_in_every_theme_by_keyboard_and_without_javas
             await page.emulate_media(color_scheme=scheme)
             if (picture := f"{name}-{look}.png") in SOURCES:
                 await page.screenshot(path=pictures / picture, full_page=True)
-            violations = [] if look == "narrow" else await findings(page, of_colours=look == "dark")
-            found[look] = [*violations, *await _misplaced(page)]
+            found[look] = [*await findings(page, of_colours=look == "dark"), *await _misplaced(page)]
         await page.set_viewport_size({"width": NARROWEST[0], "height": NARROWEST[1]})
         found["narrowest"] = await _misplaced(page)
         await page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
