@@ -1,7 +1,7 @@
 """A small server that speaks Ollama's HTTP API over the packaged models: `python -m stack.llm_server --port 11434`.
 
-It stands where an Ollama server would stand: SmolLM2-135M on llama.cpp for chat and generate, all-MiniLM-L6-v2 for
-embed, each loaded at the first call; the first is let go when nobody asked for it for KEPT_S. Replies are computed one
+It stands where an Ollama server would stand: SmolLM2-135M on llama.cpp for chat, all-MiniLM-L6-v2 for embed, each
+loaded at the first call; the first is let go when nobody asked for it for KEPT_S. Replies are computed one
 after the other (see stack/embedded_llm.py) on a thread, so that everything else answers meanwhile. A prompt that does
 not fit is refused, never cut. No text is logged.
 """
@@ -16,20 +16,19 @@ import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import click
-import numpy as np
 import structlog
 import tornado.httpserver
 import tornado.iostream
 import tornado.netutil
 import tornado.web
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from adapters.sentence_transformer_encoder import SentenceTransformerEncoder
 from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_LLM, embedder_folder, sha256_of
@@ -42,7 +41,6 @@ from stack.embedded_llm import (
     GenerationRefused,
     embedded_weights,
 )
-from stack.ollama_requests import ChatRequest, EmbeddingsRequest, EmbedRequest, GenerateRequest, Generation, ShowRequest
 from stages.ports import Vectors
 
 NANOSECONDS = 1_000_000_000
@@ -53,9 +51,99 @@ KEPT_S = 60.0
 SERVER_NAME = "ragq embedded"
 """Answers of the same weights are the same wherever this server runs."""
 
+DEFAULT_REPLY_TOKENS = 1024
+"""Where Ollama would go on for ever. A small model that has lost its thread does not stop by itself."""
+
+_SAMPLING: Final = {"top_k": 40, "top_p": 0.9, "min_p": 0.0, "repeat_last_n": 64}
+"""Ollama's defaults."""
+
 log = structlog.get_logger()
 
 Body = TypeVar("Body", bound=BaseModel)
+
+
+class Options(BaseModel):
+    """How to generate."""
+
+    num_predict: int | None = None
+    num_ctx: int | None = Field(default=None, gt=0)
+    temperature: float = Field(default=0.8, ge=0)
+    seed: int | None = None
+
+
+class ChatMessage(BaseModel):
+    """One message; without content it is empty."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str = ""
+
+
+class ChatRequest(BaseModel):
+    """POST /api/chat. Unknown fields are ignored, as Ollama does."""
+
+    model: str
+    messages: list[ChatMessage]
+    stream: bool = True
+    format: Literal["", "json"] | dict[str, Any] | None = None
+    options: Options = Options()
+    logprobs: bool = False
+    top_logprobs: int = Field(default=0, ge=0, le=20)
+
+    def for_llama_cpp(self) -> dict[str, Any]:
+        """The request in llama.cpp's terms."""
+        options = self.options
+        tokens = options.num_predict
+        request: dict[str, Any] = {
+            **_SAMPLING,
+            "temperature": options.temperature,
+            "repeat_penalty": _penalty(self.format),
+            "messages": [message.model_dump() for message in self.messages],
+            "max_tokens": tokens if tokens is not None and tokens > 0 else DEFAULT_REPLY_TOKENS,
+        }
+        if options.seed is not None:
+            request["seed"] = options.seed
+        if self.logprobs or self.top_logprobs:
+            request |= {"logprobs": True, "top_logprobs": self.top_logprobs}
+        if self.format:
+            request["json_schema"] = {"type": "object"} if self.format == "json" else self.format
+        return request
+
+
+def _penalty(schema: Any) -> float:
+    """The penalty on repetition, which also makes constrained JSON end.
+
+    There is none where a schema leaves nothing to the model but choices: it would be a penalty on the choice that was
+    made last, or that the prompt named last.
+    """
+    return 1.0 if _has_choices_alone(schema) else 1.1
+
+
+def _has_choices_alone(schema: Any) -> bool:
+    if not isinstance(schema, dict):
+        return False
+    if "enum" in schema or "const" in schema:
+        return True
+    is_closed = schema.get("additionalProperties") is False and isinstance(schema.get("properties"), dict)
+    return is_closed and all(map(_has_choices_alone, schema["properties"].values()))
+
+
+class EmbedRequest(BaseModel):
+    """POST /api/embed."""
+
+    model: str
+    input: str | list[str]
+    truncate: bool = True
+
+    @property
+    def texts(self) -> list[str]:
+        """The input as a list."""
+        return [self.input] if isinstance(self.input, str) else self.input
+
+
+class ShowRequest(BaseModel):
+    """POST /api/show."""
+
+    model: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +176,26 @@ class Models:
     """The packaged models of this process, each on a thread of its own."""
 
     def __init__(self, *, threads: int, kept_s: float = KEPT_S) -> None:
-        self.llm = _served_llm(embedded_weights())
-        self.embedder = _served_embedder(embedder_folder() / "model.safetensors")
-        self.embedder_is_loaded = False
+        self.llm = _served(
+            PACKAGED_LLM,
+            embedded_weights(),
+            "completion",
+            CONTEXT_TOKENS,
+            {"general.architecture": "llama", "general.parameter_count": 134_515_008, "llama.embedding_length": 576},
+            format="gguf",
+            parameter_size="134.52M",
+            quantization_level="Q8_0",
+        )
+        self.embedder = _served(
+            f"{PACKAGED_EMBEDDER}:latest",
+            embedder_folder() / "model.safetensors",
+            "embedding",
+            256,
+            {"general.architecture": "bert", "general.parameter_count": 22_713_216, "bert.embedding_length": 384},
+            format="safetensors",
+            parameter_size="22.7M",
+            quantization_level="F32",
+        )
         self.is_closing = threading.Event()
         self._threads = threads
         self.on_loaded: Callable[[], None] = lambda: None
@@ -103,15 +208,9 @@ class Models:
         self._embedder_turn = ThreadPoolExecutor(1, thread_name_prefix="embedder")
 
     @property
-    def loaded(self) -> dict[str, datetime]:
-        """The names of the models that are in memory, and until when."""
-        found = {}
-        if self._model is not None:
-            idle_s = time.monotonic() - self._used_at
-            found[self.llm.name] = datetime.now(UTC) + timedelta(seconds=self._kept_s - idle_s)
-        if self.embedder_is_loaded:
-            found[self.embedder.name] = datetime.max.replace(microsecond=0, tzinfo=UTC)
-        return found
+    def is_loaded(self) -> bool:
+        """Whether the language model is in memory."""
+        return self._model is not None
 
     def find(self, name: str) -> ServedModel | None:
         """The model of a name; `:latest` may be left out."""
@@ -119,7 +218,7 @@ class Models:
         return served.get(name, served.get(f"{name}:latest"))
 
     def generate(
-        self, request: Generation, on_text: Callable[[str], None], is_cancelled: Callable[[], bool]
+        self, request: ChatRequest, on_text: Callable[[str], None], is_cancelled: Callable[[], bool]
     ) -> "asyncio.Future[Generated]":
         """Queue a generation; `on_text` is called on the model's thread. Its future raises StackError when the model
         cannot be loaded."""
@@ -158,9 +257,7 @@ class Models:
         """One row per text, and the tokens per text before the model's cut."""
 
         def run() -> tuple[Vectors, list[int]]:
-            rows, tokens = self._encoder.encode(texts), self._encoder.count_whole_tokens(texts)
-            self.embedder_is_loaded = True
-            return rows, tokens
+            return self._encoder.encode(texts), self._encoder.count_whole_tokens(texts)
 
         return await asyncio.get_running_loop().run_in_executor(self._embedder_turn, run)
 
@@ -223,16 +320,6 @@ class Handler(tornado.web.RequestHandler):
             log.error("request_failed", path=self.request.path, error=kind.__name__)
 
 
-class Root(Handler):
-    """GET /: is anybody there?"""
-
-    def get(self) -> None:
-        self.finish("ragq's embedded LLM server is running")
-
-    def head(self) -> None:
-        self.finish()
-
-
 class NotFound(Handler):
     """Every other path."""
 
@@ -254,18 +341,6 @@ class Tags(Handler):
         self.finish({"server": SERVER_NAME, "models": [self.models.llm.row, self.models.embedder.row]})
 
 
-class Running(Handler):
-    """GET /api/ps: the models that are loaded, and until when."""
-
-    def get(self) -> None:
-        rows = []
-        for name, until in self.models.loaded.items():
-            model = self.served(name)
-            expires_at = until.isoformat().replace("+00:00", "Z")
-            rows.append({**model.row, "expires_at": expires_at, "size_vram": 0, "context_length": model.context_length})
-        self.finish({"models": rows})
-
-
 class Show(Handler):
     """POST /api/show: one model."""
 
@@ -273,10 +348,6 @@ class Show(Handler):
         model = self.served(self.body(ShowRequest).model)
         self.finish(
             {
-                "license": "Apache-2.0",
-                "modelfile": f"FROM {model.weights.name}\n",
-                "parameters": "",
-                "template": "",
                 "details": model.details,
                 "model_info": model.model_info,
                 "capabilities": [model.capability],
@@ -285,23 +356,12 @@ class Show(Handler):
         )
 
 
-class Generate(Handler):
-    """POST /api/generate: one prompt."""
-
-    kind: type[Generation] = GenerateRequest
-
-    def shape(self, text: str) -> dict[str, Any]:
-        """A piece of the reply as this path words it."""
-        return {"response": text}
+class Chat(Handler):
+    """POST /api/chat: a conversation."""
 
     async def post(self) -> None:
-        request = self.body(self.kind)
-        model = self.served(request.model, capability="completion")
-        if (feature := request.unsupported()) is not None:
-            raise Refusal(400, f'"{model.name}" does not support {feature}')
-        if not request.conversation:
-            self.finish(self._line("", done=True, done_reason="load"))
-            return
+        request = self.body(ChatRequest)
+        self.served(request.model, capability="completion")
         try:
             await (self._answer_in_pieces(request) if request.stream else self._answer_whole(request))
         except GenerationRefused as refused:
@@ -310,7 +370,7 @@ class Generate(Handler):
             # Half a reply must not look like a whole one: the client, if it is still there, sees a broken connection.
             self.detach().close()
 
-    async def _answer_whole(self, request: Generation) -> None:
+    async def _answer_whole(self, request: ChatRequest) -> None:
         pieces: list[str] = []
         async for piece in self._pieces(request):
             if isinstance(piece, Generated):
@@ -318,7 +378,7 @@ class Generate(Handler):
             else:
                 pieces.append(piece)
 
-    async def _answer_in_pieces(self, request: Generation) -> None:
+    async def _answer_in_pieces(self, request: ChatRequest) -> None:
         async for piece in self._pieces(request):
             self.set_header("Content-Type", "application/x-ndjson")
             if isinstance(piece, Generated):
@@ -328,7 +388,7 @@ class Generate(Handler):
             self.write(json.dumps(line) + "\n")
             await self.flush()
 
-    async def _pieces(self, request: Generation) -> AsyncIterator[str | Generated]:
+    async def _pieces(self, request: ChatRequest) -> AsyncIterator[str | Generated]:
         """The reply as it comes, and how it ended. A client that goes away ends the generation."""
         loop = asyncio.get_running_loop()
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
@@ -343,7 +403,8 @@ class Generate(Handler):
         yield await generated
 
     def _line(self, text: str, **rest: Any) -> dict[str, Any]:
-        return {"model": self.models.llm.name, "created_at": _timestamp(time.time()), **self.shape(text), **rest}
+        message = {"role": "assistant", "content": text}
+        return {"model": self.models.llm.name, "created_at": _timestamp(time.time()), "message": message, **rest}
 
     def _ending(self, generated: Generated) -> dict[str, Any]:
         """The last line. Log-probabilities stand here alone, also where the reply went out in pieces."""
@@ -360,15 +421,6 @@ class Generate(Handler):
         return ending | ({"logprobs": generated.logprobs} if generated.logprobs else {})
 
 
-class Chat(Generate):
-    """POST /api/chat: a conversation."""
-
-    kind = ChatRequest
-
-    def shape(self, text: str) -> dict[str, Any]:
-        return {"message": {"role": "assistant", "content": text}}
-
-
 class Embed(Handler):
     """POST /api/embed: one text or many; `truncate: false` refuses a text of which the model would see only a part."""
 
@@ -381,7 +433,7 @@ class Embed(Handler):
         self.finish(
             {
                 "model": model.name,
-                "embeddings": _shortened(rows, request.dimensions).tolist(),
+                "embeddings": rows.tolist(),
                 "total_duration": self.elapsed_ns(),
                 "load_duration": 0,
                 "prompt_eval_count": sum(min(count, model.context_length) for count in tokens),
@@ -389,29 +441,15 @@ class Embed(Handler):
         )
 
 
-class Embeddings(Handler):
-    """POST /api/embeddings: the older way, one text."""
-
-    async def post(self) -> None:
-        request = self.body(EmbeddingsRequest)
-        self.served(request.model, capability="embedding")
-        rows, _ = await self.models.embed([request.prompt])
-        self.finish({"embedding": rows[0].tolist()})
-
-
 def application(models: Models) -> tornado.web.Application:
     """The paths of the API over loaded models."""
     with_models = {"models": models}
     handlers: dict[str, type[Handler]] = {
-        "/": Root,
         "/api/version": Version,
         "/api/tags": Tags,
-        "/api/ps": Running,
         "/api/show": Show,
         "/api/chat": Chat,
-        "/api/generate": Generate,
         "/api/embed": Embed,
-        "/api/embeddings": Embeddings,
     }
     return tornado.web.Application(
         [(path, handler, with_models) for path, handler in handlers.items()],
@@ -476,61 +514,19 @@ def main(host: str, port: int, threads: int) -> None:
         raise click.ClickException(str(error)) from None
 
 
-def _served_llm(weights: Path) -> ServedModel:
+def _served(
+    name: str, weights: Path, capability: str, context_length: int, model_info: dict[str, Any], **details: str
+) -> ServedModel:
+    family = model_info["general.architecture"]
     return ServedModel(
-        name=PACKAGED_LLM,
+        name=name,
         weights=weights,
         digest=sha256_of(weights),
-        capability="completion",
-        context_length=CONTEXT_TOKENS,
-        details={
-            "parent_model": "",
-            "format": "gguf",
-            "family": "llama",
-            "families": ["llama"],
-            "parameter_size": "134.52M",
-            "quantization_level": "Q8_0",
-        },
-        model_info={
-            "general.architecture": "llama",
-            "general.parameter_count": 134_515_008,
-            "llama.context_length": CONTEXT_TOKENS,
-            "llama.embedding_length": 576,
-        },
+        capability=capability,
+        context_length=context_length,
+        details={"parent_model": "", "family": family, "families": [family], **details},
+        model_info={**model_info, f"{family}.context_length": context_length},
     )
-
-
-def _served_embedder(weights: Path) -> ServedModel:
-    return ServedModel(
-        name=f"{PACKAGED_EMBEDDER}:latest",
-        weights=weights,
-        digest=sha256_of(weights),
-        capability="embedding",
-        context_length=256,
-        details={
-            "parent_model": "",
-            "format": "safetensors",
-            "family": "bert",
-            "families": ["bert"],
-            "parameter_size": "22.7M",
-            "quantization_level": "F32",
-        },
-        model_info={
-            "general.architecture": "bert",
-            "general.parameter_count": 22_713_216,
-            "bert.context_length": 256,
-            "bert.embedding_length": 384,
-        },
-    )
-
-
-def _shortened(rows: Vectors, dimensions: int | None) -> Vectors:
-    """The first dimensions of each row, brought back to length 1."""
-    if dimensions is None or dimensions >= rows.shape[1]:
-        return rows
-    cut = rows[:, :dimensions]
-    lengths: Vectors = np.linalg.norm(cut, axis=1, keepdims=True)
-    return cut / lengths
 
 
 def _timestamp(seconds: float) -> str:

@@ -15,8 +15,7 @@ from pydantic import BaseModel
 
 from adapters.weights import PACKAGED_EMBEDDER, PACKAGED_EMBEDDER_SHA256, PACKAGED_LLM, sha256_of
 from stack.embedded_llm import embedded_weights
-from stack.llm_server import Models
-from stack.ollama_requests import ChatRequest
+from stack.llm_server import ChatRequest, Models
 from tests.started import StartedServer, started_llm_server
 
 pytestmark = pytest.mark.servers
@@ -71,13 +70,6 @@ async def test_a_chat_reports_its_end_and_its_tokens(client: ollama.AsyncClient)
     assert 0 < parts <= (reply.total_duration or 0)
 
 
-async def test_the_reply_conforms_to_the_schema(client: ollama.AsyncClient) -> None:
-    question = [{"role": "user", "content": "Is fishing about sleep? Decide, with a reason."}]
-    reply = await client.chat(PACKAGED_LLM, question, format=Verdict.model_json_schema(), options={"temperature": 0})
-    assert reply.done_reason == "stop"
-    Verdict.model_validate_json(reply.message.content or "")
-
-
 async def test_json_is_written_on_one_line(client: ollama.AsyncClient) -> None:
     """Blanks and newlines were half of the tokens of a verdict."""
     question = [{"role": "user", "content": "Is fishing about sleep? Decide, with a reason."}]
@@ -118,19 +110,10 @@ async def test_a_text_beyond_the_embedder_is_cut_unless_forbidden(client: ollama
     assert caught.value.status_code == 400
 
 
-async def test_an_unknown_model_is_a_404(client: ollama.AsyncClient) -> None:
-    for ask in (client.chat("nope", GREET), client.generate("nope", "a"), client.embed("nope", "a"), client.show("no")):
-        with pytest.raises(ollama.ResponseError, match=r"model '(nope|no)' not found \(status code: 404\)"):
-            await ask
-
-
 async def test_what_a_model_cannot_do_is_refused(client: ollama.AsyncClient) -> None:
-    tool = {"type": "function", "function": {"name": "look"}}
     refused = {
         "does not support completion": client.chat(PACKAGED_EMBEDDER, GREET),
         "does not support embedding": client.embed(PACKAGED_LLM, "a"),
-        "does not support tools": client.chat(PACKAGED_LLM, GREET, tools=[tool]),
-        "does not support raw": client.generate(PACKAGED_LLM, "a", raw=True),
         "unrecognized type": client.chat(PACKAGED_LLM, GREET, format={"type": "nonsense"}),
     }
     for message, ask in refused.items():
@@ -143,16 +126,7 @@ async def test_what_a_model_cannot_do_is_refused(client: ollama.AsyncClient) -> 
     ("method", "path", "body", "status", "error"),
     [
         ("POST", "/api/chat", "{my secret", 400, "body: Invalid JSON: key must be a string at line 1 column 2"),
-        ("POST", "/api/chat", '{"messages": []}', 400, "model: Field required"),
-        (
-            "POST",
-            "/api/chat",
-            '{"model": "m", "messages": "my secret"}',
-            400,
-            "messages: Input should be a valid array",
-        ),
         ("POST", "/api/embed", '{"model": "m"}', 400, "input: Field required"),
-        ("GET", "/api/chat", "", 405, "Method Not Allowed"),
         ("GET", "/api/nope", "", 404, "path '/api/nope' not found"),
     ],
 )
@@ -243,14 +217,14 @@ async def test_the_language_model_is_in_memory_only_while_it_is_asked() -> None:
     request = ChatRequest(model=PACKAGED_LLM, messages=GREET, options={"num_predict": 2, "temperature": 0})
     replies = []
     for _ in range(2):
-        assert PACKAGED_LLM not in models.loaded
+        assert not models.is_loaded
         pieces: list[str] = []
         await models.generate(request, pieces.append, lambda: False)
         replies.append("".join(pieces))
-        assert PACKAGED_LLM in models.loaded
+        assert models.is_loaded
         assert memory().uss - empty > 150e6
         async with asyncio.timeout(60):
-            while PACKAGED_LLM in models.loaded:  # noqa: ASYNC110  (another thread lets it go)
+            while models.is_loaded:  # noqa: ASYNC110  (another thread lets it go)
                 await asyncio.sleep(0.05)
         assert memory().uss - empty < 100e6
     await asyncio.to_thread(models.close)

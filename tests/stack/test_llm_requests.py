@@ -5,17 +5,11 @@ from typing import Any
 import pytest
 
 from schemas.values.participants import PHQ8Item
-from stack.ollama_requests import ChatRequest
+from stack.llm_server import ChatRequest
 from stages.participants.score_reply import evidence_json_schema, score_json_schema
 from stages.replies.strict import VERDICT_JSON_SCHEMA
 
 OPEN_OBJECT = {"type": "object", "properties": {"a": {"enum": [1]}}}
-
-
-def penalty(schema: Any, **options: Any) -> float:
-    request = ChatRequest(model="m", format=schema, options=options)
-    found: float = request.for_llama_cpp()["repeat_penalty"]
-    return found
 
 
 @pytest.mark.parametrize(
@@ -31,4 +25,6 @@ def penalty(schema: Any, **options: Any) -> float:
     ],
 )
 def test_repetition_is_penalised_unless_there_are_choices_alone(schema: Any, expected: float) -> None:
-    assert penalty(schema) == expected
+    request = ChatRequest(model="m", messages=[], format=schema)
+
+    assert request.for_llama_cpp()["repeat_penalty"] == expected
