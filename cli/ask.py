@@ -5,7 +5,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
-from cli.completed_names import CORPUS, PRESET
 from cli.config import with_database, with_open_database
 from cli.options import effective_settings, settings_options
 from cli.output import Text, draw, json_option, print_json, print_text
@@ -44,7 +43,9 @@ def _question_options(command: Command) -> Command:
     for option in (
         json_option,
         settings_options,
-        click.option("--preset", type=PRESET, help="How to search, rank and answer; the default preset unless named."),
+        click.option(
+            "--preset", metavar="PRESET", help="How to search, rank and answer; the default preset unless named."
+        ),
         click.option(
             "--where",
             metavar="CONDITION",
@@ -53,7 +54,7 @@ def _question_options(command: Command) -> Command:
         ),
         click.option(
             "--corpus",
-            type=CORPUS,
+            metavar="CORPUS",
             multiple=True,
             help="The corpus to search: `default`, or the only one, unless named. Repeated, all are searched as one.",
         ),

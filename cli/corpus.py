@@ -4,7 +4,6 @@ from dataclasses import asdict
 
 import click
 
-from cli.completed_names import CORPUS
 from cli.config import with_database
 from cli.output import confirm, draw, json_option, plain_table, print_json, print_list, print_result
 from schemas.full_text import language_words
@@ -55,7 +54,7 @@ async def _listed(connection: Connection) -> list[tuple[StoredCorpus, CorpusCont
 
 
 @corpus_group.command("show")
-@click.argument("name", type=CORPUS)
+@click.argument("name")
 @json_option
 def show_command(name: str, as_json: bool) -> None:
     """Show a corpus and its works.
@@ -93,7 +92,7 @@ def show_command(name: str, as_json: bool) -> None:
 
 
 @corpus_group.command("delete")
-@click.argument("name", type=CORPUS)
+@click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def delete_command(name: str, yes: bool, as_json: bool) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from cli.config import with_database, with_open_database
 from cli.estimate import print_found, run_options
@@ -31,26 +30,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _LISTED = 10
 
 
-class StageName(click.ParamType[str]):
-    """The name of a stage. The service checks that the chain has it; the shell completes it."""
-
-    name = "STAGE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The text as it is."""
-        return str(value)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The stages that begin so."""
-        return [CompletionItem(stage) for stage in STAGES if stage.startswith(incomplete)]
-
-
 def from_option(command: Command) -> Command:
     """Give a command --from, as the parameter `stage`."""
     return click.option(
         "--from",
         "stage",
-        type=StageName(),
         metavar="STAGE",
         required=True,
         help="The first stage that is computed; what the stages before it stored is kept.",

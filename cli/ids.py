@@ -4,10 +4,7 @@ import re
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
-from cli import completed_names
-from cli.completed_names import complete
 from cli.config import with_database
 from schemas.suggestions import did_you_mean
 from schemas.values.runs import Target, run_number
@@ -46,9 +43,6 @@ class _Run(click.ParamType[int]):
             self.fail(problem + _suggested(value), param, ctx)
         return found
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return complete(completed_names.run_names, incomplete)
-
 
 class _Job(click.ParamType[int]):
     name = "JOB"
@@ -80,9 +74,6 @@ class _Target(click.ParamType[Target]):
             problem = f"'{value}' is neither a run nor a job; write r12 or its name for a run, j345 for a job."
             self.fail(problem + _suggested(value), param, ctx)
         return Target(found, None)
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return complete(completed_names.run_names, incomplete)
 
 
 RUN = _Run()

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import click
 
-from cli.completed_names import CORPUS
 from cli.config import with_database, with_open_database
 from cli.estimate import MISSING, estimate_shown
 from cli.files import FileRefused, read_file
@@ -264,7 +263,11 @@ SOME_REFUSED = 1
 @click.command("works")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--corpus", type=CORPUS, default=DEFAULT_CORPUS, show_default=True, help="Corpus to import into; made if not there."
+    "--corpus",
+    metavar="CORPUS",
+    default=DEFAULT_CORPUS,
+    show_default=True,
+    help="Corpus to import into; made if not there.",
 )
 @click.option("--title", help="Title of the work; with a single file only. Goes before its front matter.")
 @click.option("--authors", help="Authors, before those of the front matter.")

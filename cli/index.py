@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from cli.completed_names import SPLIT, VOCABULARY
 from cli.config import with_database, with_open_database
 from cli.estimate import dry_run_option, print_estimate, print_found, run_options
 from cli.groups import OtherWordsGroup
@@ -105,7 +104,7 @@ def _scorer(one: StoredIndex) -> str:
 
 #: The exit codes of the generators that few-shot studies used, so that scripts around them keep working.
 @index.command("references")
-@click.option("--split", type=SPLIT, default="paper-train", show_default=True, help="Whose chunks.")
+@click.option("--split", metavar="SPLIT", default="paper-train", show_default=True, help="Whose chunks.")
 @settings_options
 @click.option(
     "--allow-partial",
@@ -280,7 +279,7 @@ def chunk_scores_command(
 
 
 @index.command("tags")
-@click.argument("vocabulary", type=VOCABULARY)
+@click.argument("vocabulary")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=SEED, show_default=True, help="The same gives the same bytes."
 )

@@ -5,7 +5,6 @@ from typing import Any
 
 import click
 
-from cli.completed_names import PRESET
 from cli.config import with_database
 from cli.options import Assignment
 from cli.output import Text, draw, json_option, plain_table, print_json, print_list, print_result, print_text
@@ -67,7 +66,7 @@ def preset_json(stored: PresetLine | StoredPreset, values: Mapping[str, Any]) ->
 
 
 @preset.command("show")
-@click.argument("name", required=False, type=PRESET)
+@click.argument("name", required=False)
 @json_option
 def show_command(name: str | None, as_json: bool) -> None:
     """Show every value of a preset and what it accepts; without NAME those of the default preset.
@@ -131,7 +130,7 @@ def diff_command(name: str, other: str, as_json: bool) -> None:
 @preset.command("create")
 @click.argument("name")
 @click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
-@click.option("--from", "origin", type=PRESET, help="Preset to copy; without it the default preset.")
+@click.option("--from", "origin", metavar="PRESET", help="Preset to copy; without it the default preset.")
 @click.option("--description", help="Its purpose, in a few words.")
 @json_option
 def create_command(
@@ -158,7 +157,7 @@ def create_command(
 
 
 @preset.command("set")
-@click.argument("name", type=PRESET)
+@click.argument("name")
 @click.argument("values", type=_VALUES, nargs=-1, metavar="[GROUP.KEY=VALUE]...")
 @click.option("--description", help="Its purpose, in a few words.")
 @click.option("--default", "is_default", is_flag=True, help="Make it that of query runs submitted without --preset.")
@@ -189,7 +188,7 @@ def set_command(
 
 
 @preset.command("delete")
-@click.argument("name", type=PRESET)
+@click.argument("name")
 @json_option
 def delete_command(name: str, as_json: bool) -> None:
     """Delete a preset. The default preset cannot be deleted.

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import click
 
-from cli.completed_names import PRESET
 from cli.config import with_database
 from cli.options import Assignment
 from cli.output import Text, coloured, confirm, draw, json_option, plain_table, print_json, print_result, print_text
@@ -294,7 +293,7 @@ def edit_command(
 @_QUERY
 @click.option("--from", "start", metavar="STAGE", help="Run this stage and those after it again.")
 @click.option("--until", metavar="STAGE", help="End the chain with this stage; without it with the answer.")
-@click.option("--preset", type=PRESET, help="Continue with the values of this preset.")
+@click.option("--preset", metavar="PRESET", help="Continue with the values of this preset.")
 @click.option("--set", "values", type=_VALUE, multiple=True, help="Continue with this value of the preset; repeatable.")
 @model_option
 @json_option

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import click
 
-from cli.completed_names import SPLIT
 from cli.config import with_database
 from cli.files import data_directory, environment, read_file
 from cli.options import Choice, effective_settings, settings_options
@@ -107,7 +106,7 @@ def references_group() -> None:
 )
 @click.option(
     "--split",
-    type=SPLIT,
+    metavar="SPLIT",
     help="Split of files that do not name theirs; without it the one in the name, else paper-train.",
 )
 @click.option(

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 from rich.table import Column
 
-from cli.completed_names import SPLIT
 from cli.config import with_database
 from cli.files import data_directory, read_file
 from cli.groups import OtherWordsGroup
@@ -77,7 +76,7 @@ async def _checked(connection: Connection) -> tuple[list[StoredSplit], list[Spli
 
 
 @splits_group.command("show")
-@click.argument("name", type=SPLIT)
+@click.argument("name")
 @json_option
 def show_command(name: str, as_json: bool) -> None:
     """Show the participants of a split, in its order.

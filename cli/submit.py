@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 import click
 from click.core import ParameterSource
 
-from cli.completed_names import CORPUS, PRESET, SPLIT, VOCABULARY
 from cli.config import changed_line, with_open_database
 from cli.estimate import print_estimates, run_options
 from cli.files import RowFile, read_file
@@ -222,7 +221,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     callback=config_option,
     help="TOML file of options and settings, such as `ragq show RUN --config` prints; the command line wins over it.",
 )
-@click.option("--split", type=SPLIT, help="Participants of this split, in the order of its file.")
+@click.option("--split", metavar="SPLIT", help="Participants of this split, in the order of its file.")
 @click.option("--participants", type=ParticipantIds(), help="These participants instead of a split.")
 @click.option("--data-set", help="Whose split or participants; needed where several data sets could be meant.")
 @click.option(
@@ -254,7 +253,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option(
     "--corpus",
-    type=CORPUS,
+    metavar="CORPUS",
     multiple=True,
     help="Queries: the corpus to ask; `default`, or the only one, unless named. Repeated, all are searched as one.",
 )
@@ -267,7 +266,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--qrels", type=_FILE, help="Queries: judgements to evaluate by, `query-id corpus-id score` or TREC's form."
 )
-@click.option("--preset", type=PRESET, help="Queries: how to search, rank and answer; the default preset unless named.")
+@click.option(
+    "--preset", metavar="PRESET", help="Queries: how to search, rank and answer; the default preset unless named."
+)
 @click.option("--no-expand", is_flag=True, help="Queries: search for the questions as they are asked.")
 @click.option("--expansion", type=_FILE, help="Queries: an expansion reply of an external model, for --query.")
 @click.option("--response", type=_FILE, help="Queries: an answer of an external model, for --query.")
@@ -278,7 +279,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Find tags for each line of a file, or of - for stdin: phrases with commas between, a JSON list of them, or "
     "an object with phrases and perhaps id and context_tags.",
 )
-@click.option("--vocabulary", type=VOCABULARY, help="Tags: the vocabulary to find them in.")
+@click.option("--vocabulary", metavar="VOCABULARY", help="Tags: the vocabulary to find them in.")
 @click.option("--allow-nsfw", is_flag=True, help="Tags: permit those that are not safe for work.")
 @click.option("--context-tags", metavar="TAG,TAG...", help="Tags: those that are chosen already, as context of all.")
 @shape_options

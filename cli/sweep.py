@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 
 import click
 
-from cli.completed_names import SPLIT
 from cli.config import with_open_database
 from cli.estimate import MISSING, dry_run_option
 from cli.files import read_file
-from cli.fork import StageName
 from cli.ids import TARGET
 from cli.options import chosen_prices, prices_option, refuse_prices
 from cli.output import Text, draw, figure_table, json_option, print_json, print_text
@@ -54,9 +52,7 @@ class SweepFile(NamedTuple):
 
 @click.command()
 @click.argument("target", metavar="RUN", type=TARGET)
-@click.option(
-    "--from", "stage", type=StageName(), metavar="STAGE", help="The first stage that the forks compute themselves."
-)
+@click.option("--from", "stage", metavar="STAGE", help="The first stage that the forks compute themselves.")
 @click.option("--grid", type=GridValues(), multiple=True, help="Values of one setting; every combination is a point.")
 @click.option(
     "--file",
@@ -69,8 +65,8 @@ class SweepFile(NamedTuple):
 @click.option("--at-once", type=click.IntRange(min=1), default=4, show_default=True, help="Forks unfinished at a time.")
 @metric_option
 @click.option("--mode", type=click.Choice(["zero_shot", "few_shot"]), help="Compare in this mode alone.")
-@click.option("--select-on", type=SPLIT, help="Choose the best point on the participants of this split alone.")
-@click.option("--report-on", type=SPLIT, help="Report on the participants of this split alone.")
+@click.option("--select-on", metavar="SPLIT", help="Choose the best point on the participants of this split alone.")
+@click.option("--report-on", metavar="SPLIT", help="Report on the participants of this split alone.")
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False, writable=True, path_type=Path),

@@ -4,7 +4,6 @@ from dataclasses import asdict
 
 import click
 
-from cli.completed_names import VOCABULARY
 from cli.config import with_database
 from cli.output import confirm, draw, json_option, plain_table, print_json, print_list, print_result
 from services.tags import delete_vocabulary, vocabulary_of_name
@@ -43,7 +42,7 @@ def list_command(as_json: bool) -> None:
 
 
 @vocabulary.command("show")
-@click.argument("name", type=VOCABULARY)
+@click.argument("name")
 @json_option
 def show_command(name: str, as_json: bool) -> None:
     """Show a vocabulary: what it holds, and which models were built from it.
@@ -64,7 +63,7 @@ def show_command(name: str, as_json: bool) -> None:
 
 
 @vocabulary.command("delete")
-@click.argument("name", type=VOCABULARY)
+@click.argument("name")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def delete_command(name: str, yes: bool, as_json: bool) -> None:

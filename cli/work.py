@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import click
 
-from cli.completed_names import CORPUS
 from cli.config import with_database, with_open_database
 from cli.files import read_stdin
 from cli.ids import JOB
@@ -239,7 +238,7 @@ for command in (repair_command, select_command, convert_command, cut_command):
 
 
 @work.command("list")
-@click.argument("corpus", type=CORPUS)
+@click.argument("corpus")
 @click.option(
     "--search", metavar="TEXT", default="", help="Only those with this text in title, authors, year or source."
 )
