@@ -47,9 +47,7 @@ def _participants(rows: Sequence[ParticipantRow], modes: Sequence[AssessmentMode
     table = plain_table("\nitem")
     for row in rows:
         for place, heading in enumerate([*(_HEADINGS[mode] for mode in modes), "truth"]):
-            table.add_column(
-                f"{row.participant_id if not place else ''}\n{heading}", justify="right", min_width=_CELL, no_wrap=True
-            )
+            table.add_column(f"{row.participant_id if not place else ''}\n{heading}", justify="right", min_width=_CELL)
     for item in PHQ8Item:
         cells: list[str] = []
         for row in rows:
