@@ -19,7 +19,6 @@ from cli.files import (
     read_file,
     tell_unread,
 )
-from cli.groups import OtherWordsGroup
 from cli.import_works import works_command
 from cli.options import Choice
 from cli.output import draw, json_option, print_json, print_result, print_text
@@ -91,19 +90,7 @@ def _could_rate(path: Path) -> str | None:
 
 
 #: What is imported -> the command that imports it.
-_OTHER_WORDS = {
-    **dict.fromkeys(("vocabulary", "vocabularies", "vocab"), "tags"),
-    **dict.fromkeys(("corpus", "corpora", "document", "documents", "books", "files"), "works"),
-    **dict.fromkeys(("interviews", "transcripts", "split", "splits"), "participants"),
-}
-
-
-@click.group(
-    "import",
-    cls=OtherWordsGroup,
-    other_words=_OTHER_WORDS,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+@click.group("import", context_settings={"help_option_names": ["-h", "--help"]})
 def import_group() -> None:
     """Import data sets; bad files are refused with every problem named.
 

@@ -7,7 +7,6 @@ import click
 
 from cli.config import with_database, with_open_database
 from cli.estimate import dry_run_option, print_estimate, print_found, run_options
-from cli.groups import OtherWordsGroup
 from cli.options import Choice, effective_settings, refuse_prices, settings_options
 from cli.output import json_option, plain_table, print_json, print_list, print_result, print_text
 from cli.submit import print_submitted, report_submitted
@@ -29,17 +28,7 @@ PUBLISHED_IN_PART = 2
 
 
 #: What is indexed -> the command that does it.
-_OTHER_WORDS = {
-    **dict.fromkeys(("vocabulary", "vocabularies", "vocab"), "tags"),
-    **dict.fromkeys(("participants", "interviews", "transcripts"), "references"),
-}
-
-
-@click.group(
-    cls=OtherWordsGroup,
-    other_words=_OTHER_WORDS,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def index() -> None:
     """Build, score and list reference indexes; build the models of vocabularies.
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import click
+from click.exceptions import NoSuchCommand
 from click.shell_completion import CompletionItem
 
-from cli.groups import OtherWordsGroup
 from schemas.errors import RagqError
 
 
@@ -72,33 +72,13 @@ COMMANDS = {
     "token": Entry("cli.migrate", "token", "Create, list and revoke access tokens of the API."),
 }
 
-#: What other programs call it -> the command.
-_OTHER_WORDS = {
-    "status": "ps, show",
-    **dict.fromkeys(("list", "ls"), "runs, query list, corpus list"),
-    **dict.fromkeys(("stop", "kill"), "down, cancel"),
-    **dict.fromkeys(("start", "init", "setup"), "up"),
-    **dict.fromkeys(("delete", "remove", "rm"), "purge, query delete, corpus delete"),
-    **dict.fromkeys(("results", "scores"), "report, show"),
-    **dict.fromkeys(("question", "answer"), "ask, query"),
-    **dict.fromkeys(("find", "retrieve"), "search"),
-    **dict.fromkeys(("add", "upload", "load"), "import"),
-    **dict.fromkeys(("serve", "server", "web"), "up, api"),
-    "settings": "config",
-    **dict.fromkeys(("job", "jobs"), "inspect, show"),
-    "help": "--help",
-    "version": "--version",
-    "documents": "work",
-    "models": "doctor",
-}
-
 REFUSED = 1
 
 #: Their matrix products are many and small: threads of OpenBLAS would take more processor time than they save.
 _ONE_THREAD = ("report", "diff", "plot", "sweep")
 
 
-class AllCommands(OtherWordsGroup):
+class AllCommands(click.Group):
     """A group that imports the module of a command when that command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -116,6 +96,15 @@ class AllCommands(OtherWordsGroup):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first argument names."""
+        try:
+            return super().resolve_command(ctx, args)
+        except NoSuchCommand as error:
+            raise NoSuchCommand(error.command_name, possibilities=self.list_commands(ctx), ctx=ctx) from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
@@ -129,7 +118,7 @@ class AllCommands(OtherWordsGroup):
         return names + click.Command.shell_complete(self, ctx, incomplete)
 
 
-@click.group(cls=AllCommands, other_words=_OTHER_WORDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=AllCommands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="ragq")
 def cli() -> None:
     """A job queue for RAG pipelines that records every step.
