@@ -1,67 +1,6 @@
 """What can go wrong, as types.
 
-RagqError
-    Refused                              a request that ragq refuses; exit code 1
-        StackError                       a server or a connection is not available
-            OutcomeUnknownError
-        SettingsError
-        ModelUnavailableError
-        DuplicateWorkError
-        WorkFileError                    a file that cannot be a work
-        DocumentReaderMissingError
-        WorkFilesError
-        DocumentMissingError
-        PresetExistsError
-        PresetValueError
-        DefaultPresetError
-        RunMissingError
-        JobMissingError
-        QueryMissingError
-        StageRunningError
-        QueryValueError
-        StepFailedError                  a stage failed while a request waited for it
-        ExpansionFailedError             likewise, of a new question, which is not stored then
-    DomainError                          a stage cannot compute a valid output; its job fails
-        TranscriptError
-            TranscriptNotFoundError
-            EmptyTranscriptError
-        InputChangedError
-            ReferenceTextError
-            WorkChangedError
-            ChunksGoneError
-        UnusableReply                    a reply of a model; its call may be repeated with what is wrong
-            EvidenceSchemaError  (ValueError)
-            EvidenceGroundingError  (ValueError)
-        LLMError
-            LLMResponseParseError  (UnusableReply)
-                ExpansionReplyError
-                HeadingReplyError
-                ScoringSchemaError
-                ScoringRetriesExhausted
-            LLMTimeoutError
-            ModelMissingError
-        ModelChangedError
-        EmbeddingError
-            EmbeddingDimensionMismatchError
-            EmbeddingValidationError
-            TextTooLongError
-            EmbeddingArtifactMismatchError
-                ReferenceIndexMissingError
-                ReferenceIndexReplacedError
-        RerankError
-            RerankerUnavailableError
-        ReferenceLeakError
-        VocabularyError
-            VocabularyMissingError
-            VocabularyModelsError
-        TagContractError
-        CorpusMissingError
-        DocumentError
-        TemplateError  (ValueError)
-        TemplateMissingError
-        ContextTooSmallError
-        NothingRelevantError
-        UndeclaredSettingError
+`Refused` is a request that ragq refuses, with exit code 1; `DomainError` ends a stage without a valid output.
 
 No message holds text of a transcript, a quote, a prompt or a reply: messages are written to logs and shown in Flower.
 Such text stays in attributes, which workers store in Postgres alone.

@@ -1,4 +1,4 @@
-"""The errors: their tree at the head of their module, and what monitors get of them."""
+"""What monitors get of errors."""
 
 import inspect
 import pickle
@@ -27,12 +27,12 @@ SAMPLES: dict[object, object] = {
 }
 
 
-def tree(error: type[errors.RagqError], depth: int = 0) -> Iterator[tuple[int, type[errors.RagqError]]]:
-    """A class and its subclasses, as they are defined: below the first base."""
-    yield depth, error
+def tree(error: type[errors.RagqError]) -> Iterator[type[errors.RagqError]]:
+    """A class and its subclasses: below the first base."""
+    yield error
     for subclass in error.__subclasses__():
         if subclass.__module__ == errors.__name__ and subclass.__base__ is error:
-            yield from tree(subclass, depth + 1)
+            yield from tree(subclass)
 
 
 def instance(error: type[errors.RagqError]) -> errors.RagqError:
@@ -45,7 +45,7 @@ def instance(error: type[errors.RagqError]) -> errors.RagqError:
 
 
 def test_monitors_get_every_error_by_its_own_name_and_without_text_of_a_person() -> None:
-    for _, error in tree(errors.RagqError):
+    for error in tree(errors.RagqError):
         made = instance(error)
         try:
             raise made
