@@ -2,7 +2,6 @@
 
 import click
 
-from benchmarks.answers import answers
 from benchmarks.api import api
 from benchmarks.documents import documents
 from benchmarks.flow import flow
@@ -14,7 +13,7 @@ from benchmarks.tags import tags
 
 
 @click.group(
-    commands=[answers, api, documents, flow, hop, imports, retrieval, soak, tags],
+    commands=[api, documents, flow, hop, imports, retrieval, soak, tags],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 def main() -> None:

@@ -1,7 +1,7 @@
 """Whether a corpus answers a question: a probability, from the scores of the best passages.
 
 A logistic regression over four numbers. `relevance.json` has its weights for each embedder that it was fitted for, and
-the record of the fit; `python -m benchmarks answers --fit` makes both.
+the record of the fit.
 """
 
 import json
