@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from schemas.errors import Refused
-from schemas.values.differences import ComparedRun, RetrievalMeasures, SeveralRuns, Sweep
+from schemas.values.differences import RetrievalMeasures
 from schemas.values.metrics import Interval
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun
@@ -25,7 +25,6 @@ from schemas.values.runs import ScoredRun, StageShare
 from stages.metrics.selective import measure_names
 from stages.reports.report import build_report, measures_of
 from stages.reports.retrieval import build_retrieval_report
-from stages.reports.several_runs import default_measure
 
 # Names of colours, which a page, an SVG file and a PNG each give values to.
 INK, GRID, FIRST, SECOND, MUTED = "ragq:ink", "ragq:line", "ragq:first", "ragq:second", "ragq:muted"
@@ -431,30 +430,3 @@ def _draw_time(axes: Axes, bars: Sequence[Bar]) -> None:
     axes.grid(visible=False, axis="y")
     axes.set(xlabel="seconds, summed over jobs", ylim=(max(len(bars), 4) - 0.5, -0.5))
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderpad=0, handlelength=1.4, columnspacing=1.2)
-
-
-def sweep_plot(found: Sweep, measure: str | None = None) -> str:
-    """An SVG file of the first mode: the difference of each point with its 95 % and its corrected interval."""
-    result = found.results[0]
-    name = measure or default_measure(result)
-    title = f"{name}: points compared with {found.parent}"
-    return as_file(svg(title, partial(_draw, result=result, name=name)))
-
-
-def _draw(axes: Axes, *, result: SeveralRuns, name: str) -> None:
-    runs = [run for run in result.compared if run.measures[name].delta.value is not None]
-    places = list(range(len(runs)))
-    plain = [run.measures[name].delta for run in runs]
-    corrected = [run.measures[name].corrected for run in runs]
-    values = [interval.value or 0.0 for interval in plain]
-    axes.axvline(0, color=INK, linewidth=0.8)
-    axes.errorbar(values, places, xerr=whiskers(corrected), fmt="none", linewidth=0.8, color=MUTED, label="corrected")
-    axes.errorbar(values, places, xerr=whiskers(plain), fmt="o", markersize=4, linewidth=2, color=FIRST, label="95 %")
-    axes.set_yticks(places, [_label(run) for run in runs])
-    axes.grid(visible=False, axis="y")
-    axes.set(xlabel=f"difference in {name}", ylim=(max(len(runs), 3) - 0.5, -0.5))
-    axes.legend(loc="best")
-
-
-def _label(run: ComparedRun) -> str:
-    return f"{run.run_id} " + " ".join(str(value) for value in run.settings.values())

@@ -2,20 +2,17 @@
 
 import asyncio
 import itertools
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import Refused
 from schemas.values.differences import BestRun, Difference, Measures, RetrievalMeasures, SeveralRuns, Sweep
-from schemas.values.estimates import Estimate, Prices
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
 from schemas.values.retrieval_reports import RetrievalDifference
 from schemas.values.runs import ScoredRun, SettingValue, Target, run_number
-from services.estimates import estimate_fork
-from services.forks import Forked, ForkRequest, fork, plan_fork
+from services.forks import ForkRequest, fork, plan_fork
 from services.splits import find_split
 from stages.reports.differences import RunInMode, difference
 from stages.reports.report import common_measures
@@ -30,7 +27,6 @@ from stages.reports.several_runs import (
     several_scored,
     several_tags,
 )
-from stages.texts.characters import listed
 from store import vocabularies
 from store.database import Connection, Database
 from store.references import interviews
@@ -262,7 +258,6 @@ def _words(run: ScoredRun) -> str:
 
 Point = Mapping[str, str]
 
-MOST_POINTS: Final = MOST - 1
 
 _POLL_S: Final = 0.5
 
@@ -272,101 +267,41 @@ SAME_SUBJECTS: Final = (
 )
 
 
-class PointEstimate(NamedTuple):
-    """A point of a sweep, and what its fork would do."""
+def grid_points(grid: Mapping[str, Sequence[str]]) -> list[Point]:
+    """Every combination of the values, the last name varying fastest.
 
-    values: Point
-    estimate: Estimate
-
-
-class SweepPoint(NamedTuple):
-    """A point of a sweep, and its fork."""
-
-    values: Point
-    forked: Forked
-
-
-def grid_points(grid: Mapping[str, Sequence[str]], *, sample: int | None = None, seed: int = 42) -> list[Point]:
-    """Every combination of the values, the last name varying fastest; with `sample`, that many of them at random.
-
-    Raises Refused for a grid without values, and for more points than one comparison takes.
+    Raises Refused for more points than one comparison takes.
 
     >>> grid_points({"A": ["1", "2"], "B": ["3"]})
     [{'A': '1', 'B': '3'}, {'A': '2', 'B': '3'}]
     """
-    if not grid or not all(grid.values()):
-        raise Refused("A sweep needs a grid: `--grid NAME=VALUE,VALUE`.")
     points: list[Point] = [
         dict(zip(grid, values, strict=True))
         for values in itertools.product(*(dict.fromkeys(of) for of in grid.values()))
     ]
-    if sample is not None and sample < len(points):
-        points = random.Random(seed).sample(points, sample)
-    if len(points) > MOST_POINTS:
-        raise Refused(
-            f"The grid has {len(points)} points; a sweep takes {MOST_POINTS} at most. `--random N` takes some."
-        )
+    if len(points) >= MOST:
+        raise Refused(f"The grid has {len(points)} points; a sweep takes {MOST - 1} at most.")
     return points
 
 
 async def run_sweep(
-    database: Database,
-    target: Target,
-    stage: str,
-    points: Sequence[Point],
-    *,
-    at_once: int | None = None,
-    on_fork: Callable[[SweepPoint], None] = lambda _: None,
-    wait: bool = True,
-) -> list[SweepPoint]:
-    """A fork for each point, at most `at_once` of them unfinished at a time; waits for all unless `wait` is false.
+    database: Database, parent_id: int, stage: str, points: Sequence[Point], *, wait: bool = True
+) -> dict[int, Point]:
+    """A fork of a run for each point, by its number; waits for all of them unless `wait` is false.
 
     Every point is checked before the first is stored. A point whose fork is stored already takes that one, so that a
     sweep that was interrupted continues. Raises as `plan_fork` does.
     """
+    requests = [ForkRequest(target=Target(parent_id, None), stage=stage, values=point) for point in points]
     async with database.connection() as connection:
-        for point in points:
-            await plan_fork(connection, ForkRequest(target=target, stage=stage, values=point))
-    made: list[SweepPoint] = []
-    for point in points:
-        if at_once is not None:
-            await _until(database, made, lambda unfinished: len(unfinished) < at_once)
-        found = await fork(database, ForkRequest(target=target, stage=stage, values=point))
-        made.append(SweepPoint(point, found))
-        on_fork(made[-1])
-    if wait:
-        await _until(database, made, lambda unfinished: not unfinished)
+        for request in requests:
+            await plan_fork(connection, request)
+    made = {(await fork(database, request)).submitted.run_id: request.values for request in requests}
+    while wait:
+        async with database.connection() as connection:
+            wait = bool(await forks.unfinished(connection, list(made)))
+        await asyncio.sleep(_POLL_S)
     return made
-
-
-async def estimate_sweep(
-    database: Database, target: Target, stage: str, points: Sequence[Point], *, prices: Prices | None = None
-) -> list[PointEstimate]:
-    """What the fork at each point would do. Nothing is stored or sent. Raises as `plan_fork` does."""
-    return [
-        PointEstimate(
-            point, await estimate_fork(database, ForkRequest(target=target, stage=stage, values=point), prices=prices)
-        )
-        for point in points
-    ]
-
-
-async def stored_points(database: Database, parent_id: int, stage: str, names: Sequence[str]) -> dict[int, Point]:
-    """The forks of a run from a stage that set these settings, with their values; of equal ones the newest.
-
-    Raises RunMissingError, and Refused where there are none, or more than one comparison takes.
-    """
-    async with database.connection() as connection:
-        if not await stored_runs.exists(connection, run_id=parent_id):
-            raise RunMissingError(parent_id)
-        found = await forks.of_settings(connection, parent_id, stage, names)
-    newest = {tuple(point.values()): run_id for run_id, point in found.items()}
-    if not 1 <= len(newest) <= MOST_POINTS:
-        raise Refused(
-            f"Run r{parent_id} has {len(newest)} forks from stage '{stage}' that set {listed(sorted(names))}; "
-            f"1 to {MOST_POINTS} can be compared. `ragq sweep r{parent_id}` forks it at the points of a grid."
-        )
-    return {run_id: found[run_id] for run_id in sorted(newest.values())}
 
 
 async def sweep_results(
@@ -376,7 +311,6 @@ async def sweep_results(
     points: Mapping[int, Point],
     *,
     measure: str | None = None,
-    mode: str | None = None,
     select_on: str | None = None,
     report_on: str | None = None,
 ) -> Sweep:
@@ -386,12 +320,8 @@ async def sweep_results(
     `report_on`. Raises as `compare_several` does, and Refused for splits that have participants in common.
     """
     run_ids = [parent_id, *points]
-    if (select_on is None) != (report_on is None):
-        raise Refused("--select-on and --report-on go together.")
-    results = await compare_several(database, run_ids, mode=mode, split=report_on)
-    async with database.connection() as connection:
-        unfinished = await forks.unfinished(connection, list(points))
-    chosen = results if select_on is None else await compare_several(database, run_ids, mode=mode, split=select_on)
+    results = await compare_several(database, run_ids, split=report_on)
+    chosen = results if select_on is None else await compare_several(database, run_ids, split=select_on)
     if select_on is not None and report_on is not None and await have_common_members(database, select_on, report_on):
         raise Refused(
             f"Splits '{select_on}' and '{report_on}' have participants in common, so the report would be on those "
@@ -407,19 +337,8 @@ async def sweep_results(
         if select_on is None
         else f"The best point was chosen on split '{select_on}'; everything is reported on split '{report_on}'.",
         results=tuple(results),
-        unfinished=tuple(f"r{run_id}" for run_id in unfinished),
     )
 
 
 def _best(chosen: SeveralRuns, reported: SeveralRuns, measure: str | None, select_on: str | None) -> BestRun | None:
     return best_of(chosen, measure or default_measure(reported), chosen_on=select_on)
-
-
-async def _until(database: Database, made: Sequence[SweepPoint], is_reached: Callable[[Sequence[int]], bool]) -> None:
-    run_ids = [point.forked.submitted.run_id for point in made]
-    while True:
-        async with database.connection() as connection:
-            unfinished = await forks.unfinished(connection, run_ids)
-        if is_reached(unfinished):
-            return
-        await asyncio.sleep(_POLL_S)

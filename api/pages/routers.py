@@ -35,7 +35,6 @@ PAGES: Final[tuple[APIRouter, ...]] = (
     participants.files,
     results.files,
     tags.router,
-    forks.files,
     evaluations.router,
     corpora.router,
     documents.router,

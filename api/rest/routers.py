@@ -34,7 +34,6 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     runs.router,
     events.jobs_router,
     forks.router,
-    forks.sweeps_router,
     run_results.comparisons_router,
     events.router,
     presets.router,

@@ -205,8 +205,6 @@ class Sweep(Value):
     """What the best point does not prove."""
     results: tuple[SeveralRuns, ...]
     """By mode."""
-    unfinished: tuple[str, ...] = ()
-    """Forks that have not finished yet: what they lack is in no number."""
 
 
 GRID = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9"

@@ -102,13 +102,6 @@ UNFINISHED = """
 SELECT DISTINCT run_id FROM job WHERE run_id = ANY($1::bigint[]) AND status = ANY($2::text[]) ORDER BY run_id
 """
 
-OF_SETTINGS = """
-SELECT r.id, ARRAY(SELECT r.settings -> name ->> 'value' FROM unnest($3::text[]) AS name) AS values
-FROM run AS r JOIN run_fork AS f ON f.run_id = r.id
-WHERE f.parent_id = $1 AND f.stage = $2 AND r.request -> 'fork' -> 'set' = to_jsonb($3::text[])
-  AND NOT r.request -> 'fork' ? 'job'
-ORDER BY r.id
-"""
 
 STAGE_NAMES = """
 SELECT DISTINCT s.stage FROM job AS j JOIN stage_run AS s ON s.job_id = j.id WHERE j.run_id = $1
@@ -187,15 +180,6 @@ async def parent_jobs(connection: Connection, run_id: int, *, job_id: int | None
         )
         for row in await connection.fetch(JOBS, run_id, job_id)
     ]
-
-
-async def of_settings(
-    connection: Connection, parent_id: int, stage: str, names: Sequence[str]
-) -> dict[int, dict[str, str]]:
-    """The forks of a whole run from a stage that set exactly these settings, oldest first, with their values."""
-    wanted = sorted(names)
-    rows = await connection.fetch(OF_SETTINGS, parent_id, stage, wanted)
-    return {row["id"]: dict(zip(wanted, row["values"], strict=True)) for row in rows}
 
 
 async def stage_names(connection: Connection, run_id: int) -> set[str]:

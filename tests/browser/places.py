@@ -25,7 +25,6 @@ PAGES: Final = {
     "compare-several": "/runs/compare/several?runs={failed_run},{answered_run}",
     "jobs-beside": "/jobs/{failed_job}/beside/{answered_job}",
     "fork": "/runs/{scored_run}/forks/new?stage=score",
-    "sweep": "/runs/{scored_run}/sweeps/new?stage=score",
     "new-evaluation": "/runs/{answered_run}/evaluations/new",
     "evaluation": "/runs/{evaluated_run}/evaluation",
     "job-evaluation": "/jobs/{evaluated_job}",

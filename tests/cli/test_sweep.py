@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,10 +39,8 @@ def swept(ragq: Ragq, stored: Stored) -> Iterator[None]:
     yield
 
 
-def test_a_sweep_is_read_from_a_file_and_printed_as_json(ragq: Ragq, swept: None, tmp_path: Path) -> None:
-    (tmp_path / "sweep.toml").write_text('from = "score"\n[grid]\nRAGQ_SCORE_TEXT_CHARS = [10, 20]\n')
-
-    found = json.loads(ragq("sweep", "r1", "--file", "sweep.toml", "--metric", "prediction_coverage", "--json").stdout)
+def test_a_sweep_is_printed_as_json(ragq: Ragq, swept: None) -> None:
+    found = json.loads(ragq("sweep", "r1", *GRID, "--metric", "prediction_coverage", "--json").stdout)
 
     assert (found["parent"], found["stage"], list(found["points"])) == ("r1", "score", ["r2", "r3"])
     # Every run scored every item: neither fork is named as the better one.
@@ -54,19 +51,12 @@ def test_a_sweep_is_read_from_a_file_and_printed_as_json(ragq: Ragq, swept: None
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("r1", "--grid", "A=1"), "Name the first stage"),
-        (("r1", "--from", "score"), "A sweep needs a grid"),
-        (("j1", *GRID), "`ragq fork` takes a job"),
         (("r1", *GRID, "--select-on", "val"), "--select-on and --report-on go together"),
         (("r1", "--from", "score", "--grid", "RAGQ_SCORE_TEXT_CHARS"), "is not of the form NAME=VALUE,VALUE"),
-        (("r1", "--file", "bad.toml"), "may have a text `from` and a table `grid`"),
     ],
 )
-def test_what_cannot_be_swept_is_refused(
-    ragq: Ragq, stored: Stored, tmp_path: Path, arguments: tuple[str, ...], words: str
-) -> None:
+def test_what_cannot_be_swept_is_refused(ragq: Ragq, stored: Stored, arguments: tuple[str, ...], words: str) -> None:
     stored(a_parent)
-    (tmp_path / "bad.toml").write_text("stage = 1\n")
 
     refused = ragq("sweep", *arguments)
 

@@ -7,13 +7,11 @@ from typing import Annotated, Any
 from pydantic import Field, StringConstraints
 
 from api.parameters import Text
-from api.rest.bodies.base import Body, Reply, SettingsByName, SettingValue, WithSettings, with_example
+from api.rest.bodies.base import Body, Reply, SettingsByName, WithSettings, with_example
 from schemas.statuses import AttemptOutcome, JobStatus, Priority
-from schemas.values.estimates import Estimate
 from schemas.values.failures import AttemptError, StageFailure
 from schemas.values.runs import Amount, MaxFailures, RunLimitState, RunOrigin
 from services.runs import Action
-from services.several_runs import Point, grid_points
 from store.runs.stage_vectors import StageRun
 from store.runs.workers import LiveWorker
 
@@ -90,61 +88,6 @@ class FamilyReply(Reply):
     stage: str | None = Field(examples=[None])
     """The first stage that it computed itself; null for a run that is no fork."""
     children: list[ChildLine] = Field(examples=[[]])
-
-
-class SweepBody(Body):
-    """The points at which a run is forked."""
-
-    model_config = with_example(stage="rerank", grid={"EMBEDDING_MIN_REFERENCE_SIMILARITY": [0.5, 0.6]})
-
-    stage: StageText
-    """The first stage that the forks compute."""
-    grid: Annotated[
-        dict[
-            Annotated[Text, Field(max_length=100)], Annotated[list[SettingValue], Field(min_length=1, max_length=100)]
-        ],
-        Field(min_length=1, max_length=20),
-    ]
-    """Values of settings; every combination is a point."""
-    random: Annotated[int, Field(ge=1, le=1000)] | None = None
-    """This many points of the grid, at random."""
-    seed: Annotated[int, Field(ge=0, le=2**31)] = 42
-    """The same seed takes the same points."""
-
-    @property
-    def points(self) -> list[Point]:
-        """The points. Raises Refused for too many."""
-        grid = {
-            name: [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
-            for name, values in self.grid.items()
-        }
-        return grid_points(grid, sample=self.random, seed=self.seed)
-
-
-class SweepFork(Reply):
-    """A point and its fork."""
-
-    run_id: int = Field(examples=[13])
-    is_new: bool
-    """False when the fork was stored before."""
-    jobs: int = Field(examples=[41])
-    values: dict[str, str] = Field(examples=[{"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.5"}])
-
-
-class SweepReply(Reply):
-    """The forks of a sweep, in the order of its points."""
-
-    parent_id: int = Field(examples=[12])
-    results: str = Field(examples=["/runs/12/sweep?stage=rerank&setting=EMBEDDING_MIN_REFERENCE_SIMILARITY"])
-    """Where the comparison of the forks is."""
-    forks: list[SweepFork]
-
-
-class PointEstimateReply(Reply):
-    """A point, and what its fork would do."""
-
-    values: dict[str, str] = Field(examples=[{"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.5"}])
-    estimate: Estimate
 
 
 class ShareReply(Reply):
