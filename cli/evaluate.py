@@ -95,7 +95,7 @@ def evaluate_command(
         follow(submitted.run_id, as_json=as_json)
         print_text(f"`ragq report {run}` shows the results.", err=True)
     else:
-        print_result({"run": run, "evaluates": f"r{run_id}", **submitted._asdict()}, run, as_json=as_json)
+        print_result({"run": run, "evaluates": f"r{run_id}", **vars(submitted)}, run, as_json=as_json)
 
 
 async def _compare(run_id: int, database: Database) -> ScorerComparison:

@@ -120,14 +120,14 @@ def _exchange(one: FailedExchange) -> dict[str, Any]:
 def _print_exchange(one: FailedExchange) -> None:
     attempt, place = one.attempt, one.place
     draw("", Text(f"r{place.run_id} j{place.job_id} {place.stage} attempt {place.attempt}", "bold"))
-    draw(Text(attempt.error_message or "", "red"))
+    draw(Text("" if attempt.error is None else attempt.error.message, "red"))
     for call in attempt.calls:
         draw(Text(f"{call.purpose} ({call.model}, {call.origin})", "bold"))
         for message in call.messages:
             draw(Text(message["role"], "dim"))
             print_text(message["content"])
         draw(Text("reply", "dim"))
-        print_text(call.reply)
+        print_text(call.reply or "")
 
 
 async def _read(connection: Connection, run_id: int) -> FailureList:
@@ -216,7 +216,7 @@ def _print_overview(found: Inspected) -> None:
             attempt.worker_id,
             f"{attempt.paid}" + (f" (+{attempt.reused} reused)" if attempt.reused else ""),
             str(attempt.vectors or ""),
-            attempt.error_message or "",
+            "" if attempt.error is None else attempt.error.message,
         )
     draw(table)
 
@@ -228,16 +228,16 @@ def _print_stage(found: Inspected) -> None:
         _print_part("input", attempt.inputs)
         if attempt.output is not None:
             _print_part("output", attempt.output)
-        if attempt.error_type is not None:
+        if (error := attempt.error) is not None:
             draw("", Text("error", "bold red"))
-            print_text(f"{attempt.error_type} ({attempt.error_category}): {attempt.error_message}")
-            print_json(attempt.error_details)
+            print_text(f"{error.type} ({error.category}): {error.message}")
+            print_json(error.details)
         for call in attempt.calls:
             rejected = ", reply rejected" if call.is_rejected else ""
             spent = "" if call.is_reused else f", {call.seconds:.2f} s"
             about = f"{call.model} at {call.server}, {call.origin}{spent}{rejected}"
             draw("", Text(f"call {call.call_id}: {call.purpose} ({about})", "bold"))
-            print_text(call.reply)
+            print_text(call.reply or "")
         draw("")
 
 

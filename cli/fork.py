@@ -1,7 +1,6 @@
 """`ragq fork`: stored work computed again from a stage on, by other settings."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -90,18 +89,18 @@ def fork_command(
     forked = with_open_database(lambda database: fork(database, request, name=name, always_new=always_new))
     report_fork(forked, stage)
     if wait:
-        follow(forked.submitted.run_id, as_json=as_json)
+        follow(forked.run_id, as_json=as_json)
     elif as_json:
-        print_json(fork_json(forked, stage))
+        print_json({"run": f"r{forked.run_id}", "parent": f"r{forked.parent_id}", "from": stage, **vars(forked)})
     else:
-        print_text(f"r{forked.submitted.run_id}")
+        print_text(f"r{forked.run_id}")
 
 
 def report_fork(forked: Forked, stage: str) -> None:
     """Print on stderr what a fork led to, and which jobs were left out."""
-    submitted, run = forked.submitted, f"r{forked.submitted.run_id}"
-    if submitted.is_new:
-        jobs = counted(submitted.jobs, "job")
+    run = f"r{forked.run_id}"
+    if forked.is_new:
+        jobs = counted(forked.jobs, "job")
         print_text(f"{run}: {jobs} of r{forked.parent_id} forked from '{stage}'.", err=True)
     else:
         print_text(f"Already forked as {run}; nothing new was stored. --new forces another fork.", err=True)
@@ -111,18 +110,6 @@ def report_fork(forked: Forked, stage: str) -> None:
         print_text(f"Left out: j{one.job_id} ({one.subject}, {one.mode}): {one.why}.", err=True)
     if (more := len(forked.left_out) - _LISTED) > 0:
         print_text(f"and {counted(more, 'more job')} left out; --json lists all of them.", err=True)
-
-
-def fork_json(forked: Forked, stage: str) -> dict[str, Any]:
-    """A fork as JSON shows it."""
-    return {
-        "run": f"r{forked.submitted.run_id}",
-        "parent": f"r{forked.parent_id}",
-        "from": stage,
-        **forked.submitted._asdict(),
-        "left_out": [one._asdict() for one in forked.left_out],
-        "without_stage": forked.without_stage,
-    }
 
 
 _TARGET = click.argument("target", metavar="RUN|JOB", type=TARGET)
@@ -267,7 +254,7 @@ def set_command(run_id: int, name: str | None, note: str | None, priority: str |
     shown = {"run": f"r{run_id}", "name": found.name, "note": found.note, "priority": found.priority}
     turns = f", {found.turns}" if priority and found.turns else ""
     print_result(
-        shown | {"share": found.share and asdict(found.share)},
+        shown | {"share": found.share},
         f"{found.title}: {', '.join(changes)} stored{turns}.",
         as_json=as_json,
     )

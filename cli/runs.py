@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,7 +55,8 @@ COLUMNS: Final = (
 def registry_json(runs: Sequence[RegisteredRun]) -> list[dict[str, Any]]:
     """One object per run: its line of `ragq runs`, and its modes."""
     return [
-        asdict(run) | {"experiments": [_experiment(run, one) for one in run.experiments], **_of_run(run)}
+        run.model_dump(mode="json")
+        | {"experiments": [_experiment(run, one) for one in run.experiments], **_of_run(run)}
         for run in runs
     ]
 

@@ -214,7 +214,7 @@ def _report(edited: Edited, words: str, *, as_json: bool) -> None:
 
 def _again(make: Callable[[Database], Awaitable[Again]], *, as_json: bool) -> None:
     again = with_open_database(make)
-    run = None if again.forked is None else f"r{again.forked.submitted.run_id}"
+    run = None if again.forked is None else f"r{again.forked.run_id}"
     text = f"j{again.job_id} continues with stage '{again.stage}'." if run is None else run
     print_result({"job": f"j{again.job_id}", "from": again.stage, "run": run}, text, as_json=as_json)
 

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from pydantic import Field
+
 from schemas.chains import CHAINS, INDEXING, READ_AT_SUBMISSION, readers_of, stages_of
 from schemas.errors import Refused, SettingsError
 from schemas.settings.frozen import FrozenSettings, thaw
@@ -12,6 +14,7 @@ from schemas.settings.layers import unknown_name
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.run import RUN_SETTINGS, run_settings, settings_hash
 from schemas.suggestions import did_you_mean
+from schemas.values.base import Value
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import Origin
 from schemas.values.runs import Target
@@ -37,13 +40,13 @@ _EXPANDING = frozenset({"expansion.enabled", "RAGQ_EXPANDER"})
 _LISTED = 5
 
 
-class LeftOut(NamedTuple):
+class LeftOut(Value):
     """A job of the parent that is not forked."""
 
-    job_id: int
+    job_id: int = Field(examples=[34])
     subject: str
     mode: str
-    why: str
+    why: str = Field(examples=["stage 'retrieve' is not stored"])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,13 +75,14 @@ class PlannedFork(NamedTuple):
     """Jobs of the parent in a mode without the stage."""
 
 
-class Forked(NamedTuple):
+class Forked(Submitted):
     """What a fork led to."""
 
-    submitted: Submitted
-    parent_id: int
+    parent_id: int = Field(examples=[12])
     left_out: tuple[LeftOut, ...]
-    without_stage: int
+    """Jobs of the parent whose earlier stages are not all stored."""
+    without_stage: int = Field(examples=[41])
+    """Jobs of the parent in a mode without the stage."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +116,12 @@ async def fork(
     submitted = await submit_run(database, planned.planned, name=name, always_new=always_new, key=key)
     new = planned.planned.run
     assert isinstance(new, NewFork)
-    return Forked(submitted, new.parent_id, planned.left_out, planned.without_stage)
+    return Forked(
+        **vars(submitted),
+        parent_id=new.parent_id,
+        left_out=planned.left_out,
+        without_stage=planned.without_stage,
+    )
 
 
 async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork:
@@ -286,7 +295,7 @@ def _ready(found: Sequence[ParentJob], earlier: Mapping[str, Sequence[str]]) -> 
         if missing is None and not job.has_moved:
             ready.append(job)
         else:
-            left_out.append(LeftOut(job.id, job.subject, job.mode, why))
+            left_out.append(LeftOut(job_id=job.id, subject=job.subject, mode=job.mode, why=why))
     return ready, left_out
 
 

@@ -5,9 +5,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from pydantic import Field
+
 from schemas.errors import OutcomeUnknownError, Refused, StackError
 from schemas.settings.frozen import thaw
 from schemas.statuses import Priority
+from schemas.values.base import Value
 from schemas.values.chat import Message
 from schemas.values.runs import RunLimits
 from services.runs import checked_name
@@ -89,13 +92,14 @@ class PlannedRun(NamedTuple):
     """Those that are set replace those of a run of the same work."""
 
 
-class Submitted(NamedTuple):
+class Submitted(Value):
     """What a submission led to."""
 
-    run_id: int
+    run_id: int = Field(examples=[12])
     is_new: bool
-    jobs: int
-    resumed: int
+    """False when the same work was submitted before: the run is that one."""
+    jobs: int = Field(examples=[82])
+    resumed: int = Field(examples=[0])
     """Failed or poisoned jobs of an existing run that continue."""
     notices: tuple[str, ...] = ()
     """Caveats about the results of the run."""

@@ -1,10 +1,13 @@
 """Runs named, annotated, put before others and deleted, alike by commands, REST and pages."""
 
 from enum import StrEnum
-from typing import Final, NamedTuple, TypedDict
+from typing import Final, TypedDict
+
+from pydantic import Field
 
 from schemas.errors import JobMissingError, Refused, RunMissingError
 from schemas.statuses import JobStatus, Priority
+from schemas.values.base import Value
 from schemas.values.runs import LONGEST_NAME, LONGEST_NOTE, RunLimits, Target, run_name
 from services.failure_clusters import jobs_that_failed_with
 from stages.failures import FailureCategory
@@ -71,14 +74,7 @@ def _note(words: str | None) -> str | None:
     return note
 
 
-class Redone(NamedTuple):
-    """What continues."""
-
-    job_id: int
-    stage: str
-
-
-async def redo(database: Database, job_id: int, stage: str) -> Redone:
+async def redo(database: Database, job_id: int, stage: str) -> None:
     """Compute a stage of a job and those after it again, with the settings of the run.
 
     What was stored stays in its history. Raises JobMissingError, StageRunningError, and Refused for a job that builds
@@ -92,7 +88,6 @@ async def redo(database: Database, job_id: int, stage: str) -> Redone:
                 slug="fork-refused",
             )
         await edits.redo(connection, job_id, stage)
-    return Redone(job_id, stage)
 
 
 class Action(StrEnum):
@@ -125,10 +120,10 @@ _VERBS: Final = {
 }
 
 
-class ControlResult(NamedTuple):
+class ControlResult(Value):
     """What an action changed."""
 
-    job_ids: list[int]
+    job_ids: list[int] = Field(examples=[[34]])
     """The jobs it changed."""
     advice: tuple[str, ...] = ()
     """What a retry repeats, and how to run it otherwise."""
@@ -167,7 +162,7 @@ async def control(
             f"No job of {target} can be {action.verb} in its present state. `ragq show RUN` shows their states.",
             slug="no-job-in-state",
         )
-    return ControlResult(job_ids, advice)
+    return ControlResult(job_ids=job_ids, advice=advice)
 
 
 async def _advice(connection: Connection, target: Target) -> tuple[str, ...]:

@@ -296,7 +296,7 @@ async def run_sweep(
     async with database.connection() as connection:
         for request in requests:
             await plan_fork(connection, request)
-    made = {(await fork(database, request)).submitted.run_id: request.values for request in requests}
+    made = {(await fork(database, request)).run_id: request.values for request in requests}
     while wait:
         async with database.connection() as connection:
             wait = bool(await forks.unfinished(connection, list(made)))

@@ -5,8 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from pydantic import Field
+
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus, StageStatus
+from schemas.values.base import Value
 from schemas.values.queries import QueryRun
 from schemas.values.runs import ScoredRun
 from store.corpora import works
@@ -21,7 +24,6 @@ from store.runs.overviews import RunOverview
 from store.runs.stage_vectors import StageRun
 
 
-@dataclass(frozen=True, kw_only=True)
 class AttemptTrace(Attempt):
     """One try of one stage, with the calls of language models that it made."""
 
@@ -44,10 +46,17 @@ class AttemptTrace(Attempt):
         return sum(call.prompt_tokens or 0 for call in paid), sum(call.reply_tokens or 0 for call in paid)
 
 
-async def attempt_traces(connection: Connection, job_id: int, stage: str | None = None) -> list[AttemptTrace]:
-    """Every attempt of a job, or of one of its stages, oldest first."""
-    tried = await attempts.history(connection, job_id, stage)
-    calls = await call_costs.of_attempts(connection, [attempt.id for attempt in tried])
+async def attempt_traces(
+    connection: Connection,
+    job_id: int,
+    stage: str | None = None,
+    *,
+    number: int | None = None,
+    with_texts: bool = True,
+) -> list[AttemptTrace]:
+    """Every attempt of a job, of one of its stages, or of one number, oldest first; without texts as `history`."""
+    tried = await attempts.history(connection, job_id, stage, number=number, with_texts=with_texts)
+    calls = await call_costs.of_attempts(connection, [attempt.id for attempt in tried], with_texts=with_texts)
     return [AttemptTrace(**vars(attempt), calls=calls[attempt.id]) for attempt in tried]
 
 
@@ -59,7 +68,6 @@ WHERE j.id = $1
 """
 
 
-@dataclass(frozen=True, kw_only=True)
 class StageTrace(StageRun):
     """A stage of the job, and the attempt whose output counts."""
 
@@ -141,14 +149,13 @@ def _numbers(value: Any, name: str) -> Iterator[int]:
             yield from _numbers(part, name)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunState:
+class RunState(Value):
     """A run at one moment. The counts of `states` add up to its jobs."""
 
     run_id: int
     states: dict[JobStatus, int]
-    stages_done: int
-    stages: int
+    stages_done: int = Field(examples=[21])
+    stages: int = Field(examples=[24])
     seconds_left: float | None
     """What its open jobs still need at the pace of the last minutes; None before any stage, and when idle."""
     is_idle: bool

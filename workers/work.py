@@ -49,7 +49,7 @@ class RejectedReplies:
         wanted = call.model_dump(mode="json", include={"messages", "temperature", "sample"})
         for use in self._found:
             is_same_model = use.model == call.model and (not use.digest or not digest or use.digest == digest)
-            if is_same_model and wanted.items() <= use.request.items():
+            if is_same_model and wanted.items() <= (use.request or {}).items():
                 return use
         return None
 
@@ -62,7 +62,7 @@ class RejectedReplies:
         )
 
     async def _read(self, connection: Connection) -> list[CallUse]:
-        history = await attempts.history(connection, self._claim.job_id, self._claim.stage, with_outputs=False)
+        history = await attempts.history(connection, self._claim.job_id, self._claim.stage, with_texts=False)
         earlier = [attempt.id for attempt in history if attempt.id != self._claim.attempt_id]
         uses = await call_costs.of_attempts(connection, earlier)
         return [use for attempt_id in earlier for use in uses[attempt_id] if use.is_rejected]

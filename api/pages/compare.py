@@ -164,7 +164,7 @@ def _texts(output: dict[str, Any] | None, attempt: AttemptTrace | None) -> dict[
     if attempt is not None:
         for call in attempt.calls:
             found[f"call {call.ordinal + 1}: prompt"] = "\n".join(message["content"] for message in call.messages)
-            found[f"call {call.ordinal + 1}: reply"] = call.reply
+            found[f"call {call.ordinal + 1}: reply"] = call.reply or ""
     return found
 
 

@@ -215,7 +215,7 @@ async def _again(request: Request, ctx: ApiContext, job_id: int, compute: Comput
     except Refused as error:
         return await _page(request, ctx, job_id, "outline", wrong=str(error))
     if again.forked is not None:
-        return RedirectResponse(f"/runs/{again.forked.submitted.run_id}", 303)
+        return RedirectResponse(f"/runs/{again.forked.run_id}", 303)
     return RedirectResponse(f"/documents/{job_id}?saved=again", 303)
 
 

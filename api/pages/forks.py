@@ -92,9 +92,8 @@ async def fork_run(
     except Refused as error:
         return await _form(request, ctx, run_id, form, wrong=str(error))
     if forked.left_out:
-        return await _form(request, ctx, run_id, form, left_out=forked.left_out, child=forked.submitted.run_id)
-    submitted = forked.submitted
-    return RedirectResponse(f"/runs/{submitted.run_id}" + ("" if submitted.is_new else "?existing=true"), 303)
+        return await _form(request, ctx, run_id, form, left_out=forked.left_out, child=forked.run_id)
+    return RedirectResponse(f"/runs/{forked.run_id}" + ("" if forked.is_new else "?existing=true"), 303)
 
 
 @router.post("/jobs/{job_id}/redo")

@@ -128,7 +128,7 @@ async def _again(
     body: AgainBody | None,
 ) -> AgainReply:
     again = await make(ctx.database, DocumentTarget(job_id=job_id), {} if body is None else body.values)
-    run_id = None if again.forked is None else again.forked.submitted.run_id
+    run_id = None if again.forked is None else again.forked.run_id
     return AgainReply(job_id=again.job_id, stage=again.stage, run_id=run_id)
 
 

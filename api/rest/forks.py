@@ -3,31 +3,34 @@
 from typing import Any, Final
 
 from fastapi import APIRouter, Response
+from pydantic import Field
 
 from api.context import ApiContext, Context
 from api.parameters import PathId
 from api.preferences import REPLAYED, Keyed
 from api.problems import problem_responses
-from api.rest.bodies.runs import (
-    FamilyReply,
-    ForkBody,
-    ForkedReply,
-    LeftOutJob,
-    RedoBody,
-    RedoneReply,
-)
-from schemas.errors import RunMissingError
+from api.rest.bodies.base import SettingsByName, WithSettings, with_example
+from api.rest.runs import StageText
 from schemas.values.runs import Target
-from services.forks import ForkRequest, fork
-from services.runs import redo
+from services.forks import Forked, ForkRequest, fork
 from store.access import RequestKey
-from store.runs import forks, stored_runs
 
 router = APIRouter()
 
-FOUND: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": ForkedReply, "description": "The same fork, stored before"}
-}
+FOUND: Final[dict[int | str, dict[str, Any]]] = {200: {"model": Forked, "description": "The same fork, stored before"}}
+
+
+class ForkBody(WithSettings):
+    """What is computed again, and with which settings."""
+
+    model_config = with_example(stage="rerank", settings={"EMBEDDING_MIN_REFERENCE_SIMILARITY": 0.6})
+
+    stage: StageText
+    """The first stage that is computed."""
+    settings: SettingsByName = Field(default={})
+    """Other values of settings, and of the preset, that this stage or a later one reads."""
+    always_new: bool = False
+    """Store another fork even if the same one is stored."""
 
 
 @router.post(
@@ -37,7 +40,7 @@ FOUND: Final[dict[int | str, dict[str, Any]]] = {
     status_code=201,
     responses={**FOUND, **problem_responses(404, 409, 422)},
 )
-async def fork_run(run_id: PathId, ctx: Context, body: ForkBody, response: Response, key: Keyed) -> ForkedReply:
+async def fork_run(run_id: PathId, ctx: Context, body: ForkBody, response: Response, key: Keyed) -> Forked:
     """Compute a run again from a stage on, with other settings, as a run of its own that copies the stages before.
 
     Jobs whose earlier stages are not stored are left out, and listed. A setting that an earlier stage reads is refused.
@@ -52,48 +55,15 @@ async def fork_run(run_id: PathId, ctx: Context, body: ForkBody, response: Respo
     responses={**FOUND, **problem_responses(404, 409, 422)},
     tags=["jobs"],
 )
-async def fork_job(job_id: PathId, ctx: Context, body: ForkBody, response: Response, key: Keyed) -> ForkedReply:
+async def fork_job(job_id: PathId, ctx: Context, body: ForkBody, response: Response, key: Keyed) -> Forked:
     """Compute one job again from a stage on, as a run of one job."""
     return await _fork(ctx, Target(None, job_id), body, response, key)
 
 
-@router.post(
-    "/jobs/{job_id}/redo", summary="Compute stages again", responses=problem_responses(404, 409, 422), tags=["jobs"]
-)
-async def redo_job(job_id: PathId, ctx: Context, body: RedoBody) -> RedoneReply:
-    """Compute a stage of a job and those after it again, in the same job and with the settings of its run.
-
-    Also of a job that succeeded. What was stored stays in its history.
-    """
-    return RedoneReply.model_validate(await redo(ctx.database, job_id, body.stage))
-
-
-@router.get(
-    "/runs/{run_id}/forks", summary="List the forks of a run", responses=problem_responses(404, 422), tags=["runs"]
-)
-async def list_forks(run_id: PathId, ctx: Context) -> FamilyReply:
-    """The run that it was forked from, and its own forks."""
-    async with ctx.database.connection() as connection:
-        if not await stored_runs.exists(connection, run_id=run_id):
-            raise RunMissingError(run_id)
-        return FamilyReply.model_validate(await forks.family(connection, run_id))
-
-
-async def _fork(
-    ctx: ApiContext, target: Target, body: ForkBody, response: Response, key: RequestKey | None
-) -> ForkedReply:
+async def _fork(ctx: ApiContext, target: Target, body: ForkBody, response: Response, key: RequestKey | None) -> Forked:
     request = ForkRequest(target=target, stage=body.stage, values=body.values)
     forked = await fork(ctx.database, request, always_new=body.always_new, key=key)
-    submitted = forked.submitted
-    response.status_code = 201 if submitted.is_new else 200
-    response.headers["Location"] = f"/runs/{submitted.run_id}"
-    response.headers.update(REPLAYED if submitted.is_replay else {})
-    return ForkedReply(
-        run_id=submitted.run_id,
-        parent_id=forked.parent_id,
-        is_new=submitted.is_new,
-        jobs=submitted.jobs,
-        resumed=submitted.resumed,
-        left_out=[LeftOutJob.model_validate(one) for one in forked.left_out],
-        without_stage=forked.without_stage,
-    )
+    response.status_code = 201 if forked.is_new else 200
+    response.headers["Location"] = f"/runs/{forked.run_id}"
+    response.headers.update(REPLAYED if forked.is_replay else {})
+    return forked

@@ -14,12 +14,12 @@ from starlette.responses import JSONResponse
 from api.context import ApiContext, Context
 from api.problems import problem_responses
 from api.rest.bodies.base import Reply, StrictRoute
-from api.rest.bodies.runs import WorkersReply
 from api.security.authentication import OptionalPrincipal
 from services.broker import is_broker_available
 from store import revision
 from store.database import DATABASE_ERRORS
 from store.runs import workers
+from store.runs.workers import LiveWorker
 
 log = structlog.get_logger(__name__)
 
@@ -143,7 +143,7 @@ workers_router = APIRouter(tags=["operations"], route_class=StrictRoute)
 
 
 @workers_router.get("/workers", summary="List the workers that run")
-async def list_workers(ctx: Context) -> WorkersReply:
+async def list_workers(ctx: Context) -> list[LiveWorker]:
     """The worker processes with a heartbeat in the last ten seconds, the oldest first."""
     async with ctx.database.connection() as connection:
-        return WorkersReply.of(await workers.live(connection))
+        return await workers.live(connection)

@@ -3,14 +3,14 @@
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query, Response
+from pydantic import Field
 from starlette.responses import PlainTextResponse
 
 from api.context import Context
 from api.parameters import MAX_ID, PathId, Text
 from api.preferences import REPLAYED, Keyed
 from api.problems import problem_responses
-from api.rest.bodies.base import Reply, with_example
-from api.rest.bodies.runs import EvaluationBody, EvaluationSubmitted
+from api.rest.bodies.base import Reply, SettingsByName, WithSettings, with_example
 from schemas.values.differences import Difference, RetrievalMeasures, SeveralRuns
 from schemas.values.estimates import Estimate
 from schemas.values.evaluations import EvaluationReport
@@ -19,6 +19,7 @@ from schemas.values.retrieval_reports import RetrievalDifference
 from services.baselines import scores_of_run
 from services.estimates import estimate
 from services.evaluations import evaluate, evaluation_report, plan_evaluation
+from services.new_runs import Submitted
 from services.several_runs import MOST, compare_runs, compare_several
 from stages.reports.several_runs import several_csv
 from store.database import Connection
@@ -134,8 +135,19 @@ async def compare_csv(run_id: PathId, ctx: Context, other: Others, split: Split 
     return PlainTextResponse(several_csv(found), media_type="text/csv")
 
 
+class EvaluationBody(WithSettings):
+    """How the answers of a run are judged."""
+
+    model_config = with_example(settings={"MODEL_JUDGE_MODEL": "gemma3:27b"})
+
+    settings: SettingsByName = Field(default={})
+    """Other values of settings of the judge; by default those of the run."""
+    always_new: bool = False
+    """Store another evaluation even if the same one is stored."""
+
+
 FOUND: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": EvaluationSubmitted, "description": "The same evaluation, stored before"}
+    200: {"model": Submitted, "description": "The same evaluation, stored before"}
 }
 
 
@@ -147,20 +159,13 @@ FOUND: Final[dict[int | str, dict[str, Any]]] = {
 )
 async def evaluate_answers(
     run_id: PathId, ctx: Context, body: EvaluationBody, response: Response, key: Keyed
-) -> EvaluationSubmitted:
+) -> Submitted:
     """Judge the newest answer of each question, as a run of its own with one job for each answer."""
     found = await evaluate(ctx.database, run_id, body.values, always_new=body.always_new, key=key)
     response.status_code = 201 if found.is_new else 200
     response.headers["Location"] = f"/runs/{found.run_id}"
     response.headers.update(REPLAYED if found.is_replay else {})
-    return EvaluationSubmitted(
-        run_id=found.run_id,
-        evaluates=run_id,
-        is_new=found.is_new,
-        jobs=found.jobs,
-        resumed=found.resumed,
-        notices=list(found.notices),
-    )
+    return found
 
 
 @router.post(

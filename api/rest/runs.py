@@ -1,39 +1,109 @@
-"""Runs: what was submitted, its state, and actions on it."""
+"""Runs and jobs: what was submitted, its state, every attempt, and actions on it."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Path, Query
+from pydantic import Field, StringConstraints
 
-from api.context import ApiContext, Context
-from api.parameters import MAX_ID, PathId, SearchWords
+from api.context import Context
+from api.parameters import MAX_ID, PathId, SearchWords, Text
 from api.problems import problem_responses
-from api.rest.bodies.runs import (
-    ActionReply,
-    DeletedRunReply,
-    FamilyReply,
-    JobLine,
-    NoteBody,
-    ProgressReply,
-    ResumeBody,
-    RunLine,
-    RunPatch,
-    RunReply,
-    RunsReply,
-    SettingReply,
-)
-from schemas.errors import RunMissingError
-from schemas.statuses import JobStatus
-from schemas.values.runs import RunLimits, Target
-from services.runs import NO_LIMITS, Action, RunChanges, change_run, control, delete_run
-from store.runs import jobs, overviews, stored_runs
-from store.runs.run_view import run_view, with_origin
-from store.views import run_state
-
-router = APIRouter(prefix="/runs", tags=["runs"])
+from api.rest.bodies.base import Body, Reply, with_example
+from schemas.errors import JobMissingError, Refused, RunMissingError
+from schemas.statuses import JobStatus, Priority
+from schemas.values.runs import RunLimits, RunLimitState, RunOrigin, SettingValue, Target
+from services.runs import Action, ControlResult, RunChanges, change_run, control, delete_run, redo
+from store.questions import queries
+from store.runs import forks, jobs, overviews, stored_runs
+from store.runs.deletions import DeletedRun
+from store.runs.forks import Family
+from store.runs.overviews import RunOverview
+from store.runs.run_view import JobView, job_view, run_view, with_origin
+from store.views import AttemptTrace, RunState, attempt_traces, run_state
 
 Kind = Literal["participant", "query", "tags", "index", "work", "evaluation"]
 Limit = Annotated[int, Query(ge=1, le=1000, examples=[20])]
 Place = Annotated[int | None, Query(ge=1, le=MAX_ID, examples=[12])]
+StageText = Annotated[Text, Field(pattern="^[a-z_]{1,40}$", examples=["rerank"])]
+StageName = Annotated[str, Path(pattern="^[a-z_]{1,40}$", examples=["embed"])]
+Number = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
+Outputs = Annotated[
+    bool, Query(description="Include outputs, prompts, replies and private details of errors, which contain text.")
+]
+
+
+class RunsReply(Reply):
+    """Runs, newest first."""
+
+    runs: list[RunOverview]
+    next_before: int | None
+    """`before` for the next page; null after the last."""
+
+
+class RunReply(Reply):
+    """A run with some of its jobs, in the order of submission."""
+
+    run: RunOverview
+    progress: RunState
+    jobs: list[JobView]
+    limits: RunLimitState | None
+    """Its limits and what counts towards them; null for a run without any."""
+    origin: RunOrigin
+    """Where it was submitted and computed: versions, commits, hardware, models and servers."""
+    family: Family
+    """What it was forked from, and its forks."""
+    next_after: int | None
+    """`after` for the next page; null after the last."""
+
+
+class JobReply(JobView):
+    """A job by itself, as at the Location of a 202."""
+
+    run_id: int = Field(examples=[12])
+    kind: str = Field(examples=["query"])
+    is_idle: bool
+    """Nothing runs by itself: the job has finished, or waits for an action."""
+    query_id: int | None
+    """The question that it answers; null for jobs of other kinds."""
+    parent_job_id: int | None
+    """The job that it was forked from; null for a job of no fork, and when that one is deleted."""
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class AttemptsReply(Reply):
+    """Attempts of a job, oldest first, each with its calls of language models."""
+
+    attempts: list[AttemptTrace]
+
+
+class RunPatch(Body):
+    """Changes of a run. A field that is absent stays as it is; null removes the name or the note."""
+
+    model_config = with_example(name="baseline", note="the threshold of the paper")
+
+    name: Annotated[Text, StringConstraints(max_length=200)] | None = None
+    """One line of 1 to 100 characters that is no number of a run or job."""
+    note: Annotated[Text, StringConstraints(max_length=4000)] | None = Field(default=None, repr=False)
+    """1 to 2000 characters."""
+    priority: Priority = Field(default=Priority.NORMAL, strict=False, examples=["bulk"])
+    """How often jobs of it that have not started have a turn where several runs wait."""
+
+
+class ActionBody(Body, RunLimits):
+    """What an action takes: a reason, the stage that a retry begins with, or limits in place of those of the run."""
+
+    model_config = with_example(note="the GPU is needed elsewhere")
+
+    note: Annotated[Text, StringConstraints(max_length=1000)] | None = Field(default=None, repr=False)
+    """The reason of `pause` and `cancel`; shown with the jobs."""
+    stage: StageText | None = None
+    """The first stage that `retry` of a job computes again, also of one that succeeded."""
+
+
+router = APIRouter(prefix="/runs", tags=["runs"])
+jobs_router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 
 @router.get("", summary="List runs", responses=problem_responses(422))
@@ -46,10 +116,7 @@ async def list_runs(
     """
     async with ctx.database.connection() as connection:
         found = await overviews.overviews(connection, limit=limit, before=before, kind=kind, search=search)
-    return RunsReply(
-        runs=[RunLine.model_validate(overview) for overview in found],
-        next_before=found[-1].id if len(found) == limit else None,
-    )
+    return RunsReply(runs=found, next_before=found[-1].id if len(found) == limit else None)
 
 
 @router.get("/{run_id}", summary="Show a run", responses=problem_responses(404, 422))
@@ -65,89 +132,115 @@ async def show_run(
             raise RunMissingError(run_id)
         view = await with_origin(connection, view)
     return RunReply(
-        run=RunLine.model_validate(view.overview),
-        progress=ProgressReply.model_validate(state),
-        jobs=[JobLine.model_validate(job) for job in view.jobs],
+        run=view.overview,
+        progress=state,
+        jobs=view.jobs,
         limits=view.limits,
         origin=view.origin,
-        family=FamilyReply.model_validate(view.family),
+        family=view.family,
         next_after=job_ids[-1] if len(job_ids) == jobs_limit else None,
     )
 
 
 @router.patch("/{run_id}", summary="Name, annotate or prioritise a run", responses=problem_responses(404, 409, 422))
-async def patch_run(run_id: PathId, ctx: Context, body: RunPatch) -> RunLine:
+async def patch_run(run_id: PathId, ctx: Context, body: RunPatch) -> RunOverview:
     """Change the name, the note or the priority of a run, or several of them."""
-    changes: RunChanges = {}
-    if "name" in body.model_fields_set:
-        changes["name"] = body.name
-    if "note" in body.model_fields_set:
-        changes["note"] = body.note
-    if "priority" in body.model_fields_set:
-        changes["priority"] = body.priority
+    changes = RunChanges(**body.model_dump(exclude_unset=True))  # type: ignore[typeddict-item]
     async with ctx.database.connection() as connection:
         await change_run(connection, run_id, changes)
-        return RunLine.model_validate(await overviews.overview(connection, run_id))
+        return await overviews.get(connection, run_id)
 
 
 @router.delete("/{run_id}", summary="Delete a run", responses=problem_responses(404, 409, 422))
-async def remove_run(run_id: PathId, ctx: Context) -> DeletedRunReply:
+async def remove_run(run_id: PathId, ctx: Context) -> DeletedRun:
     """Delete a finished run with its jobs and all that they stored, its questions, answers and phrases.
 
     Model calls that other runs used are kept, and so are reference indexes, vectors and chunk scores that the run
     published. Its forks stay.
     """
     async with ctx.database.connection() as connection:
-        return DeletedRunReply.model_validate(await delete_run(connection, run_id))
+        return await delete_run(connection, run_id)
 
 
 @router.get("/{run_id}/settings", summary="Show the settings of a run", responses=problem_responses(404, 422))
-async def show_run_settings(run_id: PathId, ctx: Context) -> dict[str, SettingReply]:
+async def show_run_settings(run_id: PathId, ctx: Context) -> dict[str, SettingValue]:
     """Every setting that the run was submitted with, and its source."""
     async with ctx.database.connection() as connection:
         if not await stored_runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
-        frozen = await stored_runs.settings(connection, run_id)
-    return {name: SettingReply(**entry) for name, entry in frozen.items()}
+        return await stored_runs.settings(connection, run_id)
 
 
-@router.post("/{run_id}/retry", summary="Retry a run", responses=problem_responses(404, 409, 422))
-async def retry_run(run_id: PathId, ctx: Context) -> ActionReply:
-    """Continue failed and poisoned jobs at the stage that failed. Stored outputs and replies are reused."""
-    return await act(ctx, Target(run_id, None), Action.RETRY)
+@router.post("/{run_id}/{action}", summary="Act on a run", responses=problem_responses(404, 409, 422))
+async def act_on_run(run_id: PathId, action: Action, ctx: Context, body: ActionBody | None = None) -> ControlResult:
+    """Retry failed jobs, pause unfinished ones, resume paused ones, or cancel both.
+
+    Stored outputs and replies are kept; a stage that is running finishes and is stored.
+    """
+    asked = body or ActionBody()
+    limits = RunLimits(**asked.model_dump(include=set(RunLimits.model_fields)))
+    return await control(ctx.database, Target(run_id, None), action, note=asked.note, limits=limits)
 
 
-@router.post("/{run_id}/resume", summary="Resume a run", responses=problem_responses(404, 409, 422))
-async def resume_run(run_id: PathId, ctx: Context, body: ResumeBody | None = None) -> ActionReply:
-    """Continue paused jobs, with other limits of the run where they are given."""
-    return await act(ctx, Target(run_id, None), Action.RESUME, limits=_limits(body))
+@jobs_router.get("/{job_id}", summary="Show a job", responses=problem_responses(404, 422))
+async def show_job(job_id: PathId, ctx: Context) -> JobReply:
+    """A job: its state, its stages, what was kept, its calls of models, and its error."""
+    async with ctx.database.connection() as connection:
+        job = await jobs.job(connection, job_id)
+        view = await job_view(connection, job_id)
+        query = await queries.of_job(connection, job_id)
+        parent_job_id = await forks.parent_job(connection, job_id)
+    if job is None or view is None:
+        raise JobMissingError(job_id)
+    return JobReply(
+        **vars(view),
+        run_id=job.run_id,
+        kind=job.kind,
+        is_idle=not view.status.is_open,
+        query_id=None if query is None else query.id,
+        parent_job_id=parent_job_id,
+        created_at=job.created_at,
+        finished_at=job.finished_at,
+    )
 
 
-@router.post("/{run_id}/pause", summary="Pause a run", responses=problem_responses(404, 409, 422))
-async def pause_run(run_id: PathId, ctx: Context, body: NoteBody | None = None) -> ActionReply:
-    """Pause unfinished jobs. Stages that are running finish and are stored."""
-    return await act(ctx, Target(run_id, None), Action.PAUSE, body)
+@jobs_router.get("/{job_id}/attempts", summary="List the attempts of a job", responses=problem_responses(404, 422))
+async def list_attempts(
+    job_id: PathId,
+    ctx: Context,
+    stage: Annotated[str | None, Query(pattern="^[a-z_]{1,40}$", examples=["embed"])] = None,
+    outputs: Outputs = False,
+) -> AttemptsReply:
+    """Every attempt of a job, or of one of its stages, oldest first. Attempts are never deleted by themselves."""
+    async with ctx.database.connection() as connection:
+        await jobs.get(connection, job_id)
+        return AttemptsReply(attempts=await attempt_traces(connection, job_id, stage, with_texts=outputs))
 
 
-@router.post("/{run_id}/cancel", summary="Cancel a run", responses=problem_responses(404, 409, 422))
-async def cancel_run(run_id: PathId, ctx: Context, body: NoteBody | None = None) -> ActionReply:
-    """Cancel unfinished and paused jobs. Stored outputs are kept."""
-    return await act(ctx, Target(run_id, None), Action.CANCEL, body)
+@jobs_router.get(
+    "/{job_id}/attempts/{stage}/{number}", summary="Show an attempt", responses=problem_responses(404, 422)
+)
+async def show_attempt(
+    job_id: PathId, stage: StageName, number: Number, ctx: Context, outputs: Outputs = False
+) -> AttemptTrace:
+    """One attempt of a stage, with its calls of language models."""
+    async with ctx.database.connection() as connection:
+        await jobs.get(connection, job_id)
+        found = await attempt_traces(connection, job_id, stage, number=number, with_texts=outputs)
+    if not found:
+        raise Refused(
+            f"Job j{job_id} has no attempt {number} of this stage; `ragq inspect j{job_id}` lists all.",
+            slug="attempt-missing",
+        )
+    return found[0]
 
 
-def _limits(body: ResumeBody | None) -> RunLimits:
-    return NO_LIMITS if body is None else RunLimits(**body.model_dump())
-
-
-async def act(
-    ctx: ApiContext,
-    target: Target,
-    action: Action,
-    body: NoteBody | None = None,
-    *,
-    limits: RunLimits = NO_LIMITS,
-) -> ActionReply:
-    """Carry out an action and return its result."""
-    note = None if body is None else body.note
-    done = await control(ctx.database, target, action, note=note, limits=limits)
-    return ActionReply(action=action, job_ids=done.job_ids)
+@jobs_router.post("/{job_id}/{action}", summary="Act on a job", responses=problem_responses(404, 409, 422))
+async def act_on_job(job_id: PathId, action: Action, ctx: Context, body: ActionBody | None = None) -> ControlResult:
+    """As on a run. `retry` with a stage computes it and those after it again, by the settings of the run; what was
+    stored stays in its history."""
+    asked = body or ActionBody()
+    if action is Action.RETRY and asked.stage is not None:
+        await redo(ctx.database, job_id, asked.stage)
+        return ControlResult(job_ids=[job_id])
+    return await control(ctx.database, Target(None, job_id), action, note=asked.note)

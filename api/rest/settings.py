@@ -8,7 +8,6 @@ from sqlalchemy.engine import make_url
 from api.context import ApiContext, Context
 from api.problems import problem_responses
 from api.rest.bodies.base import StrictRoute
-from api.rest.bodies.runs import SettingReply
 from api.rest.bodies.settings import (
     DatabaseReply,
     LanguageModelsBody,
@@ -19,6 +18,7 @@ from api.rest.bodies.settings import (
 )
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings
+from schemas.values.runs import SettingValue
 from services.questions.submission import choose_models, with_chosen_models
 
 router = APIRouter(prefix="/settings", tags=["settings"], route_class=StrictRoute)
@@ -35,7 +35,7 @@ async def show_settings(ctx: Context) -> SettingsReply:
         effective = await with_chosen_models(connection, ctx.run_settings())
     return SettingsReply(
         profile=effective.profile,
-        settings={name: SettingReply(**entry) for name, entry in effective.snapshot().items()},
+        settings={name: SettingValue(**entry) for name, entry in effective.snapshot().items()},
         database=database_of(ctx),
         llm=_models(effective),
     )

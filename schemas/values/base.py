@@ -11,7 +11,9 @@ class Value(BaseModel):
     Errors about a value never quote the input, which may be text of a subject.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True, use_attribute_docstrings=True
+    )
 
 
 class PlainValue:

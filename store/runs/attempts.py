@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from pydantic import Field
+
 from schemas.statuses import AttemptOutcome
+from schemas.values.base import Value
 from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs.edits import MANUAL
@@ -21,7 +24,10 @@ WHERE job_id = $1 AND stage = $2 AND status = 'done' AND output IS NOT NULL
 HISTORY = """
 SELECT a.id, a.job_id, a.stage, a.number, a.fence, a.worker_id, a.started_at, a.ended_at, a.outcome, a.inputs,
        CASE WHEN $4 THEN a.output END AS output, a.output_hash, a.previous_hash, a.hash,
-       a.error_type, a.error_message, a.error_category, CASE WHEN $4 THEN a.error_details END AS error_details,
+       CASE WHEN a.error_type || a.error_message || a.error_category IS NOT NULL THEN jsonb_build_object(
+           'type', a.error_type, 'message', a.error_message, 'category', a.error_category,
+           'details', CASE WHEN $4 THEN a.error_details END
+       ) END AS error,
        w.host, w.pid, extract(epoch FROM coalesce(a.ended_at, now()) - a.started_at)::float8 AS seconds,
        (SELECT count(*) FROM stage_vector AS v WHERE v.attempt_id = a.id) AS vectors,
        a.database_s
@@ -39,50 +45,42 @@ class Output(NamedTuple):
     hash: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Attempt:
+class Attempt(Value):
     """One try of one stage."""
 
     id: int
-    job_id: int
-    stage: str
-    number: int
+    job_id: int = Field(examples=[34])
+    stage: str = Field(examples=["embed"])
+    number: int = Field(examples=[1])
     fence: int
-    worker_id: str
+    worker_id: str = Field(examples=["model@host:4711"])
+    """`manual` for an output that a person gave."""
     started_at: datetime
     ended_at: datetime | None
     outcome: AttemptOutcome
-    inputs: dict[str, Any] | None
-    output: dict[str, Any] | None = field(repr=False)
+    inputs: dict[str, Any] | None = Field(examples=[{"expand": "5f0c2a91"}])
+    """What it read, by ids and hashes."""
+    output: dict[str, Any] | None = Field(repr=False)
+    """Its text; null where it was not asked for."""
     output_hash: str | None
     previous_hash: str | None
     hash: str | None
-    error_type: str | None
-    error_message: str | None
-    error_category: str | None
-    error_details: dict[str, Any] | None = field(repr=False)
-    """What must not be logged."""
+    """The link of the chain that `ragq audit` checks."""
+    error: AttemptError | None
     host: str | None
     pid: int | None
-    seconds: float
+    seconds: float = Field(examples=[0.31])
     """Up to now while it runs."""
     vectors: int
     """How many it stored."""
-    database_s: float | None = None
-    """Seconds of its database calls, without its claim and the statement that closed it; None if not measured."""
+    database_s: float | None
+    """Seconds of its database calls, without its claim and the statement that closed it; null if not measured."""
 
     @property
     def copied_from(self) -> tuple[int, int] | None:
         """The job whose output it is a copy of, and the number of the attempt there."""
         source = (self.inputs or {}).get("from")
         return None if source is None else (source["job"], source["attempt"])
-
-    @property
-    def error(self) -> AttemptError | None:
-        """How it failed."""
-        if self.error_type is None or self.error_message is None or self.error_category is None:
-            return None
-        return AttemptError(self.error_type, self.error_message, self.error_category, self.error_details)
 
 
 async def output(connection: Connection, job_id: int, stage: str) -> Output | None:
@@ -97,14 +95,13 @@ async def history(
     stage: str | None = None,
     *,
     number: int | None = None,
-    with_outputs: bool = True,
+    with_texts: bool = True,
 ) -> list[Attempt]:
     """Every attempt of a job (or of one of its stages, or of one number), oldest first.
 
-    Without outputs `output` and `error_details`, which hold text, are None.
+    Without texts outputs and private details of errors are None.
     """
-    rows = await connection.fetch(HISTORY, job_id, stage, number, with_outputs)
-    return [Attempt(**{**row, "outcome": AttemptOutcome(row["outcome"])}) for row in rows]
+    return [Attempt(**row) for row in await connection.fetch(HISTORY, job_id, stage, number, with_texts)]
 
 
 # A count of the whole table would take seconds where there are hundreds of thousands of attempts, and would shrink when

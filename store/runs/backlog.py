@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from schemas.chains import INDEXING
 from schemas.statuses import JobStatus, Priority
+from schemas.values.base import Value
 from schemas.values.runs import FinishedJobs, RunLimitState, is_failing
 from store.database import Connection
 from store.runs import job_control, workers
@@ -271,8 +272,7 @@ async def queue_figures(connection: Connection) -> QueueFigures:
 SET_PRIORITY = f"UPDATE run SET priority = $2 WHERE id = $1 RETURNING pg_notify('{CHANNEL}', id::text)"
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(Value):
     """The place of a run among those that wait for the same workers: indexing, or other work."""
 
     position: int
@@ -298,7 +298,7 @@ async def shares(connection: Connection) -> dict[int, Share]:
         weights = groups[of.kind in INDEXING]
         weights[flow.run_id] = max(weights.get(flow.run_id, 0), of.priority.weight)
     return {
-        run_id: Share(position, len(weights), weights[run_id] / sum(weights.values()))
+        run_id: Share(position=position, runs=len(weights), share=weights[run_id] / sum(weights.values()))
         for weights in groups.values()
         for position, run_id in enumerate(sorted(weights, key=lambda run_id: (-weights[run_id], run_id)), start=1)
     }

@@ -1,10 +1,11 @@
 """What the calls of a run cost, and what its retries did not compute again."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, NamedTuple
 
+from pydantic import Field
+
+from schemas.values.base import Value
 from schemas.values.estimates import KeptStage, StageCalls, StageWork
 from store.database import Connection
 from store.runs.forks import COPIED
@@ -87,9 +88,11 @@ async def copied_stages(connection: Connection, run_id: int) -> tuple[KeptStage,
 
 
 USES = """
-SELECT u.attempt_id, u.ordinal, u.purpose, u.is_reused, c.id AS call_id, c.model, c.digest, c.request, c.reply,
-       c.stop_reason, c.prompt_tokens, c.reply_tokens, c.seconds, c.tokens, c.created_at, c.rejected_at,
-       c.served_by, paid.run_id AS paid_by_run
+SELECT u.attempt_id, u.ordinal, u.purpose, u.is_reused, c.id AS call_id, c.model, c.digest,
+       coalesce((c.request ->> 'draw')::bigint, 0) AS draw, CASE WHEN $2 THEN c.request END AS request,
+       CASE WHEN $2 THEN c.reply END AS reply, c.stop_reason, c.prompt_tokens, c.reply_tokens, c.seconds,
+       CASE WHEN $2 THEN c.tokens END AS tokens, c.rejected_at IS NOT NULL AS is_rejected,
+       c.served_by ->> 'server' AS server, paid.run_id AS paid_by_run
 FROM llm_call_use AS u JOIN llm_call AS c ON c.id = u.call_id
 LEFT JOIN LATERAL (
     SELECT j.run_id
@@ -106,43 +109,34 @@ WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2)) GROUP BY a.job_
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class CallUse:
-    """A call as an attempt made it, with request and reply."""
+class CallUse(Value):
+    """A call of a language model as an attempt made it, with request and reply where these were asked for."""
 
     ordinal: int
     """Its place among the calls of the attempt, from 0."""
-    purpose: str
+    purpose: str = Field(examples=["validate chunk 9"])
     is_reused: bool
     """The ledger answered: nothing was paid."""
     call_id: int
-    model: str
+    model: str = Field(examples=["gemma3:4b"])
     digest: str
-    request: dict[str, Any] = field(repr=False)
-    reply: str = field(repr=False)
-    stop_reason: str
+    draw: int
+    """The draw that the answer belongs to."""
+    request: dict[str, Any] | None = Field(repr=False)
+    reply: str | None = Field(repr=False)
+    stop_reason: str = Field(examples=["stop"])
     prompt_tokens: int | None
     reply_tokens: int | None
     seconds: float
     """Of the one that was paid for."""
-    tokens: dict[str, Any] | None = field(repr=False)
+    tokens: dict[str, Any] | None = Field(repr=False)
     """The signals of the reply's tokens, where they were asked for."""
-    created_at: datetime
-    rejected_at: datetime | None
-    served_by: dict[str, Any]
-    """The identity of the model that answered."""
+    is_rejected: bool
+    """No stage could use the reply; it is never reused."""
+    server: str = Field(examples=["http://127.0.0.1:11434"])
+    """The server that answered."""
     paid_by_run: int | None
-    """The run that paid for the answer; None when that run is deleted."""
-
-    @property
-    def draw(self) -> int:
-        """The draw that the answer belongs to."""
-        return int(self.request.get("draw", 0))
-
-    @property
-    def server(self) -> str:
-        """The server that answered."""
-        return str(self.served_by["server"])
+    """The run that paid for the answer; null when that run is deleted."""
 
     @property
     def origin(self) -> str:
@@ -153,15 +147,9 @@ class CallUse:
         return f"{words}, draw {self.draw}" if self.draw else words
 
     @property
-    def is_rejected(self) -> bool:
-        """No stage could use the reply; it is never reused."""
-        return self.rejected_at is not None
-
-    @property
     def messages(self) -> list[dict[str, str]]:
-        """What the model was asked."""
-        messages: list[dict[str, str]] = self.request["messages"]
-        return messages
+        """What the model was asked; nothing where that was not read."""
+        return [] if self.request is None else self.request["messages"]
 
 
 class CallCounts(NamedTuple):
@@ -171,10 +159,12 @@ class CallCounts(NamedTuple):
     reused: int
 
 
-async def of_attempts(connection: Connection, attempt_ids: Sequence[int]) -> dict[int, list[CallUse]]:
+async def of_attempts(
+    connection: Connection, attempt_ids: Sequence[int], *, with_texts: bool = True
+) -> dict[int, list[CallUse]]:
     """Every call that each of these attempts made, by its id, in order."""
     found: dict[int, list[CallUse]] = {attempt_id: [] for attempt_id in attempt_ids}
-    for row in await connection.fetch(USES, list(attempt_ids)):
+    for row in await connection.fetch(USES, list(attempt_ids), with_texts):
         values = dict(row)
         found[values.pop("attempt_id")].append(CallUse(**values))
     return found

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from schemas.errors import Refused, RunMissingError
 from schemas.statuses import JobStatus, StageStatus
+from schemas.values.base import Value
 from store import originals
 from store.database import Connection
 from store.runs import stored_runs
@@ -118,8 +119,7 @@ class DeletedCalls(NamedTuple):
     """Those that another job used too."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class DeletedRun:
+class DeletedRun(Value):
     """What a deletion removed, and what it kept for others."""
 
     run_id: int

@@ -5,7 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from pydantic import Field
+
 from schemas.statuses import AttemptOutcome, JobStatus
+from schemas.values.base import Value
 from store.database import Connection
 from store.runs.chain import attempt_hash
 
@@ -109,7 +112,7 @@ SELECT DISTINCT s.stage FROM job AS j JOIN stage_run AS s ON s.job_id = j.id WHE
 
 
 FAMILY = """
-SELECT f.parent_id, f.stage, r.request #>> '{fork,run}' AS named,
+SELECT f.parent_id, f.stage, (r.request #>> '{fork,run}')::bigint AS named,
        (SELECT coalesce(jsonb_agg(jsonb_build_object('run_id', c.run_id, 'stage', c.stage) ORDER BY c.run_id), '[]')
         FROM run_fork AS c WHERE c.parent_id = r.id) AS children
 FROM run AS r LEFT JOIN run_fork AS f ON f.run_id = r.id WHERE r.id = $1
@@ -118,28 +121,24 @@ FROM run AS r LEFT JOIN run_fork AS f ON f.run_id = r.id WHERE r.id = $1
 PARENT_JOB = "SELECT parent_id FROM job_fork WHERE job_id = $1"
 
 
-@dataclass(frozen=True)
-class Child:
+class Child(Value):
     """A fork of a run."""
 
-    run_id: int
-    stage: str
+    run_id: int = Field(examples=[13])
+    stage: str = Field(examples=["rerank"])
+    """The first stage that it computed itself."""
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(Value):
     """What a run was forked from, and its forks."""
 
-    parent_id: int | None
-    """None for a run that is no fork, and when the parent is deleted."""
-    stage: str | None
-    """The first stage that it computed itself; None for a run that is no fork."""
-    named: int | None
+    parent_id: int | None = None
+    """Null for a run that is no fork, and when the parent is deleted."""
+    stage: str | None = None
+    """The first stage that it computed itself; null for a run that is no fork."""
+    named: int | None = None
     """The number of the parent, also when it is deleted."""
-    children: tuple[Child, ...]
-
-
-NO_FAMILY: Final = Family(None, None, None, ())
+    children: tuple[Child, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,15 +252,7 @@ async def unfinished(connection: Connection, run_ids: Sequence[int]) -> list[int
 
 async def family(connection: Connection, run_id: int) -> Family:
     """The parent and the forks of a run."""
-    row = await connection.fetchrow(FAMILY, run_id)
-    if row is None:
-        return NO_FAMILY
-    return Family(
-        parent_id=row["parent_id"],
-        stage=row["stage"],
-        named=None if row["named"] is None else int(row["named"]),
-        children=tuple(Child(**child) for child in row["children"]),
-    )
+    return Family(**await connection.fetchrow(FAMILY, run_id) or {})
 
 
 async def parent_job(connection: Connection, job_id: int) -> int | None:

@@ -1,12 +1,13 @@
 """Runs in one line each: what they are, and how many of their jobs are in each state."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from pydantic import Field, computed_field
+
 from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus, Priority
+from schemas.values.base import Value
 from store.database import Connection
 from store.runs.backlog import Share, shares
 
@@ -35,27 +36,32 @@ ORDER BY r.id DESC LIMIT $2
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOverview:
+class RunOverview(Value):
     """A run in one line. The counts of `states` add up to `jobs`."""
 
-    id: int
-    name: str | None = None
-    note: str | None = field(default=None, repr=False)
-    kind: str
-    profile: str
-    identity: str
-    request: dict[str, Any]
-    version: str
-    settings_hash: str
+    id: int = Field(examples=[12])
+    name: str | None = Field(default=None, examples=["baseline"])
+    """What people call it; no other run has the name, compared without case."""
+    note: str | None = Field(default=None, repr=False)
+    """What people wrote about it."""
+    kind: str = Field(examples=["query"])
+    profile: str = Field(examples=["demo"])
+    identity: str = Field(examples=["5f0c2a91"])
+    """Equal submissions have the same identity."""
+    request: dict[str, Any] = Field(examples=[{"corpus": "default", "preset": "Balanced"}])
+    """What was asked for; never text of a subject."""
+    version: str = Field(examples=["0.1.0"])
+    """The version of ragq that stored it."""
+    settings_hash: str = Field(examples=["9b1d77e0"])
     created_at: datetime
     finished_at: datetime | None
     """When the last finished job finished."""
-    jobs: int
-    states: dict[JobStatus, int]
+    jobs: int = Field(examples=[3])
+    states: dict[JobStatus, int] = Field(examples=[{"succeeded": 2, "failed": 1}])
+    """Jobs by state; the sum is `jobs`."""
     priority: Priority = Priority.NORMAL
     share: Share | None = None
-    """Its place among the runs that wait; None when none of its jobs has to be sent."""
+    """Its place among the runs that wait; null when none of its jobs has to be sent."""
 
     @property
     def turns(self) -> str:
@@ -67,6 +73,7 @@ class RunOverview:
         """Its number, and its name in quotation marks where it has one."""
         return f"r{self.id}" if self.name is None else f"r{self.id} '{self.name}'"
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def open_jobs(self) -> int:
         """Jobs that run, or will by themselves."""
@@ -87,11 +94,11 @@ async def overviews(
     Every word of `search` is the number of the run, or occurs in its name, note, kind, profile, request or states.
     """
     words = search.lower().split()
-    found = [_overview(row) for row in await connection.fetch(OVERVIEW, run_id, limit, before, kind, words)]
+    found = [RunOverview(**row) for row in await connection.fetch(OVERVIEW, run_id, limit, before, kind, words)]
     if not any(run.open_jobs for run in found):
         return found
     of_run = await shares(connection)
-    return [replace(run, share=of_run.get(run.id)) for run in found]
+    return [run.model_copy(update={"share": of_run.get(run.id)}) for run in found]
 
 
 async def ids(connection: Connection) -> list[int]:
@@ -111,8 +118,3 @@ async def get(connection: Connection, run_id: int) -> RunOverview:
     if found is None:
         raise RunMissingError(run_id)
     return found
-
-
-def _overview(row: Mapping[str, Any]) -> RunOverview:
-    states = {JobStatus(status): count for status, count in row["states"].items()}
-    return RunOverview(**{**row, "states": states, "priority": Priority(row["priority"])})

@@ -6,8 +6,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
+from pydantic import Field, computed_field
+
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
+from schemas.values.base import Value
 from schemas.values.failures import StageFailure
 from schemas.values.metrics import JobScores, ModeFigures, SiblingRun
 from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
@@ -18,7 +21,7 @@ from store.database import Connection
 from store.runs import backlog, call_costs, jobs, overviews, runs, stage_vectors, stored_runs
 from store.runs.call_costs import CallCounts
 from store.runs.failures import last_failures
-from store.runs.forks import COPIED, NO_FAMILY, Family, family
+from store.runs.forks import COPIED, Family, family
 from store.runs.overviews import RunOverview
 from store.runs.stage_vectors import StageRun
 
@@ -154,17 +157,18 @@ WHERE j.run_id = $1
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class JobView:
-    """One job of a run."""
+class JobView(Value):
+    """A job with its stages."""
 
-    job_id: int
-    mode: str
-    subject: str
+    job_id: int = Field(examples=[34])
+    mode: str = Field(examples=["answer"])
+    subject: str = Field(examples=["q1"])
+    """The id of what it is about."""
     status: JobStatus
-    note: str | None
+    note: str | None = Field(repr=False)
+    """Why it was paused or cancelled: the operator's reason, or the limit of its run."""
     stages: list[StageRun]
-    kept: dict[str, int]
+    kept: dict[str, int] = Field(examples=[{"chunks": 9}])
     """References that stay, per item and by its name; of a question the `chunks`, of phrases the `tags`.
 
     Items without any are absent.
@@ -176,6 +180,7 @@ class JobView:
     error: StageFailure | None
     """The last error of a job that did not succeed."""
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def seconds(self) -> float:
         """Spent in the last attempt of each stage."""
@@ -214,7 +219,7 @@ class RunView:
     """Texts of all jobs that are longer than the embedder reads, and were cut."""
     origin: RunOrigin = field(default_factory=RunOrigin)
     """Read only where it is shown, like the next one: a run that is watched is read twice a second."""
-    family: Family = NO_FAMILY
+    family: Family = field(default_factory=Family)
     """What it was forked from, and its forks."""
 
 
@@ -294,7 +299,7 @@ def _job(
     items = {} if validated is None else validated["items"]
     verdicts = {} if validated is None else validated["verdicts"]
     return JobView(
-        **{**row, "status": JobStatus(row["status"])},
+        **row,
         stages=stages,
         kept={item: len(references) for item, references in items.items() if references},
         rejected={item: refused for item, asked in verdicts.items() if (refused := _refused(asked))},
@@ -314,7 +319,6 @@ FROM run AS r LEFT JOIN environment AS e ON e.id = r.environment_id WHERE r.id =
 """
 
 
-@dataclass(frozen=True, kw_only=True)
 class RegisteredRun(RunOverview):
     """A run with what identifies its code, and its figures."""
 

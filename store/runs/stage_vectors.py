@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
 from schemas.statuses import StageStatus, WaitReason
+from schemas.values.base import Value
 from stages.ports import Vectors
 from store.database import Connection
 from store.vectors import to_matrix, to_numpy
@@ -92,8 +92,7 @@ _WORDS = {
 _RETRY = "a transport error, for its automatic retry"
 
 
-@dataclass(frozen=True, kw_only=True)
-class StageRun:
+class StageRun(Value):
     """One stage of a job."""
 
     stage: str
@@ -111,7 +110,7 @@ async def of_jobs(connection: Connection, job_ids: Sequence[int]) -> dict[int, l
     """The stages of each of these jobs, by its id, in the order of the chain."""
     found: dict[int, list[StageRun]] = {job_id: [] for job_id in job_ids}
     for row in await connection.fetch(OF_JOBS, list(job_ids)):
-        values = {**row, "status": StageStatus(row["status"])}
+        values = dict(row)
         server, reason = values.pop("server"), values.pop("reason")
         if values["waits_until"] is not None:
             values["waits_for"] = _RETRY if server is None else _WORDS[reason].format(server)

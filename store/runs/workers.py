@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from pydantic import Field
+
+from schemas.values.base import Value
 from schemas.values.runs import Environment
 from store.database import Connection
 from store.runs import runs
@@ -55,15 +58,15 @@ class Capacity(NamedTuple):
     """Stages at a time; 0 of a process that another one counts."""
 
 
-class LiveWorker(NamedTuple):
-    """A worker that runs."""
+class LiveWorker(Value):
+    """A worker process with a heartbeat in the last ten seconds."""
 
-    host: str
-    pid: int
-    stages: tuple[str, ...]
-    version: str
+    host: str = Field(examples=["node1"])
+    pid: int = Field(examples=[4242])
+    stages: tuple[str, ...] = Field(examples=[["embed", "rerank"]])
+    version: str = Field(examples=["0.1.0"])
     started_at: datetime
-    servers: Mapping[str, str | None]
+    servers: dict[str, str | None]
     """The language model servers that it asks, by the setting that names each."""
 
 
@@ -104,8 +107,7 @@ async def enroll(
 
 async def live(connection: Connection) -> list[LiveWorker]:
     """The workers that run, oldest first."""
-    rows = await connection.fetch(LIVE, SEEN_WITHIN_SECONDS)
-    return [LiveWorker(**{**row, "stages": tuple(row["stages"])}) for row in rows]
+    return [LiveWorker(**row) for row in await connection.fetch(LIVE, SEEN_WITHIN_SECONDS)]
 
 
 async def capacities(connection: Connection, broker: str) -> list[Capacity]:

@@ -47,4 +47,4 @@ def test_an_index_of_other_weights_fails_the_runs_that_use_it(fresh: Installatio
 
     assert fresh.wait_for(run_id) == {"failed": 1}
     (attempt,) = fresh.inspect(run_id, "embed")
-    assert attempt["error_type"] == "schemas.errors.EmbeddingArtifactMismatchError"
+    assert attempt["error"]["type"] == "schemas.errors.EmbeddingArtifactMismatchError"

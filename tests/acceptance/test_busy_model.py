@@ -57,5 +57,5 @@ def test_a_cancelled_call_ends_at_the_server_and_the_next_question_is_answered(
     assert shelved.wait_for(later) == {"succeeded": 1}
     assert never_done.abandoned == 1
     (attempt,) = shelved.inspect(stuck, until)
-    assert (attempt["outcome"], attempt["error_type"]) == ("interrupted", "JobCancelled")
+    assert (attempt["outcome"], attempt["error"]["type"]) == ("interrupted", "JobCancelled")
     assert shelved.ragq("audit", f"r{stuck}").exit_code == 0

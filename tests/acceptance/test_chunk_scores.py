@@ -103,7 +103,7 @@ def test_a_reply_that_cannot_be_used_fails_one_chunk_and_a_retry_pays_for_that_o
     assert (failed["error"]["category"], failed["subject"].isdigit()) == ("scoring_json_parse", True)
     assert "no score at all" not in fresh.logs
     attempt = fresh.ragq("inspect", f"j{failed['job_id']}", "score", "--json").json["attempts"][0]
-    assert attempt["error_details"]["raw_response"] == "no score at all"
+    assert attempt["error"]["details"]["raw_response"] == "no score at all"
     assert (fresh.value(SCORED), meta_of(fresh)) == (0, None)
     assert fresh.ragq("submit", *evidence({316: 1}), *BY_CHUNK).exit_code == 1
 

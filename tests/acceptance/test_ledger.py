@@ -71,7 +71,7 @@ def test_a_fresh_run_pays_for_its_answers_and_every_view_names_their_draw(
     (call,) = shared.inspect(fresh, "extract")[0]["calls"]
     (view,) = shared.ragq("runs", "--limit", "1", "--json").json
     assert (call["is_reused"], call["request"]["draw"], call["paid_by_run"]) == (False, view["draw"], fresh)
-    assert call["served_by"]["server"] == f"http://127.0.0.1:{ollama.port}"
+    assert call["server"] == f"http://127.0.0.1:{ollama.port}"
     origin = shared.ragq("show", f"r{fresh}", "--json").json["origin"]
     assert [one["is_from_submission"] for one in origin["models"]] == [True]
     assert origin["servers"] == [f"http://127.0.0.1:{ollama.port}"]
@@ -99,7 +99,7 @@ def test_a_run_whose_model_is_not_the_one_of_its_submission_fails_and_names_both
 
     assert shared.wait_for(second) == {"failed": 1}
     (attempt,) = shared.inspect(second, "extract")
-    assert (attempt["error_category"], extractor.calls) == ("model_changed", 1)
-    assert first_digest in attempt["error_message"]
-    assert "sha256:second" in attempt["error_message"]
-    assert f"`ragq retry r{second}`" in attempt["error_message"]
+    assert (attempt["error"]["category"], extractor.calls) == ("model_changed", 1)
+    assert first_digest in attempt["error"]["message"]
+    assert "sha256:second" in attempt["error"]["message"]
+    assert f"`ragq retry r{second}`" in attempt["error"]["message"]

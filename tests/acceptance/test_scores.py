@@ -54,7 +54,7 @@ def test_exhausted_re_asks_fail_the_job_and_a_retry_continues_the_exchange(
     failed, scored = shared.inspect(run_id, "score")
     assert failed["error_type"] == "schemas.errors.ScoringRetriesExhausted"
     assert "no idea" not in failed["error_message"]
-    assert [call["rejected_at"] is not None for call in failed["calls"]] == [True, True]
+    assert [call["is_rejected"] for call in failed["calls"]] == [True, True]
     assert [(call["purpose"], call["is_reused"]) for call in scored["calls"]] == [
         ("score, rejected before", True),
         ("score, re-ask 1, rejected before", True),

@@ -23,7 +23,7 @@ def lost(run_id: int, kind: str, port: int, installation: Installation) -> str:
 
 
 def recorded(attempt: dict[str, Any]) -> tuple[str, str, str]:
-    return attempt["error_type"], attempt["error_category"], attempt["error_message"]
+    return attempt["error"]["type"], attempt["error"]["category"], attempt["error"]["message"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -47,7 +47,7 @@ def test_an_error_of_the_server_is_an_llm_error_without_its_message(
         "transport",
         f"http://127.0.0.1:{ollama.port} answered a request for model '{judge.name}' with status 500.",
     )
-    assert attempt["error_details"]["server_reply"] == WORDS
+    assert attempt["error"]["details"]["server_reply"] == WORDS
     assert WORDS not in shared.logs
 
 
@@ -64,7 +64,7 @@ def test_a_broken_connection_keeps_its_error_type_and_names_the_server(
         "transport",
         lost(run_id, "httpx.RemoteProtocolError", ollama.port, shared),
     )
-    assert attempt["error_details"]["message"] == "Server disconnected without sending a response."
+    assert attempt["error"]["details"]["message"] == "Server disconnected without sending a response."
 
 
 def test_a_refused_connection_keeps_its_error_type(fresh: Installation, judge: ScriptedModel) -> None:

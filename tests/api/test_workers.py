@@ -23,7 +23,7 @@ async def test_the_workers_that_run_are_listed_with_their_stages(client: httpx.A
                 broker="broker",
             )
 
-    listed = (await client.get("/workers")).json()["workers"]
+    listed = (await client.get("/workers")).json()
 
     assert [(one["host"], one["pid"], one["stages"]) for one in listed] == [
         ("node1", 11, ["extract"]),

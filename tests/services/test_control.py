@@ -37,7 +37,7 @@ async def test_failed_jobs_of_a_run_continue(database: Database, store_run: Stor
 
         decided = await control(database, Target(stored.run_id, None), Action.RETRY)
 
-        assert decided == ControlResult([stored.job_ids[1]])
+        assert decided == ControlResult(job_ids=[stored.job_ids[1]])
         assert await states(connection, stored.run_id) == {JobStatus.WAITING: 2}
 
 
@@ -49,7 +49,7 @@ async def test_held_jobs_keep_the_note(
     async with database.connection() as connection:
         target = Target(stored.run_id, None)
 
-        assert await control(database, target, action, note="not now") == ControlResult(stored.job_ids)
+        assert await control(database, target, action, note="not now") == ControlResult(job_ids=stored.job_ids)
 
         job = await jobs.job(connection, stored.job_ids[0])
         assert job is not None

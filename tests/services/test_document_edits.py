@@ -168,7 +168,7 @@ async def test_a_document_is_converted_again_in_its_job_and_with_other_values_in
         library.database, DocumentTarget(job_id=job_id), {"RAGQ_REPAIR_BY": "model"}
     )
     assert other.forked is not None
-    forked = await library.job_of_run(other.forked.submitted.run_id)
+    forked = await library.job_of_run(other.forked.run_id)
     await library.run(forked)
     assert (await library.output(forked, RepairedTitles)).by is DecidedBy.MODEL
     async with library.database.connection() as connection:
@@ -194,7 +194,7 @@ async def test_a_document_is_cut_again_with_other_values(library: Library) -> No
         library.database, DocumentTarget(job_id=job_id), {"RAGQ_DOCUMENT_CHUNK_TOKENS": "0"}
     )
     assert other.forked is not None
-    forked = await library.job_of_run(other.forked.submitted.run_id)
+    forked = await library.job_of_run(other.forked.run_id)
     assert await library.value("SELECT status FROM stage_run WHERE job_id = $1 AND stage = 'select'", forked) == "done"
 
 

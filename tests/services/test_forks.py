@@ -108,9 +108,14 @@ async def test_parent_and_children_name_each_other(bench: Bench) -> None:
         found = [await forks.family(connection, run) for run in (parent, child.run_id, grandchild.run_id)]
         assert await forks.parent_job(connection, child.job_ids[0]) == parent_job
     assert found == [
-        forks.Family(None, None, None, (forks.Child(child.run_id, "rerank"),)),
-        forks.Family(parent, "rerank", parent, (forks.Child(grandchild.run_id, "retrieve"),)),
-        forks.Family(child.run_id, "retrieve", child.run_id, ()),
+        forks.Family(children=(forks.Child(run_id=child.run_id, stage="rerank"),)),
+        forks.Family(
+            parent_id=parent,
+            stage="rerank",
+            named=parent,
+            children=(forks.Child(run_id=grandchild.run_id, stage="retrieve"),),
+        ),
+        forks.Family(parent_id=child.run_id, stage="retrieve", named=child.run_id),
     ]
 
 
@@ -252,9 +257,9 @@ async def test_jobs_whose_earlier_stages_are_not_stored_are_named_and_left_out(d
     forked = await fork(database, of_run(parent.run_id, "retrieve"))
 
     async with database.connection() as connection:
-        assert [job.subject for job in await forks.parent_jobs(connection, forked.submitted.run_id)] == ["1", "2"]
+        assert [job.subject for job in await forks.parent_jobs(connection, forked.run_id)] == ["1", "2"]
     assert [(one.job_id, one.why) for one in forked.left_out] == [(early, "stage 'extract' is not stored")]
-    assert (forked.submitted.jobs, forked.without_stage) == (2, 1)
+    assert (forked.jobs, forked.without_stage) == (2, 1)
     with refused("fork-refused", match=f"j{early}: stage 'extract' is not stored"):
         await planned(database, ForkRequest(target=Target(None, early), stage="retrieve"))
 

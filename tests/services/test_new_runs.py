@@ -37,7 +37,7 @@ async def test_a_new_run_is_stored_with_what_belongs_to_it(database: Database) -
 
     submitted = await submit_run(database, PlannedRun(RUN, effect))
 
-    assert submitted == Submitted(submitted.run_id, True, 2, 0, NOTICES)
+    assert submitted == Submitted(run_id=submitted.run_id, is_new=True, jobs=2, resumed=0, notices=NOTICES)
     assert stored_for == [submitted.run_id]
 
 
@@ -63,7 +63,7 @@ async def test_the_same_work_again_retries_the_jobs_that_failed(database: Databa
     again = await submit_run(database, PlannedRun(RUN))
     other = await submit_run(database, PlannedRun(RUN), always_new=True)
 
-    assert again == Submitted(first.run_id, False, 2, 1, NOTICES)
+    assert again == Submitted(run_id=first.run_id, is_new=False, jobs=2, resumed=1, notices=NOTICES)
     assert (other.run_id != first.run_id, other.is_new) == (True, True)
 
 

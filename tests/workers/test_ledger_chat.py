@@ -60,7 +60,7 @@ async def two_runs(database: Database, store_run: StoreRun) -> list[CallingAttem
     return found
 
 
-async def uses(database: Database, attempt: CallingAttempt) -> list[tuple[str, str, bool]]:
+async def uses(database: Database, attempt: CallingAttempt) -> list[tuple[str, str | None, bool]]:
     async with database.connection() as connection:
         found = await call_costs.of_attempts(connection, [attempt.attempt_id])
     return [(use.purpose, use.reply, use.is_reused) for use in found[attempt.attempt_id]]

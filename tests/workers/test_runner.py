@@ -252,7 +252,8 @@ async def test_what_runs_for_a_cancelled_job_is_ended_with_it(
         (attempt,) = await attempts.history(connection, stored.job_ids[0])
         found = await failures.run_failures(connection, stored.run_id)
         assert (await audit.audit(connection, stored.run_id)).flaws == []
-    assert (attempt.outcome, attempt.error_type) == ("interrupted", "JobCancelled")
+    assert attempt.error is not None
+    assert (attempt.outcome, attempt.error.type) == ("interrupted", "JobCancelled")
     assert found is not None and found.failed == ()
 
 
@@ -342,11 +343,11 @@ async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(
         await run_extract(stored.job_ids[0], stage)
 
     attempt = await only_attempt(database, stored)
-    assert (attempt.error_type, attempt.error_category) == ("builtins.KeyError", "unknown")
-    assert attempt.error_message is not None and attempt.error_details is not None
-    assert attempt.error_details["message"] == repr(words)
-    assert attempt.error_details["cause"] == f"builtins.RuntimeError: {words}"
-    assert [words in shown for shown in (attempt.error_message, repr(caught.value), str(logged))] == [False] * 3
+    assert attempt.error is not None and attempt.error.details is not None
+    assert (attempt.error.type, attempt.error.category) == ("builtins.KeyError", "unknown")
+    assert attempt.error.details["message"] == repr(words)
+    assert attempt.error.details["cause"] == f"builtins.RuntimeError: {words}"
+    assert [words in shown for shown in (attempt.error.message, repr(caught.value), str(logged))] == [False] * 3
     assert (caught.value.__cause__, caught.value.__suppress_context__) == (None, True)
 
 
@@ -362,7 +363,8 @@ async def test_an_exception_of_ragq_is_raised_unchanged(
         await run_extract(stored.job_ids[0], stage)
 
     attempt = await only_attempt(database, stored)
-    assert (attempt.error_type, attempt.error_category, attempt.error_message) == (
+    assert attempt.error is not None
+    assert (attempt.error.type, attempt.error.category, attempt.error.message) == (
         "schemas.errors.EmptyTranscriptError",
         "transcript_empty",
         "The transcript of participant 316 has no text.",
@@ -382,7 +384,8 @@ async def test_an_exception_with_a_message_that_postgres_cannot_hold_still_fails
         await run_extract(stored.job_ids[0], stage)
 
     attempt = await only_attempt(database, stored)
-    assert (attempt.outcome, attempt.error_type) == ("failed", "builtins.RuntimeError")
+    assert attempt.error is not None
+    assert (attempt.outcome, attempt.error.type) == ("failed", "builtins.RuntimeError")
 
 
 async def test_a_second_copy_of_a_message_ends_while_the_first_is_processed(

@@ -9,9 +9,9 @@ from pydantic import Field, StringConstraints, create_model
 
 from api.parameters import Text
 from api.rest.bodies.base import Body, Reply, with_example
-from api.rest.bodies.runs import SettingReply
 from schemas.settings.base import SettingsGroup, descriptions
 from schemas.settings.preset import PRESET_GROUPS, Preset
+from schemas.values.runs import SettingValue
 
 Value = Annotated[Text, StringConstraints(max_length=1000)]
 
@@ -77,7 +77,7 @@ class SettingsReply(Reply):
     """What runs that are submitted now are submitted with."""
 
     profile: str = Field(examples=["demo"])
-    settings: dict[str, SettingReply]
+    settings: dict[str, SettingValue]
     """Every setting of a new run, and its source."""
     database: DatabaseReply
     llm: LanguageModelsReply

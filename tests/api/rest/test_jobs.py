@@ -89,7 +89,7 @@ async def test_a_job_is_retried_paused_resumed_and_cancelled(client: httpx.Async
 
     for action in ("retry", "pause", "resume", "cancel"):
         reply = await client.post(f"{address}/{action}")
-        assert reply.json() == {"action": action, "job_ids": stored.job_ids}
+        assert reply.json()["job_ids"] == stored.job_ids
 
     assert (await client.post(f"{address}/pause")).status_code == 409
     assert (await client.get(address)).json()["status"] == "cancelled"

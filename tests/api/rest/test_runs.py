@@ -60,7 +60,7 @@ async def test_a_failed_run_is_retried_once(client: httpx.AsyncClient, ctx: ApiC
     retried = await client.post(f"/runs/{stored.run_id}/retry")
     again = await client.post(f"/runs/{stored.run_id}/retry")
 
-    assert retried.json() == {"action": "retry", "job_ids": [stored.job_ids[1]]}
+    assert retried.json()["job_ids"] == [stored.job_ids[1]]
     assert (again.status_code, again.json()["type"]) == (409, "urn:ragq:problem:no-job-in-state")
 
 

@@ -15,18 +15,18 @@ async def test_runs_that_wait_share_the_workers_by_weight(database: Database, st
     first, second, third = [(await store_run("316", "319")).run_id for _ in range(3)]
     async with database.connection() as connection:
         assert await backlog.shares(connection) == {
-            first: Share(1, 3, 1 / 3),
-            second: Share(2, 3, 1 / 3),
-            third: Share(3, 3, 1 / 3),
+            first: Share(position=1, runs=3, share=1 / 3),
+            second: Share(position=2, runs=3, share=1 / 3),
+            third: Share(position=3, runs=3, share=1 / 3),
         }
 
         await backlog.set_priority(connection, first, Priority.BULK)
         await backlog.set_priority(connection, third, Priority.INTERACTIVE)
 
         assert await backlog.shares(connection) == {
-            third: Share(1, 3, 16 / 21),
-            second: Share(2, 3, 4 / 21),
-            first: Share(3, 3, 1 / 21),
+            third: Share(position=1, runs=3, share=16 / 21),
+            second: Share(position=2, runs=3, share=4 / 21),
+            first: Share(position=3, runs=3, share=1 / 21),
         }
         (shown, *_) = await overviews.overviews(connection)
         assert (shown.id, shown.turns) == (third, "interactive, 1 of 3, 76%")

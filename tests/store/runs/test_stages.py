@@ -178,7 +178,7 @@ async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(database:
             [job_control.PendingStage("embed", 2, "embed"), job_control.PendingStage("assemble", 1, "assemble")]
         ]
         history = await attempts.history(connection, job_id)
-        assert [(attempt.stage, attempt.outcome, attempt.error_message) for attempt in history] == [
+        assert [(attempt.stage, attempt.outcome, attempt.error and attempt.error.message) for attempt in history] == [
             ("extract", "succeeded", None),
             ("embed", "failed", "it broke"),
         ]
@@ -228,7 +228,7 @@ async def test_a_stage_that_its_worker_gives_back_is_due_and_never_poisoned(
         assert found is not None
         assert (found.status, found.interruptions) == (StageStatus.READY, 0)
         assert await in_backlog(connection, job_id)
-        assert {(one.outcome, one.error_type) for one in await attempts.history(connection, job_id)} == {
+        assert {(one.outcome, one.error and one.error.type) for one in await attempts.history(connection, job_id)} == {
             ("interrupted", "WorkerStopped")
         }
         assert await job_states(connection, stored.run_id) == {JobStatus.INTERRUPTED: 1}
