@@ -25,7 +25,7 @@ GROUPS: Final = {
         ("/participants", "Participants"),
         ("/tags", "Tags"),
     ),
-    "Results": (("/runs", "Runs"), ("/runs/compare", "Compare"), ("/failures", "Failures")),
+    "Results": (("/runs", "Runs"), ("/runs/compare", "Compare")),
     "Data": (("/corpora", "Corpora"), ("/vocabularies", "Vocabularies")),
     "Configuration": (("/presets", "Presets"), ("/templates", "Templates")),
     "Operations": (("/workers", "Workers"),),

@@ -10,16 +10,15 @@ import click
 from cli.config import with_database
 from cli.ids import RUN
 from cli.output import Text, confirm, draw, json_option, print_json, print_text
-from schemas.chains import CHAINS
-from schemas.statuses import JobStatus
 from schemas.suggestions import age
 from services.run_files import check_file, export_run
+from services.runs import delete_run
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.runs import deletions, overviews
 from store.runs.audit import PROVES, Audit
 from store.runs.audit import audit as audit_run
-from store.runs.deletions import Criteria, Purged
+from store.runs.deletions import DeletedRun
 
 
 @click.command(name="export")
@@ -122,8 +121,8 @@ def audit(run_ids: tuple[int, ...], as_json: bool) -> None:
         raise SystemExit(1)
 
 
-_KINDS: Final = sorted({kind for kind, _ in CHAINS})
-_FINISHED: Final = [status.value for status in JobStatus if not status.is_open and status is not JobStatus.PAUSED]
+#: Runs that are named before they are deleted.
+_LISTED: Final = 20
 
 
 class _Age(click.ParamType[timedelta]):
@@ -140,74 +139,43 @@ class _Age(click.ParamType[timedelta]):
 @click.command("purge")
 @click.option("--older-than", type=_Age(), help="Runs that finished longer ago: 12h, 90d, 26w.")
 @click.option("--run", "run_id", type=RUN, help="This run alone.")
-@click.option(
-    "--kind",
-    "kinds",
-    type=click.Choice(_KINDS),
-    multiple=True,
-    help="Runs of this kind alone.",
-)
-@click.option(
-    "--status",
-    "statuses",
-    type=click.Choice(_FINISHED),
-    multiple=True,
-    help="Runs whose jobs are all in this state.",
-)
 @click.option("--keep-results", is_flag=True, help="Keep runs, jobs and results; delete what led to them.")
-@click.option("--dry-run", is_flag=True, help="Show what would be purged, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def purge_command(
     older_than: timedelta | None,
     run_id: int | None,
-    kinds: tuple[str, ...],
-    statuses: tuple[str, ...],
     keep_results: bool,
-    dry_run: bool,
     yes: bool,
     as_json: bool,
 ) -> None:
     """Delete finished runs with all that they stored.
 
-    Runs with an open or paused job are left alone. Model calls that
-    other runs used are kept, and so are reference indexes, corpora and vocabularies. With --keep-results reports,
-    answers and candidates stay, while prompts, quotes, vectors and the texts of model calls go. This cannot be undone.
+    Runs with an open or paused job are left alone. Model calls that other runs used are kept, and so are reference
+    indexes, corpora and vocabularies. With --keep-results reports, answers and candidates stay, while prompts, quotes,
+    vectors and the texts of model calls go. This cannot be undone.
 
     \b
     Example:
-        ragq purge --older-than 90d --keep-results --dry-run
-        ragq purge --older-than 26w --kind query --status failed --yes
+        ragq purge --older-than 90d --keep-results
         ragq purge --run r12
     """
     if older_than is None and run_id is None:
         raise click.UsageError("Give --older-than AGE, or --run RUN.")
-    criteria = Criteria(
-        older_than=older_than or timedelta(),
-        run_id=run_id,
-        kinds=kinds,
-        statuses=statuses,
-        keep_results=keep_results,
+    since = older_than or timedelta()
+    found = with_database(
+        lambda connection: deletions.find(connection, older_than=since, run_id=run_id, keep_results=keep_results)
     )
-    found = with_database(lambda connection: deletions.find(connection, criteria))
-    jobs = counted(sum(run.jobs for run in found), "job")
-    if dry_run:
-        if as_json:
-            print_json({"runs": [{"run": f"r{run.id}", "kind": run.kind, "jobs": run.jobs} for run in found]})
-            return
-        for run in found:
-            print_text(f"r{run.id} {run.kind}, {counted(run.jobs, 'job')}")
-        print_text(f"{counted(len(found), 'run')} with {jobs} would be purged.", err=True)
-        return
     if found and not yes:
         what = "all but the results of" if keep_results else "all that was stored of"
-        confirm(f"Delete {what} {counted(len(found), 'run')} with {jobs}?")
+        listed = ", ".join(f"r{one}" for one in found[:_LISTED]) + (", ..." if len(found) > _LISTED else "")
+        confirm(f"Delete {what} {counted(len(found), 'run')} ({listed})?")
 
-    async def purge(connection: Connection) -> list[Purged]:
+    async def purge(connection: Connection) -> list[DeletedRun]:
         done = []
-        for run in found:
-            done.append(await deletions.purge(connection, run, keep_results=keep_results))
-            print_text(in_words(done[-1], keep_results=keep_results), err=as_json)
+        for one in found:
+            done.append(await (deletions.empty if keep_results else delete_run)(connection, one))
+            print_text(in_words(done[-1]), err=as_json)
         return done
 
     done = with_database(purge)
@@ -216,8 +184,7 @@ def purge_command(
     print_text(f"{counted(len(done), 'run')} purged.", err=True)
 
 
-def in_words(one: Purged, *, keep_results: bool) -> str:
-    """What was purged of a run, in a line."""
-    gone = counted(one.attempts, "output" if keep_results else "attempt")
+def in_words(one: DeletedRun) -> str:
+    """What was deleted of a run, in a line."""
     kept = f"; kept {counted(one.kept_calls, 'model call')} that other runs used" if one.kept_calls else ""
-    return f"r{one.run_id}: {counted(one.jobs, 'job')}, {gone}, {counted(one.calls, 'model call')}{kept}."
+    return f"r{one.run_id}: {counted(one.jobs, 'job')}, {counted(one.calls, 'model call')}{kept}."

@@ -1,6 +1,7 @@
 """`ragq failures`: what went wrong in a run, or across runs."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -12,15 +13,17 @@ from cli.output import Text, coloured, draw, json_option, plain_table, print_jso
 from schemas.chains import STAGES
 from schemas.errors import Refused, RunMissingError
 from schemas.suggestions import did_you_mean
-from schemas.values.failures import FailureList, ReportedFailure
-from services.failure_clusters import FailedExchange, Failures, exchanges, failures_of
+from schemas.values.failures import FailureCluster, FailureList, ReportedFailure
 from stages.reports.differences import failure_list
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
-from store.runs import jobs, scored_runs, stage_vectors
-from store.runs.failures import run_failures
+from store.runs import failures as failures_of
+from store.runs import jobs, overviews, scored_runs, stage_vectors
 from store.runs.jobs import Job
 from store.views import AttemptTrace, attempt_traces
+
+#: Runs that are looked at where none is named.
+_NEWEST = 20
 
 _COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
 
@@ -30,30 +33,28 @@ _COLOURS = {"fatal": "bold red", "error": "red", "warning": "yellow"}
 @click.option("--stage", type=Choice(STAGES), help="Only failures of this stage.")
 @click.option("--type", "error_type", metavar="TYPE", help="Only failures with this exception, with or without module.")
 @click.option("--clusters", is_flag=True, help="Of one run too: one line per type, stage and cause.")
-@click.option("--with-text", is_flag=True, help="Print prompts and replies of the failures too: sensitive text.")
 @json_option
 def failures(
     run_ids: tuple[int, ...],
     stage: str | None,
     error_type: str | None,
     clusters: bool,
-    with_text: bool,
     as_json: bool,
 ) -> None:
     """List every failure of a run, oldest first; of several runs, or of the newest 20, group them by cause.
 
     A cluster has the failures of one type in one stage whose messages differ in numbers alone; `ragq retry RUN --stage
     STAGE --type TYPE` retries its jobs. Failures that a later attempt resolved are listed too. Messages hold no
-    transcript text; --with-text shows what the models were asked and replied.
+    transcript text; `ragq inspect JOB STAGE` shows what the models were asked and replied.
 
     \b
     Example:
         ragq failures r12
         ragq failures
         ragq failures r12 r15 --stage validate
-        ragq failures r12 --type LLMResponseParseError --with-text
+        ragq failures r12 --type LLMResponseParseError
     """
-    if len(run_ids) == 1 and not (clusters or stage or error_type or with_text):
+    if len(run_ids) == 1 and not (clusters or stage or error_type):
         found = with_database(lambda connection: _read(connection, run_ids[0]))
         if as_json:
             print_json(with_utc_times(found))
@@ -63,33 +64,27 @@ def failures(
             _print(found)
         return
 
-    async def read(connection: Connection) -> tuple[Failures, list[FailedExchange]]:
-        of_runs = await failures_of(connection, run_ids, stage=stage, error_type=error_type)
-        shown = []
-        if with_text:
-            shown = await exchanges(connection, of_runs.run_ids, stage=stage, error_type=error_type)
-        return of_runs, shown
-
-    of_runs, shown = with_database(read)
+    runs, found_clusters = with_database(lambda connection: _clusters(connection, run_ids, stage, error_type))
     if as_json:
-        print_json(
-            {
-                "runs": [f"r{run_id}" for run_id in of_runs.run_ids],
-                "clusters": with_utc_times(of_runs.clusters),
-                **({"exchanges": [_exchange(one) for one in shown]} if with_text else {}),
-            }
-        )
-    elif not of_runs.clusters:
-        draw(f"No such failure in {counted(len(of_runs.run_ids), 'run')}.", err=True)
+        print_json({"runs": [f"r{run_id}" for run_id in runs], "clusters": with_utc_times(found_clusters)})
+    elif not found_clusters:
+        draw(f"No such failure in {counted(len(runs), 'run')}.", err=True)
     else:
-        _print_clusters(of_runs)
-        for one in shown:
-            _print_exchange(one)
+        _print_clusters(len(runs), found_clusters)
 
 
-def _print_clusters(found: Failures) -> None:
+async def _clusters(
+    connection: Connection, run_ids: Sequence[int], stage: str | None, error_type: str | None
+) -> tuple[list[int], list[FailureCluster]]:
+    for run_id in run_ids:
+        await overviews.get(connection, run_id)
+    wanted = list(run_ids) or [run.id for run in await overviews.overviews(connection, limit=_NEWEST)]
+    return wanted, await failures_of.clusters(connection, wanted, stage=stage, error_type=error_type)
+
+
+def _print_clusters(runs: int, found: Sequence[FailureCluster]) -> None:
     table = plain_table("stage", "type", "failures", "jobs failed", "runs", "last", "cause")
-    for cluster in found.clusters:
+    for cluster in found:
         table.add_row(
             cluster.stage,
             Text(cluster.type.rpartition(".")[2]),
@@ -100,39 +95,13 @@ def _print_clusters(found: Failures) -> None:
             Text(cluster.cause),
         )
     draw(table)
-    total, runs = sum(cluster.failures for cluster in found.clusters), len(found.run_ids)
-    words = f"{counted(total, 'failure')} in {counted(len(found.clusters), 'cluster')} of {counted(runs, 'run')}"
-    draw(words)
-
-
-def _exchange(one: FailedExchange) -> dict[str, Any]:
-    attempt = one.attempt
-    return {
-        **asdict(one.place),
-        "error": None if attempt.error is None else asdict(attempt.error),
-        "calls": [
-            {"purpose": call.purpose, "model": call.model, "messages": call.messages, "reply": call.reply}
-            for call in attempt.calls
-        ],
-    }
-
-
-def _print_exchange(one: FailedExchange) -> None:
-    attempt, place = one.attempt, one.place
-    draw("", Text(f"r{place.run_id} j{place.job_id} {place.stage} attempt {place.attempt}", "bold"))
-    draw(Text("" if attempt.error is None else attempt.error.message, "red"))
-    for call in attempt.calls:
-        draw(Text(f"{call.purpose} ({call.model}, {call.origin})", "bold"))
-        for message in call.messages:
-            draw(Text(message["role"], "dim"))
-            print_text(message["content"])
-        draw(Text("reply", "dim"))
-        print_text(call.reply or "")
+    total = sum(cluster.failures for cluster in found)
+    draw(f"{counted(total, 'failure')} in {counted(len(found), 'cluster')} of {counted(runs, 'run')}")
 
 
 async def _read(connection: Connection, run_id: int) -> FailureList:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        found = await run_failures(connection, run_id)
+        found = await failures_of.run_failures(connection, run_id)
         if found is None:
             raise RunMissingError(run_id)
         return failure_list(found, await scored_runs.of_run(connection, run_id))

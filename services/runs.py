@@ -9,12 +9,11 @@ from schemas.errors import JobMissingError, Refused, RunMissingError
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import Value
 from schemas.values.runs import LONGEST_NAME, LONGEST_NOTE, RunLimits, Target, run_name
-from services.failure_clusters import jobs_that_failed_with
 from stages.failures import FailureCategory
 from store.database import Connection, Database
 from store.questions import queries
 from store.references import references
-from store.runs import backlog, deletions, edits, job_control, jobs, run_names, stored_runs
+from store.runs import backlog, deletions, edits, failures, job_control, jobs, run_names, stored_runs
 from store.runs.deletions import DeletedRun
 
 
@@ -151,7 +150,7 @@ async def control(
         if limits.given:
             await backlog.keep(connection, await _run_id(connection, target), limits)
         if target.run_id is not None and (stage or error_type):
-            wanted = await jobs_that_failed_with(connection, target.run_id, stage=stage, error_type=error_type)
+            wanted = await failures.failed_jobs(connection, target.run_id, stage=stage, error_type=error_type)
             job_ids = [
                 job_id for job in wanted for job_id in await _change(connection, Target(None, job), action, note)
             ]

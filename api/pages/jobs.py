@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Query, Request
+from fastapi import APIRouter, Form, Request
 from markupsafe import Markup
 from pydantic import ValidationError
 from starlette.responses import Response
@@ -11,22 +11,21 @@ from starlette.responses import Response
 from api.context import Context
 from api.pages.forms import LastAction, Note, act, possible
 from api.pages.results import answer_html
-from api.parameters import MAX_ID, PathId, Text
+from api.parameters import MAX_ID, PathId
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
-from schemas.chains import STAGES, output_of
-from schemas.errors import JobMissingError, Refused
+from schemas.chains import output_of
+from schemas.errors import JobMissingError
 from schemas.values.base import Value
 from schemas.values.participants import PHQ8Item
 from schemas.values.queries import Answer, AugmentedPrompt
-from schemas.values.runs import Target, run_number
-from services.failure_clusters import NEWEST_RUNS, SHOWN_EXCHANGES, exchanges, failures_of
+from schemas.values.runs import Target
 from services.runs import Action
 from stages.reports.costs import waterfall
 from stages.reports.words import notices
 from store.corpora import chunks
-from store.runs import forks, overviews, run_names
+from store.runs import forks, overviews
 from store.views import JobTrace, StageTrace, job_trace
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -98,44 +97,3 @@ def _output(job: JobTrace, stage: StageTrace) -> Value | dict[str, Any]:
         return value.model_validate(kept)
     except ValidationError:
         return kept
-
-
-Words = Annotated[Text, Query(max_length=400)]
-
-
-@router.get("/failures")
-async def failures_page(
-    request: Request, ctx: Context, run: Words = "", stage: Words = "", type: Words = "", cause: Words = ""
-) -> Response:
-    """The failures of the newest runs, or of one, by cause; with a cause its prompts and replies."""
-    wrong: dict[str, str] = {}
-    found, shown = None, []
-    in_stage, error_type = stage or None, type.strip() or None
-    async with ctx.database.connection() as connection:
-        try:
-            run_ids = []
-            if run.strip():
-                number = run_number(run.strip()) or await run_names.find(connection, run.strip())
-                if number is None:
-                    raise Refused("There is no run of this number or name; the list of runs shows both.")
-                run_ids = [number]
-            found = await failures_of(connection, run_ids, stage=in_stage, error_type=error_type)
-            if cause:
-                shown = await exchanges(connection, found.run_ids, stage=in_stage, error_type=error_type, cause=cause)
-        except Refused as error:
-            wrong["form"] = str(error)
-    return page(
-        request,
-        "failures.html.j2",
-        status=422 if wrong else 200,
-        wrong=wrong,
-        run=run,
-        stage=stage,
-        type=type,
-        cause=cause,
-        stages=STAGES,
-        found=found,
-        shown=shown,
-        newest=NEWEST_RUNS,
-        most=SHOWN_EXCHANGES,
-    )

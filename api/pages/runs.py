@@ -5,7 +5,6 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Query, Request
-from pydantic import BaseModel, Field
 from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
@@ -49,25 +48,6 @@ async def workers_page(request: Request, ctx: Context) -> Response:
         return page(request, "workers.html.j2", workers=await workers.live(connection))
 
 
-Count = Annotated[int, Field(ge=0, lt=2**63)]
-
-
-class Deletion(BaseModel):
-    """What was deleted with a run, and what was kept, in the query of the address of the list."""
-
-    deleted: Count | None = None
-    """The number of the run."""
-    jobs: Count = 0
-    questions: Count = 0
-    answers: Count = 0
-    calls: Count = 0
-    kept_calls: Count = 0
-    kept_indexes: Count = 0
-
-
-LastDeletion = Annotated[Deletion, Query()]
-
-
 @router.post("/runs/{run_id}/describe")
 async def describe(
     ctx: Context,
@@ -91,9 +71,7 @@ async def delete(ctx: Context, _form: CheckedForm, run_id: PathId) -> Response:
     """Delete a run that is not active, and return to the list."""
     async with ctx.database.connection() as connection:
         done = await delete_run(connection, run_id)
-    counts = {name: getattr(done, name) for name in ("jobs", "questions", "answers", "calls", "kept_calls")}
-    counts |= {"deleted": done.run_id, "kept_indexes": len(done.kept_indexes)}
-    return RedirectResponse("/runs?" + "&".join(f"{name}={count}" for name, count in counts.items()), 303)
+    return RedirectResponse(f"/runs?deleted={done.run_id}", 303)
 
 
 PAGE_ROWS: Final = 25
@@ -104,10 +82,10 @@ KINDS: Final = ("participant", "query", "tags", "index", "work", "evaluation")
 async def runs_page(
     request: Request,
     ctx: Context,
-    deletion: LastDeletion,
     kind: Literal["", "participant", "query", "tags", "index", "work", "evaluation"] = "",
     search: SearchWords = "",
     before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
+    deleted: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
 ) -> Response:
     """The newest runs, of one kind and with the words of a search where these are given, or those before a run."""
     async with ctx.database.connection() as connection:
@@ -127,7 +105,7 @@ async def runs_page(
         here=_address(kind=kind, search=search, before=before),
         newest=_address(kind=kind, search=search),
         older=_address(kind=kind, search=search, before=shown[-1].id) if len(found) > PAGE_ROWS else None,
-        deletion=deletion,
+        deleted=deleted,
     )
 
 

@@ -162,16 +162,3 @@ class FailureCluster(PlainValue):
     last_at: datetime
     last_job: str
     """A job in which it happened last."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FailurePlace(PlainValue):
-    """An attempt that failed so."""
-
-    attempt_id: int
-    run_id: int
-    job_id: int
-    stage: str
-    attempt: int
-    is_resolved: bool
-    """A later attempt stored the stage."""

@@ -28,7 +28,7 @@ from store import pgvector, revision
 from store.database import DATABASE_ERRORS, Database
 from store.pgvector import PgvectorError
 from store.runs import runs, workers
-from store.runs.runs import Size, Sizes
+from store.runs.runs import Size
 from store.runs.workers import LiveWorker
 
 _LONGEST = 200
@@ -111,18 +111,11 @@ async def _database_findings(url: str) -> list[Finding]:
         await database.close()
 
 
-def size_findings(found: Sizes) -> Findings:
-    """The largest tables, and what the runs of each kind stored."""
-    tables = ", ".join(f"{size.name} {_mb(size)}" for size in found.tables[:_LARGEST])
-    total = sum(size.bytes for size in found.tables) / 1e6
-    yield Finding("sizes", Verdict.OK, f"{total:.0f} MB in tables: {tables}")
-    if found.kinds:
-        kinds = ", ".join(f"{size.name} {_mb(size)}" for size in found.kinds)
-        yield Finding("sizes", Verdict.OK, f"attempts of runs, about: {kinds}; `ragq purge` deletes old ones")
-
-
-def _mb(size: Size) -> str:
-    return f"{size.bytes / 1e6:.1f} MB"
+def size_findings(found: list[Size]) -> Findings:
+    """The largest tables."""
+    tables = ", ".join(f"{size.name} {size.bytes / 1e6:.1f} MB" for size in found[:_LARGEST])
+    total = sum(size.bytes for size in found) / 1e6
+    yield Finding("sizes", Verdict.OK, f"{total:.0f} MB in tables: {tables}; `ragq purge` deletes old runs")
 
 
 def worker_findings(live: list[LiveWorker]) -> Findings:

@@ -1,7 +1,6 @@
 """Jobs and runs, deleted with what belongs to them alone. What others use is kept."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, NamedTuple
 
@@ -74,14 +73,6 @@ LOCK_OPEN_JOBS = """
 SELECT id, run_id FROM job WHERE id = ANY($1::bigint[]) AND status = ANY($2::text[]) ORDER BY id FOR UPDATE
 """
 
-CONTENT = """
-SELECT (SELECT count(*) FROM job WHERE run_id = $2) AS jobs,
-       (SELECT count(*) FROM stage_attempt WHERE job_id = ANY($1::bigint[])) AS attempts,
-       (SELECT count(*) FROM queries WHERE job_id = ANY($1::bigint[])) AS questions,
-       (SELECT count(*) FROM results AS r JOIN queries AS q ON q.id = r.query_id
-        WHERE q.job_id = ANY($1::bigint[])) AS answers
-"""
-
 # A question that continued in another run keeps its answers, and the way to what was there before this run.
 KEEP_ANSWERS = """
 UPDATE results AS r SET attempt_id = NULL FROM stage_attempt AS a, queries AS q
@@ -124,13 +115,10 @@ class DeletedRun(Value):
 
     run_id: int
     jobs: int
-    attempts: int
-    questions: int
-    answers: int
     calls: int
     """Language model calls that no other run used."""
     kept_calls: int
-    kept_indexes: list[str]
+    kept_indexes: tuple[str, ...] = ()
     """Reference indexes that the run built, which stay searchable."""
 
 
@@ -179,7 +167,6 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
         jobs = await connection.fetch(JOBS, run_id)
         job_ids = [job["id"] for job in jobs]
         await refuse_active(connection, run_id, job_ids)
-        content = await connection.fetchrow(CONTENT, job_ids, run_id)
         await connection.execute(KEEP_ANSWERS, job_ids)
         await connection.execute(BRIDGE, job_ids)
         calls = await delete_jobs(connection, job_ids)
@@ -189,7 +176,13 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
         await connection.execute(DROP_PLANS, run_id)
         indexes = [row["name"] for row in await connection.fetch(KEEP_INDEXES, run_id)]
         await connection.execute(DELETE_RUN, run_id)
-    return DeletedRun(run_id=run_id, **dict(content), calls=calls.deleted, kept_calls=calls.kept, kept_indexes=indexes)
+    return DeletedRun(
+        run_id=run_id,
+        jobs=sum(job["run_id"] == run_id for job in jobs),
+        calls=calls.deleted,
+        kept_calls=calls.kept,
+        kept_indexes=tuple(indexes),
+    )
 
 
 def still_active(run_id: int, why: str) -> Refused:
@@ -230,35 +223,28 @@ RESULTS: Final = {
 }
 
 FIND = """
-SELECT r.id, r.kind, count(j.id)::integer AS jobs
-FROM run AS r LEFT JOIN job AS j ON j.run_id = r.id
+SELECT r.id FROM run AS r LEFT JOIN job AS j ON j.run_id = r.id
 WHERE r.created_at < now() - $1::interval AND ($2::bigint IS NULL OR r.id = $2)
-  AND (cardinality($3::text[]) = 0 OR r.kind = ANY($3))
-  AND (NOT $4::boolean OR (
-      r.kind = ANY($5::text[]) AND r.emptied_at IS NULL))
+  AND (NOT $3::boolean OR r.kind = ANY($4::text[]) AND r.emptied_at IS NULL)
 GROUP BY r.id
 HAVING coalesce(max(coalesce(j.finished_at, j.created_at)), r.created_at) < now() - $1::interval
-   AND coalesce(bool_and(j.status <> ALL($6::text[])), true)
-   AND (cardinality($7::text[]) = 0 OR bool_and(j.status = ANY($7)))
+   AND coalesce(bool_and(j.status <> ALL($5::text[])), true)
    AND NOT EXISTS (SELECT FROM stage_run AS s JOIN job AS w ON w.id = s.job_id
                    WHERE w.run_id = r.id AND s.status = 'running')
 ORDER BY r.id
 """
 
 # What is emptied has an output and is no result; vectors are never results.
-TO_EMPTY: Final = """
-FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id
-LEFT JOIN stage_run AS s ON s.job_id = a.job_id AND s.stage = a.stage
-WHERE a.output_hash IS NOT NULL AND (
-    a.output IS NULL OR a.stage <> ALL({stages}::text[]) OR s.attempts IS DISTINCT FROM a.number
-    OR EXISTS (SELECT FROM stage_vector AS v WHERE v.attempt_id = a.id)
-)
-"""
-
-EMPTY = f"""
-WITH gone AS (SELECT a.id {TO_EMPTY.format(stages="$2")} AND j.id = ANY($1::bigint[])),
-vectors AS (DELETE FROM stage_vector AS v USING gone WHERE v.attempt_id = gone.id),
-details AS (
+EMPTY = """
+WITH gone AS (
+    SELECT a.id FROM stage_attempt AS a LEFT JOIN stage_run AS s ON s.job_id = a.job_id AND s.stage = a.stage
+    WHERE a.job_id = ANY($1::bigint[]) AND a.output_hash IS NOT NULL AND (
+        a.output IS NULL OR a.stage <> ALL($2::text[]) OR s.attempts IS DISTINCT FROM a.number
+        OR EXISTS (SELECT FROM stage_vector AS v WHERE v.attempt_id = a.id)
+    )
+), vectors AS (
+    DELETE FROM stage_vector AS v USING gone WHERE v.attempt_id = gone.id
+), details AS (
     UPDATE stage_attempt SET error_details = NULL
     WHERE job_id = ANY($1) AND error_details IS NOT NULL AND output_hash IS NULL
 )
@@ -287,102 +273,38 @@ SELECT count(*) FROM gone
 
 PURGING_JOBS = "SELECT id FROM job WHERE run_id = $1 ORDER BY id"
 
-MARK = "UPDATE run SET emptied_at = now() WHERE id = $1"
+MARK = "UPDATE run SET emptied_at = now() WHERE id = $1 RETURNING kind"
 
 _PURGING_OPEN: Final = [status.value for status in JobStatus if status.is_open or status is JobStatus.PAUSED]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Criteria:
-    """Which runs are purged: those that finished long ago, and nothing of which is open or paused."""
+async def find(
+    connection: Connection, *, older_than: timedelta, run_id: int | None = None, keep_results: bool = False
+) -> list[int]:
+    """The runs that finished longer ago, oldest first, nothing of which is open or paused; or one of them.
 
-    older_than: timedelta
-    run_id: int | None = None
-    kinds: Sequence[str] = ()
-    """Of these kinds alone, unless empty."""
-    statuses: Sequence[str] = ()
-    """Runs of which every job is in one of these states, unless empty."""
-    keep_results: bool = False
-
-
-class Old(NamedTuple):
-    """A run that is to be purged."""
-
-    id: int
-    kind: str
-    jobs: int
+    Raises RunMissingError, and Refused for a run that is named and would be left.
+    """
+    rows = await connection.fetch(FIND, older_than, run_id, keep_results, list(RESULTS), _PURGING_OPEN)
+    if run_id is not None and not rows:
+        if not await stored_runs.exists(connection, run_id=run_id):
+            raise RunMissingError(run_id)
+        await refuse_active(connection, run_id, [row["id"] for row in await connection.fetch(PURGING_JOBS, run_id)])
+        raise Refused(
+            f"Run r{run_id} is none of those that these options name: it is paused, younger, without results, or what "
+            f"led to its results is gone. `ragq show r{run_id}` shows it."
+        )
+    return [row["id"] for row in rows]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Purged:
-    """What was purged of a run."""
-
-    run_id: int
-    kind: str
-    jobs: int
-    attempts: int
-    """Attempts that are gone, or the outputs of so many where results were kept."""
-    calls: int
-    """Language model calls that no other run used."""
-    kept_calls: int
-
-
-async def find(connection: Connection, criteria: Criteria) -> list[Old]:
-    """The runs that a purge would take, oldest first. Raises Refused for a run that is named and would be left."""
-    rows = await connection.fetch(
-        FIND,
-        criteria.older_than,
-        criteria.run_id,
-        list(criteria.kinds),
-        criteria.keep_results,
-        list(RESULTS),
-        _PURGING_OPEN,
-        list(criteria.statuses),
-    )
-    if criteria.run_id is not None and not rows:
-        await _refuse(connection, criteria.run_id)
-    return [Old(**dict(row)) for row in rows]
-
-
-async def _refuse(connection: Connection, run_id: int) -> None:
-    if not await stored_runs.exists(connection, run_id=run_id):
-        raise RunMissingError(run_id)
-    await refuse_active(connection, run_id, [row["id"] for row in await connection.fetch(PURGING_JOBS, run_id)])
-    raise Refused(
-        f"Run r{run_id} is none of those that these options name: it is paused, younger, of another kind or state, or "
-        f"what led to its results is gone. `ragq show r{run_id}` shows it."
-    )
-
-
-async def purge(connection: Connection, run: Old, *, keep_results: bool) -> Purged:
-    """Delete a run, or what led to its results. Raises Refused when a job of it became active meanwhile."""
-    if keep_results:
-        return await _empty(connection, run)
-    gone = await delete_run(connection, run.id)
-    return Purged(
-        run_id=run.id,
-        kind=run.kind,
-        jobs=gone.jobs,
-        attempts=gone.attempts,
-        calls=gone.calls,
-        kept_calls=gone.kept_calls,
-    )
-
-
-async def _empty(connection: Connection, run: Old) -> Purged:
+async def empty(connection: Connection, run_id: int) -> DeletedRun:
+    """Delete what led to the results of a run. Raises Refused when a job of it became active meanwhile."""
     async with connection.transaction():
-        job_ids = [row["id"] for row in await connection.fetch(PURGING_JOBS, run.id)]
-        await refuse_active(connection, run.id, job_ids)
-        await connection.execute(MARK, run.id)
-        outputs = await connection.execute(EMPTY, job_ids, list(RESULTS[run.kind]))
+        job_ids = [row["id"] for row in await connection.fetch(PURGING_JOBS, run_id)]
+        await refuse_active(connection, run_id, job_ids)
+        kind = await connection.fetchval(MARK, run_id)
+        await connection.execute(EMPTY, job_ids, list(RESULTS[kind]))
         await connection.execute(REWIND, job_ids)
         call_ids = await lock_calls(connection, job_ids)
-        calls: int = await connection.fetchval(EMPTY_CALLS, call_ids, run.id)
-    return Purged(
-        run_id=run.id,
-        kind=run.kind,
-        jobs=len(job_ids),
-        attempts=int(outputs.split()[-1]),
-        calls=calls,
-        kept_calls=len(call_ids) - calls,
-    )
+        calls: int = await connection.fetchval(EMPTY_CALLS, call_ids, run_id)
+    return DeletedRun(run_id=run_id, jobs=len(job_ids), calls=calls, kept_calls=len(call_ids) - calls)

@@ -6,7 +6,6 @@ from typing import Any
 from schemas.values.failures import (
     FailedAttempt,
     FailureCluster,
-    FailurePlace,
     HallucinatedEvidence,
     RunFailures,
     StageFailure,
@@ -77,10 +76,9 @@ async def run_failures(connection: Connection, run_id: int) -> RunFailures | Non
 # Numbers and hashes in a message differ from job to job: without them messages of one cause are equal.
 _FAILED = """
 WITH failed AS (
-    SELECT a.id, a.job_id, j.run_id, a.stage, a.number, coalesce(a.error_type, '') AS type,
+    SELECT a.id, a.job_id, j.run_id, a.stage, coalesce(a.error_type, '') AS type,
            coalesce(a.error_category, '') AS category, a.ended_at,
            left(regexp_replace(coalesce(a.error_message, ''), '[0-9a-f]{12,64}|[0-9]+', '#', 'g'), 300) AS cause,
-           coalesce(s.status = 'done', false) AS is_resolved,
            coalesce(s.status = 'failed' AND s.attempts = a.number AND j.status IN ('failed', 'poisoned'), false)
                AS is_final
     FROM job AS j
@@ -100,21 +98,9 @@ FROM failed GROUP BY type, stage, category, cause
 ORDER BY count(DISTINCT job_id) FILTER (WHERE is_final) DESC, count(*) DESC, type, stage, cause
 """
 
-PLACES = f"""{_FAILED}
-SELECT id AS attempt_id, run_id, job_id, stage, number AS attempt, is_resolved FROM failed
-WHERE $4::text IS NULL OR cause = $4 ORDER BY is_final DESC, id DESC LIMIT $5
-"""
-
 FINAL = f"""{_FAILED}
 SELECT DISTINCT job_id FROM failed WHERE is_final ORDER BY job_id
 """
-
-NEWEST = "SELECT id FROM run ORDER BY id DESC LIMIT $1"
-
-
-async def newest_runs(connection: Connection, limit: int) -> list[int]:
-    """The numbers of the newest runs."""
-    return [row["id"] for row in await connection.fetch(NEWEST, limit)]
 
 
 async def clusters(
@@ -126,20 +112,6 @@ async def clusters(
     """
     rows = await connection.fetch(CLUSTERS, list(run_ids), stage, error_type)
     return [_cluster(row) for row in rows]
-
-
-async def places(
-    connection: Connection,
-    run_ids: Sequence[int],
-    *,
-    stage: str | None = None,
-    error_type: str | None = None,
-    cause: str | None = None,
-    limit: int,
-) -> list[FailurePlace]:
-    """Where such failures happened: those that ended a job first, then the newest."""
-    rows = await connection.fetch(PLACES, list(run_ids), stage, error_type, cause, limit)
-    return [FailurePlace(**dict(row)) for row in rows]
 
 
 async def failed_jobs(

@@ -30,8 +30,6 @@ PAGES: Final = {
     "job-evaluation": "/jobs/{evaluated_job}",
     "compare-questions": "/runs/compare?a={failed_run}&b={answered_run}",
     "plots": "/runs/{scored_run}/plots",
-    "failures": "/failures",
-    "failures-of-a-run": "/failures?run=r{failed_run}",
     "run-failed": "/runs/{failed_run}",
     "job-question": "/jobs/{answered_job}",
     "job-participant": "/jobs/{scored_job}",

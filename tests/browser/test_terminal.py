@@ -70,7 +70,7 @@ LISTINGS: Final = (
     *("fork r{scored_run} --from score --dry-run", "query show {answered}", "query show {failed}"),
     *("query prompt {answered}", "query show {failed} --json", "audit", "doctor"),
     *("corpus show {token}", "preset show {token}", "splits show {token}", "vocabulary show {token}"),
-    *("submit --split {split}", "ask {token} --corpus {token}", "purge --dry-run --run r{failed_run}"),
+    *("submit --split {split}", "ask {token} --corpus {token}"),
     *("retry r{failed_run}", "pause r{failed_run}", "resume r{failed_run}", "cancel r{failed_run} --note {token}"),
 )
 

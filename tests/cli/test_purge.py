@@ -22,12 +22,6 @@ def old_run(stored: Callable[..., Any]) -> int:
     return found
 
 
-def test_a_dry_run_changes_nothing(ragq: Ragq, old_run: int) -> None:
-    shown = ragq("purge", "--older-than", "90d", "--dry-run", "--json")
-    assert json.loads(shown.stdout) == {"runs": [{"run": f"r{old_run}", "kind": "participant", "jobs": 1}]}
-    assert ragq("show", f"r{old_run}").exit_code == 0
-
-
 def test_a_purged_run_is_gone(ragq: Ragq, old_run: int) -> None:
     done = ragq("purge", "--older-than", "12w", "--yes", "--json")
 

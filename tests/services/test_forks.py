@@ -164,7 +164,7 @@ async def test_a_run_that_keeps_its_results_alone_cannot_be_forked(bench: Bench)
     parent, parent_job = await a_parent(bench)
     async with bench.database.connection() as connection:
         await connection.execute("UPDATE job SET status = 'succeeded' WHERE run_id = $1", parent)
-        await deletions.purge(connection, deletions.Old(parent, "participant", 1), keep_results=True)
+        await deletions.empty(connection, parent)
 
     with refused("fork-refused", match=f"j{parent_job}: stage 'extract' is not stored"):
         await planned(bench.database, of_run(parent, "rerank"))

@@ -38,20 +38,11 @@ async def finished_run(connection: Connection) -> ShownRun:
 async def test_a_run_goes_with_its_jobs_attempts_vectors_and_calls(database: Database) -> None:
     async with database.connection() as connection:
         shown = await finished_run(connection)
-        (attempts, calls) = await counted(connection, "stage_attempt", "llm_call")
+        (calls,) = await counted(connection, "llm_call")
 
         deleted = await delete_run(connection, shown.run_id)
 
-        assert deleted == DeletedRun(
-            run_id=shown.run_id,
-            jobs=5,
-            attempts=attempts,
-            questions=0,
-            answers=0,
-            calls=calls,
-            kept_calls=0,
-            kept_indexes=[],
-        )
+        assert deleted == DeletedRun(run_id=shown.run_id, jobs=5, calls=calls, kept_calls=0)
         assert await counted(connection, *OF_RUNS) == [0] * len(OF_RUNS)
         with pytest.raises(RunMissingError):
             await delete_run(connection, shown.run_id)
@@ -83,8 +74,7 @@ async def test_the_text_of_its_questions_is_left_nowhere(database: Database) -> 
 
         deleted = await delete_run(connection, query.run_id)
 
-        assert (deleted.jobs, deleted.questions) == (1, 1)
-        assert deleted.answers >= 1
+        assert deleted.jobs == 1
         assert await marked(connection) == []
         assert await counted(connection, "run", "queries", "results", "llm_call") == [0, 0, 0, 0]
 
@@ -108,7 +98,7 @@ async def test_a_question_that_continued_elsewhere_keeps_its_answers_and_its_his
 
         deleted = await delete_run(connection, run_ids[1])
 
-        assert (deleted.jobs, deleted.questions, deleted.answers) == (1, 0, 0)
+        assert deleted.jobs == 1
         await delete_run(connection, run_ids[0])
         assert [answer.id for answer in await queries.results(connection, query.id)] == answers
         assert await get_query(connection, query.id) == query
@@ -143,7 +133,7 @@ async def test_an_index_that_was_published_outlives_its_run(database: Database) 
         deleted = await delete_run(connection, run_id)
 
         (after,) = await references.current(connection)
-        assert (deleted.kept_indexes, after.id, after.run_id) == ([before.name], before.id, None)
+        assert (deleted.kept_indexes, after.id, after.run_id) == ((before.name,), before.id, None)
 
 
 async def test_no_text_of_phrases_is_left(database: Database) -> None:

@@ -1,7 +1,6 @@
 """Old runs go in short transactions, and what is left in their place says so."""
 
 import asyncio
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.runs import attempts, audit, deletions, job_control, ledger, runs, stages
-from store.runs.deletions import Criteria, Purged
+from store.runs.deletions import DeletedRun
 from store.runs.run_view import run_view
 from store.runs.scored_runs import scored_run
 from tests.api.pages.example_runs import participant_run
@@ -19,15 +18,13 @@ from tests.store.questions.test_deletions import a_marked_question, call_a_model
 from tests.store.runs.test_deletions import OF_RUNS, finished_run
 from tests.store.statements import until_blocked
 
-PEOPLE = ("participant",)
-NOW = Criteria(older_than=timedelta(), kinds=PEOPLE)
+NOW = timedelta()
 
 
-async def purged(connection: Connection, criteria: Criteria) -> list[Purged]:
-    return [
-        await deletions.purge(connection, run, keep_results=criteria.keep_results)
-        for run in await deletions.find(connection, criteria)
-    ]
+async def purged(connection: Connection, run_id: int | None = None, *, keep_results: bool = False) -> list[DeletedRun]:
+    found = await deletions.find(connection, older_than=NOW, run_id=run_id, keep_results=keep_results)
+    delete = deletions.empty if keep_results else deletions.delete_run
+    return [await delete(connection, one) for one in found]
 
 
 async def age(connection: Connection, run_id: int, days: int) -> None:
@@ -49,13 +46,13 @@ async def a_finished_run(connection: Connection) -> int:
 
 async def test_a_purged_run_is_gone_with_all_that_it_stored(database: Database) -> None:
     async with database.connection() as connection:
-        await finished_run(connection)
-        (count, calls) = await counted(connection, "stage_attempt", "llm_call")
+        shown = await finished_run(connection)
+        (calls,) = await counted(connection, "llm_call")
 
-        (done,) = await purged(connection, NOW)
+        (done,) = await purged(connection, shown.run_id)
 
-        assert (done.jobs, done.attempts, done.calls, done.kept_calls) == (5, count, calls, 0)
-        await purged(connection, Criteria(older_than=timedelta()))
+        assert (done.jobs, done.calls, done.kept_calls) == (5, calls, 0)
+        await purged(connection)
         assert await counted(connection, *OF_RUNS) == [0] * len(OF_RUNS)
 
 
@@ -69,12 +66,9 @@ async def test_only_runs_that_finished_long_ago_are_purged(database: Database) -
         await job_control.hold(connection, JobStatus.PAUSED, None, run_id=paused.run_id)
         await age(connection, paused.run_id, 91)
 
-        found = await deletions.find(connection, Criteria(older_than=timedelta(days=90), kinds=PEOPLE))
-        of_kind = await deletions.find(connection, Criteria(older_than=timedelta(days=90), kinds=["query"]))
-        failed = await deletions.find(connection, Criteria(older_than=timedelta(), statuses=["failed"]))
-
-        assert ([run.id for run in found], of_kind, failed) == ([old], [], [])
-        assert [run.id for run in await deletions.find(connection, NOW)] == [old, young]
+        assert await deletions.find(connection, older_than=timedelta(days=90)) == [old]
+        now = await deletions.find(connection, older_than=NOW)
+        assert (now[:2], {unfinished, paused.run_id} & set(now)) == ([old, young], set())
 
 
 async def test_a_call_that_another_run_used_is_kept(database: Database) -> None:
@@ -85,7 +79,7 @@ async def test_a_call_that_another_run_used_is_kept(database: Database) -> None:
         await connection.execute("UPDATE job SET status = 'succeeded', finished_at = now()")
         await connection.execute("UPDATE stage_run SET status = 'done'")
 
-        (done,) = await purged(connection, Criteria(older_than=timedelta(), run_id=made[0].run_id))
+        (done,) = await purged(connection, made[0].run_id)
 
         assert (done.calls, done.kept_calls, await counted(connection, "llm_call")) == (0, 1, [1])
 
@@ -94,7 +88,6 @@ async def test_a_call_that_another_run_used_is_kept(database: Database) -> None:
 async def test_a_call_that_another_run_begins_to_use_during_a_purge_is_kept(
     database: Database, keep_results: bool
 ) -> None:
-    old = Criteria(older_than=timedelta(), keep_results=keep_results)
     async with database.connection() as user, database.connection() as purger, database.connection() as third:
         made = [await runs.store(user, new_run(stages=("expand",)), always_new=True) for _ in range(2)]
         await call_a_model(user, made[0].job_ids[0], "expand", "the same")
@@ -104,7 +97,7 @@ async def test_a_call_that_another_run_begins_to_use_during_a_purge_is_kept(
         async with user.transaction():
             call_id = await user.fetchval("SELECT id FROM llm_call")
             await ledger.use(user, claim.attempt_id, call_id, "expand", is_reused=True)
-            purging_it = asyncio.create_task(purged(purger, replace(old, run_id=made[0].run_id)))
+            purging_it = asyncio.create_task(purged(purger, made[0].run_id, keep_results=keep_results))
             await until_blocked(third, purger)
         (done,) = await purging_it
 
@@ -115,12 +108,11 @@ async def test_a_call_that_another_run_begins_to_use_during_a_purge_is_kept(
 async def test_a_run_that_became_active_is_not_purged(database: Database) -> None:
     async with database.connection() as connection:
         shown = await finished_run(connection)
-        (old,) = await deletions.find(connection, NOW)
         await job_control.retry(connection, job_id=shown.failed)
 
-        for keep_results in (False, True):
+        for delete in (deletions.delete_run, deletions.empty):
             with refused("run-active"):
-                await deletions.purge(connection, old, keep_results=keep_results)
+                await delete(connection, shown.run_id)
 
 
 async def test_results_are_kept_and_what_led_to_them_is_gone(database: Database) -> None:
@@ -129,11 +121,9 @@ async def test_results_are_kept_and_what_led_to_them_is_gone(database: Database)
         before, report = await run_view(connection, shown.run_id), await scored_run(connection, shown.run_id)
         # Settings and calls of these tests are stored without their real hashes.
         flaws = (await audit.audit(connection, shown.run_id)).flaws
-        keep = Criteria(older_than=timedelta(), keep_results=True)
 
-        (done,) = await purged(connection, keep)
+        await purged(connection, shown.run_id, keep_results=True)
 
-        assert done.attempts > 0
         after, again = await run_view(connection, shown.run_id), await scored_run(connection, shown.run_id)
         assert before is not None and after is not None and report is not None and again is not None
         assert [(job.status, job.kept) for job in after.jobs] == [(job.status, job.kept) for job in before.jobs]
@@ -141,14 +131,14 @@ async def test_results_are_kept_and_what_led_to_them_is_gone(database: Database)
         assert await counted(connection, "stage_vector") == [0]
         assert set((await audit.audit(connection, shown.run_id)).flaws) <= set(flaws)
         assert await attempts.output(connection, shown.succeeded, "extract") is None
-        assert await deletions.find(connection, keep) == []
-        assert [run.id for run in await deletions.find(connection, NOW)] == [shown.run_id]
+        assert shown.run_id not in await deletions.find(connection, older_than=NOW, keep_results=True)
+        assert shown.run_id in await deletions.find(connection, older_than=NOW)
 
 
 async def test_a_failed_job_without_its_outputs_starts_with_the_first_stage(database: Database) -> None:
     async with database.connection() as connection:
         shown = await finished_run(connection)
-        await purged(connection, Criteria(older_than=timedelta(), keep_results=True))
+        await purged(connection, keep_results=True)
 
         await job_control.retry(connection, job_id=shown.failed)
 
@@ -163,9 +153,9 @@ async def test_the_texts_of_a_purged_question_are_gone_except_question_and_answe
         await connection.execute("UPDATE job SET status = 'succeeded', finished_at = now() WHERE status <> 'succeeded'")
         await connection.execute("UPDATE stage_run SET status = 'done' WHERE status <> 'done'")
 
-        await purged(connection, Criteria(older_than=timedelta(), run_id=query.run_id, keep_results=True))
+        await purged(connection, query.run_id, keep_results=True)
         left = await marked(connection)
-        await purged(connection, Criteria(older_than=timedelta(), run_id=query.run_id))
+        await purged(connection, query.run_id)
 
         assert not {"llm_call.reply", "llm_call.request"} & set(left)
         assert await marked(connection) == []

@@ -1,16 +1,15 @@
-"""Which tables and kinds of runs are large."""
+"""Which tables are large."""
 
 from store.database import Database
 from store.runs import runs
 from tests.api.pages.example_runs import participant_run
 
 
-async def test_tables_and_kinds_are_listed_the_largest_first(database: Database) -> None:
+async def test_tables_are_listed_the_largest_first(database: Database) -> None:
     async with database.connection() as connection:
         await participant_run(connection)
         found = await runs.sizes(connection)
 
-    tables = {size.name: size.bytes for size in found.tables}
-    assert [size.bytes for size in found.tables] == sorted(tables.values(), reverse=True)
+    tables = {size.name: size.bytes for size in found}
+    assert [size.bytes for size in found] == sorted(tables.values(), reverse=True)
     assert {"stage_attempt", "stage_vector", "llm_call"} <= set(tables)
-    assert [(size.name, size.bytes > 1000) for size in found.kinds][:1] == [("participant", True)]
