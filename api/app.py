@@ -8,7 +8,7 @@ from importlib.resources import files
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
 
-from api import openapi, problems
+from api import mcp, openapi, problems
 from api.context import ApiContext
 from api.pages import login, participants
 from api.pages.routers import PAGES
@@ -22,7 +22,8 @@ def make_app(ctx: ApiContext) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        yield
+        async with tools.run():
+            yield
         await ctx.close()
 
     app = FastAPI(
@@ -46,4 +47,5 @@ def make_app(ctx: ApiContext) -> FastAPI:
         app.include_router(router)
     app.mount(participants.FILES, StaticFiles(packages=[("fastapi_offline", "static")]), name="reference")
     app.mount("/static", StaticFiles(directory=str(files("api") / "static")), name="static")
+    tools = mcp.serve(app)
     return app

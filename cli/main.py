@@ -69,6 +69,7 @@ COMMANDS = {
     "config": Entry("cli.config", "config", "Show the settings and where each value comes from."),
     "worker": Entry("cli.stack", "worker", "Run a worker in the foreground."),
     "api": Entry("cli.stack", "api", "Run the API and its pages in the foreground."),
+    "mcp": Entry("cli.stack", "mcp", "Serve tools for language models on standard input and output."),
     "token": Entry("cli.migrate", "token", "Create, list and revoke access tokens of the API."),
 }
 

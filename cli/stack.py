@@ -222,6 +222,34 @@ def api(host: str | None, port: int | None) -> NoReturn:
     os.execvpe(api_command()[0], api_command(), {**environment, **_SAFE_PATH})
 
 
+@click.command()
+@click.option(
+    "--sensitive",
+    is_flag=True,
+    help="Offer read_stage too, which sends text of transcripts, prompts and replies to the client and its model.",
+)
+def mcp(sensitive: bool) -> NoReturn:
+    """Serve tools of the Model Context Protocol (MCP) on standard input and output.
+
+    A client such as an assistant or an editor starts this command. Its tools search a corpus, ask questions, submit
+    and retry runs, and show what happened. No tool deletes. A running API serves the same tools at /mcp.
+
+    \b
+    Example:
+      ragq mcp
+      ragq mcp --sensitive
+
+    \b
+    In a client's configuration:
+      {"mcpServers": {"ragq": {"command": "ragq", "args": ["mcp"]}}}
+    """
+    environment = _environment()
+    servers = connections(environment)
+    environment |= {"DATABASE_URL": servers.database_url, "REDIS_URL": servers.redis_url}
+    command = [sys.executable, "-m", "api.stdio", *(["--sensitive"] if sensitive else [])]
+    os.execvpe(command[0], command, {**environment, **_SAFE_PATH})
+
+
 def ping_workers(redis_url: str, names: Collection[str]) -> set[str]:
     """The workers of this machine, out of `names`, that answer within a second; none without a broker."""
     # Celery would try a broker that is away for several seconds.

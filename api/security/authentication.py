@@ -35,10 +35,11 @@ LOGIN: Final = "/login"
 LOGOUT: Final = "/logout"
 SESSIONS: Final = "/sessions"
 CURRENT_SESSION: Final = "/sessions/current"
+MCP: Final = "/mcp"
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-#: A read-only token may end its own session.
-_ENDS_SESSION: Final = frozenset({LOGOUT, CURRENT_SESSION})
+#: A read-only token may end its own session, and call the tools that change nothing.
+_NO_CHANGES: Final = frozenset({LOGOUT, CURRENT_SESSION, MCP})
 PUBLIC_PATHS: Final = frozenset({"/health", "/healthz", "/readyz"})
 #: Public paths answer without the principal after this long.
 _TIMEOUT_SECONDS: Final = 2.0
@@ -122,7 +123,7 @@ class Authentication:
                     await redirect(scope, receive, send)
                     return
                 raise _unauthenticated(request)
-            if changes and not principal.can_write and request.scope["path"] not in _ENDS_SESSION:
+            if changes and not principal.can_write and request.scope["path"] not in _NO_CHANGES:
                 raise HTTPException(403, "The token is read-only. `ragq token create NAME` makes one that can write.")
             request.state.principal = principal
         await self.app(scope, receive, send)

@@ -48,6 +48,7 @@ NO_RESULT = {
     "ragq logs": "prints the lines of logs as they are",
     "ragq worker": "runs until it is stopped",
     "ragq api": "runs until it is stopped",
+    "ragq mcp": "speaks a protocol",
     "ragq config reference": "prints Markdown",
 }
 
