@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
@@ -22,18 +23,26 @@ from store.database import UNAVAILABLE_ERRORS
 
 
 @click.command()
+@click.option("--sql", "as_sql", is_flag=True, help="Print the SQL that is missing, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: the revisions before and after.")
-def migrate(as_json: bool) -> None:
+def migrate(as_sql: bool, as_json: bool) -> None:
     """Make or bring up to date every table in the database. Running it again changes nothing.
 
-    `ragq up` does this by itself for the database it starts.
+    `ragq up` does this by itself for the database it starts. Where another role makes tables, give it the output of
+    --sql, and run `ragq migrate` afterwards: it stores the presets and templates.
 
     \b
     Example:
         DATABASE_URL=postgresql://me:secret@db.example.org/ragq ragq migrate
+        ragq migrate --sql > missing.sql
     """
+    if as_sql and as_json:
+        raise click.UsageError("--sql and --json exclude each other; give one of them.")
     url = database_server(merged(os.environ, ENV_FILE))
     try:
+        if as_sql:
+            migrations.sql(asyncio.run(_revision(url)), sys.stdout)
+            return
         before = asyncio.run(_revision(url))
         migrations.upgrade(url)
         after = asyncio.run(_revision(url))

@@ -1,4 +1,6 @@
-"""Runs migrations on the connection that `store.migrate` hands in: a transaction each, and one process at a time."""
+"""Runs migrations on the connection that `store.migrate` hands in: a transaction each, and one process at a time.
+
+Without a connection they print their SQL."""
 
 from alembic import context
 from sqlalchemy import text
@@ -9,15 +11,32 @@ import schemas.tables  # noqa: F401  (registers the tables)
 #: Any number, the same for every ragq: migrations of one database wait for each other.
 LOCK = 7_241_690
 
-connection = context.config.attributes["connection"]
-connection.execute(text("SET statement_timeout = '10min'"))
-connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": LOCK})
-connection.commit()
-context.configure(
-    connection=connection,
-    target_metadata=SQLModel.metadata,
-    compare_server_default=True,
-    transaction_per_migration=True,
-)
-with context.begin_transaction():
-    context.run_migrations()
+
+def online() -> None:
+    """Run them on the connection."""
+    connection = context.config.attributes["connection"]
+    connection.execute(text("SET statement_timeout = '10min'"))
+    connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": LOCK})
+    connection.commit()
+    context.configure(
+        connection=connection,
+        target_metadata=SQLModel.metadata,
+        compare_server_default=True,
+        transaction_per_migration=True,
+    )
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+def offline() -> None:
+    """Print their SQL."""
+    # With named parameters a percent sign stands for itself.
+    context.configure(dialect_name="postgresql", dialect_opts={"paramstyle": "named"}, transaction_per_migration=True)
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+if context.is_offline_mode():
+    offline()
+else:
+    online()

@@ -29,6 +29,23 @@ def test_a_database_is_migrated_without_a_broker(
     assert asyncio.run(is_migrated(database_url))
 
 
+def test_the_sql_that_is_printed_makes_the_tables(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asyncio.run(execute(database_url, EMPTIED))
+    named = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": database_url, "RAGQ_HOME": str(tmp_path)}
+
+    printed = CliRunner(env=named).invoke(cli, ["migrate", "--sql"])
+    asyncio.run(execute(database_url, printed.stdout))
+    CliRunner(env=named).invoke(cli, ["migrate"], catch_exceptions=False)
+    again = CliRunner(env=named).invoke(cli, ["migrate", "--sql"])
+
+    assert asyncio.run(is_migrated(database_url))
+    assert "CREATE TABLE" in printed.stdout and "CREATE" not in again.stdout
+    migrate.check(database_url)
+
+
 def test_tables_of_another_version_are_named_and_left_as_they_are(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
