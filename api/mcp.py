@@ -42,7 +42,7 @@ _AGAIN: Final = "The same call again creates nothing new: is_new is false, and t
 INSTRUCTIONS: Final = (
     "ragq runs retrieval-augmented jobs and stores every step. A run has jobs; a job has stages; a failed stage has an "
     "error and is never replaced by a guess. Submit, poll show_run, then read. When something seems "
-    "stuck, show_job and show_attempts say where and why."
+    "stuck, call whats_wrong first."
 )
 
 
@@ -114,6 +114,14 @@ TOOLS: Final = (
         description=f"Score the interviews of a split (PHQ-8). {_POLL} 409 means refused, with the reason: often a "
         f"reference index that contains participants of the split. {_AGAIN}",
         fields=("split", "participants", "modes", "profile", "settings", "key"),
+    ),
+    Tool(
+        name="whats_wrong",
+        method="GET",
+        path="/problems",
+        description="What is wrong now in all runs, the most urgent first. no_worker and worker_lost: nothing moves "
+        "until a person acts on the machine. failed: remove the reason, then retry_run. waits: it goes on by itself "
+        "at `until`. Empty: nothing is wrong; what is slow only waits its turn.",
     ),
     Tool(
         name="list_runs",

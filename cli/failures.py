@@ -1,5 +1,6 @@
 """`ragq failures`: what went wrong in a run, or across runs."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,17 @@ import click
 from cli.config import with_database
 from cli.ids import JOB, RUN
 from cli.options import Choice
-from cli.output import Text, coloured, draw, json_option, plain_table, print_json, print_text, with_utc_times
+from cli.output import (
+    Text,
+    coloured,
+    draw,
+    json_option,
+    plain_table,
+    print_json,
+    print_list,
+    print_text,
+    with_utc_times,
+)
 from schemas.chains import STAGES
 from schemas.errors import Refused, RunMissingError
 from schemas.suggestions import did_you_mean
@@ -19,6 +30,7 @@ from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.runs import failures as failures_of
 from store.runs import jobs, overviews, scored_runs, stage_vectors
+from store.runs import problems as problems_of
 from store.runs.jobs import Job
 from store.views import AttemptTrace, attempt_traces
 
@@ -149,6 +161,31 @@ def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
         _print_overview(found)
     else:
         _print_stage(found)
+
+
+@click.command()
+@json_option
+def status(as_json: bool) -> None:
+    """Show what is wrong now in all runs: since when, why, and the command that helps.
+
+    Listed are jobs whose queue no worker takes, stages whose worker was lost, failed and paused jobs, and jobs that
+    wait for a retry or for a language model that takes no calls. Jobs that only wait their turn are not. Exit code 1
+    while anything is listed.
+
+    \b
+    Example:
+        ragq status
+        ragq status --json
+    """
+    found = with_database(problems_of.problems)
+    table = plain_table("problem", "run", "stage", "jobs", "since", "why", "remedy")
+    for one in found:
+        since = "" if one.since is None else one.since.astimezone().strftime("%Y-%m-%d %H:%M")
+        until = "" if one.until is None else f" Until {one.until.astimezone():%H:%M:%S}."
+        stage = one.stage or ""
+        table.add_row(one.what, f"r{one.run_id}", stage, str(one.jobs), since, f"{one.reason or ''}{until}", one.remedy)
+    print_list(found, table, none="Nothing is wrong.", as_json=as_json)
+    sys.exit(1 if found else 0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -54,6 +54,7 @@ COMMANDS = {
     "evaluate": Entry("cli.evaluate", "evaluate_command", "Judge the answers of a run by a language model."),
     "plot": Entry("cli.plot", "plot", "Plot runs as SVG or PNG files."),
     "diff": Entry("cli.diff", "diff", "Compare the results of two runs and more."),
+    "status": Entry("cli.failures", "status", "Show what is wrong now, and what helps."),
     "failures": Entry("cli.failures", "failures", "List the failures of a run, or group those of several."),
     "retry": Entry("cli.fork", "retry", "Continue failed jobs with the stage that failed."),
     "fork": Entry("cli.fork", "fork_command", "Compute a run again from a stage on, with other settings."),

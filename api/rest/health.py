@@ -18,7 +18,8 @@ from api.security.authentication import OptionalPrincipal
 from services.broker import is_broker_available
 from store import revision
 from store.database import DATABASE_ERRORS
-from store.runs import workers
+from store.runs import problems, workers
+from store.runs.problems import Problem
 from store.runs.workers import LiveWorker
 
 log = structlog.get_logger(__name__)
@@ -147,3 +148,11 @@ async def list_workers(ctx: Context) -> list[LiveWorker]:
     """The worker processes with a heartbeat in the last ten seconds, the oldest first."""
     async with ctx.database.connection() as connection:
         return await workers.live(connection)
+
+
+@workers_router.get("/problems", summary="List what is wrong now")
+async def list_problems(ctx: Context) -> list[Problem]:
+    """Over all runs: jobs whose queue no worker takes, stages whose worker was lost, failed and paused jobs, and jobs
+    that wait for a retry or for a language model that takes no calls."""
+    async with ctx.database.connection() as connection:
+        return await problems.problems(connection)

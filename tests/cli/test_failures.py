@@ -61,3 +61,14 @@ def test_only_jobs_with_the_failure_are_retried(
     assert len(json.loads(done.stdout)["jobs"]) == jobs
     assert slug_of(other.exception) == "no-job-in-state"
     assert ragq("retry", "j3", *options).exit_code == 2
+
+
+def test_status_ends_with_1_while_something_is_wrong(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    nothing = ragq("status")
+    stored(failing_run)
+
+    wrong, as_json = ragq("status"), ragq("status", "--json")
+
+    assert (nothing.exit_code, nothing.stdout, wrong.exit_code) == (0, "", 1)
+    assert "ragq worker --stages score" in wrong.stdout
+    assert [(one["what"], one["jobs"]) for one in json.loads(as_json.stdout)] == [("no_worker", 1)]

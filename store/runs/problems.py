@@ -1,0 +1,107 @@
+"""What is wrong now, over all runs: what failed, what nobody works on, and what waits for a time or a person."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from pydantic import Field, computed_field
+
+from schemas.values.base import Value
+from store.database import Connection
+from store.runs.failures import NAMED_MESSAGE
+from store.runs.jobs import OPEN_JOBS
+from store.runs.workers import SEEN_WITHIN_SECONDS
+
+#: A reaper takes a lease back within a second or two.
+_LATE_SECONDS: Final = 10.0
+
+# The first column orders the rows of the list.
+PROBLEMS = f"""
+WITH failing AS (
+    SELECT j.run_id, a.stage, a.error_type, count(*) AS jobs, min(j.finished_at) AS since,
+           (array_agg({NAMED_MESSAGE} ORDER BY a.id DESC))[1] AS message
+    FROM job AS j CROSS JOIN LATERAL (
+        SELECT id, stage, error_type, error_message FROM stage_attempt
+        WHERE job_id = j.id AND error_type IS NOT NULL ORDER BY id DESC LIMIT 1
+    ) AS a
+    WHERE j.status IN ('failed', 'poisoned') GROUP BY 1, 2, 3
+), ready AS (
+    SELECT j.id AS job_id, j.run_id, coalesce(s.queue, s.stage) AS queue, s.stage, j.sent_at,
+           coalesce(s.enq_at, j.created_at) AS since
+    FROM stage_run AS s JOIN job AS j ON j.id = s.job_id WHERE s.status = 'ready' AND j.status IN {OPEN_JOBS}
+), taken AS (
+    SELECT DISTINCT unnest(stages) AS queue FROM worker WHERE seen_at > now() - $1 * interval '1 second'
+)
+SELECT 'no_worker' AS what, run_id, stage, count(*) AS jobs, min(since) AS since, NULL::timestamptz AS until,
+       'No worker takes queue ' || queue || '.' AS reason
+FROM ready WHERE queue NOT IN (SELECT queue FROM taken) GROUP BY run_id, stage, queue
+UNION ALL
+SELECT 'worker_lost', j.run_id, s.stage, count(*), min(s.lease_until), NULL,
+       'The worker stopped renewing its lease, and no other worker has taken the stage back.'
+FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
+WHERE s.status = 'running' AND s.lease_until < now() - $2 * interval '1 second' GROUP BY j.run_id, s.stage
+UNION ALL
+SELECT 'failed', run_id, stage, jobs, since, NULL, error_type || ': ' || message FROM failing
+UNION ALL
+SELECT 'paused', run_id, NULL, count(*), NULL, NULL, note FROM job WHERE status = 'paused' GROUP BY run_id, note
+UNION ALL
+SELECT 'waits', r.run_id, r.stage, count(*), min(r.since), min(r.sent_at), max(a.message)
+FROM ready AS r LEFT JOIN LATERAL (
+    SELECT error_type || ': ' || error_message AS message FROM stage_attempt
+    WHERE job_id = r.job_id AND stage = r.stage AND error_type IS NOT NULL ORDER BY id DESC LIMIT 1
+) AS a ON true
+WHERE r.sent_at > now() AND r.queue IN (SELECT queue FROM taken) GROUP BY r.run_id, r.stage
+"""
+
+
+class ProblemKind(StrEnum):
+    """What is wrong, the most urgent first."""
+
+    NO_WORKER = "no_worker"
+    """No live worker takes the queue."""
+    WORKER_LOST = "worker_lost"
+    """Its lease has expired, and nobody took the stage back."""
+    FAILED = "failed"
+    """Nothing runs by itself any more."""
+    PAUSED = "paused"
+    """Somebody, or a limit of the run, paused it."""
+    WAITS = "waits"
+    """It runs by itself at a time: after an error, or when a language model takes calls again."""
+
+
+_REMEDIES: Final = {
+    ProblemKind.NO_WORKER: "ragq worker --stages {stage}",
+    ProblemKind.WORKER_LOST: "ragq ps",
+    ProblemKind.FAILED: "ragq retry r{run_id} --stage {stage}",
+    ProblemKind.PAUSED: "ragq resume r{run_id}",
+    ProblemKind.WAITS: "ragq watch r{run_id}",
+}
+
+
+class Problem(Value):
+    """One thing that is wrong in a run now."""
+
+    what: ProblemKind
+    run_id: int = Field(examples=[12])
+    stage: str | None = Field(examples=["rerank"])
+    """Null where jobs of several stages are paused."""
+    jobs: int = Field(examples=[3])
+    since: datetime | None
+    """The first of the jobs; null for paused ones, of which no time is kept."""
+    until: datetime | None
+    """When the first of the jobs runs by itself."""
+    reason: str | None = Field(examples=["builtins.TimeoutError: The model did not answer within 60 s."])
+    """Holds no text of a subject."""
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def remedy(self) -> str:
+        """The command that helps, once the reason is removed."""
+        return _REMEDIES[self.what].format(run_id=self.run_id, stage=self.stage)
+
+
+async def problems(connection: Connection) -> list[Problem]:
+    """Everything that is wrong now: the most urgent kind first, and of each kind the newest run first."""
+    rows = await connection.fetch(PROBLEMS, SEEN_WITHIN_SECONDS, _LATE_SECONDS)
+    found = [Problem(**row) for row in rows]
+    return sorted(found, key=lambda one: ([*ProblemKind].index(one.what), -one.run_id, one.stage or ""))
