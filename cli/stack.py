@@ -23,7 +23,6 @@ from services.doctor.examine import examine
 from services.doctor.servers import Verdict
 from stack.connections import Connections, connections
 from stack.home import Home, find_home, write_private
-from stack.logs import followed, last_of
 from stack.parts import ORDER, PORT_SETTINGS, processes_of
 from stack.ports import holder, is_free, other_users
 from stack.probes import broker_answers
@@ -390,7 +389,7 @@ PARTS = (*ORDER, SUPERVISOR, HEARTBEATS)
     "--lines", type=click.IntRange(min=0), default=20, show_default=True, help="Lines of the end of each log."
 )
 @click.option("--follow", "-f", is_flag=True, help="Print what is added, until Ctrl-C.")
-def logs(part: str | None, lines: int, follow: bool) -> None:
+def logs(part: str | None, lines: int, follow: bool) -> NoReturn:
     """Show the end of the logs of the embedded stack: of one part, or of all.
 
     Parts: postgres, valkey, llm, worker-model, worker-llm, api, flower, supervisor and heartbeats. Logs hold ids and
@@ -402,24 +401,14 @@ def logs(part: str | None, lines: int, follow: bool) -> None:
       ragq logs --follow
     """
     home = find_home({**os.environ, **merged(os.environ, ENV_FILE)})
-    found = {name: home.log(name) for name in _processes(home, [part] if part else PARTS)}
-    written = {name: path for name, path in found.items() if path.exists()}
-    if not written and not follow:
+    found = [str(home.log(name)) for name in _processes(home, [part] if part else PARTS) if home.log(name).exists()]
+    if not found:
         raise StackError(f"There is no log{f' of {part}' if part else ''} in {home.logs}. `ragq up` starts the stack.")
-    is_one = len(found) == 1
-    for name, path in written.items():
-        for line in last_of(path, lines):
-            print_text(_line(name, line, is_one=is_one))
-    if follow:
-        for name, line in followed(found):
-            print_text(_line(name, line, is_one=is_one))
+    # -F follows a log over its rotation.
+    os.execvp("tail", ["tail", "-n", str(lines), *(["-F"] if follow else []), *found])
 
 
 def _processes(home: Home, parts: Sequence[str]) -> list[str]:
     """The parts, each with the further processes of it that have a log."""
     count = {part: 1 + len(list(home.logs.glob(f"{part}-[0-9]*.log"))) for part in parts}
     return [name for part in parts for name in processes_of(part, count[part])]
-
-
-def _line(name: str, line: str, *, is_one: bool) -> str:
-    return line if is_one else f"{name:<13} {line}"

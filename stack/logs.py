@@ -2,15 +2,11 @@
 
 import logging
 import sys
-import time
-from collections import deque
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import structlog
 
 TAIL_BYTES = 16_384
-POLL_S = 0.2
 
 
 def last_lines(path: Path, count: int = 15) -> str:
@@ -22,54 +18,6 @@ def last_lines(path: Path, count: int = 15) -> str:
     except FileNotFoundError:
         return "  (no log was written)"
     return "\n".join(f"  {line}" for line in lines[-count:]) or "  (the log is empty)"
-
-
-def last_of(path: Path, count: int) -> list[str]:
-    """The last lines of a log file, whatever their length."""
-    with path.open(encoding="utf-8", errors="replace") as log:
-        return [line.rstrip("\n") for line in deque(log, maxlen=count)]
-
-
-def followed(paths: Mapping[str, Path]) -> Iterator[tuple[str, str]]:
-    """Each line that is added to a log from now on, with the name of its log; without end.
-
-    A log that is made, rotated or emptied meanwhile is read from its beginning.
-    """
-    logs = {name: _Followed(path) for name, path in paths.items()}
-    while True:
-        added = [(name, line) for name, log in logs.items() for line in log.added()]
-        yield from added
-        if not added:
-            time.sleep(POLL_S)
-
-
-class _Followed:
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._inode, self._read = self._look() or (0, 0)
-        self._partial = b""
-
-    def added(self) -> list[str]:
-        """The whole lines that are new."""
-        found = self._look()
-        if found is None or found == (self._inode, self._read):
-            return []
-        inode, size = found
-        if inode != self._inode or size < self._read:
-            self._inode, self._read, self._partial = inode, 0, b""
-        with self._path.open("rb") as log:
-            log.seek(self._read)
-            added = log.read()
-        self._read += len(added)
-        *lines, self._partial = (self._partial + added).split(b"\n")
-        return [line.decode(errors="replace") for line in lines]
-
-    def _look(self) -> tuple[int, int] | None:
-        try:
-            seen = self._path.stat()
-        except FileNotFoundError:
-            return None
-        return seen.st_ino, seen.st_size
 
 
 class _Logger(structlog.WriteLogger):

@@ -1,55 +1,29 @@
 """`ragq logs`."""
 
-import threading
-import time
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from cli.main import cli
 from stack.home import Home
-from stack.logs import followed
 
 
-@pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
-    """A stack's folder without logs."""
-    monkeypatch.setenv("RAGQ_HOME", str(tmp_path))
-    found = Home(tmp_path)
-    found.make()
-    return found
+def logs(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [Path(sys.executable).with_name("ragq"), "logs", *arguments]
+    return subprocess.run(
+        command, env={"RAGQ_HOME": str(home), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
+    )
 
 
-def logs(*arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["logs", *arguments])
+@pytest.mark.parametrize(("part", "code"), [("worker", 2), ("llm", 1)])
+def test_an_unknown_part_is_wrong_usage_and_one_without_a_log_is_refused(tmp_path: Path, part: str, code: int) -> None:
+    assert logs(tmp_path, part).returncode == code
 
 
-def test_an_unknown_part_is_wrong_usage(home: Home) -> None:
-    assert logs("worker").exit_code == 2
+def test_the_last_lines_are_shown(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.make()
+    home.log("llm").write_text("one\ntwo\nthree\n")
 
-
-def test_what_is_added_is_followed_also_over_a_rotation(home: Home) -> None:
-    path, new = home.log("llm"), home.log("api")
-    path.write_text("before\n")
-    lines = followed({"llm": path, "api": new})
-
-    def following() -> tuple[str, str]:
-        deadline = time.monotonic() + 20
-        found = next(lines)
-        assert time.monotonic() < deadline
-        return found
-
-    def append() -> None:
-        with path.open("a") as log:
-            log.write("added\n")
-
-    threading.Timer(0.3, append).start()
-    assert following() == ("llm", "added")
-
-    new.write_text("of a new log\n")
-    assert following() == ("api", "of a new log")
-
-    path.rename(path.with_suffix(".log.1"))
-    path.write_text("after the rotation\n")
-    assert following() == ("llm", "after the rotation")
+    assert logs(tmp_path, "llm", "--lines", "2").stdout == "two\nthree\n"
