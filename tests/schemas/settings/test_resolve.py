@@ -64,33 +64,6 @@ def test_the_profile_is_chosen_and_the_choice_explained(
     assert (settings.profile, settings.profile_source) == (profile, why)
 
 
-def test_the_demo_profile_runs_on_the_packaged_models() -> None:
-    settings = resolve(profile="demo", environment={})
-
-    from_profile = {name for name, source in settings.sources.items() if source == SettingSource.PROFILE}
-    assert {name: settings.run.values()[name] for name in from_profile} == {
-        "EMBEDDING_CHUNK_STEP": 8,
-        "EMBEDDING_DIMENSION": 384,
-        "EMBEDDING_TOP_K_REFERENCES": 3,
-        "EMBEDDING_EMBEDDINGS_FILE": "huggingface_all_minilm_l6_v2_paper_train",
-        "EMBEDDING_ENABLE_REFERENCE_VALIDATION": True,
-        "EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM": 1,
-        "MODEL_EMBEDDING_MODEL": "all-minilm-l6-v2",
-        "MODEL_JUDGE_MODEL": "smollm2:135m",
-        "MODEL_QUANTITATIVE_MODEL": "smollm2:135m",
-        "QUANTITATIVE_EVIDENCE_EXTRACTOR": "similarity",
-        "QUANTITATIVE_SIMILARITY_MAX_QUOTES": 2,
-        "QUANTITATIVE_SIMILARITY_THRESHOLD": 0.68,
-        "RAGQ_LONG_TEXTS": "truncate",
-        "RAGQ_QUERY_MAX_TOKENS": 400,
-        "RAGQ_QUERY_TEMPERATURE": 0.0,
-        "RAGQ_ANSWER_TEMPLATE": "short_answer",
-        "RAGQ_SCORE_INPUT": "evidence",
-        "RAGQ_SCORE_SCHEMA": True,
-        "RAGQ_SCORE_TEXT_CHARS": 80,
-    }
-
-
 def test_the_validated_profile_is_what_the_authors_recommend_and_nothing_else() -> None:
     assert changes_of("validated") == {
         "EMBEDDING_EMBEDDINGS_FILE": "huggingface_qwen3_8b_paper_train_participant_only",
