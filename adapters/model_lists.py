@@ -3,9 +3,7 @@
 Only HTTP, so that a submission can ask without loading a model.
 """
 
-import asyncio
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -66,7 +64,7 @@ LOOKUP_TIMEOUT_S = 30.0
 LOOKUP_VALID_S = 60.0
 """After this time a model is looked up again: another may be served under its name."""
 
-LISTED_FIELDS = ("id", "created", "owned_by", "meta")
+LISTED_FIELDS = ("id", "owned_by", "meta")
 
 #: Where an entry says how many tokens the model is given; what it was trained with comes last.
 _CONTEXT_KEYS = (
@@ -77,10 +75,6 @@ _CONTEXT_KEYS = (
     "max_context_length",
     "n_ctx_train",
 )
-
-DAY_S = 24 * 60 * 60
-CLOCK_TICK_S = 1.1
-"""A clock of whole seconds shows another value after this time."""
 
 
 class _Details(BaseModel):
@@ -168,16 +162,14 @@ def _tokens(value: Any) -> int | None:
 class OpenAIModelList:
     """The list of models of an OpenAI-compatible server at a base URL such as `http://127.0.0.1:8000/v1`.
 
-    This API reports no digest. An entry's `created` is the model's date on some servers, which is then all that
-    changes when the model does, and the time of the answer on others, vLLM and llama.cpp among them. A `created` of
-    the last day is asked for twice: one that moves is a clock, and no part of the identity.
+    This API reports no digest. An entry's `created` is no part of the identity: it is the time of the answer on vLLM,
+    llama.cpp and others.
     """
 
     def __init__(self, client: httpx.AsyncClient, base_url: str) -> None:
         self._client = client
         self._url = f"{base_url.rstrip('/')}/models"
         self._server = server_name(base_url)
-        self._has_clock: bool | None = None
 
     async def identity(self, model: str) -> ModelIdentity:
         """The identity of a model: the server's entry for it, or all of the list where the name is in none.
@@ -186,16 +178,8 @@ class OpenAIModelList:
         for an answer with an error, and connection errors unchanged.
         """
         entries = await self._entries(model)
-        listed = _listed(entries)
-        if self._has_clock is None and any(_is_recent(entry.get("created")) for entry in listed):
-            await asyncio.sleep(CLOCK_TICK_S)
-            self._has_clock = [entry.get("created") for entry in _listed(await self._entries(model))] != [
-                entry.get("created") for entry in listed
-            ]
-        if self._has_clock:
-            listed = [{name: value for name, value in entry.items() if name != "created"} for entry in listed]
         context = await self._context(entries[0]) if len(entries) == 1 else None
-        return replace(self.unlisted(model), listed=tuple(listed), context_tokens=context)
+        return replace(self.unlisted(model), listed=tuple(_listed(entries)), context_tokens=context)
 
     def unlisted(self, model: str) -> ModelIdentity:
         """The identity of a model whose entry is not known."""
@@ -241,10 +225,6 @@ def _known_fields(entry: dict[str, Any]) -> dict[str, Any]:
 def _without_folder(name: str) -> str:
     path = PureWindowsPath(name)
     return path.name if path.root else name
-
-
-def _is_recent(created: Any) -> bool:
-    return isinstance(created, int | float) and created > time.time() - DAY_S
 
 
 def _status_error(url: str, model: str, response: httpx.Response) -> LLMError:

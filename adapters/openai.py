@@ -94,7 +94,6 @@ def _where(error: ValidationError) -> str:
     return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'body'} is wrong ({item['type']})" for item in found)
 
 
-_REFUSALS = frozenset({400, 422})
 _EXPECTED = "a chat completion"
 
 
@@ -103,7 +102,6 @@ class OpenAIChat:
 
     def __init__(self, base_url: str, *, api_key: str | None = None) -> None:
         self._server = OpenAIServer(base_url, "chat/completions", api_key=api_key)
-        self._refuses_streams = False
 
     async def identity(self, model: str) -> ModelIdentity:
         """See ChatModel. Requested once a minute; a key that may not read the list has no entry."""
@@ -112,13 +110,12 @@ class OpenAIChat:
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """See ChatModel. `seconds` is the total waiting time; the call has the seed.
 
-        LLMError has the HTTP status: 429 and 5xx are faults that may be temporary. A server that refuses streams is
-        asked for the whole reply from then on.
+        LLMError has the HTTP status: 429 and 5xx are faults that may be temporary.
         """
         began = time.perf_counter()
         try:
             async with asyncio.timeout(call.timeout_s):
-                completion = await self._completion(call, on_text)
+                completion = await (self._whole(call) if on_text is None else self._streamed(call, on_text))
         except TimeoutError:
             raise LLMTimeoutError(call.timeout_s) from None
         choice = completion.choices[0]
@@ -141,18 +138,6 @@ class OpenAIChat:
     async def close(self) -> None:
         """Close the connections."""
         await self._server.close()
-
-    async def _completion(self, call: ChatCall, on_text: OnText | None) -> "_Completion":
-        if on_text is None or self._refuses_streams:
-            return await self._whole(call)
-        try:
-            return await self._streamed(call, on_text)
-        except LLMError as error:
-            if error.status not in _REFUSALS or "stream" not in error.detail.lower():
-                raise
-        completion = await self._whole(call)
-        self._refuses_streams = True
-        return completion
 
     async def _whole(self, call: ChatCall) -> "_Completion":
         async with self._server.asking(call.model, _request(call) | {"stream": False}) as response:

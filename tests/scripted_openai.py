@@ -45,8 +45,6 @@ class ScriptedOpenAI:
         self.chats = 0
         self.asked: list[dict[str, Any]] = []
         """The bodies of all requests."""
-        self.ticks: int | None = None
-        """Set: the `created` of every entry is this number, which rises with each reading of the list."""
         self.url = ""
         """The base URL, while it runs."""
 
@@ -64,7 +62,7 @@ class ScriptedOpenAI:
             length = head.partition("content-length:")[2].partition("\r\n")[0]
             body = json.loads(await reader.readexactly(int(length or 0)) or "{}")
             if head.startswith("get"):
-                writer.write(http(self.list_status, json.dumps({"object": "list", "data": self._listed()})))
+                writer.write(http(self.list_status, json.dumps({"object": "list", "data": self.entries})))
             elif "/embeddings " in head:
                 self.asked.append(body)
                 writer.write(self._embeddings(body["input"]))
@@ -97,9 +95,3 @@ class ScriptedOpenAI:
         usage = {"usage": {"prompt_tokens": sum(min(len(text), self.reads) for text in texts)}}
         # The order of the rows is the server's affair.
         return http(200, json.dumps({"data": rows[::-1]} | (usage if self.reports_usage else {})))
-
-    def _listed(self) -> list[dict[str, Any]]:
-        if self.ticks is None:
-            return self.entries
-        self.ticks += 1
-        return [entry | {"created": self.ticks} for entry in self.entries]

@@ -1,4 +1,3 @@
-import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 
@@ -93,21 +92,3 @@ async def test_an_error_within_a_stream_quotes_nothing(chat: Chatting) -> None:
         with pytest.raises(LLMError, match="model 'm' with an error") as caught:
             await chat(url).chat(CALL, lambda text: None)
     assert ("my secret" in caught.value.detail, "secret" in repr(caught.value)) == (True, False)
-
-
-async def test_a_server_that_refuses_streams_is_asked_for_the_whole_reply_from_then_on(chat: Chatting) -> None:
-    asked: list[bool] = []
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-        body = json.loads(await reader.readexactly(int(head.partition("content-length:")[2].split()[0])))
-        asked.append(body["stream"])
-        completion = json.dumps({"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]})
-        writer.write(http(400, '{"error": "stream is not supported"}') if asked[-1] else http(200, completion))
-        await writer.drain()
-        writer.close()
-
-    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-        model = chat(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")
-        replies = [(await model.chat(CALL, lambda text: None)).text for _ in range(2)]
-    assert (replies, asked) == (["yes", "yes"], [True, False, False])
