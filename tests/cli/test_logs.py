@@ -10,7 +10,7 @@ from stack.home import Home
 
 
 def logs(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [Path(sys.executable).with_name("ragq"), "logs", *arguments]
+    command = [str(Path(sys.executable).with_name("ragq")), "logs", *arguments]
     return subprocess.run(
         command, env={"RAGQ_HOME": str(home), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
     )
