@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from schemas.settings.layers import Given, Layer, misspelt_name, unknown_names, without_effect
+from schemas.settings.run import RUN_SETTINGS
 from schemas.suggestions import has_mistakes
 
 _TRUE = ("true", "1", "yes", "on", "t", "y")
@@ -58,31 +59,6 @@ def _warned(note: str, *names: str) -> dict[str, OriginalName]:
 _NO_FEEDBACK = "ragq has no qualitative assessment and no feedback loop; nothing replaces it"
 
 ORIGINAL_NAMES: Final[dict[str, OriginalName]] = {
-    **_same(
-        "EMBEDDING_BACKEND",
-        "EMBEDDING_DIMENSION",
-        "EMBEDDING_ALLOW_INSUFFICIENT_DIMENSION_EMBEDDINGS",
-        "EMBEDDING_CHUNK_SIZE",
-        "EMBEDDING_CHUNK_STEP",
-        "EMBEDDING_TOP_K_REFERENCES",
-        "EMBEDDING_MIN_EVIDENCE_CHARS",
-        "EMBEDDING_ENABLE_BATCH_QUERY_EMBEDDING",
-        "EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS",
-        "EMBEDDING_EMBEDDINGS_FILE",
-        "EMBEDDING_ENABLE_RETRIEVAL_AUDIT",
-        "EMBEDDING_MIN_REFERENCE_SIMILARITY",
-        "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM",
-        "EMBEDDING_ENABLE_ITEM_TAG_FILTER",
-        "EMBEDDING_REFERENCE_SCORE_SOURCE",
-        "EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH",
-        "EMBEDDING_ENABLE_REFERENCE_VALIDATION",
-        "EMBEDDING_VALIDATION_MODEL",
-        "EMBEDDING_VALIDATION_MAX_REFS_PER_ITEM",
-        "MODEL_QUANTITATIVE_MODEL",
-        "MODEL_JUDGE_MODEL",
-        "MODEL_EMBEDDING_MODEL",
-        "MODEL_TEMPERATURE",
-    ),
     **_warned(_NO_FEEDBACK, "MODEL_QUALITATIVE_MODEL", "MODEL_META_REVIEW_MODEL"),
     **_same("OLLAMA_HOST", "OLLAMA_PORT"),
     "OLLAMA_TIMEOUT_SECONDS": OriginalName(
@@ -91,7 +67,6 @@ ORIGINAL_NAMES: Final[dict[str, OriginalName]] = {
     "PYDANTIC_AI_ENABLED": OriginalName(
         Treatment.REFUSED, "replies are always checked, and asked for again when they cannot be used", _TRUE
     ),
-    **_same("PYDANTIC_AI_RETRIES"),
     "PYDANTIC_AI_TIMEOUT_SECONDS": OriginalName(
         Treatment.HONOURED, "the setting of this name; if unset, the value of `OLLAMA_TIMEOUT_SECONDS`"
     ),
@@ -114,26 +89,16 @@ ORIGINAL_NAMES: Final[dict[str, OriginalName]] = {
     **_warned("set OLLAMA_TIMEOUT_SECONDS", "HF_DEFAULT_CHAT_TIMEOUT"),
     **_warned("set EMBEDDING_QUERY_EMBED_TIMEOUT_SECONDS", "HF_DEFAULT_EMBED_TIMEOUT"),
     **_warned("the server limits the length of a reply; a reply that is cut off is an error", "HF_MAX_NEW_TOKENS"),
-    **_same("QUANTITATIVE_TRACK_NA_REASONS", "QUANTITATIVE_SEVERITY_INFERENCE_MODE"),
     "SEVERITY_INFERENCE_MODE": OriginalName(
         Treatment.HONOURED,
         "another name of `QUANTITATIVE_SEVERITY_INFERENCE_MODE`; both with different values are refused",
         another_name_of="QUANTITATIVE_SEVERITY_INFERENCE_MODE",
     ),
-    **_same(
-        "QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_ENABLED",
-        "QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_MODE",
-        "QUANTITATIVE_EVIDENCE_QUOTE_FUZZY_THRESHOLD",
-        "QUANTITATIVE_EVIDENCE_QUOTE_FAIL_ON_ALL_REJECTED",
-        "QUANTITATIVE_EVIDENCE_QUOTE_LOG_REJECTIONS",
-    ),
     "QUANTITATIVE_ENABLE_KEYWORD_BACKFILL": OriginalName(
         Treatment.REFUSED, "ragq has no keyword backfill, which the original removed", _FALSE
     ),
     **_warned("ragq has no keyword backfill, which the original removed", "QUANTITATIVE_KEYWORD_BACKFILL_CAP"),
-    **_same("PREDICTION_MODE", "TOTAL_SCORE_MIN_COVERAGE", "BINARY_THRESHOLD"),
     "BINARY_STRATEGY": OriginalName(Treatment.REFUSED, "the original defines no other strategy", ("threshold",)),
-    **_same("ENABLE_FEW_SHOT", "CONSISTENCY_ENABLED", "CONSISTENCY_N_SAMPLES", "CONSISTENCY_TEMPERATURE"),
     **_warned(
         _NO_FEEDBACK,
         "FEEDBACK_ENABLED",
@@ -166,7 +131,7 @@ ORIGINAL_NAMES: Final[dict[str, OriginalName]] = {
     **_warned("ragq scores imported participants, each under the id of its folder", "SERVER_AD_HOC_PARTICIPANT_ID"),
     "TESTING": OriginalName(Treatment.HONOURED, "if set, no `.env` file is read"),
 }
-"""In the order of the original's groups."""
+"""Those that are not settings of a run by the same name and meaning, in the order of the original's groups."""
 
 
 OWN_PREFIXES: Final = ("EMBEDDING_", "PSQ_", "QUANTITATIVE_", "RAGQ_")
@@ -177,8 +142,9 @@ _DISTINCT_LENGTH: Final = 15
 
 _NEAR_NAMES: Final = tuple(
     name
-    for name, original in ORIGINAL_NAMES.items()
-    if original.treatment is not Treatment.WARNED and not name.startswith(OWN_PREFIXES)
+    for name in (*RUN_SETTINGS, *ORIGINAL_NAMES)
+    if not name.startswith(OWN_PREFIXES)
+    and (name not in ORIGINAL_NAMES or ORIGINAL_NAMES[name].treatment is not Treatment.WARNED)
 )
 
 

@@ -44,10 +44,9 @@ def test_check_has_a_line_for_every_name_of_an_env_file_of_ai_psychiatrist(runne
     accepted = {name: original.accepted[0] for name, original in ORIGINAL_NAMES.items() if original.accepted}
     other = {"OLLAMA_HOST": "127.0.0.1", "OLLAMA_PORT": "11434", "LOG_LEVEL": "INFO", "LOG_FORMAT": "json"}
     of_run = {name: "" if value == "empty" else value for name, value in values.items()} | accepted | other
+    names = RUN_SETTINGS.keys() | ORIGINAL_NAMES.keys()
     Path("theirs.env").write_text(
-        "".join(
-            f"{name}={of_run.get(name, 'hidden')}\n" for name in ORIGINAL_NAMES if name != "SEVERITY_INFERENCE_MODE"
-        )
+        "".join(f"{name}={of_run.get(name, 'hidden')}\n" for name in names if name != "SEVERITY_INFERENCE_MODE")
         + "SEVERITY_INFERENCE_MODE=strict\n"
     )
 
@@ -56,9 +55,9 @@ def test_check_has_a_line_for_every_name_of_an_env_file_of_ai_psychiatrist(runne
 
     assert (checked.exit_code, checked.stderr, as_json["problems"]) == (0, "", [])
     lines = {line.split()[0]: line for line in checked.stdout.splitlines()[1:] if not line.startswith(" ")}
-    assert lines.keys() == ORIGINAL_NAMES.keys()
+    assert lines.keys() == names
     for name, original in ORIGINAL_NAMES.items():
         is_warned = original.treatment is Treatment.WARNED
         assert lines[name].split()[1] == ("warned" if is_warned else "honoured")
-    assert {one["name"] for one in as_json["names"]} == ORIGINAL_NAMES.keys()
+    assert {one["name"] for one in as_json["names"]} == names
     assert "hidden" not in checked.output

@@ -66,11 +66,11 @@ def given(name: str, value: str, how: str, tmp_path: Path) -> EffectiveSettings:
 EVERYWHERE = pytest.mark.parametrize("how", ["file", "environment", "option"])
 
 
-def test_the_table_has_every_name_of_the_original_and_no_other() -> None:
-    assert set(ORIGINAL_NAMES) == set(ALL_NAMES)
+def test_every_name_of_the_original_is_known_and_the_table_has_no_other() -> None:
+    assert ORIGINAL_NAMES.keys() <= set(ALL_NAMES) <= ORIGINAL_NAMES.keys() | RUN_SETTINGS.keys()
 
 
-@pytest.mark.parametrize("name", ALL_NAMES)
+@pytest.mark.parametrize("name", ORIGINAL_NAMES)
 def test_a_name_that_is_honoured_is_read(name: str) -> None:
     original = ORIGINAL_NAMES[name]
 
