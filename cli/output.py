@@ -22,7 +22,8 @@ from store.runs.past_work import Progress
 
 Drawing: TypeAlias = RenderableType
 
-_WIDEST: Final = 10_000
+#: Columns of a pipe or a file: each row and each sentence stays on its line, so that grep finds it.
+_WIDTH_WITHOUT_TERMINAL: Final = 10_000
 
 #: A sign for each control character but line feeds and tabs, and for those that turn the direction of what follows: a
 #: text moves no cursor, changes no colour, links to nothing and reorders no other cell.
@@ -72,7 +73,7 @@ class Trimmed:
 
 
 class FittingTable(Table):
-    """A table without lines, of which no cell is cut off: what has no room is wrapped."""
+    """A table without lines, of which no cell is cut off: a terminal wraps what it has no room for."""
 
     def __init__(self, *columns: str | Column) -> None:
         super().__init__(*columns, box=None, pad_edge=False, header_style="bold")
@@ -95,7 +96,7 @@ class FirstThatFits:
         self._narrow = narrow
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        wanted = Measurement.get(console, options.update(max_width=_WIDEST), self._table).maximum
+        wanted = Measurement.get(console, options.update(max_width=_WIDTH_WITHOUT_TERMINAL), self._table).maximum
         yield self._table if wanted <= options.max_width else self._narrow
 
 
@@ -119,9 +120,6 @@ def _text(cell: object) -> RichText:
     text.expand_tabs(8)
     return text
 
-
-#: Columns for a pipe or a file: the longest setting and its value fit on one line, so that grep finds them.
-_WIDTH_WITHOUT_TERMINAL: Final = 160
 
 _COLOURS = {
     "waiting": "dim",

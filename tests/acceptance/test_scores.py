@@ -52,8 +52,8 @@ def test_exhausted_re_asks_fail_the_job_and_a_retry_continues_the_exchange(
 
     assert shared.wait_for(run_id) == {"succeeded": 1}
     failed, scored = shared.inspect(run_id, "score")
-    assert failed["error_type"] == "schemas.errors.ScoringRetriesExhausted"
-    assert "no idea" not in failed["error_message"]
+    assert failed["error"]["type"] == "schemas.errors.ScoringRetriesExhausted"
+    assert "no idea" not in failed["error"]["message"]
     assert [call["is_rejected"] for call in failed["calls"]] == [True, True]
     assert [(call["purpose"], call["is_reused"]) for call in scored["calls"]] == [
         ("score, rejected before", True),

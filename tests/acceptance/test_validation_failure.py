@@ -121,7 +121,7 @@ def test_the_old_error_is_kept_with_its_reply(story: Story) -> None:
     first, second = story.attempts
 
     assert (first["outcome"], second["outcome"]) == ("failed", "succeeded")
-    assert (first["error_type"], first["error_details"]["raw_response"]) == (
+    assert (first["error"]["type"], first["error"]["details"]["raw_response"]) == (
         "schemas.errors.LLMResponseParseError",
         story.reply,
     )
