@@ -90,8 +90,8 @@ def test_a_pipe_gets_wide_lines_and_colours_only_where_they_are_forced(
     for name, value in forced.items():
         monkeypatch.setenv(name, value)
 
-    draw(a_state(), "x" * 100)
+    draw(a_state(), "x" * 1_000)
     seen = capsys.readouterr().out
 
     assert ("\x1b[31m" in seen) is has_colours
-    assert has_colours or seen == f"job  status\nj1   failed\n{'x' * 100}\n"
+    assert has_colours or seen == f"job  status\nj1   failed\n{'x' * 1_000}\n"
