@@ -19,7 +19,7 @@ from services.broker import is_broker_available
 from store import revision
 from store.database import DATABASE_ERRORS
 from store.runs import problems, workers
-from store.runs.problems import Problem
+from store.runs.problems import RunProblem
 from store.runs.workers import LiveWorker
 
 log = structlog.get_logger(__name__)
@@ -151,7 +151,7 @@ async def list_workers(ctx: Context) -> list[LiveWorker]:
 
 
 @workers_router.get("/problems", summary="List what is wrong now")
-async def list_problems(ctx: Context) -> list[Problem]:
+async def list_problems(ctx: Context) -> list[RunProblem]:
     """Over all runs: jobs whose queue no worker takes, stages whose worker was lost, failed and paused jobs, and jobs
     that wait for a retry or for a language model that takes no calls."""
     async with ctx.database.connection() as connection:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query
 from pydantic import Field, StringConstraints
+from starlette.convertors import StringConvertor, register_url_convertor
 
 from api.context import Context
 from api.parameters import MAX_ID, PathId, SearchWords, Text
@@ -31,6 +32,15 @@ Number = Annotated[int, Path(ge=1, le=2**31 - 1, examples=[1])]
 Outputs = Annotated[
     bool, Query(description="Include outputs, prompts, replies and private details of errors, which contain text.")
 ]
+
+
+class _ActionConvertor(StringConvertor):
+    """An action of an address: of the other addresses below a run or a job, POST is no method."""
+
+    regex = "|".join(Action)
+
+
+register_url_convertor("action", _ActionConvertor())
 
 
 class RunsReply(Reply):
@@ -171,7 +181,7 @@ async def show_run_settings(run_id: PathId, ctx: Context) -> dict[str, SettingVa
         return await stored_runs.settings(connection, run_id)
 
 
-@router.post("/{run_id}/{action}", summary="Act on a run", responses=problem_responses(404, 409, 422))
+@router.post("/{run_id}/{action:action}", summary="Act on a run", responses=problem_responses(404, 409, 422))
 async def act_on_run(run_id: PathId, action: Action, ctx: Context, body: ActionBody | None = None) -> ControlResult:
     """Retry failed jobs, pause unfinished ones, resume paused ones, or cancel both.
 
@@ -235,7 +245,7 @@ async def show_attempt(
     return found[0]
 
 
-@jobs_router.post("/{job_id}/{action}", summary="Act on a job", responses=problem_responses(404, 409, 422))
+@jobs_router.post("/{job_id}/{action:action}", summary="Act on a job", responses=problem_responses(404, 409, 422))
 async def act_on_job(job_id: PathId, action: Action, ctx: Context, body: ActionBody | None = None) -> ControlResult:
     """As on a run. `retry` with a stage computes it and those after it again, by the settings of the run; what was
     stored stays in its history."""

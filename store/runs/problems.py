@@ -78,7 +78,7 @@ _REMEDIES: Final = {
 }
 
 
-class Problem(Value):
+class RunProblem(Value):
     """One thing that is wrong in a run now."""
 
     what: ProblemKind
@@ -100,8 +100,8 @@ class Problem(Value):
         return _REMEDIES[self.what].format(run_id=self.run_id, stage=self.stage)
 
 
-async def problems(connection: Connection) -> list[Problem]:
+async def problems(connection: Connection) -> list[RunProblem]:
     """Everything that is wrong now: the most urgent kind first, and of each kind the newest run first."""
     rows = await connection.fetch(PROBLEMS, SEEN_WITHIN_SECONDS, _LATE_SECONDS)
-    found = [Problem(**row) for row in rows]
+    found = [RunProblem(**row) for row in rows]
     return sorted(found, key=lambda one: ([*ProblemKind].index(one.what), -one.run_id, one.stage or ""))
