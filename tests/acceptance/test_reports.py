@@ -11,6 +11,7 @@ from schemas.values.participants import PHQ8Item
 from tests.acceptance.conftest import GiveEvidence, Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.small_data_set import utterances_of
+from tests.eventually import eventually
 from tests.scripted_ollama import ACCEPT, ScriptedModel, ScriptedReply
 
 FALLEN = 330
@@ -69,9 +70,10 @@ def test_a_killed_and_resumed_run_has_the_same_report_as_an_undisturbed_one(
             "RAGQ_HEARTBEAT_SECONDS": "0.3",
             "RAGQ_MAX_INTERRUPTIONS": "100",
         }
-        for place in ("after_compute@score#1", "before_commit@validate#1"):
-            killed.start_worker(RAGQ_CRASH_AT=place)
+        alone = killed.start_worker(RAGQ_CRASH_AT="after_compute@score#1")
         run_id = submit(killed, judge, evidence)
+        eventually(lambda: not alone.is_alive)
+        killed.start_worker(RAGQ_CRASH_AT="before_commit@validate#1")
         killed.start_worker()
         assert killed.wait_for(run_id) == {"succeeded": 4, "failed": 2}
         found = report(killed, run_id)

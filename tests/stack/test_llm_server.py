@@ -172,7 +172,8 @@ async def test_a_reply_is_the_same_to_the_last_bit_after_others_that_begin_alike
 async def test_other_requests_are_answered_while_a_chat_runs(
     client: ollama.AsyncClient, web: httpx.AsyncClient
 ) -> None:
-    chat = asyncio.create_task(client.chat(PACKAGED_LLM, GREET, options={"num_predict": 200, "temperature": 1}))
+    count = [{"role": "user", "content": "Count from 1 to 1000, one number a line."}]
+    chat = asyncio.create_task(client.chat(PACKAGED_LLM, count, options={**STEADY, "num_predict": 400}))
     await asyncio.sleep(0.3)
     version = (await web.get("/api/version")).json()
     assert not chat.done()
