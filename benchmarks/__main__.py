@@ -5,6 +5,7 @@ import click
 from benchmarks.api import api
 from benchmarks.documents import documents
 from benchmarks.flow import flow
+from benchmarks.gate import gate
 from benchmarks.hop import hop
 from benchmarks.imports import imports
 from benchmarks.retrieval import retrieval
@@ -13,7 +14,7 @@ from benchmarks.tags import tags
 
 
 @click.group(
-    commands=[api, documents, flow, hop, imports, retrieval, soak, tags],
+    commands=[api, documents, flow, gate, hop, imports, retrieval, soak, tags],
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 def main() -> None:

@@ -1,8 +1,9 @@
 """`ragq diff`: one run against another of its kind."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 from rich.console import Group
@@ -33,15 +34,19 @@ from cli.report import (
 )
 from cli.retrieval_table import retrieval_difference_table
 from cli.several_table import compared_runs, print_several
-from schemas.values.differences import Difference
+from schemas.values.differences import Difference, Gate
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
 from schemas.values.retrieval_reports import RetrievalDifference
 from services.several_runs import compare_queries, compare_scores, tags_run
+from stages.reports.gate import EXAMPLE, condition, gate, gate_words
 from stages.reports.numbers_in_words import NOT_AVAILABLE, bounds, number
 from stages.reports.words import origin_words
 from store.database import Connection
 from store.runs import overviews
+
+#: The exit code for a condition of `--fail-if` that is met, or cannot be decided.
+GATE_FAILED: Final = 4
 
 AnyDifference = Sequence[Difference] | RetrievalDifference
 
@@ -58,10 +63,11 @@ def composed_difference(
     return compare_scores(before, after, mode=mode, other_mode=other_mode, measures=chosen_measures(**options))
 
 
-def print_difference(found: AnyDifference, *, as_json: bool) -> None:
-    """Print a difference as JSON, or in tables."""
+def print_difference(found: AnyDifference, decided: Gate | None = None, *, as_json: bool) -> None:
+    """Print a difference as JSON, with a gate beside it if there is one, or in tables."""
     if as_json:
-        print_json(found if isinstance(found, RetrievalDifference) else list(found))
+        plain = found if isinstance(found, RetrievalDifference) else list(found)
+        print_json(plain if decided is None else {"gate": decided, "difference": plain})
     elif isinstance(found, RetrievalDifference):
         draw(retrieval_difference_table(found))
     else:
@@ -161,6 +167,14 @@ _MODES = Choice([mode.value for mode in AssessmentMode])
 @click.argument("more", metavar="[C...]", type=RUN, nargs=-1)
 @click.option("--mode", type=_MODES, help="Mode to compare.  [default: each that both runs have]")
 @click.option("--other-mode", type=_MODES, help="Mode of B, when it is another than that of A.")
+@click.option(
+    "--fail-if",
+    "conditions",
+    metavar="CONDITION",
+    multiple=True,
+    help=f"End with exit code {GATE_FAILED} if the 95 % interval shows it, such as '{EXAMPLE}' or "
+    "'ndcg@10 decreases by more than .02', or if too few subjects have an interval. Can be repeated.",
+)
 @measure_options
 @metric_option
 @paper_options
@@ -168,7 +182,8 @@ _MODES = Choice([mode.value for mode in AssessmentMode])
     "--json",
     "as_json",
     is_flag=True,
-    help="Print a JSON array, one object per mode; of two runs of queries one object.",
+    help="Print a JSON array, one object per mode; of two runs of queries one object. With --fail-if, `gate` and "
+    "`difference`.",
 )
 def diff(
     left: int,
@@ -176,6 +191,7 @@ def diff(
     more: tuple[int, ...],
     mode: str | None,
     other_mode: str | None,
+    conditions: tuple[str, ...],
     metrics: tuple[str, ...],
     latex: bool,
     markdown: bool,
@@ -196,11 +212,13 @@ def diff(
         ragq diff r12 r15
         ragq diff r12 r12 --mode zero_shot --other-mode few_shot
         ragq diff r20 r21 --cutoff 5
+        ragq diff r12 r15 --fail-if "mae increases" --fail-if "coverage decreases by more than .05"
         ragq diff r12 r13 r14 r15 --metric item_mae_weighted --csv > compared.csv
     """
     if other_mode is not None and mode is None:
         raise click.UsageError("--other-mode goes with --mode, which names the mode of A.")
     run_ids = [left, right, *more]
+    asked = [condition(words) for words in conditions]
 
     async def read(connection: Connection) -> tuple[bool, list[StoredRun]]:
         is_of_two = not more and (await overviews.get(connection, left)).kind != "tags"
@@ -213,11 +231,17 @@ def diff(
             raise click.UsageError("--metric: only for three runs and more, and runs of phrases.")
         wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
         found = composed_difference(runs, mode, other_mode, options)
+        decided = gate(found, asked) if asked else None
         if wanted is None:
-            print_difference(found, as_json=as_json)
+            print_difference(found, decided, as_json=as_json)
         else:
             write_difference(found, wanted, output)
+        if decided is not None:
+            draw(*gate_words(decided), err=True)
+            sys.exit(0 if decided.passed else GATE_FAILED)
         return
+    if asked:
+        raise click.UsageError("--fail-if: only for two runs of participants or queries.")
     if other_mode is not None or latex or markdown:
         raise click.UsageError("--other-mode, --latex and --markdown go with two runs of participants or queries.")
     if csv and as_json:

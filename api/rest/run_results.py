@@ -11,7 +11,7 @@ from api.parameters import MAX_ID, PathId, Text
 from api.preferences import REPLAYED, Keyed
 from api.problems import problem_responses
 from api.rest.bodies.base import Reply, SettingsByName, WithSettings, with_example
-from schemas.values.differences import Difference, RetrievalMeasures, SeveralRuns
+from schemas.values.differences import Difference, Gate, RetrievalMeasures, SeveralRuns
 from schemas.values.estimates import Estimate
 from schemas.values.evaluations import EvaluationReport
 from schemas.values.metrics import ModeSummary, ParticipantRow
@@ -21,6 +21,7 @@ from services.estimates import estimate
 from services.evaluations import evaluate, evaluation_report, plan_evaluation
 from services.new_runs import Submitted
 from services.several_runs import MOST, compare_runs, compare_several
+from stages.reports.gate import condition, gate
 from stages.reports.several_runs import several_csv
 from store.database import Connection
 from store.runs.runs import NewRun
@@ -78,18 +79,37 @@ class Comparison(Reply):
     """Of participant runs, for each mode that was compared."""
     retrieval: RetrievalDifference | None = None
     """Of runs of questions."""
+    gate: Gate | None = None
+    """What the differences say of the conditions in `fail_if`; null without any."""
+
+
+FailIf = Annotated[
+    list[Annotated[Text, Field(max_length=200)]] | None,
+    Query(
+        max_length=20,
+        description="Conditions that the gate decides by the paired interval, such as `ndcg@10 decreases`",
+        examples=[["mae increases"]],
+    ),
+]
 
 
 @router.get("/{run_id}/diff/{other_id}", summary="Compare two runs", responses=problem_responses(404, 409, 422))
 async def show_difference(
-    run_id: PathId, other_id: PathId, ctx: Context, mode: Mode | None = None, other_mode: Mode | None = None
+    run_id: PathId,
+    other_id: PathId,
+    ctx: Context,
+    mode: Mode | None = None,
+    other_mode: Mode | None = None,
+    fail_if: FailIf = None,
 ) -> Comparison:
     """The other run minus this one, as `ragq diff` prints it: paired differences with 95 % intervals.
 
     Participant runs are compared in each mode that both have, or in `mode`, with `other_mode` of the other run.
     """
+    asked = [condition(words) for words in fail_if or ()]
     found = await compare_runs(ctx.database, f"r{run_id}", f"r{other_id}", mode=mode, other_mode=other_mode)
     return Comparison(
+        gate=gate(found, asked) if asked else None,
         scores=found if isinstance(found, list) else [],
         retrieval=None if isinstance(found, list) else found,
     )

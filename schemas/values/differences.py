@@ -76,6 +76,44 @@ class Difference(Value):
     only_in_right: tuple[int, ...]
 
 
+class GateOutcome(StrEnum):
+    """What the interval of a difference says of a condition."""
+
+    PASSED = "passed"
+    """The interval admits that the condition is not met."""
+    FAILED = "failed"
+    """The whole interval is beyond the margin of the condition."""
+    UNDECIDED = "undecided"
+    """There is no interval: too few subjects."""
+
+
+class Verdict(Value):
+    """One condition, decided by the paired 95 % interval."""
+
+    condition: str = Field(examples=["mae increases"])
+    of: str = Field(examples=["few_shot"])
+    """The mode of participants, or the ranking of queries."""
+    outcome: GateOutcome
+    subjects: int = Field(examples=[41])
+    """Participants or queries that both runs have."""
+    delta: Interval
+    """The second run minus the first."""
+    seen_from: float | None = Field(examples=[0.21])
+    """The smallest true difference that is found in four of five comparisons of so many subjects; None if undecided."""
+    why: str = Field(examples=["difference +0.310, 95 % interval [0.120, 0.500], 41 participants."])
+
+
+class Gate(Value):
+    """Whether the second of two runs is no worse than conditions allow."""
+
+    passed: bool
+    """Every condition is decided, and none is met."""
+    verdicts: tuple[Verdict, ...]
+    failed_in_left_only: int
+    """Subjects that failed in the first run alone, and are in no difference; of several modes the most."""
+    failed_in_right_only: int
+
+
 _INTERVAL: Final[dict[str, Any]] = {
     "value": -0.05,
     "low": -0.12,

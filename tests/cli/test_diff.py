@@ -42,3 +42,32 @@ def test_json_has_one_object_per_mode_that_both_have(ragq: Ragq, pair: tuple[str
     assert [(one["left"]["mode"], one["flip_counts"]) for one in found] == [
         ("zero_shot", {"lost": 1, "gained": 0, "changed": 1})
     ]
+
+
+async def twelve_worse(connection: Connection) -> tuple[int, int]:
+    """Twelve participants that the second run scores worse, each by one."""
+    await import_labels(connection, {number: labels("1") for number in range(316, 328)})
+    before, after = [
+        await store_scored_run(connection, {("zero_shot", number): scores(score) for number in range(316, 328)})
+        for score in ("1", "2")
+    ]
+    return before, after
+
+
+def test_a_gate_ends_with_its_own_exit_code_and_says_why(ragq: Ragq, stored: Callable[..., Any]) -> None:
+    pair = [f"r{run_id}" for run_id in stored(twelve_worse)]
+
+    failed = ragq("diff", *pair, "--fail-if", "mae increases", "--json", *FEW)
+    passed = ragq("diff", *pair, "--fail-if", "mae decreases", "--csv", *FEW)
+
+    assert (failed.exit_code, passed.exit_code) == (4, 0)
+    assert json.loads(failed.stdout)["gate"]["verdicts"][0]["outcome"] == "failed"
+    assert json.loads(failed.stdout)["difference"][0]["common_participants"] == 12
+    assert failed.stderr.startswith("failed: zero_shot mae increases: ")
+    assert passed.stderr.startswith("passed: zero_shot mae decreases: ")
+
+
+def test_a_gate_is_of_two_runs(ragq: Ragq, pair: tuple[str, str]) -> None:
+    refused = ragq("diff", *pair, pair[0], "--fail-if", "mae increases")
+
+    assert (refused.exit_code, "two runs" in refused.stderr) == (2, True)

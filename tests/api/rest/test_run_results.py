@@ -5,7 +5,7 @@ import pytest
 
 from api.context import ApiContext
 from tests.api.pages.example_runs import question_run
-from tests.cli.test_diff import two_runs
+from tests.cli.test_diff import twelve_worse, two_runs
 
 
 @pytest.fixture
@@ -58,3 +58,16 @@ async def test_scores_in_another_form_are_refused_and_never_counted_as_missing(
 
     assert (refused.status_code, "stored by another version of ragq" in refused.json()["detail"]) == (409, True)
     assert (await client.get(f"/runs/{pair[1]}/scores")).status_code == 200
+
+
+async def test_a_gate_is_decided_with_the_comparison(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+    async with ctx.database.connection() as connection:
+        before, after = await twelve_worse(connection)
+    address = f"/runs/{before}/diff/{after}"
+
+    found = await client.get(address, params={"fail_if": ["mae increases", "mae decreases"]})
+    refused = await client.get(address, params={"fail_if": "mae rises"})
+
+    assert [one["outcome"] for one in found.json()["gate"]["verdicts"]] == ["failed", "passed"]
+    assert (found.json()["gate"]["passed"], refused.status_code) == (False, 409)
+    assert (await client.get(address)).json()["gate"] is None

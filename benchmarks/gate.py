@@ -1,0 +1,73 @@
+"""The gate of `ragq diff --fail-if`: how often it fails without a difference, and with one it says it can see."""
+
+from collections.abc import Callable
+from typing import Final
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.common import show, show_machine
+from schemas.values.differences import GateOutcome, Verdict
+from schemas.values.retrieval_reports import QueryDelta, RankingStage, RetrievalDifference
+from stages.metrics.bootstrap import RESAMPLES, SEED, mean_intervals
+from stages.reports.gate import condition
+from stages.reports.gate import gate as decide
+from stages.reports.numbers_in_words import number, percent
+
+SUBJECTS: Final = (10, 20, 41, 100, 300)
+
+Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
+
+#: Differences of one subject in two runs, with mean 0 and standard deviation 1.
+SHAPES: Final[dict[str, Draw]] = {
+    "normal": lambda generator, n: generator.normal(size=n),
+    "mostly none": lambda generator, n: generator.normal(size=n) * (generator.random(n) < 0.2) / np.sqrt(0.2),
+    "skewed": lambda generator, n: generator.exponential(size=n) - 1,
+}
+
+
+@click.command(short_help="How often the gate of two runs fails, with and without a difference")
+@click.option("--pairs", default=1000, show_default=True, help="Drawn pairs of runs of each kind.")
+@click.option("--seed", default=7, show_default=True)
+def gate(pairs: int, seed: int) -> None:
+    """Draw pairs of runs with a known difference, and let the gate decide each with its defaults.
+
+    \b
+    Example:
+        python -m benchmarks gate --pairs 200
+    """
+    show_machine("numpy")
+    generator = np.random.default_rng(seed)
+    rows = []
+    for shape, draw in SHAPES.items():
+        for subjects in SUBJECTS:
+            same = [_verdict(draw(generator, subjects)) for _ in range(pairs)]
+            seen_from = float(np.median([one.seen_from or 0.0 for one in same]))
+            other = [_verdict(draw(generator, subjects) + seen_from) for _ in range(pairs)]
+            rows.append((shape, subjects, _failing(same), number(seen_from), _failing(other)))
+    columns = ("differences", "subjects", "fails without one, %", "said to be seen from", "fails with that one, %")
+    show(f"{pairs} pairs of runs each, `ndcg@10 increases`", columns, rows)
+
+
+def _verdict(differences: NDArray[np.float64]) -> Verdict:
+    (delta,) = mean_intervals(differences[:, None].tolist(), columns=1, resamples=RESAMPLES, seed=SEED)
+    compared = QueryDelta(queries=len(differences), left=0.0, right=delta.value, delta=delta)
+    found = RetrievalDifference(
+        left="r1",
+        right="r2",
+        common_queries=len(differences),
+        deltas={RankingStage.FUSED: {"ndcg@10": compared}},
+        changes=(),
+        unlike_judgements=0,
+        settings={},
+        failed_in_left_only=(),
+        failed_in_right_only=(),
+        only_in_left=(),
+        only_in_right=(),
+    )
+    return decide(found, [condition("ndcg@10 increases")]).verdicts[0]
+
+
+def _failing(verdicts: list[Verdict]) -> str:
+    return percent(sum(one.outcome is GateOutcome.FAILED for one in verdicts) / len(verdicts))

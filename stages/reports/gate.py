@@ -1,0 +1,138 @@
+"""The gate of two compared runs: a condition is met when the paired interval says so, not the difference alone."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from schemas.errors import Refused
+from schemas.suggestions import did_you_mean
+from schemas.values.differences import Difference, Gate, GateOutcome, Verdict
+from schemas.values.metrics import Interval
+from schemas.values.retrieval_reports import RankingStage, RetrievalDifference
+from stages.metrics.bootstrap import LEAST
+from stages.reports.numbers_in_words import bounds
+
+EXAMPLE: Final = "mae increases"
+
+_CONDITION: Final = re.compile(
+    r"(?:(?P<of>[a-z_]{1,20}) )?(?P<measure>[a-z_@0-9]{1,40}) (?P<verb>increases|decreases)"
+    r"(?: by more than (?P<margin>\d{0,9}(?:\.\d{1,9})?))?",
+    re.ASCII,
+)
+
+#: What people call the headline measures of participants.
+_SHORT: Final = {"mae": "item_mae_weighted", "coverage": "prediction_coverage"}
+
+#: A two-sided test of 5 % finds this many standard errors in four of five cases: the normal quantiles of .975 and .8.
+_SEEN_IN_FOUR_OF_FIVE: Final = 1.95996 + 0.84162
+
+
+class Condition(NamedTuple):
+    """What must not happen: a measure rises, or falls, by more than a margin."""
+
+    words: str
+    of: str | None
+    """The mode, or the ranking; None for every mode that is compared, and for the last ranking."""
+    measure: str
+    increases: bool
+    margin: float
+
+
+class _Compared(NamedTuple):
+    """A measure of both runs."""
+
+    of: str
+    subjects: int
+    noun: str
+    delta: Interval
+
+
+def condition(words: str) -> Condition:
+    """Reads `[MODE or RANKING] MEASURE increases|decreases [by more than NUMBER]`. Raises Refused for other words.
+
+    >>> condition("few_shot mae increases by more than .1")
+    Condition(words='few_shot mae increases by more than .1', of='few_shot', measure='mae', increases=True, margin=0.1)
+    """
+    plain = " ".join(words.lower().split())
+    found = _CONDITION.fullmatch(plain)
+    if found is None or found["margin"] in ("", "."):
+        raise Refused(
+            f"A condition is `MEASURE increases` or `MEASURE decreases`, with `by more than NUMBER` if small "
+            f"differences are allowed, such as `{EXAMPLE}` or `ndcg@10 decreases by more than .02`."
+        )
+    return Condition(plain, found["of"], found["measure"], found["verb"] == "increases", float(found["margin"] or 0))
+
+
+def gate(found: Sequence[Difference] | RetrievalDifference, conditions: Sequence[Condition]) -> Gate:
+    """Every condition on every mode that it is about. Raises Refused for a measure, mode or ranking not compared."""
+    verdicts = tuple(
+        _verdict(one, compared) for one in conditions for compared in _chosen(one, _by_measure(found, one))
+    )
+    differences = [found] if isinstance(found, RetrievalDifference) else found
+    return Gate(
+        passed=all(one.outcome is GateOutcome.PASSED for one in verdicts),
+        verdicts=verdicts,
+        failed_in_left_only=max((len(one.failed_in_left_only) for one in differences), default=0),
+        failed_in_right_only=max((len(one.failed_in_right_only) for one in differences), default=0),
+    )
+
+
+def gate_words(found: Gate) -> Iterator[str]:
+    """A line for each condition, and one for subjects that are in no difference since they failed in one run alone."""
+    for one in found.verdicts:
+        yield f"{one.outcome}: {one.of} {one.condition}: {one.why}"
+    failed = {"first": found.failed_in_left_only, "second": found.failed_in_right_only}
+    for which, count in failed.items():
+        if count:
+            yield f"{count} failed in the {which} run alone, and are in no difference."
+
+
+def _by_measure(
+    found: Sequence[Difference] | RetrievalDifference, asked: Condition
+) -> Mapping[str, Mapping[str, _Compared]]:
+    """Mode or ranking -> measure -> both runs."""
+    if isinstance(found, RetrievalDifference):
+        rankings = {
+            ranking.value: {name: _Compared(ranking, one.queries, "queries", one.delta) for name, one in deltas.items()}
+            for ranking, deltas in found.deltas.items()
+        }
+        last = [*rankings][-1:]
+        return rankings if asked.of in [*RankingStage] else {name: rankings[name] for name in last}
+    return {
+        one.right.mode.value: {
+            name: _Compared(one.right.mode, delta.participants, "participants", delta.delta)
+            for name, delta in one.deltas.items()
+        }
+        for one in found
+    }
+
+
+def _chosen(asked: Condition, compared: Mapping[str, Mapping[str, _Compared]]) -> list[_Compared]:
+    if not compared:
+        raise Refused(f"`{asked.words}`: the runs have nothing in common that is measured in both.")
+    if asked.of is not None and asked.of not in compared:
+        raise Refused(f"`{asked.words}`: '{asked.of}' is not compared; compared are {', '.join(compared)}.")
+    measures = [measures for of, measures in compared.items() if asked.of in (None, of)]
+    name = _SHORT.get(asked.measure, asked.measure)
+    known = [*measures[0]]
+    if name not in known:
+        raise Refused(
+            f"`{asked.words}`: there is no measure '{asked.measure}'{did_you_mean(asked.measure, known)}; "
+            f"compared are {', '.join(known)}."
+        )
+    return [one[name] for one in measures]
+
+
+def _verdict(asked: Condition, compared: _Compared) -> Verdict:
+    delta = compared.delta
+    about = {"condition": asked.words, "of": compared.of, "subjects": compared.subjects, "delta": delta}
+    if delta.value is None or delta.low is None or delta.high is None:
+        why = f"{compared.noun} with a value in both runs: {compared.subjects}; an interval takes {LEAST}."
+        return Verdict(outcome=GateOutcome.UNDECIDED, seen_from=None, why=why, **about)
+    is_met = delta.low > asked.margin if asked.increases else delta.high < -asked.margin
+    seen_from = asked.margin + _SEEN_IN_FOUR_OF_FIVE * (delta.std or 0.0)
+    why = f"difference {delta.value:+.3f}, 95 % interval {bounds(delta)}, {compared.subjects} {compared.noun}."
+    if not is_met:
+        kind = "an increase" if asked.increases else "a decrease"
+        why += f" About 4 of 5 comparisons of so many see {kind} of {seen_from:.3f}; fewer see a smaller one."
+    return Verdict(outcome=GateOutcome.FAILED if is_met else GateOutcome.PASSED, seen_from=seen_from, why=why, **about)
