@@ -116,9 +116,10 @@ def _chosen(asked: Condition, compared: Mapping[str, Mapping[str, _Compared]]) -
     name = _SHORT.get(asked.measure, asked.measure)
     known = [*measures[0]]
     if name not in known:
+        short = [word for word, long in _SHORT.items() if long in known]
         raise Refused(
-            f"`{asked.words}`: there is no measure '{asked.measure}'{did_you_mean(asked.measure, known)}; "
-            f"compared are {', '.join(known)}."
+            f"`{asked.words}`: there is no measure '{asked.measure}'.{did_you_mean(asked.measure, [*short, *known])} "
+            f"Compared are {', '.join(known)}."
         )
     return [one[name] for one in measures]
 
@@ -132,7 +133,7 @@ def _verdict(asked: Condition, compared: _Compared) -> Verdict:
     is_met = delta.low > asked.margin if asked.increases else delta.high < -asked.margin
     seen_from = asked.margin + _SEEN_IN_FOUR_OF_FIVE * (delta.std or 0.0)
     why = f"difference {delta.value:+.3f}, 95 % interval {bounds(delta)}, {compared.subjects} {compared.noun}."
-    if not is_met:
+    if not is_met and delta.std:
         kind = "an increase" if asked.increases else "a decrease"
         why += f" About 4 of 5 comparisons of so many see {kind} of {seen_from:.3f}; fewer see a smaller one."
     return Verdict(outcome=GateOutcome.FAILED if is_met else GateOutcome.PASSED, seen_from=seen_from, why=why, **about)

@@ -34,6 +34,7 @@ def test_a_benchmark_says_what_it_does_and_how_it_is_called(name: str) -> None:
     [
         pytest.param("hop --jobs 5 --idle-jobs 2 --turns 1 --only celery --only ragq", "ragq", marks=pytest.mark.long),
         ("flow --sizes 20 --drain-seconds 0.5", "stages/s"),
+        ("gate --pairs 2", "skewed"),
     ],
 )
 def test_a_small_run_ends_with_figures(words: str, shown: str) -> None:
