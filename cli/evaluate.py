@@ -2,22 +2,29 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import click
 
-from cli.config import with_open_database
+from cli.config import with_database, with_open_database
 from cli.estimate import print_estimate, run_options
+from cli.files import read_file
 from cli.ids import RUN
 from cli.options import Assignment, refuse_prices
 from cli.output import Drawing, Text, draw, figure_table, print_json, print_result, print_text, spaced
 from cli.watch import follow
+from schemas.values.evaluations import JudgeQuality
 from schemas.values.metrics import ScorerComparison
 from schemas.values.participants import PHQ8Item
 from services.baselines import compare_scorers
-from services.evaluations import evaluate, plan_evaluation
+from services.evaluations import evaluate, plan_evaluation, quality_of_judge, sheet_of_labels
+from stack.home import write_private
 from stages.reports.numbers_in_words import bounds, counted, number
 from store.database import Connection, Database
 from store.runs.runs import NewRun
+
+#: Enough that the interval of a judge with few errors is about a tenth wide on either side.
+SENTENCES: Final = 100
 
 
 @click.command("evaluate")
@@ -36,6 +43,19 @@ from store.runs.runs import NewRun
     is_flag=True,
     help="Compare the few-shot scores of a run of participants with those of scorers without a language model.",
 )
+@click.option(
+    "--sheet",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write sentences of the evaluation RUN, drawn at random, as a CSV for people to label yes or no.",
+)
+@click.option("--sentences", metavar="N", type=click.IntRange(1), help=f"Sentences of --sheet.  [default: {SENTENCES}]")
+@click.option(
+    "--labels",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Print precision and recall of the judge of the evaluation RUN on a labelled sheet, and its share corrected.",
+)
 @run_options("evaluation")
 def evaluate_command(
     run_id: int,
@@ -43,6 +63,9 @@ def evaluate_command(
     name: str | None,
     always_new: bool,
     scorers: bool,
+    sheet: Path | None,
+    sentences: int | None,
+    labels: Path | None,
     dry_run: bool,
     price_file: Path | None,
     wait: bool,
@@ -65,7 +88,20 @@ def evaluate_command(
         ragq evaluate r15 --scorers
         ragq evaluate r12 --set MODEL_JUDGE_MODEL=gemma3:27b --dry-run
         ragq evaluate r12 --name judged --json
+        ragq evaluate r13 --sheet labels.csv
+        ragq evaluate r13 --labels labels.csv
     """
+    if sentences and sheet is None:
+        raise click.UsageError("--sentences goes with --sheet.")
+    if sheet or labels:
+        if scorers or assignments or name or always_new or dry_run or wait or (sheet and labels):
+            raise click.UsageError("--sheet and --labels read an evaluation: each goes alone, --labels with --json.")
+        if sheet:
+            _write_sheet(run_id, sheet, sentences or SENTENCES)
+        else:
+            assert labels is not None
+            _print_quality(run_id, labels, as_json=as_json)
+        return
     if scorers:
         if assignments or name or always_new or dry_run or wait:
             raise click.UsageError("--scorers takes no option but --json: nothing is submitted.")
@@ -96,6 +132,43 @@ def evaluate_command(
         print_text(f"`ragq report {run}` shows the results.", err=True)
     else:
         print_result({"run": run, "evaluates": f"r{run_id}", **vars(submitted)}, run, as_json=as_json)
+
+
+def _write_sheet(run_id: int, path: Path, count: int) -> None:
+    if path.exists():
+        raise click.UsageError(f"{path} exists, perhaps with labels; name another file.")
+    write_private(path, with_database(lambda connection: sheet_of_labels(connection, run_id, count)))
+    print_text(f"{path}: write yes or no into its last column; `ragq evaluate r{run_id} --labels {path}` reads it.")
+
+
+def _print_quality(run_id: int, path: Path, *, as_json: bool) -> None:
+    data = read_file(path)
+    found = with_database(lambda connection: quality_of_judge(connection, run_id, data, file=path.name))
+    print_json(found) if as_json else draw(_quality(found))
+
+
+def _quality(found: JudgeQuality) -> Drawing:
+    table = figure_table("", "share", "95 %")
+    shares = {
+        "precision of the judge": found.precision,
+        "recall of the judge": found.recall,
+        "supported, as judged": found.judged,
+        "supported, corrected": found.corrected,
+    }
+    for name, share in shares.items():
+        if share is not None:
+            table.add_row(name, number(share.value), bounds(share))
+    remarks = [
+        f"{counted(found.labelled, 'labelled sentence')}, {found.unlabelled} without a label"
+        + (f"; the judge was unsure of {found.unsure} labelled ones." if found.unsure else ".")
+    ]
+    if found.corrected is None:
+        remarks.append("No correction: it takes sentences labelled yes and no, and a judge that is better than chance.")
+    elif found.labels_to_halve is None:
+        remarks.append("Labels of all sentences would not halve the corrected interval: it takes more judged answers.")
+    else:
+        remarks.append(f"{counted(found.labels_to_halve, 'more label')} would halve the corrected interval.")
+    return spaced([table, Text("\n".join(remarks))])
 
 
 async def _compare(run_id: int, database: Database) -> ScorerComparison:

@@ -10,12 +10,14 @@ from schemas.settings.frozen import thaw
 from schemas.settings.preset import is_preset_name
 from schemas.settings.run import settings_hash
 from schemas.values.differences import RetrievalMeasures
-from schemas.values.evaluations import EvaluatedRun, EvaluationReport, MeasuredValidator
+from schemas.values.evaluations import EvaluatedRun, EvaluationReport, JudgeQuality, MeasuredValidator
 from schemas.values.queries import Source
 from services.costs import cost_of_run
 from services.forks import changed_snapshot
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.evaluations.judge import PROMPT_HASH, most_judgements, sentences_of
+from stages.evaluations.labels import JudgedSplit, judge_quality, label_sheet, parse_labels
+from stages.files.records import ProblemsFound
 from stages.reports.evaluation import build_evaluation_report
 from stages.reports.report import validator_quality
 from stages.reports.retrieval import is_judged
@@ -67,6 +69,36 @@ async def _measured_validator(
     judged = [query for query in run.queries if is_judged(query) and query.validator == found.judge]
     quality = validator_quality(judged, run.documents, measures=measures)
     return None if quality is None else MeasuredValidator(run=f"r{run.run_id}", quality=quality)
+
+
+async def sheet_of_labels(connection: Connection, run_id: int, count: int) -> str:
+    """A CSV of sentences of an evaluation for people to label. Raises RunMissingError, and Refused as `judged_run`."""
+    return label_sheet(await judged_run(connection, run_id), count=count, seed=run_id)
+
+
+async def quality_of_judge(connection: Connection, run_id: int, data: bytes, *, file: str) -> JudgeQuality:
+    """The judge of an evaluation beside the labels of a sheet.
+
+    Raises RunMissingError, ProblemsFound for a file that cannot be used, and Refused as `judged_run`.
+    """
+    verdicts = {
+        (answer.job_id, number): decision
+        for answer in await judged_run(connection, run_id)
+        for number, decision in answer.verdicts()
+    }
+    parsed = parse_labels(data, file=file, known=verdicts)
+    if parsed.problems:
+        raise ProblemsFound(parsed.problems, of="sheet of labels", consequence="nothing was computed")
+    return judge_quality(verdicts, parsed.value)
+
+
+async def judged_run(connection: Connection, run_id: int) -> list[JudgedSplit]:
+    """The judged answers of an evaluation. Raises RunMissingError, and Refused for a run without any."""
+    overview = await overviews.get(connection, run_id)
+    found = [JudgedSplit(*one) for one in await evaluations.judged(connection, run_id)]
+    if overview.kind != KIND or not found:
+        raise Refused(f"Run r{run_id} has no judged answers. `ragq evaluate RUN --wait` submits a run that has.")
+    return found
 
 
 class EvaluationPlan(NamedTuple):

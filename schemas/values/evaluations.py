@@ -170,6 +170,31 @@ class EvaluationCounts(Value):
     """Sentences after the first hundred of an answer."""
 
 
+class JudgeQuality(Value):
+    """A judge on the sentences that people labelled as supported by the sources that they cite, or not."""
+
+    labelled: int = Field(examples=[80])
+    """Sentences with a label and a decision."""
+    unsure: int = Field(examples=[2])
+    """Labelled sentences on which the judge decided nothing."""
+    unlabelled: int = Field(examples=[310])
+    """Sentences with a decision and without a label."""
+    true_accepts: int
+    false_accepts: int
+    false_rejects: int
+    true_rejects: int
+    precision: Interval
+    """Of the sentences that the judge accepts, the share that people call supported."""
+    recall: Interval
+    """Of the sentences that people call supported, the share that the judge accepts."""
+    judged: Interval
+    """The share of all decided sentences that the judge accepts."""
+    corrected: Interval | None
+    """The share that people would call supported; None without labels of both kinds, or for a judge like chance."""
+    labels_to_halve: int | None
+    """How many more labels would halve the corrected interval; None if all the others would not."""
+
+
 class EvaluatedAnswer(Value):
     """One answer. A share is null where nothing counts for it."""
 

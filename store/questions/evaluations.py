@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.statuses import JobStatus
-from schemas.values.evaluations import AnswerScores, ScoredAnswer
+from schemas.values.evaluations import AnswerScores, JudgedAnswer, ScoredAnswer, SplitAnswer
 from store.database import Connection
 
 # The newest answer of each question that a run answers now.
@@ -35,6 +35,14 @@ SELECT j.id AS job_id, j.subject, j.status, (j.inputs ->> 'result_id')::bigint A
        a.output AS scores
 FROM job AS j
 LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'consolidate' AND a.status = 'done'
+WHERE j.run_id = $1 ORDER BY j.ordinal
+"""
+
+JUDGED = """
+SELECT j.id AS job_id, s.output AS split, g.output AS judged
+FROM job AS j
+JOIN current_attempt AS s ON s.job_id = j.id AND s.stage = 'split' AND s.status = 'done'
+JOIN current_attempt AS g ON g.job_id = j.id AND g.stage = 'judge' AND g.status = 'done'
 WHERE j.run_id = $1 ORDER BY j.ordinal
 """
 
@@ -94,6 +102,14 @@ async def questions(connection: Connection, run_id: int) -> int:
 async def scored(connection: Connection, run_id: int) -> list[ScoredAnswer]:
     """The answers of a run of evaluations, in its order."""
     return [_scored(row) for row in await connection.fetch(SCORED, run_id)]
+
+
+async def judged(connection: Connection, run_id: int) -> list[tuple[int, SplitAnswer, JudgedAnswer]]:
+    """Job, sentences and verdicts of each judged answer of a run of evaluations, in its order."""
+    return [
+        (row["job_id"], SplitAnswer.model_validate(row["split"]), JudgedAnswer.model_validate(row["judged"]))
+        for row in await connection.fetch(JUDGED, run_id)
+    ]
 
 
 async def validated_run(connection: Connection, model: str, *, first: int) -> int | None:

@@ -101,6 +101,16 @@ def test_answers_are_evaluated_forked_and_deleted_with_their_question(
     assert "citation_precision" in shown.stdout and "N/A" in shown.stdout
     assert answering.ragq("audit", f"r{evaluation}").exit_code == 0
 
+    sheet = tmp_path / "labels.csv"
+    assert answering.ragq("evaluate", f"r{evaluation}", "--sheet", str(sheet)).exit_code == 0
+    assert sheet.stat().st_mode & 0o777 == 0o600
+    assert answering.ragq("evaluate", f"r{evaluation}", "--sheet", str(sheet)).exit_code == 2
+    sheet.write_text("\n".join(f"{line}yes" if line.endswith(",") else line for line in sheet.read_text().split("\n")))
+    quality = answering.ragq("evaluate", f"r{evaluation}", "--labels", str(sheet), "--json").json
+    # Of each answer the judge accepts one of two sentences, and people both.
+    assert (quality["true_accepts"], quality["false_rejects"], quality["corrected"]) == (2, 2, None)
+    assert "recall of the judge" in answering.ragq("evaluate", f"r{evaluation}", "--labels", str(sheet)).stdout
+
     again = answering.ragq("evaluate", f"r{run_id}", "--json")
     assert (again.json["run"], again.json["is_new"]) == (f"r{evaluation}", False)
     written = tmp_path / "evaluation.ragq"
