@@ -214,9 +214,12 @@ def _errors(run_id: int, jobs: list[JobView]) -> list[Drawing]:
 
 
 def _notes(jobs: list[JobView]) -> list[Drawing]:
-    """Why jobs are paused: a line for each reason."""
-    found = Counter(job.note for job in jobs if job.status is JobStatus.PAUSED and job.note)
-    return [Text(f"{counted(jobs, 'job')} paused: {note}", style="magenta") for note, jobs in found.items()]
+    """Why jobs are paused or cancelled: a line for each reason."""
+    held = (JobStatus.PAUSED, JobStatus.CANCELLED)
+    found = Counter((job.status, job.note) for job in jobs if job.status in held and job.note)
+    return [
+        Text(f"{counted(count, 'job')} {status}: {note}", style="magenta") for (status, note), count in found.items()
+    ]
 
 
 def _legend() -> Text:

@@ -12,6 +12,7 @@ from click.core import ParameterSource
 from cli.config import changed_line, with_open_database
 from cli.estimate import print_estimates, run_options
 from cli.files import RowFile, read_file
+from cli.ids import RUN
 from cli.options import SETTINGS, Choice, effective_settings, limit_options, refuse_prices, settings_options
 from cli.output import draw, print_result, print_text
 from cli.query import follow_question
@@ -39,7 +40,7 @@ from services.new_runs import Submitted
 from services.submit import Request, submit_draws
 from stages.reports.numbers_in_words import counted
 
-_NOT_IN_A_FILE: Final = ("config", "set", "json", "help")
+_NOT_IN_A_FILE: Final = ("config", "set", "after", "json", "help")
 
 _WORDS: Final = {
     str: "a text",
@@ -294,6 +295,12 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="How often it has a turn where several runs wait; unless given, interactive for one question or one set of "
     "phrases, and normal for others.",
 )
+@click.option(
+    "--after",
+    metavar="RUN",
+    type=RUN,
+    help="Begin when this run has succeeded; all jobs are cancelled if one of its jobs does not succeed.",
+)
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same work was submitted before.")
 @click.option(
     "--fresh", is_flag=True, help="Ask the language models anew: answers of other runs are not reused. A new run."
@@ -316,6 +323,7 @@ def submit(
     max_tokens: int | None,
     name: str | None,
     priority: str | None,
+    after: int | None,
     always_new: bool,
     fresh: bool,
     samples: int,
@@ -346,6 +354,7 @@ def submit(
         ragq submit --query "How is tea made?" --corpus shelf --corpus archive --where "year>=2001" --wait
         ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --until rerank --set retrieval.fusion=rrf
         ragq submit --split train --max-failures 10% --max-llm-calls 5000
+        ragq submit --split paper-test --after r12
         ragq submit --split paper-test --dry-run
         ragq submit --config run.toml --set MODEL_TEMPERATURE=0.7
         echo "overcoat, red, seated man" | ragq submit --phrases - --vocabulary demo --wait
@@ -387,6 +396,7 @@ def submit(
                 name=name,
                 priority=None if priority is None else Priority(priority),
                 limits=limits,
+                after=after,
                 report=report,
                 warn=lambda sentence: print_text(sentence, err=True),
             )

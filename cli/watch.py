@@ -18,10 +18,10 @@ from schemas.statuses import JobStatus
 from schemas.values.metrics import ScoreTable
 from services.baselines import run_scores
 from store.database import Connection
-from store.references import references
 from store.runs import workers
 from store.runs.past_work import progress
 from store.runs.run_view import RunView, run_view, shortened, with_origin
+from store.views import is_run_idle
 
 _POLL_S = 0.5
 _SHARE = 9.0
@@ -162,4 +162,4 @@ async def look(connection: Connection, run_id: int) -> tuple[RunView, bool]:
     """The run and whether it is idle, read in one snapshot: the reaper may make a publication due a moment later."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         view = await read(connection, run_id)
-        return view, not (view.overview.open_jobs or await references.is_publication_due(connection, run_id))
+        return view, await is_run_idle(connection, view.overview)

@@ -23,7 +23,7 @@ from stages.reports.words import index_in_words, notices
 from store.access import RequestKey, once
 from store.database import DATABASE_ERRORS, Connection, Database
 from store.references import interviews
-from store.runs import backlog, job_control, run_names, runs, workers
+from store.runs import backlog, job_control, overviews, run_names, runs, workers
 from store.runs.answer_pieces import committed
 from store.runs.runs import NewRun, Report, StoredRun, ignored
 
@@ -90,6 +90,8 @@ class PlannedRun(NamedTuple):
     """Stores what belongs to a new run, in the same transaction, by the run's id."""
     limits: RunLimits = RunLimits()
     """Those that are set replace those of a run of the same work."""
+    after: int | None = None
+    """The run that has to succeed before the jobs of a new run begin."""
 
 
 class Submitted(Value):
@@ -114,7 +116,8 @@ async def store_run(
 ) -> StoredRun:
     """Store a run with what belongs to it, in one transaction, or find the run of the same work.
 
-    Raises Refused when the running workers ask another language model server than is named here.
+    Raises Refused when the running workers ask another language model server than is named here, RunMissingError for a
+    run to wait for that is not stored, and Refused where the run of the same work would have to wait.
     """
     await check_servers(connection, planned.run)
     run = replace(planned.run, environment=this_environment())
@@ -123,6 +126,11 @@ async def store_run(
         if stored.is_new and planned.effect is not None:
             await planned.effect(connection, stored.run_id)
         await backlog.keep(connection, stored.run_id, planned.limits)
+        if planned.after is not None:
+            if not stored.is_new:
+                raise Refused(f"The same work is stored as r{stored.run_id}, which waits for no other run.")
+            await overviews.get(connection, planned.after)
+            await job_control.wait_for(connection, stored.run_id, planned.after)
     return stored
 
 

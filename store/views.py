@@ -17,7 +17,7 @@ from store.database import Connection
 from store.questions import queries, query_runs
 from store.questions.queries import StoredQuery, StoredResult
 from store.references import references
-from store.runs import attempts, call_costs, overviews, past_work, scored_runs, stage_vectors, stored_runs
+from store.runs import attempts, call_costs, job_control, overviews, past_work, scored_runs, stage_vectors, stored_runs
 from store.runs.attempts import Attempt
 from store.runs.call_costs import CallUse
 from store.runs.overviews import RunOverview
@@ -170,14 +170,23 @@ async def run_state(connection: Connection, run_id: int) -> RunState | None:
         if overview is None:
             return None
         progress = await past_work.progress(connection, run_id)
-        is_idle = not overview.open_jobs and not await references.is_publication_due(connection, run_id)
+        idle = await is_run_idle(connection, overview)
     return RunState(
         run_id=run_id,
         states=overview.states,
         stages_done=progress.done,
         stages=progress.stages,
         seconds_left=progress.seconds_left,
-        is_idle=is_idle,
+        is_idle=idle,
+    )
+
+
+async def is_run_idle(connection: Connection, overview: RunOverview) -> bool:
+    """Whether no work of a run is running, and none will start by itself: no index is due, no other run awaited."""
+    return not (
+        overview.open_jobs
+        or await references.is_publication_due(connection, overview.id)
+        or await job_control.is_waiting(connection, overview.id)
     )
 
 

@@ -16,7 +16,7 @@ import structlog
 
 from store.database import Connection, Database
 from store.references import index_runs
-from store.runs import backlog, runs, stages
+from store.runs import backlog, job_control, runs, stages
 from store.runs.backlog import Unclaimed
 from workers.runner import LONGEST_RETRY_SECONDS
 from workers.turns import Depths
@@ -41,7 +41,7 @@ class Reaper:
         self._clock_wrong_until = 0.0
 
     async def release(self, connection: Connection) -> None:
-        """One round over the rows alone: the clock, expired leases, and publications that are due."""
+        """One round over the rows alone: the clock, expired leases, publications that are due, and runs that waited."""
         now = time.monotonic()
         if self._clock.was_set_back(await runs.database_s(connection), now):
             self._clock_wrong_until = now + LONGEST_RETRY_SECONDS
@@ -52,6 +52,8 @@ class Reaper:
             await self._expire(connection)
         for job_id in await index_runs.publish_again(connection):
             log.info("partial_index_due", job_id=job_id)
+        for wait in await job_control.end_waits(connection):
+            log.info("wait_ended", run_id=wait.run_id, after=wait.after_id, has_succeeded=wait.has_succeeded)
 
     async def take_back(self, connection: Connection, depths: Depths) -> list[int]:
         """Put jobs back whose messages seem lost, and those that waited until now. How many."""

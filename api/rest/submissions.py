@@ -68,6 +68,7 @@ async def submit_body(
         priority=body.priority,
         key=key,
         limits=body.limits,
+        after=body.after_run_id,
     )
     return await _reply(ctx, submitted, settings, response)
 

@@ -246,6 +246,12 @@ CREATE TABLE run_fork (
 );
 CREATE INDEX ix_run_fork_parent_id ON run_fork (parent_id);
 
+-- Runs that wait for another one.
+CREATE TABLE run_wait (
+    run_id bigint PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+    after_id bigint NOT NULL
+);
+
 CREATE TABLE job_fork (
     job_id bigint PRIMARY KEY REFERENCES job ON DELETE CASCADE,
     parent_id bigint REFERENCES job ON DELETE SET NULL

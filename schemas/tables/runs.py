@@ -304,6 +304,16 @@ class RunForkTable(SQLModel, table=True):
     """The first stage that the fork computes itself."""
 
 
+class RunWaitTable(SQLModel, table=True):
+    """A run whose jobs are paused until another run has succeeded."""
+
+    __tablename__ = "run_wait"
+
+    run_id: int = Field(sa_column=reference_column("run.id", primary_key=True))
+    after_id: int = Field(sa_column=Column(BigInteger, nullable=False))
+    """The run that it waits for, which may be deleted meanwhile."""
+
+
 class JobForkTable(SQLModel, table=True):
     """A job of a fork, and the job of the same subject and mode whose first outputs it copied."""
 

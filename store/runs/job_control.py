@@ -51,6 +51,24 @@ WITH resumed AS (
 SELECT id FROM resumed
 """
 
+WAIT = "INSERT INTO run_wait (run_id, after_id) VALUES ($1, $2)"
+
+IS_WAITING = "SELECT EXISTS (SELECT FROM run_wait WHERE run_id = $1)"
+
+# Locked, so that nobody deletes the run meanwhile; those that somebody else changes are seen the next time.
+ENDED_WAITS = """
+SELECT w.run_id, w.after_id,
+       EXISTS (SELECT FROM run WHERE id = w.after_id)
+           AND NOT EXISTS (SELECT FROM job WHERE run_id = w.after_id AND status <> 'succeeded') AS has_succeeded
+FROM run_wait AS w
+WHERE NOT EXISTS (
+    SELECT FROM job WHERE run_id = w.after_id AND status IN ('waiting', 'running', 'interrupted', 'paused')
+)
+ORDER BY w.run_id FOR UPDATE SKIP LOCKED
+"""
+
+END_WAIT = "DELETE FROM run_wait WHERE run_id = $1"
+
 _ENDED_BADLY: Final = (JobStatus.FAILED, JobStatus.POISONED)
 _OPEN: Final = (JobStatus.WAITING, JobStatus.RUNNING, JobStatus.INTERRUPTED)
 
@@ -79,6 +97,45 @@ async def hold(
 async def resume(connection: Connection, *, job_id: int | None = None, run_id: int | None = None) -> list[int]:
     """Resume paused jobs. Returns those jobs."""
     return await _continue(connection, RESUME, Target(run_id, job_id), (JobStatus.PAUSED,))
+
+
+async def wait_for(connection: Connection, run_id: int, after_id: int) -> None:
+    """Pause the jobs of a new run until another one has succeeded."""
+    await connection.execute(WAIT, run_id, after_id)
+    await hold(connection, JobStatus.PAUSED, f"Waits until r{after_id} has succeeded.", run_id=run_id)
+
+
+async def is_waiting(connection: Connection, run_id: int) -> bool:
+    """Whether a run waits for another one."""
+    found: bool = await connection.fetchval(IS_WAITING, run_id)
+    return found
+
+
+class EndedWait(NamedTuple):
+    """A run that waited for another one, which has ended."""
+
+    run_id: int
+    after_id: int
+    has_succeeded: bool
+
+
+async def end_waits(connection: Connection) -> list[EndedWait]:
+    """Resume the paused jobs of runs whose predecessor has succeeded; cancel those of runs whose predecessor has not.
+
+    Returns these runs. A predecessor has ended when none of its jobs is open or paused.
+    """
+    async with connection.transaction():
+        ended = [EndedWait(**dict(row)) for row in await connection.fetch(ENDED_WAITS)]
+        for run_id, after_id, has_succeeded in ended:
+            paused = (JobStatus.PAUSED,)
+            note = f"r{after_id}, which it waited for, did not succeed."
+            for batch in await _batches(connection, Target(run_id, None), paused):
+                if has_succeeded:
+                    await _change(connection, RESUME, run_id, batch, paused)
+                else:
+                    await _change(connection, HOLD, run_id, batch, paused, JobStatus.CANCELLED, note)
+            await connection.execute(END_WAIT, run_id)
+    return ended
 
 
 async def _continue(connection: Connection, statement: str, target: Target, states: Sequence[JobStatus]) -> list[int]:

@@ -43,7 +43,8 @@ WHERE s.status = 'running' AND s.lease_until < now() - $2 * interval '1 second' 
 UNION ALL
 SELECT 'failed', run_id, stage, jobs, since, NULL, error_type || ': ' || message FROM failing
 UNION ALL
-SELECT 'paused', run_id, NULL, count(*), NULL, NULL, note FROM job WHERE status = 'paused' GROUP BY run_id, note
+SELECT 'paused', run_id, NULL, count(*), NULL, NULL, note FROM job
+WHERE status = 'paused' AND NOT EXISTS (SELECT FROM run_wait AS w WHERE w.run_id = job.run_id) GROUP BY run_id, note
 UNION ALL
 SELECT 'waits', r.run_id, r.stage, count(*), min(r.since), min(r.sent_at), max(a.message)
 FROM ready AS r LEFT JOIN LATERAL (

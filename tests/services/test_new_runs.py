@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from schemas.errors import OutcomeUnknownError
+from schemas.errors import OutcomeUnknownError, Refused, RunMissingError
 from schemas.values.failures import AttemptError
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.reports.words import DEMO_NOTICES
@@ -39,6 +39,20 @@ async def test_a_new_run_is_stored_with_what_belongs_to_it(database: Database) -
 
     assert submitted == Submitted(run_id=submitted.run_id, is_new=True, jobs=2, resumed=0, notices=NOTICES)
     assert stored_for == [submitted.run_id]
+
+
+async def test_a_new_run_waits_for_another_and_a_stored_one_is_refused_to(database: Database) -> None:
+    first = await submit_run(database, PlannedRun(RUN))
+
+    waiting = await submit_run(database, PlannedRun(RUN, after=first.run_id), always_new=True)
+    with pytest.raises(Refused, match="waits for no other run"):
+        await submit_run(database, PlannedRun(RUN, after=first.run_id))
+    with pytest.raises(RunMissingError):
+        await submit_run(database, PlannedRun(RUN, after=999), always_new=True)
+
+    async with database.connection() as connection:
+        assert (await overviews.get(connection, waiting.run_id)).states == {"paused": 2}
+        assert await connection.fetchval("SELECT count(*) FROM run") == 2
 
 
 async def test_a_run_whose_effect_fails_is_not_stored(database: Database) -> None:

@@ -7,7 +7,7 @@ from fastapi import UploadFile
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
-from api.parameters import Text
+from api.parameters import MAX_ID, Text
 from api.rest.bodies.base import Body, Reply, SettingsByName, WithSettings, with_example
 from schemas.statuses import JobStatus, Priority
 from schemas.values.participants import AssessmentMode
@@ -38,6 +38,8 @@ class Submission(WithSettings):
     """How often it has a turn where several runs wait; by default interactive for one question or one set of phrases,
     and normal for others."""
 
+    after_run_id: Annotated[int, Field(ge=1, le=MAX_ID)] | None = None
+    """The jobs begin when this run has succeeded, and are cancelled if one of its jobs does not succeed."""
     max_failures: MaxFailures | None = Field(default=None, examples=["10%"])
     """The run pauses once so many jobs have failed, or that percentage of at least 20 that finished."""
     max_llm_calls: Amount | None = Field(default=None, examples=[500])
