@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final
 from fastapi import Path, Query
 from pydantic import BeforeValidator, StringConstraints
 
-#: The largest number that the database can give.
-MAX_ID: Final = 2**63 - 1
+#: The largest number of a thing: the largest integer that every reader of JSON keeps exact.
+MAX_ID: Final = 2**53 - 1
 
 
 def _digits(text: Any) -> Any:

@@ -169,16 +169,14 @@ async def test_a_reply_is_the_same_to_the_last_bit_after_others_that_begin_alike
     assert (again.message.content, again.logprobs) == (first.message.content, first.logprobs)
 
 
-async def test_other_requests_are_answered_while_a_chat_runs(
-    client: ollama.AsyncClient, web: httpx.AsyncClient
-) -> None:
-    count = [{"role": "user", "content": "Count from 1 to 1000, one number a line."}]
-    chat = asyncio.create_task(client.chat(PACKAGED_LLM, count, options={**STEADY, "num_predict": 400}))
-    await asyncio.sleep(0.3)
-    version = (await web.get("/api/version")).json()
-    assert not chat.done()
+async def test_other_requests_are_answered_while_a_chat_runs(ollama_url: str, web: httpx.AsyncClient) -> None:
+    endless = {"num_predict": 8000, "temperature": 1, "stop": []}
+    async with ollama.AsyncClient(ollama_url) as asking:
+        parts = await asking.chat(PACKAGED_LLM, GREET, options=endless, stream=True)
+        await anext(parts)
+        version = (await web.get("/api/version", timeout=10)).json()
+        assert not (await anext(parts)).done
     assert version["version"]
-    await chat
 
 
 async def test_a_client_that_disconnects_frees_the_model(client: ollama.AsyncClient, ollama_url: str) -> None:
