@@ -19,6 +19,7 @@ from stages.reports.costs import cost_words, money_in_words
 from stages.reports.numbers_in_words import counted
 from stages.reports.words import limits_in_words, notices, origin_words, split_in_words, variants_in_words
 from store.runs.forks import Family
+from store.runs.notifications import notification_in_words
 from store.runs.run_view import JobView, RunView, waits_in_words
 from store.runs.stage_vectors import StageRun
 
@@ -66,6 +67,8 @@ def run_details(view: RunView) -> Drawing:
     if why := overview.request.get("profile_source"):
         lines.append(Text(f"profile {overview.profile}: {why}", style="dim"))
     lines += family_lines(view.family)
+    if view.notification is not None:
+        lines.append(Text(notification_in_words(view.notification), style="dim"))
     lines += origin_lines(view.origin)
     if changed := _changed(view):
         lines += [Text(), changed_table(changed, profile=overview.profile)]

@@ -1,6 +1,7 @@
 """`ragq submit`: store a run and send it to the workers."""
 
 import json
+import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -29,14 +30,15 @@ from cli.watch import follow, follow_all
 from cli.writing_progress import writing_progress
 from schemas.errors import Refused
 from schemas.settings.changes import of_kind
-from schemas.settings.layers import config_layer
+from schemas.settings.layers import ENV_FILE, config_layer
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
+from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import Priority
 from schemas.suggestions import did_you_mean
 from schemas.values.runs import RunLimits
 from services.few_shot import MAX_SAMPLES, draws
-from services.new_runs import Submitted
+from services.new_runs import Submitted, webhook_url
 from services.submit import Request, submit_draws
 from stages.reports.numbers_in_words import counted
 
@@ -301,6 +303,9 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=RUN,
     help="Begin when this run has succeeded; all jobs are cancelled if one of its jobs does not succeed.",
 )
+@click.option(
+    "--notify", metavar="URL", help="Tell this address when the run has finished or is paused, with a signature."
+)
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same work was submitted before.")
 @click.option(
     "--fresh", is_flag=True, help="Ask the language models anew: answers of other runs are not reused. A new run."
@@ -324,6 +329,7 @@ def submit(
     name: str | None,
     priority: str | None,
     after: int | None,
+    notify: str | None,
     always_new: bool,
     fresh: bool,
     samples: int,
@@ -354,7 +360,7 @@ def submit(
         ragq submit --query "How is tea made?" --corpus shelf --corpus archive --where "year>=2001" --wait
         ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --until rerank --set retrieval.fusion=rrf
         ragq submit --split train --max-failures 10% --max-llm-calls 5000
-        ragq submit --split paper-test --after r12
+        ragq submit --split paper-test --after r12 --notify https://hooks.example.org/ragq
         ragq submit --split paper-test --dry-run
         ragq submit --config run.toml --set MODEL_TEMPERATURE=0.7
         echo "overcoat, red, seated man" | ragq submit --phrases - --vocabulary demo --wait
@@ -380,6 +386,7 @@ def submit(
     if name is not None and samples > 1:
         raise click.UsageError("--name goes with one run; `ragq set` names each of several.")
     chosen = draws(fresh=fresh, samples=samples)
+    url = webhook_url(ProcessSettings.from_environment(os.environ, ENV_FILE), notify)
     if dry_run:
         print_estimates(request, settings, draws=chosen, price_file=price_file, as_json=as_json)
         return
@@ -397,6 +404,7 @@ def submit(
                 priority=None if priority is None else Priority(priority),
                 limits=limits,
                 after=after,
+                notify=url,
                 report=report,
                 warn=lambda sentence: print_text(sentence, err=True),
             )

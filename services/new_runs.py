@@ -9,6 +9,7 @@ from pydantic import Field
 
 from schemas.errors import OutcomeUnknownError, Refused, StackError
 from schemas.settings.frozen import thaw
+from schemas.settings.process import ProcessSettings
 from schemas.statuses import Priority
 from schemas.values.base import Value
 from schemas.values.chat import Message
@@ -20,10 +21,11 @@ from stages.models import most_prompt_tokens, most_tokens, reply_room
 from stages.participants.extract import extraction_messages
 from stages.participants.score_prompt import scoring_messages
 from stages.reports.words import index_in_words, notices
+from stages.webhooks import checked_url
 from store.access import RequestKey, once
 from store.database import DATABASE_ERRORS, Connection, Database
 from store.references import interviews
-from store.runs import backlog, job_control, overviews, run_names, runs, workers
+from store.runs import backlog, job_control, notifications, overviews, run_names, runs, workers
 from store.runs.answer_pieces import committed
 from store.runs.runs import NewRun, Report, StoredRun, ignored
 
@@ -90,8 +92,25 @@ class PlannedRun(NamedTuple):
     """Stores what belongs to a new run, in the same transaction, by the run's id."""
     limits: RunLimits = RunLimits()
     """Those that are set replace those of a run of the same work."""
+    notify: str | None = None
+    """The address that is told when the run has finished or is paused, as `checked_url` returns it."""
     after: int | None = None
     """The run that has to succeed before the jobs of a new run begin."""
+
+
+def webhook_url(settings: ProcessSettings, url: str | None) -> str | None:
+    """The address that shall be told of a run; None for None.
+
+    Raises Refused for one that cannot be told, and where nothing could be signed.
+    """
+    if url is None:
+        return None
+    if settings.webhook_key is None:
+        raise Refused(
+            "RAGQ_WEBHOOK_SECRET is not set, which signs messages. Set it here and for the workers, for example: "
+            'echo "RAGQ_WEBHOOK_SECRET=whsec_$(openssl rand -base64 32)" >> .env'
+        )
+    return checked_url(url, allow_private=settings.ragq_webhook_allow_private)
 
 
 class Submitted(Value):
@@ -126,6 +145,8 @@ async def store_run(
         if stored.is_new and planned.effect is not None:
             await planned.effect(connection, stored.run_id)
         await backlog.keep(connection, stored.run_id, planned.limits)
+        if planned.notify is not None:
+            await notifications.keep(connection, stored.run_id, planned.notify)
         if planned.after is not None:
             if not stored.is_new:
                 raise Refused(f"The same work is stored as r{stored.run_id}, which waits for no other run.")

@@ -40,14 +40,18 @@ async def submit(
     key: RequestKey | None = None,
     limits: RunLimits = NO_LIMITS,
     after: int | None = None,
+    notify: str | None = None,
 ) -> Submitted:
     """Store what is asked for as a run and send it, or find the run of the same request and retry its failed jobs.
 
     With `always_new` another run is stored; a request with a key is carried out once. The jobs of a new run begin when
-    the run `after` has succeeded, and are cancelled if it does not. Raises what the planning of the
-    request raises, and Refused for a draw of a request that asks no language model; nothing is stored then.
+    the run `after` has succeeded, and are cancelled if it does not. `notify` is an address that `webhook_url` returned.
+    Raises what the planning of the request raises, and Refused for a draw of a request that asks no language model;
+    nothing is stored then.
     """
-    planned = in_draw(await _planned(database, request, settings), draw)._replace(limits=limits, after=after)
+    planned = in_draw(await _planned(database, request, settings), draw)._replace(
+        limits=limits, after=after, notify=notify
+    )
     return await submit_run(database, planned, always_new=always_new, priority=priority, key=key)
 
 
@@ -62,6 +66,7 @@ async def submit_draws(
     priority: Priority | None = None,
     limits: RunLimits = NO_LIMITS,
     after: int | None = None,
+    notify: str | None = None,
     report: Report = ignored,
     warn: Warn | None = None,
 ) -> SubmittedDraws:
@@ -69,7 +74,7 @@ async def submit_draws(
 
     `report` is for each run, `warn` is that of `submit_run`. Raises Refused where the request asks no language model.
     """
-    planned = (await _planned(database, request, settings))._replace(limits=limits, after=after)
+    planned = (await _planned(database, request, settings))._replace(limits=limits, after=after, notify=notify)
     in_draws = [in_draw(planned, draw) for draw in draws]
     runs: list[Submitted] = []
     for one in in_draws:

@@ -43,6 +43,7 @@ from workers import (
 from workers.dispatcher import Dispatcher
 from workers.leases import Leases, LoopThread, essential
 from workers.messages import FIRST, priority_of
+from workers.notifier import Notifier
 from workers.reaper import Reaper
 from workers.runner import Outcome, StageRunner
 from workers.wiring import Wiring
@@ -170,12 +171,15 @@ class WorkerProcess:
         )
         self._dispatching = asyncio.get_running_loop().create_task(self._dispatcher.run())
         essential(self._dispatching, "dispatcher")
+        self._notifying = asyncio.get_running_loop().create_task(Notifier(self._database, settings).run())
+        essential(self._notifying, "notifier")
         log.info("worker_enrolled", worker=self.worker_id)
 
     async def _close(self) -> None:
-        self._dispatching.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._dispatching
+        for task in (self._dispatching, self._notifying):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
         self._dispatcher.close()
         await self._wiring.close()
         await self._database.close()

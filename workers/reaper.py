@@ -15,8 +15,8 @@ from typing import Final
 import structlog
 
 from store.database import Connection, Database
-from store.references import index_runs
-from store.runs import backlog, job_control, runs, stages
+from store.references import index_runs, references
+from store.runs import backlog, job_control, notifications, runs, stages
 from store.runs.backlog import Unclaimed
 from workers.runner import LONGEST_RETRY_SECONDS
 from workers.turns import Depths
@@ -41,7 +41,9 @@ class Reaper:
         self._clock_wrong_until = 0.0
 
     async def release(self, connection: Connection) -> None:
-        """One round over the rows alone: the clock, expired leases, publications that are due, and runs that waited."""
+        """One round over the rows alone: the clock, expired leases, publications that are due, runs that others
+        await, and messages about runs.
+        """
         now = time.monotonic()
         if self._clock.was_set_back(await runs.database_s(connection), now):
             self._clock_wrong_until = now + LONGEST_RETRY_SECONDS
@@ -54,6 +56,8 @@ class Reaper:
             log.info("partial_index_due", job_id=job_id)
         for wait in await job_control.end_waits(connection):
             log.info("wait_ended", run_id=wait.run_id, after=wait.after_id, has_succeeded=wait.has_succeeded)
+        for run_id in await notifications.make_due(connection, unless=references.is_publication_due):
+            log.info("notification_due", run_id=run_id)
 
     async def take_back(self, connection: Connection, depths: Depths) -> list[int]:
         """Put jobs back whose messages seem lost, and those that waited until now. How many."""

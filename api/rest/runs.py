@@ -19,6 +19,7 @@ from store.questions import queries
 from store.runs import forks, jobs, overviews, stored_runs
 from store.runs.deletions import DeletedRun
 from store.runs.forks import Family
+from store.runs.notifications import Notification
 from store.runs.overviews import RunOverview
 from store.runs.run_view import JobView, job_view, run_view, with_origin
 from store.views import AttemptTrace, RunState, attempt_traces, run_state
@@ -63,6 +64,8 @@ class RunReply(Reply):
     """Where it was submitted and computed: versions, commits, hardware, models and servers."""
     family: Family
     """What it was forked from, and its forks."""
+    notification: Notification | None
+    """Who is told when it has finished or is paused; null when nobody is."""
     next_after: int | None
     """`after` for the next page; null after the last."""
 
@@ -148,6 +151,7 @@ async def show_run(
         limits=view.limits,
         origin=view.origin,
         family=view.family,
+        notification=view.notification,
         next_after=job_ids[-1] if len(job_ids) == jobs_limit else None,
     )
 

@@ -31,7 +31,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate
 from services import import_plans
 from services.estimates import estimate_request
-from services.new_runs import Submitted
+from services.new_runs import Submitted, webhook_url
 from services.submit import Request, submit
 from stages.reports.words import notices
 from store.access import RequestKey
@@ -69,6 +69,7 @@ async def submit_body(
         key=key,
         limits=body.limits,
         after=body.after_run_id,
+        notify=webhook_url(ctx.settings, body.notify_url),
     )
     return await _reply(ctx, submitted, settings, response)
 

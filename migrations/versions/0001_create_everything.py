@@ -252,6 +252,19 @@ CREATE TABLE run_wait (
     after_id bigint NOT NULL
 );
 
+-- Who is told when runs have finished, and the messages.
+CREATE TABLE run_notification (
+    run_id bigint PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+    url text NOT NULL,
+    is_armed boolean NOT NULL,
+    message_id text,
+    message jsonb,
+    attempts bigint DEFAULT 0 NOT NULL,
+    due_at timestamptz,
+    sent_at timestamptz,
+    error text
+);
+
 CREATE TABLE job_fork (
     job_id bigint PRIMARY KEY REFERENCES job ON DELETE CASCADE,
     parent_id bigint REFERENCES job ON DELETE SET NULL

@@ -1,5 +1,6 @@
 """The settings of one process: connections, time constants, logging. They are never frozen into a run."""
 
+import base64
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -52,6 +53,13 @@ def _address(base_url: str | None, key: SecretStr | None) -> OpenAIAddress | Non
     if base_url is None:
         return None
     return OpenAIAddress(base_url, None if key is None else key.get_secret_value())
+
+
+def _signing_key(secret: str) -> bytes:
+    key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    if not 24 <= len(key) <= 64:
+        raise ValueError("a key has 24 to 64 bytes")
+    return key
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -143,6 +151,10 @@ class ProcessSettings(BaseModel):
     """Host names of the API, separated by commas, in addition to `localhost` and addresses."""
     ragq_api_session_hours: float = Field(default=12.0, gt=0)
     """Hours after which a browser must sign in with its token again."""
+    ragq_webhook_secret: SecretStr | None = Field(default=None, repr=False)
+    """Key that signs the messages of `ragq submit --notify`: base64 of 24 to 64 bytes, after `whsec_` or alone."""
+    ragq_webhook_allow_private: bool = False
+    """Whether private addresses, and such without encryption, may be notified."""
     ragq_crash_at: str | None = None
     """Point at which a worker kills itself; only for tests."""
     ragq_max_file_mb: int = Field(default=256, ge=1)
@@ -192,6 +204,22 @@ class ProcessSettings(BaseModel):
                     "RAGQ_API_CORS_ORIGINS",
                 )
         return self
+
+    @model_validator(mode="after")
+    def _the_key_of_webhooks_is_a_key(self) -> Self:
+        try:
+            _ = self.webhook_key
+        except ValueError:
+            raise disagreement(
+                "RAGQ_WEBHOOK_SECRET is not base64 of 24 to 64 bytes; `openssl rand -base64 32` prints one",
+                "RAGQ_WEBHOOK_SECRET",
+            ) from None
+        return self
+
+    @property
+    def webhook_key(self) -> bytes | None:
+        """The key that signs webhooks; None without one."""
+        return None if self.ragq_webhook_secret is None else _signing_key(self.ragq_webhook_secret.get_secret_value())
 
     @property
     def openai_server(self) -> OpenAIAddress | None:

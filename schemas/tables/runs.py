@@ -314,6 +314,26 @@ class RunWaitTable(SQLModel, table=True):
     """The run that it waits for, which may be deleted meanwhile."""
 
 
+class RunNotificationTable(SQLModel, table=True):
+    """Who is told when a run has finished or is paused, and the message of the last time."""
+
+    __tablename__ = "run_notification"
+
+    run_id: int = Field(sa_column=reference_column("run.id", primary_key=True))
+    url: str = Field(sa_column=text_column())
+    is_armed: bool = Field(sa_column=Column(Boolean, nullable=False))
+    """A message becomes due when the run has nothing left to do."""
+    message_id: str | None = Field(default=None, sa_column=text_column(nullable=True))
+    message: dict[str, Any] | None = Field(default=None, sa_column=json_column(nullable=True))
+    attempts: int = Field(default=0, sa_column=_count())
+    """How often the message was sent."""
+    due_at: datetime | None = Field(default=None, sa_column=time_column())
+    """When it is sent next, or again if whoever claimed it died."""
+    sent_at: datetime | None = Field(default=None, sa_column=time_column())
+    """When it was accepted."""
+    error: str | None = Field(default=None, sa_column=text_column(nullable=True))
+
+
 class JobForkTable(SQLModel, table=True):
     """A job of a fork, and the job of the same subject and mode whose first outputs it copied."""
 

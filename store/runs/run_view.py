@@ -18,10 +18,11 @@ from schemas.values.runs import EmbeddedTexts, RunLimitState, RunOrigin, StageSh
 from stages.reports.numbers_in_words import counted
 from stages.reports.results import mode_figures
 from store.database import Connection
-from store.runs import backlog, call_costs, jobs, overviews, runs, stage_vectors, stored_runs
+from store.runs import backlog, call_costs, jobs, notifications, overviews, runs, stage_vectors, stored_runs
 from store.runs.call_costs import CallCounts
 from store.runs.failures import last_failures
 from store.runs.forks import COPIED, Family, family
+from store.runs.notifications import Notification
 from store.runs.overviews import RunOverview
 from store.runs.stage_vectors import StageRun
 
@@ -221,6 +222,8 @@ class RunView:
     """Read only where it is shown, like the next one: a run that is watched is read twice a second."""
     family: Family = field(default_factory=Family)
     """What it was forked from, and its forks."""
+    notification: Notification | None = None
+    """Who is told when it has finished or is paused."""
 
 
 async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int] | None = None) -> RunView | None:
@@ -255,9 +258,14 @@ async def shortened(connection: Connection, run_id: int, *, jobs_at_most: int) -
 
 
 async def with_origin(connection: Connection, view: RunView) -> RunView:
-    """The run with where it was submitted and computed, what it was forked from, and its forks."""
+    """The run with where it was submitted and computed, what it was forked from, its forks, and who is told of it."""
     run_id = view.overview.id
-    return replace(view, origin=await run_origin(connection, run_id), family=await family(connection, run_id))
+    return replace(
+        view,
+        origin=await run_origin(connection, run_id),
+        family=await family(connection, run_id),
+        notification=await notifications.find(connection, run_id),
+    )
 
 
 async def job_view(connection: Connection, job_id: int) -> JobView | None:

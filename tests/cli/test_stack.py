@@ -96,6 +96,8 @@ class Installed:
         kept = {name: value for name, value in os.environ.items() if name not in (*SERVERS, "OLLAMA_PORT")}
         self.home = home
         self.environment = kept | {"RAGQ_HOME": str(home), "OMP_NUM_THREADS": "1", "RAGQ_PROFILE": "demo"}
+        # No stage is so short that it ends while the stack goes down.
+        self.environment["RAGQ_STOP_SECONDS"] = "0.5"
 
     def ragq(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal, Self
 
 from fastapi import UploadFile
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 from pydantic.config import JsonDict
 
 from api.parameters import MAX_ID, Text
@@ -18,6 +18,7 @@ from services.participants import ParticipantRequest
 from services.tags import TagsRequest
 from stages.tags.phrases import MAX_CHARS, MAX_PHRASES
 from stages.texts.characters import PLAIN_ID
+from stages.webhooks import LONGEST_URL
 
 
 class Submission(WithSettings):
@@ -40,6 +41,10 @@ class Submission(WithSettings):
 
     after_run_id: Annotated[int, Field(ge=1, le=MAX_ID)] | None = None
     """The jobs begin when this run has succeeded, and are cancelled if one of its jobs does not succeed."""
+    notify_url: Annotated[Text, StringConstraints(min_length=1, max_length=LONGEST_URL)] | None = Field(
+        default=None, repr=False
+    )
+    """The address that gets a signed message when the run has finished or is paused."""
     max_failures: MaxFailures | None = Field(default=None, examples=["10%"])
     """The run pauses once so many jobs have failed, or that percentage of at least 20 that finished."""
     max_llm_calls: Amount | None = Field(default=None, examples=[500])

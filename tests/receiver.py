@@ -1,0 +1,65 @@
+"""A receiver of webhooks that answers as the test says."""
+
+import hashlib
+import hmac
+import threading
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+class Message(NamedTuple):
+    """A message that came."""
+
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the signature is that of SECRET."""
+        content = f"{self.headers['webhook-id']}.{self.headers['webhook-timestamp']}.".encode() + self.body
+        digest = hmac.new(b64decode(SECRET.removeprefix("whsec_")), content, hashlib.sha256).digest()
+        return self.headers["webhook-signature"] == "v1," + b64encode(digest).decode()
+
+
+@dataclass
+class Receiver:
+    """Where it listens, what came, and the status of its answers."""
+
+    url: str = ""
+    messages: list[Message] = field(default_factory=list)
+    answer: Callable[[], int] = lambda: 204
+
+
+@contextmanager
+def receiver() -> Iterator[Receiver]:
+    """A receiver on loopback."""
+    found = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            found.messages.append(Message(headers, body))
+            self.send_response(found.answer())
+            self.send_header("location", found.url)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        found.url = f"http://127.0.0.1:{server.server_address[1]}/hook"
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield found
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,98 @@
+"""Addresses, signatures and waits of webhooks."""
+
+import pytest
+
+from schemas.errors import Refused
+from schemas.settings.process import ProcessSettings
+from services.new_runs import webhook_url
+from stages.webhooks import WAITS_S, checked_url, is_public, signed_headers, wait_s
+from tests.receiver import SECRET
+
+
+def test_a_message_is_signed_as_the_library_of_standard_webhooks_signs_it() -> None:
+    key = ProcessSettings(ragq_webhook_secret=SECRET).webhook_key
+    assert key is not None
+    headers = signed_headers(key, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}')
+
+    assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    assert (headers["webhook-id"], headers["webhook-timestamp"]) == ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330")
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", "whsec_short", "not base64!", "whsec_" + "A" * 20])
+def test_a_secret_that_is_no_key_is_refused_without_repeating_it(secret: str) -> None:
+    environment = {"RAGQ_WEBHOOK_SECRET": secret}
+    if not secret:
+        assert ProcessSettings.from_environment(environment).webhook_key is None
+        return
+    with pytest.raises(Refused) as refused:
+        ProcessSettings.from_environment(environment)
+    assert "RAGQ_WEBHOOK_SECRET" in str(refused.value) and secret not in str(refused.value).replace("whsec_`", "")
+
+
+HOSTILE = [
+    "ftp://example.org/",
+    "example.org/hook",
+    "https://",
+    "https://user:password@example.org/",
+    "https://example.org/#part",
+    "https://example.org:99999/",
+    "https://exa mple.org/",
+    "https://example.org\\@10.0.0.1/",
+    "https://exämple.org/",
+    "https://example.org/" + "a" * 2000,
+    "https://[::1/",
+]
+PRIVATE = [
+    "http://example.org/",
+    "https://localhost/",
+    "https://LOCALHOST.:8000/",
+    "https://a.localhost/",
+    "https://printer.local/",
+    "https://metadata.google.internal/",
+    "https://127.0.0.1/",
+    "https://10.1.2.3/",
+    "https://192.168.1.1/",
+    "https://169.254.169.254/latest",
+    "https://0.0.0.0/",
+    "https://[::1]/",
+    "https://[::ffff:10.0.0.1]/",
+    "https://[fd00::1]/",
+    "https://224.0.0.1/",
+]
+
+
+@pytest.mark.parametrize("url", HOSTILE)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    for allow_private in (False, True):
+        with pytest.raises(Refused):
+            checked_url(url, allow_private=allow_private)
+
+
+@pytest.mark.parametrize("url", PRIVATE)
+def test_private_addresses_are_refused_unless_allowed(url: str) -> None:
+    with pytest.raises(Refused) as refused:
+        checked_url(url, allow_private=False)
+    assert "RAGQ_WEBHOOK_ALLOW_PRIVATE=true" in str(refused.value)
+    assert checked_url(url, allow_private=True) == url
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [("64:ff9b::10.0.0.1", False), ("64:ff9b::9.9.9.9", True), ("2002:7f00:1::", False), ("2620:fe::fe", True)],
+)
+def test_an_address_inside_another_one_counts(address: str, expected: bool) -> None:
+    assert is_public(address) == expected
+
+
+def test_nobody_is_told_without_a_secret() -> None:
+    with pytest.raises(Refused, match="RAGQ_WEBHOOK_SECRET"):
+        webhook_url(ProcessSettings(), "https://hooks.example.org/")
+    assert webhook_url(ProcessSettings(), None) is None
+    settings = ProcessSettings(ragq_webhook_secret=SECRET)
+    assert webhook_url(settings, "https://hooks.example.org/") == "https://hooks.example.org/"
+
+
+def test_a_message_is_sent_for_three_days() -> None:
+    waits = [wait_s(times) for times in range(1, len(WAITS_S) + 2)]
+    assert waits == [*WAITS_S, None]
+    assert 3 * 86400 < sum(WAITS_S) < 4 * 86400
