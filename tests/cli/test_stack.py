@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 from click.testing import CliRunner
 
@@ -96,8 +97,6 @@ class Installed:
         kept = {name: value for name, value in os.environ.items() if name not in (*SERVERS, "OLLAMA_PORT")}
         self.home = home
         self.environment = kept | {"RAGQ_HOME": str(home), "OMP_NUM_THREADS": "1", "RAGQ_PROFILE": "demo"}
-        # No stage is so short that it ends while the stack goes down.
-        self.environment["RAGQ_STOP_SECONDS"] = "0.5"
 
     def ragq(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -198,15 +197,19 @@ def test_a_run_that_down_cuts_is_finished_after_up(running: Installed, tmp_path:
     data = write_files(tmp_path / "data", small_files())
     assert running.ragq("import", "participants", str(data)).returncode == 0
     given = ("--participants", "316", "--zero-shot-only", "--evidence", str(tmp_path / "evidence.json"))
+    # From the submission on, the language model answers nothing before the workers have ended.
+    (llm,) = [psutil.Process(part["pid"]) for part in running.parts() if part["name"] == "llm"]
     submitted = running.ragq("submit", *given, "--set", "RAGQ_SCORE_TEXT_CHARS=1", "--json")
     assert submitted.returncode == 0, submitted.stderr
     run = json.loads(submitted.stdout)["run"]
+    llm.suspend()
     deadline = time.monotonic() + 60
     while running.stages(run)["score"] != "running":
         assert time.monotonic() < deadline, running.ragq("show", run).stdout
         time.sleep(0.2)
 
-    stopped = running.ragq("down")
+    with subprocess.Popen(["sh", "-c", f"sleep 8; kill -CONT {llm.pid}"]):
+        stopped = running.ragq("down")
     assert (stopped.returncode, "1 unfinished stage given back" in stopped.stderr) == (0, True)
     assert running.ragq("up").returncode == 0
 
