@@ -118,37 +118,22 @@ class OpenAIChat:
                 completion = await (self._whole(call) if on_text is None else self._streamed(call, on_text))
         except TimeoutError:
             raise LLMTimeoutError(call.timeout_s) from None
-        choice = completion.choices[0]
-        if choice.message.content is None:
-            raise LLMError(
-                f"Model '{call.model}' at {self._server.url} answered without text "
-                f"(finish_reason '{choice.finish_reason}')."
-            )
-        return ChatReply(
-            text=choice.message.content,
-            model=call.model,
-            digest="",
-            stop_reason=choice.finish_reason or "",
-            prompt_tokens=completion.usage.prompt_tokens,
-            reply_tokens=completion.usage.completion_tokens,
-            seconds=time.perf_counter() - began,
-            tokens=signals_of(choice.logprobs.content) if call.top_logprobs and choice.logprobs else None,
-        )
+        return completion.reply_to(call, self._server.url, seconds=time.perf_counter() - began)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._server.close()
 
-    async def _whole(self, call: ChatCall) -> "_Completion":
-        async with self._server.asking(call.model, _request(call) | {"stream": False}) as response:
+    async def _whole(self, call: ChatCall) -> "Completion":
+        async with self._server.asking(call.model, chat_request(call) | {"stream": False}) as response:
             content = await response.aread()
-        return self._server.parsed(_Completion, call.model, content, expected=_EXPECTED)
+        return self._server.parsed(Completion, call.model, content, expected=_EXPECTED)
 
-    async def _streamed(self, call: ChatCall, on_text: OnText) -> "_Completion":
-        request = _request(call) | {"stream": True, "stream_options": {"include_usage": True}}
+    async def _streamed(self, call: ChatCall, on_text: OnText) -> "Completion":
+        request = chat_request(call) | {"stream": True, "stream_options": {"include_usage": True}}
         async with self._server.asking(call.model, request) as response:
             if not response.headers.get("content-type", "").startswith("text/event-stream"):
-                return self._server.parsed(_Completion, call.model, await response.aread(), expected=_EXPECTED)
+                return self._server.parsed(Completion, call.model, await response.aread(), expected=_EXPECTED)
             reply = _Pieces(on_text)
             async for line in response.aiter_lines():
                 data = line.removeprefix("data:").strip() if line.startswith("data:") else ""
@@ -183,9 +168,29 @@ class _Usage(BaseModel):
     completion_tokens: int | None = None
 
 
-class _Completion(BaseModel):
+class Completion(BaseModel):
+    """The answer to a chat call."""
+
     choices: list[_Choice] = Field(min_length=1)
     usage: _Usage = _Usage()
+
+    def reply_to(self, call: ChatCall, url: str, *, seconds: float) -> ChatReply:
+        """The reply to a call. Raises LLMError for an answer without text."""
+        choice = self.choices[0]
+        if choice.message.content is None:
+            raise LLMError(
+                f"Model '{call.model}' at {url} answered without text (finish_reason '{choice.finish_reason}')."
+            )
+        return ChatReply(
+            text=choice.message.content,
+            model=call.model,
+            digest="",
+            stop_reason=choice.finish_reason or "",
+            prompt_tokens=self.usage.prompt_tokens,
+            reply_tokens=self.usage.completion_tokens,
+            seconds=seconds,
+            tokens=signals_of(choice.logprobs.content) if call.top_logprobs and choice.logprobs else None,
+        )
 
 
 class _Delta(BaseModel):
@@ -222,15 +227,16 @@ class _Pieces:
             if choice.delta.content:
                 self._on_text(choice.delta.content)
 
-    def completion(self) -> _Completion:
+    def completion(self) -> Completion:
         """The whole reply; without any text its content is None."""
         message = _Message(content="".join(self._texts) if self._texts else None)
         logprobs = _Logprobs(content=self._tokens) if self._tokens else None
         choice = _Choice(message=message, logprobs=logprobs, finish_reason=self.finish_reason)
-        return _Completion(choices=[choice], usage=self._usage)
+        return Completion(choices=[choice], usage=self._usage)
 
 
-def _request(call: ChatCall) -> dict[str, Any]:
+def chat_request(call: ChatCall) -> dict[str, Any]:
+    """The body of a chat call."""
     request: dict[str, Any] = {
         "model": call.model,
         "messages": [message.model_dump() for message in call.messages],

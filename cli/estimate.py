@@ -29,13 +29,22 @@ dry_run_option = click.option(
 
 
 def print_estimates(
-    request: Request, settings: EffectiveSettings, *, draws: Sequence[int], price_file: Path | None, as_json: bool
+    request: Request,
+    settings: EffectiveSettings,
+    *,
+    draws: Sequence[int],
+    price_file: Path | None,
+    in_batches: bool,
+    as_json: bool,
 ) -> None:
     """Print the estimate of a submission, one for each draw; exit code 1 when something is missing for it."""
     prices = chosen_prices(price_file)
 
     async def of_draws(database: Database) -> list[Estimate]:
-        return [await estimate_request(database, request, settings, draw=draw, prices=prices) for draw in draws]
+        return [
+            await estimate_request(database, request, settings, draw=draw, prices=prices, in_batches=in_batches)
+            for draw in draws
+        ]
 
     print_found(with_open_database(of_draws), as_json=as_json)
 
@@ -86,6 +95,8 @@ def estimate_shown(found: Estimate) -> Drawing:
     lines.append(Text(f"time: {time}, {_basis(found)}"))
     if found.currency:
         lines.append(Text(f"money: {money_in_words(found.money, found.currency)}"))
+    if found.batch_money is not None:
+        lines.append(Text(f"money with --batch: {money_in_words(found.batch_money, found.currency)}"))
     lines += [Text(f"model {name}: {state}") for name, state in found.models.items()]
     lines += [Text(notice, style="yellow") for notice in found.notices]
     return Group(*lines)

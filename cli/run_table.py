@@ -18,6 +18,7 @@ from schemas.values.runs import RunOrigin
 from stages.reports.costs import cost_words, money_in_words
 from stages.reports.numbers_in_words import counted
 from stages.reports.words import limits_in_words, notices, origin_words, split_in_words, variants_in_words
+from store.runs.batches import batches_in_words
 from store.runs.forks import Family
 from store.runs.notifications import notification_in_words
 from store.runs.run_view import JobView, RunView, waits_in_words
@@ -118,6 +119,8 @@ def _head(view: RunView) -> Drawing:
         lines.append(Text(f"vocabulary {vocabulary}" + ("" if seed is None else f"  seed {seed}"), style="dim"))
     if view.limits is not None:
         lines.append(Text(limits_in_words(view.limits), style="dim"))
+    if view.batches is not None:
+        lines += [Text(words, style="yellow") for words in batches_in_words(view.batches)]
     if changed := _changed(view):
         lines.append(changed_line(changed, profile=overview.profile, run=f"r{overview.id}"))
     return Group(*lines)

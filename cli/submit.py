@@ -306,6 +306,16 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option(
     "--notify", metavar="URL", help="Tell this address when the run has finished or is paused, with a signature."
 )
+@click.option(
+    "--batch",
+    "batch_hours",
+    metavar="[HOURS]",
+    type=click.FloatRange(0, 24 * 14, min_open=True),
+    is_flag=False,
+    flag_value=24,
+    help="Send the calls of language models as batches of an OpenAI-compatible provider, mostly at half the price. "
+    "Those without an answer after HOURS (24 unless given) are sent singly.",
+)
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same work was submitted before.")
 @click.option(
     "--fresh", is_flag=True, help="Ask the language models anew: answers of other runs are not reused. A new run."
@@ -330,6 +340,7 @@ def submit(
     priority: str | None,
     after: int | None,
     notify: str | None,
+    batch_hours: float | None,
     always_new: bool,
     fresh: bool,
     samples: int,
@@ -361,6 +372,7 @@ def submit(
         ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf --until rerank --set retrieval.fusion=rrf
         ragq submit --split train --max-failures 10% --max-llm-calls 5000
         ragq submit --split paper-test --after r12 --notify https://hooks.example.org/ragq
+        ragq submit --split paper-test --batch --set LLM_BACKEND=openai
         ragq submit --split paper-test --dry-run
         ragq submit --config run.toml --set MODEL_TEMPERATURE=0.7
         echo "overcoat, red, seated man" | ragq submit --phrases - --vocabulary demo --wait
@@ -388,7 +400,14 @@ def submit(
     chosen = draws(fresh=fresh, samples=samples)
     url = webhook_url(ProcessSettings.from_environment(os.environ, ENV_FILE), notify)
     if dry_run:
-        print_estimates(request, settings, draws=chosen, price_file=price_file, as_json=as_json)
+        print_estimates(
+            request,
+            settings,
+            draws=chosen,
+            price_file=price_file,
+            in_batches=batch_hours is not None,
+            as_json=as_json,
+        )
         return
     refuse_prices(price_file)
     limits = RunLimits(max_failures=max_failures, max_llm_calls=max_llm_calls, max_tokens=max_tokens)
@@ -405,6 +424,7 @@ def submit(
                 limits=limits,
                 after=after,
                 notify=url,
+                batch_hours=batch_hours,
                 report=report,
                 warn=lambda sentence: print_text(sentence, err=True),
             )

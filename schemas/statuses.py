@@ -117,5 +117,7 @@ class WaitReason(StrEnum):
     TOKENS = "tokens"
     #: It answered 429, or 503 with Retry-After.
     REFUSED = "refused"
+    #: Its calls are part of a batch, whose answers come later.
+    BATCH = "batch"
     #: The worker that took it does not know the settings of its run.
     SETTINGS = "settings"

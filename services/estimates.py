@@ -11,7 +11,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate, Prices, StageEstimate
 from services.few_shot import in_draw
 from services.forks import ForkRequest, NewFork, plan_fork
-from services.new_runs import refuse_long_transcripts
+from services.new_runs import refuse_batches, refuse_long_transcripts, takes_batch
 from services.served_models import asked_models, check_servers, served_models
 from services.submit import Request, plan_request
 from services.tags import SEED, GivenVectors, plan_vocabulary
@@ -51,12 +51,21 @@ _MILLION: Final = 1_000_000
 
 
 async def estimate_request(
-    database: Database, request: Request, settings: EffectiveSettings, *, draw: int = 0, prices: Prices | None = None
+    database: Database,
+    request: Request,
+    settings: EffectiveSettings,
+    *,
+    draw: int = 0,
+    prices: Prices | None = None,
+    in_batches: bool = False,
 ) -> Estimate:
     """What submitting a request would do. See `estimate`."""
 
     async def plan(connection: Connection) -> NewRun:
-        return in_draw(await plan_request(connection, request, settings), draw).run
+        run = in_draw(await plan_request(connection, request, settings), draw).run
+        if in_batches:
+            refuse_batches(run)
+        return run
 
     return await estimate(database, plan, settings, prices=prices)
 
@@ -140,6 +149,7 @@ async def estimate(
         basis=tuple(f"r{run_id}" for run_id in reversed(alike)),
         currency=currency,
         money=money,
+        batch_money=None if money is None or prices is None or not takes_batch(run) else money * prices.batch,
         models={
             name: "available" if name in found else "not found, or its server did not answer"
             for name in sorted(set(asked_models(run).values()))

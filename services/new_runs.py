@@ -25,7 +25,7 @@ from stages.webhooks import checked_url
 from store.access import RequestKey, once
 from store.database import DATABASE_ERRORS, Connection, Database
 from store.references import interviews
-from store.runs import backlog, job_control, notifications, overviews, run_names, runs, workers
+from store.runs import backlog, batches, job_control, notifications, overviews, run_names, runs, workers
 from store.runs.answer_pieces import committed
 from store.runs.runs import NewRun, Report, StoredRun, ignored
 
@@ -94,6 +94,8 @@ class PlannedRun(NamedTuple):
     """Those that are set replace those of a run of the same work."""
     notify: str | None = None
     """The address that is told when the run has finished or is paused, as `checked_url` returns it."""
+    batch_hours: float | None = None
+    """The calls of language models are sent as batches, each of which may take so long; None sends them singly."""
     after: int | None = None
     """The run that has to succeed before the jobs of a new run begin."""
 
@@ -111,6 +113,22 @@ def webhook_url(settings: ProcessSettings, url: str | None) -> str | None:
             'echo "RAGQ_WEBHOOK_SECRET=whsec_$(openssl rand -base64 32)" >> .env'
         )
     return checked_url(url, allow_private=settings.ragq_webhook_allow_private)
+
+
+def takes_batch(run: NewRun) -> bool:
+    """Whether the server of a run's language models is one that may take batches."""
+    return thaw(run.settings).run.llm.backend == "openai"
+
+
+def refuse_batches(run: NewRun) -> None:
+    """Raise Refused for a run whose calls cannot be sent as batches."""
+    if not asked_models(run):
+        raise Refused("The run asks no language model, so nothing of it can be sent as a batch. Leave --batch out.")
+    if not takes_batch(run):
+        raise Refused(
+            "Batches go to OpenAI-compatible servers alone. Set RAGQ_OPENAI_BASE_URL and --set LLM_BACKEND=openai, or "
+            "leave --batch out."
+        )
 
 
 class Submitted(Value):
@@ -145,6 +163,8 @@ async def store_run(
         if stored.is_new and planned.effect is not None:
             await planned.effect(connection, stored.run_id)
         await backlog.keep(connection, stored.run_id, planned.limits)
+        if planned.batch_hours is not None:
+            await batches.ask_for(connection, stored.run_id, planned.batch_hours)
         if planned.notify is not None:
             await notifications.keep(connection, stored.run_id, planned.notify)
         if planned.after is not None:
@@ -177,6 +197,8 @@ async def submit_run(
     request, for transcripts that a model cannot read whole, and when the running workers ask other servers; and
     ModelUnavailableError when these could not ask the models of the run.
     """
+    if planned.batch_hours is not None:
+        refuse_batches(planned.run)
     async with database.connection() as connection:
         live = await workers.live(connection)
     warnings: list[str] = []

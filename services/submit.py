@@ -41,16 +41,18 @@ async def submit(
     limits: RunLimits = NO_LIMITS,
     after: int | None = None,
     notify: str | None = None,
+    batch_hours: float | None = None,
 ) -> Submitted:
     """Store what is asked for as a run and send it, or find the run of the same request and retry its failed jobs.
 
     With `always_new` another run is stored; a request with a key is carried out once. The jobs of a new run begin when
     the run `after` has succeeded, and are cancelled if it does not. `notify` is an address that `webhook_url` returned.
+    With `batch_hours` the calls of language models are sent as batches of their provider.
     Raises what the planning of the request raises, and Refused for a draw of a request that asks no language model;
     nothing is stored then.
     """
     planned = in_draw(await _planned(database, request, settings), draw)._replace(
-        limits=limits, after=after, notify=notify
+        limits=limits, after=after, notify=notify, batch_hours=batch_hours
     )
     return await submit_run(database, planned, always_new=always_new, priority=priority, key=key)
 
@@ -67,6 +69,7 @@ async def submit_draws(
     limits: RunLimits = NO_LIMITS,
     after: int | None = None,
     notify: str | None = None,
+    batch_hours: float | None = None,
     report: Report = ignored,
     warn: Warn | None = None,
 ) -> SubmittedDraws:
@@ -74,7 +77,9 @@ async def submit_draws(
 
     `report` is for each run, `warn` is that of `submit_run`. Raises Refused where the request asks no language model.
     """
-    planned = (await _planned(database, request, settings))._replace(limits=limits, after=after, notify=notify)
+    planned = (await _planned(database, request, settings))._replace(
+        limits=limits, after=after, notify=notify, batch_hours=batch_hours
+    )
     in_draws = [in_draw(planned, draw) for draw in draws]
     runs: list[Submitted] = []
     for one in in_draws:

@@ -133,6 +133,13 @@ class PairScorer(Protocol):
         ...
 
 
+class Deferred(Exception):
+    """The reply to a call comes later; its stage is computed again then.
+
+    A stage makes its other calls first, where it will need them whatever the reply is.
+    """
+
+
 class ChatModel(Protocol):
     """Answers chat calls."""
 

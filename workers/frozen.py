@@ -116,7 +116,16 @@ async def _freeze(connection: Connection, run_id: int, found: ModelIdentity) -> 
 # `RAGQ_CRASH_AT=after_compute@validate#1` ends the process with SIGKILL when the first attempt of a `validate` stage
 # reaches that point. Stage and attempt may be left out: `after_claim` strikes everywhere, again and again.
 
-Point = Literal["after_claim", "after_compute", "before_commit", "after_commit", "after_publish"]
+Point = Literal[
+    "after_claim",
+    "after_compute",
+    "before_commit",
+    "after_commit",
+    "after_publish",
+    "after_upload",
+    "after_begin",
+    "after_answer",
+]
 
 
 def crash_point(point: Point, stage: str, attempt: int) -> None:

@@ -18,6 +18,7 @@ import structlog
 from schemas.errors import Refused
 from schemas.statuses import WaitReason
 from schemas.values.runs import RunLimitState
+from stages.ports import Deferred
 from store.database import DATABASE_ERRORS, Connection, Database
 from store.runs import ledger, stages
 from store.runs.stages import Claim
@@ -158,6 +159,8 @@ class Leases:
 
 #: How long a stage stays away from a worker that does not know its settings.
 _OTHER_VERSION_SECONDS: Final = 5.0
+#: A batch is gathered, sent and collected beside its hours.
+_BATCH_MARGIN_H: Final = 1.0
 
 
 class PutOff(Exception):
@@ -180,6 +183,14 @@ class ServerBusy(Waits):
 
     def __init__(self, server: str, reason: WaitReason, wait_s: float, refusals: int) -> None:
         super().__init__(f"{server} takes no call for {wait_s:.1f} s ({reason})", server, reason, wait_s, refusals)
+
+
+class AwaitsBatch(Waits, Deferred):
+    """A call of the stage is part of a batch. The answer makes it due; without one, the time that a batch may take."""
+
+    def __init__(self, server: str, hours: float) -> None:
+        wait_s = (hours + _BATCH_MARGIN_H) * 3600
+        super().__init__(f"{server} answers with a batch", server, WaitReason.BATCH, wait_s)
 
 
 class UnknownSettings(Waits):

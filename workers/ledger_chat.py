@@ -4,17 +4,18 @@ import asyncio
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from schemas.errors import ModelMissingError
+from schemas.errors import LLMError, ModelMissingError
 from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.ports import ChatModel, OnText
 from stages.texts.characters import storable
 from store.database import RESULT_RETRY_SECONDS, Database
-from store.runs import ledger
-from store.runs.ledger import Caller
+from store.runs import backlog, batches, ledger
+from store.runs.ledger import Caller, KeptCall
 from store.runs.stages import Claim
 from workers import telemetry
 from workers.call_limits import CallLimits
 from workers.frozen import FrozenModels
+from workers.leases import AwaitsBatch, BudgetSpent
 
 
 class CallingAttempt(NamedTuple):
@@ -67,6 +68,8 @@ class LedgerChat:
         self._in_flight = in_flight
         self._frozen = frozen
         self._limits = limits
+        self._hours: float | None = None
+        self._has_read_hours = False
 
     async def identity(self, model: str) -> ModelIdentity:
         """See ChatModel."""
@@ -75,7 +78,8 @@ class LedgerChat:
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """The kept answer, or the model's, which is kept before it is used.
 
-        Raises ModelChangedError when the model is another one than the run began with, and what CallLimits raises.
+        Raises ModelChangedError when the model is another one than the run began with, what CallLimits raises, and
+        AwaitsBatch where the calls of the run are sent as batches.
         """
         call = call.model_copy(update={"draw": self._attempt.draw})
         try:
@@ -95,9 +99,11 @@ class LedgerChat:
 
     async def _kept_or_paid(
         self, call: ChatCall, served_by: ModelIdentity, on_text: OnText | None
-    ) -> tuple[ledger.KeptCall, bool]:
+    ) -> tuple[KeptCall, bool]:
         key = ledger.call_key(call, served_by)
         kept = await self._database.with_retry(lambda connection: ledger.find(connection, key))
+        if kept is None and (hours := await self._batch_hours()) is not None:
+            kept = await self._from_batch(key, call, served_by, hours)
         if kept is not None:
             return kept, True
         reply = await self._limits.ask(
@@ -110,4 +116,33 @@ class LedgerChat:
         paid = await self._database.with_retry(
             lambda connection: ledger.keep(connection, key, call, reply, served_by), retry_for_s=RESULT_RETRY_SECONDS
         )
+        if self._hours is not None:
+            await self._database.with_retry(lambda connection: batches.forget(connection, key))
         return paid, False
+
+    async def _batch_hours(self) -> float | None:
+        if not self._has_read_hours:
+            self._hours = await self._database.with_retry(
+                lambda connection: batches.hours(connection, self._attempt.run_id)
+            )
+            self._has_read_hours = True
+        return self._hours
+
+    async def _from_batch(self, key: str, call: ChatCall, served_by: ModelIdentity, hours: float) -> KeptCall | None:
+        """The answer that a batch brought just now; None for a call that is to be sent by itself.
+
+        Raises AwaitsBatch while a batch may bring it, and LLMError when its batch was refused.
+        """
+        caller = self._attempt.caller
+        found = await self._database.with_retry(
+            lambda connection: batches.register(connection, caller, key, call, served_by, hours)
+        )
+        if found.error is not None:
+            raise LLMError(found.error)
+        if found.is_too_much:
+            limits = await self._database.with_retry(lambda connection: backlog.find(connection, caller.run_id))
+            assert limits is not None
+            raise BudgetSpent(caller.run_id, limits)
+        if found.kept is None and not found.is_single:
+            raise AwaitsBatch(served_by.server, hours)
+        return found.kept

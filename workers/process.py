@@ -40,6 +40,7 @@ from workers import (
     telemetry,
     vocabularies,
 )
+from workers.batches import BatchSender
 from workers.dispatcher import Dispatcher
 from workers.leases import Leases, LoopThread, essential
 from workers.messages import FIRST, priority_of
@@ -173,10 +174,15 @@ class WorkerProcess:
         essential(self._dispatching, "dispatcher")
         self._notifying = asyncio.get_running_loop().create_task(Notifier(self._database, settings).run())
         essential(self._notifying, "notifier")
+        self._batching = None
+        if settings.openai_server is not None:
+            sender = BatchSender(self._database, settings.openai_server, look_s=settings.ragq_llm_batch_seconds)
+            self._batching = asyncio.get_running_loop().create_task(sender.run())
+            essential(self._batching, "batches")
         log.info("worker_enrolled", worker=self.worker_id)
 
     async def _close(self) -> None:
-        for task in (self._dispatching, self._notifying):
+        for task in filter(None, (self._dispatching, self._notifying, self._batching)):
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task

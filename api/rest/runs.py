@@ -17,6 +17,7 @@ from schemas.values.runs import RunLimits, RunLimitState, RunOrigin, SettingValu
 from services.runs import Action, ControlResult, RunChanges, change_run, control, delete_run, redo
 from store.questions import queries
 from store.runs import forks, jobs, overviews, stored_runs
+from store.runs.batches import Waiting
 from store.runs.deletions import DeletedRun
 from store.runs.forks import Family
 from store.runs.notifications import Notification
@@ -64,6 +65,8 @@ class RunReply(Reply):
     """Where it was submitted and computed: versions, commits, hardware, models and servers."""
     family: Family
     """What it was forked from, and its forks."""
+    batches: Waiting | None
+    """The batches of calls of language models that its stages wait for; null where calls are sent singly."""
     notification: Notification | None
     """Who is told when it has finished or is paused; null when nobody is."""
     next_after: int | None
@@ -151,6 +154,7 @@ async def show_run(
         limits=view.limits,
         origin=view.origin,
         family=view.family,
+        batches=view.batches,
         notification=view.notification,
         next_after=job_ids[-1] if len(job_ids) == jobs_limit else None,
     )

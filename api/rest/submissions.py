@@ -69,6 +69,7 @@ async def submit_body(
         key=key,
         limits=body.limits,
         after=body.after_run_id,
+        batch_hours=body.batch_hours,
         notify=webhook_url(ctx.settings, body.notify_url),
     )
     return await _reply(ctx, submitted, settings, response)
@@ -137,7 +138,14 @@ async def estimate_phrases(ctx: Context, body: TagsSubmission) -> Estimate:
 
 async def _estimate(ctx: ApiContext, body: Submission, request: Request, values: Mapping[str, str]) -> Estimate:
     settings = ctx.run_settings(profile=body.profile, values=values)
-    return await estimate_request(ctx.database, request, settings, draw=body.chosen_draw, prices=ctx.prices)
+    return await estimate_request(
+        ctx.database,
+        request,
+        settings,
+        draw=body.chosen_draw,
+        prices=ctx.prices,
+        in_batches=body.batch_hours is not None,
+    )
 
 
 import_plans_router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)

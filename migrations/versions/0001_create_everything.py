@@ -63,6 +63,8 @@ CREATE TABLE llm_call (
     tokens jsonb,
     served_by jsonb NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
+    is_batched boolean NOT NULL DEFAULT false,
+    is_fresh boolean NOT NULL DEFAULT false,
     rejected_at timestamptz
 );
 CREATE INDEX ix_llm_call_key ON llm_call (key);
@@ -237,6 +239,52 @@ CREATE UNLOGGED TABLE llm_wait (
     PRIMARY KEY (job_id, stage)
 );
 CREATE INDEX ix_llm_wait_server ON llm_wait (server, reason, since);
+
+-- Calls that are sent as batches of a provider, and the stages that wait for them.
+CREATE TABLE llm_batch_run (
+    run_id bigint PRIMARY KEY REFERENCES run ON DELETE CASCADE,
+    hours float8 NOT NULL
+);
+
+CREATE TABLE llm_batch (
+    id bigserial PRIMARY KEY,
+    name text NOT NULL,
+    server text NOT NULL,
+    model text NOT NULL,
+    hours float8 NOT NULL,
+    calls integer NOT NULL,
+    status text NOT NULL,
+    provider_id text,
+    answered integer NOT NULL,
+    note text,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    sent_at timestamptz,
+    ended_at timestamptz,
+    due_at timestamptz
+);
+CREATE INDEX ix_llm_batch_due ON llm_batch (due_at);
+
+CREATE TABLE llm_batch_call (
+    key text PRIMARY KEY,
+    batch_id bigint REFERENCES llm_batch ON DELETE CASCADE,
+    server text NOT NULL,
+    model text NOT NULL,
+    hours float8 NOT NULL,
+    call jsonb NOT NULL,
+    served_by jsonb NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now(),
+    is_single boolean NOT NULL,
+    error text
+);
+CREATE INDEX ix_llm_batch_call_batch_id ON llm_batch_call (batch_id);
+
+CREATE TABLE llm_batch_stage (
+    key text,
+    job_id bigint REFERENCES job ON DELETE CASCADE,
+    stage text,
+    PRIMARY KEY (key, job_id, stage)
+);
+CREATE INDEX ix_llm_batch_stage_job_id ON llm_batch_stage (job_id);
 
 -- Which runs and jobs were forked from which.
 CREATE TABLE run_fork (

@@ -129,6 +129,8 @@ class ProcessSettings(BaseModel):
     ragq_llm_tpm: int = Field(default=0, ge=0, le=2_000_000_000)
     """Tokens of prompts and replies, by an estimate, of the calls that all workers together begin in any 60 seconds on
     one server of language models. 0 sets no limit."""
+    ragq_llm_batch_seconds: float = Field(default=30.0, gt=0, le=3600)
+    """Seconds between two looks at a batch of calls; for half of it no further call came when one is sent."""
     ragq_database_pool: int = Field(default=8, ge=1)
     """Maximum database connections of a process."""
     ragq_api_host: str = "127.0.0.1"

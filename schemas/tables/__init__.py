@@ -2,6 +2,7 @@
 
 from schemas.tables import (  # noqa: F401  (registers the tables)
     api,
+    batches,
     corpora,
     participants,
     queries,

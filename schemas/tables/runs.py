@@ -229,6 +229,10 @@ class LLMCallTable(SQLModel, table=True):
     served_by: dict[str, Any] = Field(sa_column=json_column())
     """The identity of the model: server, digest or entry in the server's list."""
     created_at: datetime | None = Field(default=None, sa_column=now_column())
+    is_batched: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=text("false")))
+    """A batch brought the answer, at the price of one."""
+    is_fresh: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default=text("false")))
+    """A batch brought the answer and no stage has used it: the first one has paid for it."""
     rejected_at: datetime | None = Field(default=None, sa_column=time_column())
     """When a stage could not use the reply; a rejected reply is kept and never given out again."""
 

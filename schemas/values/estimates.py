@@ -79,6 +79,8 @@ class Estimate(Value):
     """None without prices."""
     money: float | None
     """Of the expected calls; None without prices, or without a price or tokens for one of the models."""
+    batch_money: float | None = None
+    """The same as batches; None where the server takes none too."""
     models: dict[str, str]
     """The language models that are asked: `available`, or what is wrong."""
     missing: tuple[str, ...]
@@ -109,6 +111,9 @@ class StageCalls(PlainValue):
     """Paid calls of which the server reported no tokens."""
     prompt_tokens: int
     reply_tokens: int
+    batched_prompt_tokens: int = 0
+    """Of the paid ones, those of batches, which have another price."""
+    batched_reply_tokens: int = 0
     seconds: float
     """Of the paid calls, as their client measured it."""
     saved_prompt_tokens: int
@@ -193,3 +198,5 @@ class Prices(Value):
 
     currency: str = Field(min_length=1, max_length=12, pattern=r"^[^\s\x00-\x1f]+$")
     models: dict[str, ModelPrice]
+    batch: float = Field(default=0.5, ge=0, le=1)
+    """What a call in a batch costs, as a share of the price of one by itself."""

@@ -17,7 +17,7 @@ from stages.participants.assemble import text_of
 from stages.participants.chunking import tag_chunk
 from stages.participants.embed import evidence_text
 from stages.participants.score_prompt import MEANINGS, score_list
-from stages.ports import ChatModel
+from stages.ports import ChatModel, Deferred
 from stages.replies.asking import ask_until_usable
 from stages.replies.strict import VERDICT_JSON_SCHEMA, verdict_reader
 from stages.texts.characters import DATA_RULE, fenced
@@ -133,7 +133,15 @@ async def validate_references(
 
         return await judge(references, ask=ask, max_refs=max_refs)
 
-    judged = {item: await judge_item(item, references) for item, references in _some(ranked)}
+    judged: dict[PHQ8Item, Judged] = {}
+    deferred: Deferred | None = None
+    for item, references in _some(ranked):
+        try:
+            judged[item] = await judge_item(item, references)
+        except Deferred as later:
+            deferred = later
+    if deferred is not None:
+        raise deferred
     return _validated(model, ranked, judged).model_copy(update={"reasks": tuple(reasks)})
 
 
@@ -150,16 +158,26 @@ def _validated(validator: str, ranked: RankedReferences, judged: Mapping[PHQ8Ite
 
 
 async def judge(references: tuple[Reference, ...], *, ask: Ask, max_refs: int) -> Judged:
-    """Ask about the references in order and stop when `max_refs` are accepted."""
+    """Ask about the references in order and stop when `max_refs` are accepted.
+
+    Raises Deferred when a decision comes later, once those are asked for that are needed even if it accepts.
+    """
     accepted: list[Reference] = []
     verdicts: list[Verdict] = []
+    deferred: list[Deferred] = []
     for rank, reference in enumerate(references, start=1):
-        if len(accepted) == max_refs:
+        if len(accepted) + len(deferred) == max_refs:
             break
-        decision = await ask(rank, reference)
+        try:
+            decision = await ask(rank, reference)
+        except Deferred as later:
+            deferred.append(later)
+            continue
         verdicts.append(Verdict(rank=rank, chunk_id=reference.chunk_id, decision=decision))
         if decision is Decision.ACCEPT:
             accepted.append(reference)
+    if deferred:
+        raise deferred[0]
     return Judged(tuple(accepted), tuple(verdicts))
 
 

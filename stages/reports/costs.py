@@ -150,7 +150,7 @@ def _spent(work: Sequence[StageWork], calls: Sequence[StageCalls], prices: "Pric
         prompt_tokens=sum(call.prompt_tokens for call in calls),
         reply_tokens=sum(call.reply_tokens for call in calls),
         llm_seconds=sum((call.seconds for call in calls), 0.0),
-        money=_priced(prices, ((call.model, call.prompt_tokens, call.reply_tokens) for call in calls if call.paid)),
+        money=_priced(prices, (_at_full_price(call, prices) for call in calls if call.paid)),
         saved_prompt_tokens=sum(call.saved_prompt_tokens for call in calls),
         saved_reply_tokens=sum(call.saved_reply_tokens for call in calls),
         saved_seconds=sum((call.saved_seconds for call in calls), 0.0),
@@ -160,7 +160,17 @@ def _spent(work: Sequence[StageWork], calls: Sequence[StageCalls], prices: "Pric
     )
 
 
-def _priced(prices: "Prices | None", tokens: Iterable[tuple[str, int, int]]) -> float | None:
+def _at_full_price(call: StageCalls, prices: "Prices | None") -> tuple[str, float, float]:
+    """The tokens that would cost as much by themselves as these, some of which were part of batches."""
+    saved = 0.0 if prices is None else 1 - prices.batch
+    return (
+        call.model,
+        call.prompt_tokens - saved * call.batched_prompt_tokens,
+        call.reply_tokens - saved * call.batched_reply_tokens,
+    )
+
+
+def _priced(prices: "Prices | None", tokens: Iterable[tuple[str, float, float]]) -> float | None:
     """None rather than a sum that lacks a model."""
     if prices is None:
         return None

@@ -23,15 +23,18 @@ WHERE key = $1 AND rejected_at IS NULL
 
 KEEP = """
 INSERT INTO llm_call
-    (key, model, digest, request, reply, stop_reason, prompt_tokens, reply_tokens, seconds, tokens, served_by)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+    (key, model, digest, request, reply, stop_reason, prompt_tokens, reply_tokens, seconds, tokens, served_by,
+     is_batched, is_fresh)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12)
 ON CONFLICT (key) WHERE rejected_at IS NULL DO NOTHING
 RETURNING id
 """
 
+# The first use of an answer that a batch brought has paid for it.
 USE = """
+WITH fresh AS (UPDATE llm_call SET is_fresh = false WHERE id = $2 AND is_fresh RETURNING id)
 INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused)
-SELECT $1, count(*), $2, $3, $4 FROM llm_call_use WHERE attempt_id = $1
+SELECT $1, count(*), $2, $3, $4 AND NOT EXISTS (SELECT FROM fresh) FROM llm_call_use WHERE attempt_id = $1
 """
 
 REJECT_LAST = """
@@ -59,7 +62,13 @@ async def find(connection: Connection, key: str) -> KeptCall | None:
 
 
 async def keep(
-    connection: Connection, key: str, call: ChatCall, reply: ChatReply, served_by: ModelIdentity
+    connection: Connection,
+    key: str,
+    call: ChatCall,
+    reply: ChatReply,
+    served_by: ModelIdentity,
+    *,
+    is_batched: bool = False,
 ) -> KeptCall:
     """Store an answer. When another worker stored one first, that one counts, so that all see the same."""
     call_id = await connection.fetchval(
@@ -75,11 +84,12 @@ async def keep(
         reply.seconds,
         None if reply.tokens is None else reply.tokens.model_dump_json(),
         json.dumps(asdict(served_by)),
+        is_batched,
     )
     if call_id is not None:
         return KeptCall(call_id, reply)
     found = await find(connection, key)
-    return found if found is not None else await keep(connection, key, call, reply, served_by)
+    return found if found is not None else await keep(connection, key, call, reply, served_by, is_batched=is_batched)
 
 
 async def use(connection: Connection, attempt_id: int, call_id: int, purpose: str, *, is_reused: bool) -> None:

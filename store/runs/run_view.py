@@ -18,7 +18,8 @@ from schemas.values.runs import EmbeddedTexts, RunLimitState, RunOrigin, StageSh
 from stages.reports.numbers_in_words import counted
 from stages.reports.results import mode_figures
 from store.database import Connection
-from store.runs import backlog, call_costs, jobs, notifications, overviews, runs, stage_vectors, stored_runs
+from store.runs import backlog, batches, call_costs, jobs, notifications, overviews, runs, stage_vectors, stored_runs
+from store.runs.batches import Waiting
 from store.runs.call_costs import CallCounts
 from store.runs.failures import last_failures
 from store.runs.forks import COPIED, Family, family
@@ -222,6 +223,8 @@ class RunView:
     """Read only where it is shown, like the next one: a run that is watched is read twice a second."""
     family: Family = field(default_factory=Family)
     """What it was forked from, and its forks."""
+    batches: Waiting | None = None
+    """The batches that its stages wait for; None where calls are sent singly."""
     notification: Notification | None = None
     """Who is told when it has finished or is paused."""
 
@@ -241,7 +244,16 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
         # Phrases are never cut, and a million jobs of them not looked through.
         cut = 0 if overview.kind == "tags" else await cut_texts(connection, run_id)
         limits = await backlog.find(connection, run_id)
-    return RunView(overview=overview, read_at=read_at, settings=settings, jobs=jobs, cut_texts=cut, limits=limits)
+        waiting = await batches.of_run(connection, run_id)
+    return RunView(
+        overview=overview,
+        read_at=read_at,
+        settings=settings,
+        jobs=jobs,
+        cut_texts=cut,
+        limits=limits,
+        batches=waiting,
+    )
 
 
 async def cut_texts(connection: Connection, run_id: int) -> int:

@@ -306,10 +306,12 @@ UPDATE stage_run SET lease_until = now() + $1 * interval '1 second'
 WHERE status = 'running' AND lease_until > now() + $1 * interval '1 second'
 """
 MESSAGES: Final = "UPDATE stage_run SET enq_at = now() WHERE status = 'ready' AND enq_at > now()"
+# Who waits for a batch is made due by its answer.
 RETRIES: Final = f"""
 WITH ahead AS (
     SELECT id FROM job
     WHERE status IN {OPEN_JOBS} AND sent_at IS NOT NULL AND sent_at > now() + $1 * interval '1 second'
+      AND NOT EXISTS (SELECT FROM llm_batch_stage AS b WHERE b.job_id = job.id)
 ), retried AS (
     UPDATE stage_run AS s SET not_before = now() + $1 * interval '1 second'
     FROM ahead WHERE s.job_id = ahead.id AND s.status = 'ready' AND s.not_before > now() + $1 * interval '1 second'

@@ -45,6 +45,9 @@ class Submission(WithSettings):
         default=None, repr=False
     )
     """The address that gets a signed message when the run has finished or is paused."""
+    batch_hours: Annotated[float, Field(gt=0, le=24 * 14)] | None = None
+    """Calls of language models are sent as batches of their provider, mostly at half the price; those without an answer
+    after so many hours are sent singly."""
     max_failures: MaxFailures | None = Field(default=None, examples=["10%"])
     """The run pauses once so many jobs have failed, or that percentage of at least 20 that finished."""
     max_llm_calls: Amount | None = Field(default=None, examples=[500])

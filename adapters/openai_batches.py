@@ -1,0 +1,186 @@
+"""Batches of an OpenAI-compatible server: /v1/files and /v1/batches, as OpenAI documents them and others speak them."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from typing import Final, NamedTuple
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from adapters.openai import Completion, chat_request
+from schemas.errors import LLMError
+from schemas.values.chat import ChatCall
+
+_ENDPOINT: Final = "/v1/chat/completions"
+_NAME: Final = "ragq_batch"
+#: The only one that OpenAI takes.
+_WINDOW: Final = "24h"
+_PAGE: Final = 100
+#: Clocks differ.
+_EARLIER_S: Final = 3600.0
+_UNDER_WAY: Final = ("validating", "in_progress", "finalizing", "cancelling")
+#: For each part of a request.
+_SECONDS: Final = 120.0
+
+
+class BatchLook(NamedTuple):
+    """What the provider says of a batch."""
+
+    is_under_way: bool
+    is_failed: bool
+    """It was not begun: none of its calls was made."""
+    answered: int
+    files: tuple[str, ...]
+    """Where the answers and the errors are, as far as there are any."""
+
+
+class BatchLine(NamedTuple):
+    """What came of one call."""
+
+    key: str
+    completion: Completion | None
+    """None where the call failed."""
+
+
+class _Counts(BaseModel):
+    completed: int = 0
+    failed: int = 0
+
+
+class _Batch(BaseModel):
+    id: str
+    status: str
+    created_at: float = 0.0
+    metadata: dict[str, str] | None = None
+    request_counts: _Counts | None = None
+    output_file_id: str | None = None
+    error_file_id: str | None = None
+    input_file_id: str | None = None
+
+
+class _Page(BaseModel):
+    data: list[_Batch]
+    has_more: bool = False
+
+
+class _File(BaseModel):
+    id: str
+
+
+class _Response(BaseModel):
+    status_code: int
+    body: object = None
+
+
+class _Line(BaseModel):
+    custom_id: str
+    response: _Response | None = None
+
+
+class OpenAIBatches:
+    """The batches of one server, whose base URL ends in the version.
+
+    Raises LLMError with the status of an error, and httpx.TransportError unchanged.
+    """
+
+    def __init__(self, base_url: str, *, api_key: str | None = None) -> None:
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._client = httpx.AsyncClient(base_url=base_url.rstrip("/") + "/", headers=headers, timeout=_SECONDS)
+
+    async def find(self, name: str, *, since_s: float) -> str | None:
+        """The id of the batch that was sent under a name after a moment, in seconds since 1970; None for none."""
+        after: dict[str, str] = {}
+        while True:
+            page = _Page.model_validate_json(await self._get("batches", limit=str(_PAGE), **after))
+            for batch in page.data:
+                if (batch.metadata or {}).get(_NAME) == name:
+                    return batch.id
+            if not page.has_more or not page.data or page.data[-1].created_at < since_s - _EARLIER_S:
+                return None
+            after = {"after": page.data[-1].id}
+
+    async def upload(self, calls: Sequence[tuple[str, ChatCall]]) -> str:
+        """Hand the calls over in a file, by their keys. Returns its id; nothing is paid yet."""
+        lines = (
+            json.dumps({"custom_id": key, "method": "POST", "url": _ENDPOINT, "body": chat_request(call)})
+            for key, call in calls
+        )
+        content = "".join(f"{line}\n" for line in lines).encode()
+        sent = await self._client.post(
+            "files", data={"purpose": "batch"}, files={"file": ("calls.jsonl", content, "application/jsonl")}
+        )
+        return _File.model_validate_json(_content(sent)).id
+
+    async def begin(self, file_id: str, name: str) -> str:
+        """Let a file of calls be carried out, under a name. Returns the id of the batch."""
+        body = {
+            "input_file_id": file_id,
+            "endpoint": _ENDPOINT,
+            "completion_window": _WINDOW,
+            "metadata": {_NAME: name},
+        }
+        begun = await self._client.post("batches", json=body, headers={"Idempotency-Key": name})
+        return _Batch.model_validate_json(_content(begun)).id
+
+    async def look(self, batch_id: str) -> BatchLook:
+        """How far a batch is."""
+        batch = _Batch.model_validate_json(await self._get(f"batches/{batch_id}"))
+        counts = batch.request_counts or _Counts()
+        files = (batch.output_file_id, batch.error_file_id)
+        return BatchLook(
+            is_under_way=batch.status in _UNDER_WAY,
+            is_failed=batch.status == "failed",
+            answered=counts.completed + counts.failed,
+            files=tuple(file for file in files if file),
+        )
+
+    async def cancel(self, batch_id: str) -> None:
+        """Ask for the end of a batch. What it has answered by then is kept."""
+        _content(await self._client.post(f"batches/{batch_id}/cancel"))
+
+    async def lines(self, file_id: str) -> AsyncIterator[BatchLine]:
+        """The lines of a file of answers or errors, in its order, which is not that of the calls."""
+        async with self._client.stream("GET", f"files/{file_id}/content") as response:
+            if response.is_error:
+                await response.aread()
+                _content(response)
+            async for text in response.aiter_lines():
+                if text.strip() and (line := _line(text)) is not None:
+                    yield line
+
+    async def forget(self, batch_id: str) -> None:
+        """Delete the files of a batch at the provider: they hold prompts and replies."""
+        batch = _Batch.model_validate_json(await self._get(f"batches/{batch_id}"))
+        for file in (batch.input_file_id, batch.output_file_id, batch.error_file_id):
+            if file:
+                await self._client.delete(f"files/{file}")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def _get(self, path: str, **query: str) -> bytes:
+        return _content(await self._client.get(path, params=query))
+
+
+def _content(response: httpx.Response) -> bytes:
+    if response.is_error:
+        raise LLMError(
+            f"{response.request.url.path} answered with status {response.status_code}.",
+            status=response.status_code,
+            detail=response.text[:1000],
+        )
+    return response.content
+
+
+def _line(text: str) -> BatchLine | None:
+    """What a line says; None for one that names no call. A call without a usable answer failed."""
+    try:
+        line = _Line.model_validate_json(text)
+    except ValidationError:
+        return None
+    try:
+        is_answer = line.response is not None and line.response.status_code == httpx.codes.OK
+        return BatchLine(line.custom_id, Completion.model_validate(line.response.body) if is_answer else None)  # type: ignore[union-attr]
+    except ValidationError:
+        return BatchLine(line.custom_id, None)

@@ -1,0 +1,168 @@
+"""`ragq submit --batch`: calls of language models as batches of a provider, whatever dies, at any point."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.acceptance.conftest import GiveEvidence, Install
+from tests.acceptance.harness import Installation
+from tests.eventually import eventually
+from tests.scripted_batches import MODEL, Provider, provider
+
+BATCHED = ("--few-shot-only", "--set", "LLM_BACKEND=openai", "--set", f"MODEL_JUDGE_MODEL={MODEL}")
+
+
+@pytest.fixture
+def batches() -> Iterator[Provider]:
+    with provider() as found:
+        yield found
+
+
+@pytest.fixture
+def installation(install: Install, indexed_template: str, batches: Provider) -> Iterator[Installation]:
+    with install(indexed_template) as installation:
+        installation.settings |= {
+            "RAGQ_OPENAI_BASE_URL": batches.url,
+            "RAGQ_LLM_BATCH_SECONDS": "0.4",
+            "RAGQ_LEASE_SECONDS": "1",
+            "RAGQ_HEARTBEAT_SECONDS": "0.3",
+        }
+        yield installation
+
+
+def paid(installation: Installation, run: int) -> tuple[int, int]:
+    cost = installation.ragq("show", f"r{run}", "--json").json["cost"]["total"]
+    return cost["calls_paid"], cost["calls_reused"]
+
+
+def test_the_calls_of_all_jobs_are_one_batch_and_paid_once(
+    installation: Installation, batches: Provider, evidence: GiveEvidence
+) -> None:
+    installation.start_worker()
+    run = installation.submit(*evidence({316: 2, 319: 1}), *BATCHED, "--batch")
+    eventually(lambda: bool(batches.batches))
+    shown = installation.ragq("watch", f"r{run}")
+
+    assert shown.exit_code == 0, shown.stderr
+    first = next(iter(batches.batches.values()))
+    assert len(first.lines) >= 3 and batches.singles == []
+    assert set(batches.paid.values()) == {1}
+    calls, reused = paid(installation, run)
+    assert calls == sum(batches.paid.values()) and reused >= 0
+    assert batches.files == {}, "prompts are left at the provider"
+    assert installation.value("SELECT count(*) FROM llm_batch_call") == 0
+    assert not any(line["body"]["messages"][1]["content"] in installation.logs for line in first.lines)
+
+
+@pytest.mark.parametrize("point", ["after_upload@batch", "after_begin@batch", "after_answer@batch#1"])
+def test_no_call_is_paid_twice_when_the_worker_is_killed(
+    point: str, installation: Installation, batches: Provider, evidence: GiveEvidence
+) -> None:
+    alone = installation.start_worker(RAGQ_CRASH_AT=point)
+    run = installation.submit(*evidence({316: 2}), *BATCHED, "--batch")
+    eventually(lambda: not alone.is_alive)
+    installation.start_worker()
+    # Who claimed it is not followed for some minutes.
+    installation.rows("UPDATE llm_batch SET due_at = now() WHERE due_at IS NOT NULL")
+
+    assert installation.ragq("watch", f"r{run}").exit_code == 0
+    assert set(batches.paid.values()) == {1}
+    assert paid(installation, run)[0] == sum(batches.paid.values())
+
+
+def test_what_waits_is_shown_and_a_batch_that_takes_too_long_is_cancelled_and_its_rest_sent_singly(
+    installation: Installation, batches: Provider, evidence: GiveEvidence
+) -> None:
+    batches.is_held, batches.answers_at_most = True, 1
+    installation.start_worker()
+    run = installation.submit(*evidence({316: 2}), *BATCHED, "--batch", "1")
+    eventually(lambda: "sent since" in installation.ragq("show", f"r{run}").stdout)
+    shown = installation.ragq("show", f"r{run}").stdout
+    assert f"calls to {MODEL} at {batches.url}" in shown
+    assert "answers with a batch" in shown
+    assert installation.ragq("show", f"r{run}", "--json").json["batches"]["batches"][0]["status"] == "sent"
+
+    installation.rows("UPDATE llm_batch SET sent_at = now() - interval '2 hours'")
+
+    assert installation.ragq("watch", f"r{run}").exit_code == 0
+    first = batches.batches["batch-1"]
+    assert first.status == "cancelled" and len(batches.singles) >= len(first.lines) - 1
+    assert batches.paid.total() - len(first.lines) + 1 == len(batches.paid)
+
+
+def test_lines_that_fail_are_sent_singly(installation: Installation, batches: Provider, evidence: GiveEvidence) -> None:
+    failing: list[str] = []
+
+    def fails(prompt: str) -> bool:
+        if not failing:
+            failing.append(prompt)
+        return prompt in failing
+
+    batches.fails = fails
+    installation.start_worker()
+    run = installation.submit(*evidence({316: 2}), *BATCHED, "--batch")
+
+    assert installation.ragq("watch", f"r{run}").exit_code == 0
+    assert batches.singles == failing
+
+
+@pytest.mark.parametrize("refusal", ["failed", "no_batches"])
+def test_a_batch_that_is_refused_fails_the_chain_and_is_never_sent_at_full_price(
+    refusal: str, installation: Installation, batches: Provider, evidence: GiveEvidence
+) -> None:
+    if refusal == "failed":
+        batches.ends_as = "failed"
+    else:
+        batches.refuses["POST /batches"] = 404
+    installation.start_worker()
+    run = installation.submit(*evidence({316: 1}), *BATCHED, "--batch")
+
+    assert installation.ragq("watch", f"r{run}").exit_code == 3
+    assert batches.singles == []
+    (failure,) = installation.ragq("failures", f"r{run}", "--json").json["failures"]
+    assert "batch" in failure["message"]
+    batches.ends_as = "completed"
+    assert installation.ragq("retry", f"r{run}").exit_code == 0
+    assert installation.ragq("watch", f"r{run}").exit_code == 0
+
+
+def test_a_provider_that_is_away_is_asked_again(
+    installation: Installation, batches: Provider, evidence: GiveEvidence
+) -> None:
+    batches.refuses["POST /files"] = 503
+    installation.start_worker()
+    run = installation.submit(*evidence({316: 1}), *BATCHED, "--batch")
+    eventually(lambda: "answered with status 503" in installation.ragq("show", f"r{run}").stdout)
+    installation.rows("UPDATE llm_batch SET due_at = now() WHERE due_at IS NOT NULL")
+
+    assert installation.ragq("watch", f"r{run}").exit_code == 0
+    assert set(batches.paid.values()) == {1}
+
+
+def test_limits_of_calls_hold_in_batches(installation: Installation, batches: Provider, evidence: GiveEvidence) -> None:
+    installation.start_worker()
+    run = installation.submit(*evidence({316: 2, 319: 2}), *BATCHED, "--batch", "--max-llm-calls", "2")
+    eventually(lambda: "--max-llm-calls" in installation.ragq("show", f"r{run}").stdout)
+
+    assert batches.paid.total() <= 2
+    assert installation.ragq("resume", f"r{run}", "--max-llm-calls", "1000").exit_code == 0
+    assert installation.ragq("watch", f"r{run}").exit_code == 0
+    assert set(batches.paid.values()) == {1}
+
+
+def test_batches_are_refused_where_there_are_none(installation: Installation, evidence: GiveEvidence) -> None:
+    for dry in ((), ("--dry-run",)):
+        asked = installation.ragq("submit", *evidence({316: 1}), "--few-shot-only", "--batch", *dry)
+        assert asked.exit_code == 1
+        assert "LLM_BACKEND=openai" in asked.stdout + asked.stderr
+
+
+def test_the_dry_run_has_both_prices(installation: Installation, evidence: GiveEvidence) -> None:
+    prices = installation.folder / "prices.toml"
+    prices.write_text(f'currency = "EUR"\n[models."{MODEL}"]\nprompt = 1.0\nreply = 2.0\n')
+    installation.start_worker()
+    given = evidence({316: 1})
+    run = installation.submit(*given, *BATCHED)
+    assert installation.ragq("watch", f"r{run}").exit_code == 0
+    found = installation.ragq("submit", *given, *BATCHED, "--new", "--dry-run", "--prices", str(prices), "--json").json
+    assert found["batch_money"] == pytest.approx(found["money"] / 2) and found["money"] > 0

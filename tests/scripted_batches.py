@@ -1,0 +1,184 @@
+"""A provider with OpenAI's API for batches, as it is documented, that answers as the test says."""
+
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email.parser import BytesParser
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tests.scripted_ollama import ACCEPT
+
+MODEL = "batch-model"
+
+
+@dataclass
+class Sent:
+    """A batch as the provider keeps it."""
+
+    id: str
+    input_file_id: str
+    metadata: dict[str, str]
+    created_at: float
+    lines: list[dict[str, Any]]
+    status: str = "in_progress"
+    output_file_id: str | None = None
+    error_file_id: str | None = None
+    answered: int = 0
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """As JSON has it."""
+        counts = {"total": len(self.lines), "completed": self.answered, "failed": 0}
+        names = ("id", "input_file_id", "metadata", "created_at", "status", "output_file_id", "error_file_id")
+        return {"object": "batch", **{name: getattr(self, name) for name in names}, "request_counts": counts}
+
+
+@dataclass
+class Provider:
+    """What it has, what it was asked, and what the test wants of it."""
+
+    url: str = ""
+    answer: Callable[[str], str] = lambda prompt: ACCEPT
+    """The reply to the messages of a call, as one text."""
+    fails: Callable[[str], bool] = lambda prompt: False
+    """Whether the line of a call goes to the file of errors."""
+    is_held: bool = False
+    """Batches stay in progress."""
+    ends_as: str = "completed"
+    answers_at_most: int = 10**9
+    """Of one batch; the others have no line."""
+    refuses: dict[str, int] = field(default_factory=dict)
+    """Statuses of requests by `METHOD /path`, each once."""
+    files: dict[str, bytes] = field(default_factory=dict)
+    batches: dict[str, Sent] = field(default_factory=dict)
+    singles: list[str] = field(default_factory=list)
+    """The prompts of calls that came by themselves."""
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def paid(self) -> Counter[str]:
+        """How often each prompt was answered, in batches or by itself."""
+        batched = [prompt(line["body"]) for batch in self.batches.values() for line in batch.lines]
+        return Counter(batched) + Counter(self.singles)
+
+    def finish(self, batch: Sent) -> None:
+        """Answer the calls of a batch, the last one first."""
+        if batch.status not in ("in_progress", "cancelling") or (self.is_held and batch.status == "in_progress"):
+            return
+        batch.status = "cancelled" if batch.status == "cancelling" else self.ends_as
+        if batch.status == "failed":
+            return
+        answers: list[dict[str, Any]] = []
+        errors: list[dict[str, Any]] = []
+        for line in list(reversed(batch.lines))[: self.answers_at_most]:
+            failed = self.fails(prompt(line["body"]))
+            body = {"error": {"message": "failed"}} if failed else self.completion(line["body"])
+            response = {"status_code": 500 if failed else 200, "body": body}
+            (errors if failed else answers).append({"custom_id": line["custom_id"], "response": response})
+        batch.answered = len(answers)
+        for name, lines in (("output_file_id", answers), ("error_file_id", errors)):
+            if lines:
+                setattr(batch, name, self.keep("".join(json.dumps(line) + "\n" for line in lines).encode()))
+
+    def completion(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a call."""
+        message = {"role": "assistant", "content": self.answer(prompt(body))}
+        usage = {"prompt_tokens": 100, "completion_tokens": 10}
+        return {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+
+    def keep(self, content: bytes) -> str:
+        """Store a file."""
+        name = f"file-{len(self.files) + 1}"
+        self.files[name] = content
+        return name
+
+
+def prompt(body: dict[str, Any]) -> str:
+    """The messages of a call as one text."""
+    return "\n".join(message["content"] for message in body["messages"])
+
+
+@contextmanager
+def provider() -> Iterator[Provider]:
+    """A provider on loopback."""
+    found = Provider()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._answer()
+
+        def do_POST(self) -> None:
+            self._answer()
+
+        def do_DELETE(self) -> None:
+            self._answer()
+
+        def _answer(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            path = self.path.partition("?")[0].removeprefix("/v1")
+            found.asked.append(f"{self.command} {path}")
+            status = found.refuses.pop(f"{self.command} {path}", 200)
+            reply: Any = {"error": {"message": "refused"}}
+            if status == 200:
+                reply = self._reply(path, body)
+            content = reply if isinstance(reply, bytes) else json.dumps(reply).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def _reply(self, path: str, body: bytes) -> Any:
+            match self.command, path.strip("/").split("/"):
+                case "GET", ["models"]:
+                    return {"object": "list", "data": [{"id": MODEL, "object": "model", "owned_by": "tests"}]}
+                case "POST", ["files"]:
+                    head = f"content-type: {self.headers['content-type']}\r\n\r\n".encode()
+                    parts = list(BytesParser().parsebytes(head + body).walk())
+                    content = parts[-1].get_payload(decode=True)
+                    assert isinstance(content, bytes)
+                    return {"id": found.keep(content)}
+                case "POST", ["batches"]:
+                    asked = json.loads(body)
+                    lines = [json.loads(line) for line in found.files[asked["input_file_id"]].splitlines()]
+                    batch = Sent(
+                        f"batch-{len(found.batches) + 1}", asked["input_file_id"], asked["metadata"], time.time(), lines
+                    )
+                    found.batches[batch.id] = batch
+                    return batch.shown
+                case "GET", ["batches"]:
+                    return {"data": [batch.shown for batch in reversed(found.batches.values())], "has_more": False}
+                case "GET", ["batches", name]:
+                    found.finish(found.batches[name])
+                    return found.batches[name].shown
+                case "POST", ["batches", name, "cancel"]:
+                    found.batches[name].status = "cancelling"
+                    return found.batches[name].shown
+                case "GET", ["files", name, "content"]:
+                    return found.files[name]
+                case "DELETE", ["files", name]:
+                    del found.files[name]
+                    return {"deleted": True}
+                case "POST", ["chat", "completions"]:
+                    asked = json.loads(body)
+                    found.singles.append(prompt(asked))
+                    return found.completion(asked)
+            raise AssertionError(f"asked for {path}")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        found.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield found
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,0 +1,214 @@
+"""Batches a step at a time, against a scripted provider: who gathers, sends, collects, and what is due then."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+import pytest
+
+from schemas.settings.process import OpenAIAddress
+from schemas.statuses import WaitReason
+from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
+from store.database import Connection, Database
+from store.runs import batches, ledger, stages
+from store.runs.batches import BatchStatus
+from store.runs.ledger import Caller
+from store.runs.runs import StoredRun
+from store.runs.stages import Claim
+from tests.scripted_batches import MODEL, Provider, provider
+from workers.batches import BatchSender
+from workers.leases import AwaitsBatch, give_back
+
+StoreRun = Callable[..., Awaitable[StoredRun]]
+
+
+@pytest.fixture
+def server() -> Iterator[Provider]:
+    with provider() as found:
+        yield found
+
+
+@pytest.fixture
+async def sender(database: Database, server: Provider) -> AsyncIterator[BatchSender]:
+    yield BatchSender(database, OpenAIAddress(server.url, None), look_s=0.0001)
+
+
+@pytest.fixture
+async def claims(database: Database, store_run: StoreRun) -> list[Claim]:
+    """The running stages of three jobs of a run whose calls are sent as batches."""
+    stored = await store_run("316", "319", "320")
+    async with database.connection() as connection:
+        await batches.ask_for(connection, stored.run_id, 24)
+        found = [await stages.claim(connection, job_id, "extract", "worker", 60) for job_id in stored.job_ids]
+    return [claim for claim in found if claim is not None]
+
+
+def call(text: str) -> ChatCall:
+    return ChatCall(model=MODEL, messages=(Message(role="user", content=text),), purpose="test")
+
+
+async def register(database: Database, server: Provider, claim: Claim, text: str) -> batches.Registered:
+    identity = ModelIdentity(backend="openai", server=server.url, model=MODEL, digest="")
+    caller = Caller(claim.run_id, claim.job_id, claim.stage)
+    async with database.connection() as connection:
+        key = ledger.call_key(call(text), identity)
+        return await batches.register(connection, caller, key, call(text), identity, 24)
+
+
+async def put_off(database: Database, server: Provider, claim: Claim) -> None:
+    await give_back(database, claim, AwaitsBatch(server.url, 24))
+
+
+async def due(connection: Connection) -> set[int]:
+    rows = await connection.fetch("SELECT job_id FROM stage_run WHERE status = 'ready' AND not_before <= now()")
+    return {row["job_id"] for row in rows}
+
+
+async def test_stages_are_due_when_all_of_their_answers_are_there(
+    database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
+) -> None:
+    for claim, texts in zip(claims, (("a", "b"), ("b",), ("a",)), strict=True):
+        for text in texts:
+            assert await register(database, server, claim, text) == batches.Registered()
+        await put_off(database, server, claim)
+    server.is_held = True
+    await sender.step()
+    await sender.step()
+    (sent,) = server.batches.values()
+    assert len(sent.lines) == 2
+    async with database.connection() as connection:
+        assert await due(connection) == set()
+        waits = await connection.fetchval("SELECT DISTINCT reason FROM llm_wait")
+        assert waits == WaitReason.BATCH
+        assert await connection.fetchval("SELECT min(not_before) > now() + interval '24 hours' FROM stage_run")
+
+    server.is_held = False
+    await sender.step()
+
+    async with database.connection() as connection:
+        assert await due(connection) == {claim.job_id for claim in claims}
+        assert await connection.fetchval("SELECT count(*) FROM llm_batch_stage") == 0
+    assert (await register(database, server, claims[0], "a")).kept is not None
+
+
+async def test_an_answer_that_comes_before_its_stage_is_put_off_makes_it_due_all_the_same(
+    database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
+) -> None:
+    await register(database, server, claims[0], "a")
+    for _ in range(3):
+        await sender.step()
+    await put_off(database, server, claims[0])
+    await sender.step()
+
+    async with database.connection() as connection:
+        assert await due(connection) == {claims[0].job_id}
+
+
+async def test_the_first_use_pays_and_the_next_ones_are_reused(
+    database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
+) -> None:
+    await register(database, server, claims[0], "a")
+    for _ in range(3):
+        await sender.step()
+    found = await register(database, server, claims[0], "a")
+    assert found.kept is not None
+    async with database.connection() as connection:
+        for claim in claims:
+            await ledger.use(connection, claim.attempt_id, found.kept.call_id, "test", is_reused=True)
+        rows = await connection.fetch("SELECT is_reused FROM llm_call_use ORDER BY attempt_id")
+
+    assert [row["is_reused"] for row in rows] == [False, True, True]
+
+
+async def test_an_answer_that_is_stored_while_a_stage_registers_is_found_and_not_asked_for_again(
+    database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
+) -> None:
+    identity = ModelIdentity(backend="openai", server=server.url, model=MODEL, digest="")
+    reply = ChatReply(
+        text="yes", model=MODEL, digest="", stop_reason="stop", prompt_tokens=1, reply_tokens=1, seconds=0.0
+    )
+    async with database.connection() as connection:
+        await ledger.keep(connection, ledger.call_key(call("a"), identity), call("a"), reply, identity)
+
+    found = await register(database, server, claims[0], "a")
+    await sender.step()
+
+    assert found.kept is not None and found.kept.reply.text == "yes"
+    assert server.batches == {}
+
+
+async def test_a_provider_that_repeats_and_invents_lines_changes_nothing(
+    database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
+) -> None:
+    await register(database, server, claims[0], "a")
+    await sender.step()
+    server.is_held = False
+    keep = server.keep
+
+    def hostile(content: bytes) -> str:
+        lines = b'{"custom_id": "unknown", "response": {"status_code": 200, "body": {}}}\nnot json\n[]\n\n'
+        return keep(lines + content + content)
+
+    server.keep = hostile  # type: ignore[method-assign]
+    await sender.step()
+    await sender.step()
+
+    async with database.connection() as connection:
+        assert await connection.fetchval("SELECT count(*) FROM llm_call") == 1
+        assert await connection.fetchval("SELECT status FROM llm_batch") == BatchStatus.ENDED
+
+
+async def test_answers_without_text_and_expired_ones_are_sent_singly(
+    database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
+) -> None:
+    for text in ("a", "b"):
+        await register(database, server, claims[0], text)
+    await put_off(database, server, claims[0])
+    server.ends_as, server.answers_at_most = "expired", 1
+    server.completion = lambda body: {"choices": [{"message": {"content": None}}]}  # type: ignore[method-assign]
+    for _ in range(3):
+        await sender.step()
+
+    assert [(await register(database, server, claims[0], text)).is_single for text in ("a", "b")] == [True, True]
+    async with database.connection() as connection:
+        assert await due(connection) == {claims[0].job_id}
+        assert await connection.fetchval("SELECT count(*) FROM llm_call") == 0
+
+
+async def test_nothing_is_sent_of_jobs_that_are_cancelled_and_calls_of_deleted_runs_are_deleted(
+    database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
+) -> None:
+    await register(database, server, claims[0], "a")
+    async with database.connection() as connection:
+        await connection.execute("UPDATE job SET status = 'cancelled'")
+        await sender.step()
+        assert server.batches == {}
+        assert await connection.fetchval("SELECT count(*) FROM llm_batch_call") == 1
+        await connection.execute("DELETE FROM run")
+        await sender.step()
+
+        assert await connection.fetchval("SELECT count(*) FROM llm_batch_call") == 0
+
+
+async def test_calls_of_one_model_are_one_batch_and_a_full_one_does_not_wait(
+    database: Database, server: Provider, claims: list[Claim], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "MOST_CALLS", 3)
+    for number in range(5):
+        await register(database, server, claims[0], str(number))
+    async with database.connection() as connection:
+        assert await batches.gather(connection, server.url, quiet_s=60) == 1
+        assert await batches.gather(connection, server.url, quiet_s=60) == 0
+        assert await batches.gather(connection, "https://other.example.org/v1", quiet_s=0) == 0
+        assert await batches.gather(connection, server.url, quiet_s=0) == 1
+        rows = await connection.fetch("SELECT calls FROM llm_batch ORDER BY id")
+
+    assert [row["calls"] for row in rows] == [3, 2]
+
+
+async def test_nobody_else_begins_a_batch_meanwhile(database: Database, server: Provider, claims: list[Claim]) -> None:
+    await register(database, server, claims[0], "a")
+    async with database.connection() as connection:
+        await batches.gather(connection, server.url, quiet_s=0)
+        first = await batches.claim(connection, server.url, begins_s=1200, looks_s=1)
+
+        assert first is not None
+        assert await batches.claim(connection, server.url, begins_s=1200, looks_s=1) is None

@@ -1,0 +1,156 @@
+"""Sends, watches and collects batches of calls of language models, a step at a time. Every worker may."""
+
+import asyncio
+import random
+from contextlib import suppress
+from typing import Final
+
+import httpx
+import structlog
+from pydantic import ValidationError
+
+from adapters.openai import Completion
+from adapters.openai_batches import OpenAIBatches
+from schemas.errors import LLMError
+from schemas.settings.process import OpenAIAddress
+from schemas.values.chat import ChatCall
+from stages.models import server_name
+from stages.texts.characters import storable
+from store.database import DATABASE_ERRORS, Database
+from store.runs import batches
+from store.runs.batches import BatchStatus, ClaimedBatch
+from workers.frozen import crash_point
+
+log = structlog.get_logger(__name__)
+
+_EVERY_S: Final = 5.0
+_AGAIN_S: Final = 60.0
+"""After an error. A batch that was begun without our knowing is in the provider's list by then."""
+#: While a batch is begun nobody else may begin it; to look at one twice does no harm.
+_BEGINS_S: Final = 1200.0
+_LOOKS_S: Final = 120.0
+
+
+class BatchSender:
+    """Takes the batches of one server a step further, again and again."""
+
+    def __init__(
+        self,
+        database: Database,
+        address: OpenAIAddress,
+        *,
+        look_s: float,
+    ) -> None:
+        self._database = database
+        self._server = server_name(address.base_url)
+        self._provider = OpenAIBatches(address.base_url, api_key=address.api_key)
+        self._look_s = look_s
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        try:
+            while True:
+                try:
+                    await self.step()
+                except DATABASE_ERRORS as error:
+                    log.warning("batches_interrupted", error_type=type(error).__name__)
+                await asyncio.sleep(min(_EVERY_S, self._look_s / 4) * random.uniform(0.7, 1.0))
+        finally:
+            await self._provider.close()
+
+    async def step(self) -> None:
+        """Gather calls, take each batch that is due a step further, and make stages due that have their answers."""
+        async with self._database.connection() as connection:
+            await batches.gather(connection, self._server, quiet_s=self._look_s / 2)
+        done: set[int] = set()
+        while (batch := await self._claim(done)) is not None:
+            done.add(batch.id)
+            await self._advance(batch)
+        async with self._database.connection() as connection:
+            await batches.release(connection)
+
+    async def _claim(self, done: set[int]) -> ClaimedBatch | None:
+        async with self._database.connection() as connection:
+            return await batches.claim(connection, self._server, begins_s=_BEGINS_S, looks_s=_LOOKS_S, other_than=done)
+
+    async def _advance(self, batch: ClaimedBatch) -> None:
+        try:
+            if batch.provider_id is None:
+                async with asyncio.timeout(_BEGINS_S - _AGAIN_S):
+                    await self._send(batch)
+            else:
+                await self._look(batch, batch.provider_id)
+        except (httpx.TransportError, LLMError, ValidationError, TimeoutError) as error:
+            await self._note(batch, error)
+
+    async def _note(self, batch: ClaimedBatch, error: Exception) -> None:
+        status = error.status if isinstance(error, LLMError) else None
+        note = str(error) if isinstance(error, LLMError) else f"{self._server}: {type(error).__name__}"
+        is_refusal = status is not None and 400 <= status < 500 and status not in (408, 409, 429)
+        log.warning("batch_failed", batch=batch.id, status=status, error_type=type(error).__name__)
+        async with self._database.connection() as connection:
+            if is_refusal and batch.provider_id is None:
+                await batches.end(connection, batch, refused=note)
+            else:
+                await batches.change(
+                    connection, batch, batch.status, provider_id=batch.provider_id, note=note, again_in_s=_AGAIN_S
+                )
+
+    async def _send(self, batch: ClaimedBatch) -> None:
+        async with self._database.connection() as connection:
+            calls = await batches.calls(connection, batch.id)
+        provider_id = await self._provider.find(batch.name, since_s=batch.created_s)
+        if provider_id is None and not calls:
+            async with self._database.connection() as connection:
+                await batches.end(connection, batch)
+            return
+        if provider_id is None:
+            file_id = await self._provider.upload(calls)
+            crash_point("after_upload", "batch", 1)
+            provider_id = await self._provider.begin(file_id, batch.name)
+            crash_point("after_begin", "batch", 1)
+        log.info("batch_sent", batch=batch.id, calls=len(calls))
+        async with self._database.connection() as connection:
+            await batches.change(connection, batch, BatchStatus.SENT, provider_id=provider_id, again_in_s=self._look_s)
+
+    async def _look(self, batch: ClaimedBatch, provider_id: str) -> None:
+        found = await self._provider.look(provider_id)
+        if found.is_failed:
+            async with self._database.connection() as connection:
+                await batches.end(connection, batch, refused=f"{self._server} refused the batch {provider_id}.")
+            return
+        if not found.is_under_way:
+            await self._collect(batch, provider_id, found.files)
+            return
+        status = batch.status
+        if batch.is_late and status is not BatchStatus.CANCELLING:
+            await self._provider.cancel(provider_id)
+            status = BatchStatus.CANCELLING
+        async with self._database.connection() as connection:
+            await batches.change(connection, batch, status, answered=found.answered, again_in_s=self._look_s)
+
+    async def _collect(self, batch: ClaimedBatch, provider_id: str, files: tuple[str, ...]) -> None:
+        async with self._database.connection() as connection:
+            calls = dict(await batches.calls(connection, batch.id))
+        answered = 0
+        for file in files:
+            async for line in self._provider.lines(file):
+                call = calls.get(line.key)
+                if call is not None and line.completion is not None:
+                    answered += await self._keep(batch, line.key, call, line.completion)
+                    crash_point("after_answer", "batch", answered)
+        async with self._database.connection() as connection:
+            singly = await batches.end(connection, batch)
+        log.info("batch_ended", batch=batch.id, answered=answered, singly=singly)
+        with suppress(httpx.TransportError, LLMError, ValidationError):
+            await self._provider.forget(provider_id)
+
+    async def _keep(self, batch: ClaimedBatch, key: str, call: ChatCall, completion: Completion) -> bool:
+        """Store an answer. False where it is stored already, or of no use."""
+        try:
+            reply = completion.reply_to(call, self._server, seconds=0.0)
+        except LLMError:
+            return False
+        reply = reply.model_copy(update={"text": storable(reply.text)})
+        async with self._database.connection() as connection:
+            return await batches.keep_answer(connection, batch, key, reply)
