@@ -51,7 +51,9 @@ FROM ready AS r LEFT JOIN LATERAL (
     SELECT error_type || ': ' || error_message AS message FROM stage_attempt
     WHERE job_id = r.job_id AND stage = r.stage AND error_type IS NOT NULL ORDER BY id DESC LIMIT 1
 ) AS a ON true
-WHERE r.sent_at > now() AND r.queue IN (SELECT queue FROM taken) GROUP BY r.run_id, r.stage
+WHERE r.sent_at > now() AND r.queue IN (SELECT queue FROM taken)
+  AND NOT EXISTS (SELECT FROM llm_batch_stage AS b WHERE b.job_id = r.job_id AND b.stage = r.stage)
+GROUP BY r.run_id, r.stage
 """
 
 

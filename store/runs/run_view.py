@@ -201,7 +201,7 @@ def waits_in_words(jobs: Sequence[JobView]) -> list[str]:
         if stage.waits_until is not None and stage.waits_for is not None:
             found.setdefault(stage.waits_for, []).append(stage.waits_until)
     return [
-        f"{counted(len(until), 'stage')} due at {min(until):%H:%M:%S} UTC or later, after {why}."
+        f"{counted(len(until), 'stage')} due at {min(until):%Y-%m-%d %H:%M:%S} UTC or later, after {why}."
         for why, until in found.items()
     ]
 
