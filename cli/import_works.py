@@ -488,6 +488,9 @@ def _tell(imported: ImportedWorks, corpus: str) -> None:
     }
     counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none"
     print_text(f"Works of corpus '{corpus}': {counted}; {imported.waiting} chunks wait for their vectors.", err=True)
+    if (copy := imported.followed) is not None:
+        run = "" if copy.submitted is None else f", which r{copy.submitted.run_id} embeds by {copy.copy.model}"
+        print_text(f"'{copy.copy.name}' has them too{run}.", err=True)
 
 
 def _tell_latin1(read: ReadFiles) -> None:

@@ -14,9 +14,11 @@ from cli.watch import follow, follow_to_rest
 from schemas.values.participants import StoredSplit
 from schemas.values.tags import VectorLayout
 from services.estimates import estimate_vocabulary
+from services.reembedding import reembed, switch
 from services.references import build_references, plan_chunk_scores, plan_references, score_chunks
 from services.tags import SEED, GivenVectors, build_vocabulary
 from stages.participants.split_names import first_index
+from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.references import index_runs, references
 from store.references.interviews import stored_splits
@@ -331,3 +333,58 @@ def tags_command(
 def _given(path: Path, layout: VectorLayout) -> GivenVectors:
     with path.open("rb") as file:
         return GivenVectors(path, layout, file_digest(file, "sha256").hexdigest())
+
+
+@index.command("reembed")
+@click.option("--corpus", "name", metavar="NAME", required=True, help="The corpus.")
+@click.option("--model", metavar="MODEL", help="The model that embeds the copy.")
+@click.option("--switch", "is_switch", is_flag=True, help="Search by the vectors of the copy from now on.")
+@click.option("--back", "is_back", is_flag=True, help="Search by the old vectors again.")
+@settings_options
+@click.option("--no-wait", is_flag=True, help="Return as soon as the run is stored.")
+@json_option
+def reembed_command(
+    name: str,
+    model: str | None,
+    is_switch: bool,
+    is_back: bool,
+    profile: str | None,
+    assignments: tuple[tuple[str, str], ...],
+    no_wait: bool,
+    as_json: bool,
+) -> None:
+    """Embed a corpus by another model, beside its own vectors, and search by them after a switch.
+
+    The works, chunks and their cutting stay. The copy is a corpus with `-copy` behind the name: ask both the same
+    questions, and compare the runs with `ragq diff`. New imports go into both. --switch exchanges the vectors of the
+    two in one transaction, --back exchanges them again; `ragq corpus delete NAME-copy` ends that. Repeated, it embeds
+    what the copy lacks.
+
+    \b
+    Example:
+        ragq index reembed --corpus shelf --model sentence-transformers/all-mpnet-base-v2 --set EMBEDDING_DIMENSION=768
+        ragq submit --queries set.jsonl --qrels set.tsv --corpus shelf-copy --until rerank --wait
+        ragq diff r5 r6
+        ragq index reembed --corpus shelf --switch
+    """
+    if sum((model is not None, is_switch, is_back)) != 1:
+        raise click.UsageError("Give one of --model, --switch and --back.")
+    if model is None:
+        if assignments or profile or no_wait:
+            raise click.UsageError("--set, --profile and --no-wait go with --model.")
+        corpus = with_open_database(lambda database: switch(database, name, back=is_back))
+        model = f"{corpus.model} ({corpus.backend})"
+        print_result(corpus, f"Corpus '{corpus.name}' is searched by the vectors of {model}.", as_json=as_json)
+        return
+    settings = effective_settings(profile, (("MODEL_EMBEDDING_MODEL", model), *assignments))
+    found = with_open_database(lambda database: reembed(database, name, settings))
+    print_text(f"{counted(found.works, 'work')} of '{name}' copied to '{found.copy.name}'.", err=True)
+    if found.submitted is None:
+        nothing = f"Every chunk of '{found.copy.name}' has its vector."
+        print_result({"corpus": found.copy.name, "run": None}, nothing, as_json=as_json)
+        return
+    report_submitted([found.submitted], settings, kind="index")
+    if no_wait:
+        print_submitted([found.submitted], settings, as_json=as_json)
+    else:
+        follow(found.submitted.run_id, as_json=as_json)

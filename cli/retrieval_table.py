@@ -36,8 +36,10 @@ def retrieval_difference_table(found: RetrievalDifference) -> Drawing:
     """Head, one line per ranking and measure, settings, and the queries that moved most."""
     parts: list[Drawing] = [
         Text.assemble((f"{found.right} - {found.left}", "bold"), f"  queries of both: {found.common_queries}"),
-        _deltas(found),
+        *([_deltas(found)] if found.deltas else []),
     ]
+    if found.overlap:
+        parts.append(_overlaps(found))
     if found.settings:
         settings = figure_table("setting", found.left, found.right)
         for name, setting in found.settings.items():
@@ -107,6 +109,13 @@ def _deltas(found: RetrievalDifference) -> FittingTable:
                 Text(number(delta.delta.value, 4), style="bold" if is_clear else ""),
                 bounds(delta.delta, 4),
             )
+    return table
+
+
+def _overlaps(found: RetrievalDifference) -> FittingTable:
+    table = figure_table("ranking", "first passages that both have")
+    for stage, share in found.overlap.items():
+        table.add_row(stage, f"{share:.0%}")
     return table
 
 

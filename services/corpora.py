@@ -12,7 +12,7 @@ from schemas.full_text import AUTO, DICTIONARIES, LANGUAGES, SIMPLE
 from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
 from stages.reports.words import chunk_size_words, loss_words
-from store.corpora import chunk_search, corpora
+from store.corpora import chunk_search, copies, corpora
 from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.database import Connection
 from store.questions import corpus_questions, query_runs
@@ -164,7 +164,7 @@ async def known_corpus(
 ) -> StoredCorpus | None:
     """The corpus of a name that an import with these settings and options goes into; None for a new one.
 
-    Raises Refused as `corpus_for_import`, but for the size of the chunks of a new corpus.
+    Raises Refused as `corpus_for_import`, but for the size of the chunks of a new corpus, and for a copy.
     """
     language_named(options.language)
     found = await corpora.find(connection, name)
@@ -174,6 +174,8 @@ async def known_corpus(
             "'_', and begins with a letter or a digit."
         )
     if found is not None:
+        if (original := await copies.original_of(connection, found.id)) is not None:
+            raise Refused(f"Corpus '{name}' is the copy of '{original}' and follows it. Import into '{original}'.")
         _refuse_differences(found, settings, options)
     return found
 

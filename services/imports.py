@@ -11,6 +11,7 @@ from schemas.settings.resolve import EffectiveSettings
 from services.corpora import AS_IT_IS, CorpusOptions, corpus_for_import, cutting_of, plan_corpus
 from services.documents import ImportedDocuments, asks_model, import_documents
 from services.new_runs import PlannedRun, Submitted, submit_run
+from services.reembedding import Reembedded, follow
 from services.work_files import ReadWork, WorkFile
 from stages.texts.languages import language_of
 from store import originals
@@ -45,6 +46,8 @@ class ImportedWorks(NamedTuple):
     """Chunks of the corpus that wait for a vector."""
     submitted: Submitted | None
     """None when nothing was to be embedded, or nothing should be."""
+    followed: Reembedded | None = None
+    """The copy of the corpus, which gets the works too."""
 
     @property
     def outcomes(self) -> Counter[ImportOutcome]:
@@ -98,7 +101,8 @@ async def import_works(
         waiting = (await corpora.content(connection, corpus.id)).waiting
     # Chunks that no run embeds are never the work of an older run, even when the request is equal.
     submitted = None if run is None else await submit_run(database, PlannedRun(run), always_new=True)
-    return ImportedWorks(corpus, tuple(files), waiting, submitted)
+    followed = await follow(database, corpus, settings) if embeds else None
+    return ImportedWorks(corpus, tuple(files), waiting, submitted, followed)
 
 
 async def _import(database: Database, corpus: StoredCorpus, work: ReadWork, cutting: "Cutting") -> ImportedFile:

@@ -1,10 +1,10 @@
 """The stages of a query job: what each reads, asks and stores."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 
-from schemas.errors import InputChangedError, NothingRelevantError
+from schemas.errors import EmbeddingArtifactMismatchError, InputChangedError, NothingRelevantError
 from schemas.full_text import ENGLISH, SIMPLE
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import (
@@ -19,6 +19,7 @@ from schemas.values.queries import (
     RetrievedChunks,
     ValidatedChunks,
 )
+from stages.models import resolved_model
 from stages.ports import Terms
 from stages.queries.consolidate import consolidate_chunks
 from stages.queries.expand import expand_query, no_expansion, pasted_expansion
@@ -103,8 +104,8 @@ async def run_retrieve(work: Work) -> Result[RetrievedChunks]:
         among = await work.database.with_retry(
             lambda connection: matching_chunks(connection, query.corpus_ids, query.works)
         )
-    return Result(
-        await retrieve_chunks(
+    async with _unmixed(work, query):
+        found = await retrieve_chunks(
             query.original_query,
             await work.output(Expansion),
             await work.output(EmbeddedQuery),
@@ -120,7 +121,7 @@ async def run_retrieve(work: Work) -> Result[RetrievedChunks]:
             dense_weight=preset.dense_weight,
             top_k=preset.top_k_rrf,
         )
-    )
+    return Result(found)
 
 
 async def run_rerank(work: Work) -> Result[RerankedChunks]:
@@ -138,7 +139,8 @@ async def run_rerank(work: Work) -> Result[RerankedChunks]:
     async def read(connection: Connection) -> tuple[dict[int, WorkText], searchable.ChunkVectors]:
         return await works.texts(connection, work_ids), await searchable.vectors(connection, ids)
 
-    texts, vectors = await work.database.with_retry(read)
+    async with _unmixed(work, query):
+        texts, vectors = await work.database.with_retry(read)
     with advising(work, query):
         return Result(
             await rerank_chunks(
@@ -389,6 +391,30 @@ async def searched_corpora(work: Work, query: StoredQuery) -> list[StoredCorpus]
 
 async def _corpus(connection: Connection, *, corpus_id: int) -> StoredCorpus:
     return await corpora.corpus(connection, corpus_id)
+
+
+@asynccontextmanager
+async def _unmixed(work: Work, query: StoredQuery) -> AsyncIterator[None]:
+    """A block that reads vectors of corpora. Raises EmbeddingArtifactMismatchError when the question has others."""
+    try:
+        yield
+    finally:
+        embedded = await work.output(EmbeddedQuery)
+        for corpus in await searched_corpora(work, query):
+            if _has_other_vectors(corpus, embedded):
+                raise EmbeddingArtifactMismatchError(
+                    f"Corpus '{corpus.name}' has taken the vectors of {corpus.model} since the question was submitted; "
+                    "submit it again."
+                )
+
+
+def _has_other_vectors(corpus: StoredCorpus, embedded: EmbeddedQuery) -> bool:
+    """Whether the question was embedded by another model; by weights, or by names where these are not known."""
+    if corpus.dimension != embedded.dimension:
+        return True
+    if corpus.model_digest and embedded.model_digest:
+        return corpus.model_digest != embedded.model_digest
+    return resolved_model(corpus.model, corpus.backend) != embedded.model
 
 
 def number_formats(searched: Sequence[StoredCorpus]) -> list[str]:

@@ -406,6 +406,13 @@ CREATE TABLE corpus (
     created_at timestamptz NOT NULL DEFAULT now()
 );
 
+-- Corpora that have the works of others, embedded by another model.
+CREATE TABLE corpus_copy (
+    corpus_id bigint PRIMARY KEY REFERENCES corpus ON DELETE CASCADE,
+    of_id bigint NOT NULL UNIQUE REFERENCES corpus ON DELETE CASCADE,
+    has_old_vectors boolean NOT NULL
+);
+
 CREATE TABLE works (
     id bigserial PRIMARY KEY,
     corpus_id bigint NOT NULL REFERENCES corpus ON DELETE CASCADE,

@@ -46,8 +46,13 @@ class EffectiveSettings:
 
         Raises Refused for values that cannot be used.
         """
-        taken = {name: text for name, text in values.items() if self.sources[name] in BELOW_CHOSEN}
-        run, problems = run_settings(self.run.values() | taken, origins=dict.fromkeys(RUN_SETTINGS, "chosen over REST"))
+        return self.with_values({name: text for name, text in values.items() if self.sources[name] in BELOW_CHOSEN})
+
+    def with_values(self, taken: Mapping[str, str]) -> "EffectiveSettings":
+        """These settings with stored values in place of theirs. Raises Refused for values that cannot be used."""
+        run, problems = run_settings(
+            self.run.values() | dict(taken), origins=dict.fromkeys(RUN_SETTINGS, "chosen over REST")
+        )
         if run is None:
             raise SettingsError(problems)
         return replace(self, run=run, sources=self.sources | dict.fromkeys(taken, SettingSource.CHOSEN))

@@ -52,6 +52,19 @@ class CorpusTable(SQLModel, table=True):
     created_at: datetime | None = Field(default=None, sa_column=now_column())
 
 
+class CorpusCopyTable(SQLModel, table=True):
+    """A corpus that has the works of another one, embedded by another model."""
+
+    __tablename__ = "corpus_copy"
+
+    corpus_id: int = Field(sa_column=reference_column("corpus.id", primary_key=True))
+    of_id: int = Field(
+        sa_column=Column(BigInteger, ForeignKey("corpus.id", ondelete="CASCADE"), nullable=False, unique=True)
+    )
+    has_old_vectors: bool
+    """The other one has taken its vectors."""
+
+
 class WorkTable(SQLModel, table=True):
     """A document. Its markdown is kept as it was imported: every line number means a line of it."""
 

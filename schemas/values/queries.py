@@ -394,6 +394,8 @@ class QueryRun(Value):
     """In the order of submission."""
     documents: dict[int, str]
     """The document of a chunk in judgements, by chunk id. A deleted chunk is absent."""
+    lines: dict[int, int]
+    """The line of its document at which a chunk begins."""
     unknown_documents: int
     """Documents that are judged relevant and match no work of the corpus."""
     failures: dict[str, int]

@@ -1,5 +1,6 @@
 """Builds the report of a run of queries."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -277,6 +278,7 @@ def retrieval_difference(left: QueryRun, right: QueryRun, *, measures: Retrieval
         right=f"r{right.run_id}",
         common_queries=len(both),
         deltas=deltas,
+        overlap=_overlaps(left, right, both, cutoff=measures.cutoff),
         changes=_changes(keys, before, after, list(deltas)[-1], measures) if deltas else (),
         unlike_judgements=len(unlike),
         settings=setting_differences(left.settings, right.settings),
@@ -285,6 +287,23 @@ def retrieval_difference(left: QueryRun, right: QueryRun, *, measures: Retrieval
         only_in_left=tuple(key for key in sides[0] if key not in sides[1]),
         only_in_right=tuple(key for key in sides[1] if key not in sides[0]),
     )
+
+
+def _overlaps(left: QueryRun, right: QueryRun, keys: Sequence[str], *, cutoff: int) -> dict[RankingStage, float]:
+    shares: dict[RankingStage, list[float]] = defaultdict(list)
+    before, after = ({query.key: _first_passages(run, query, cutoff) for query in run.queries} for run in (left, right))
+    for key in keys:
+        for stage in before[key].keys() & after[key].keys():
+            one, other = before[key][stage], after[key][stage]
+            shares[stage].append(len(one & other) / max(len(one), len(other)) if one or other else 1.0)
+    return {stage: sum(found) / len(found) for stage in RankingStage if (found := shares.get(stage))}
+
+
+def _first_passages(run: QueryRun, query: RankedQuery, cutoff: int) -> dict[RankingStage, set[tuple[str, int]]]:
+    return {
+        stage: {(run.documents[id_], run.lines[id_]) for id_ in ranking[:cutoff] if id_ in run.documents}
+        for stage, ranking in _chunk_rankings(query)
+    }
 
 
 def _deltas(

@@ -66,7 +66,8 @@ WHERE j.run_id = $1 AND a.stage IN ('retrieve', 'rerank', 'validate', 'consolida
 """
 
 WORKS_OF_CHUNKS = """
-SELECT c.id, w.source_path, w.title FROM chunks AS c JOIN works AS w ON w.id = c.work_id WHERE c.id = ANY($1::bigint[])
+SELECT c.id, c.start_line, w.source_path, w.title FROM chunks AS c JOIN works AS w ON w.id = c.work_id
+WHERE c.id = ANY($1::bigint[])
 """
 
 WORKS = "SELECT source_path, title FROM works WHERE corpus_id = ANY($1::bigint[])"
@@ -100,6 +101,7 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         run_id=run_id,
         queries=queries,
         documents={row["id"]: document_name(row["source_path"], row["title"]) for row in chunks},
+        lines={row["id"]: row["start_line"] for row in chunks},
         unknown_documents=len(_relevant(queries) - known),
         failures=dict(Counter(attempt.category for attempt in found.failed if attempt.is_final).most_common()),
         attempts=tuple(AttemptTime(**dict(row)) for row in attempts),

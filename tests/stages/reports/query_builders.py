@@ -108,6 +108,7 @@ def query_run(
             "documents": {chunk_id: f"d{chunk_id // 10}" for chunk_id in range(100)}
             if documents is None
             else documents,
+            "lines": {chunk_id: chunk_id for chunk_id in range(100)},
             "unknown_documents": 0,
             "failures": {},
             "attempts": tuple(

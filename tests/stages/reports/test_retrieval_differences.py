@@ -37,6 +37,28 @@ def test_deltas_are_over_the_queries_of_both() -> None:
     assert found.deltas[RankingStage.DENSE]["ndcg@10"].delta.high == 0.0
 
 
+def test_passages_that_both_have_are_counted_by_document_and_line_without_judgements() -> None:
+    found = retrieval_difference(LEFT, RIGHT, measures=FEW_DRAWS).overlap
+    copied = RIGHT.model_copy(
+        update={
+            "queries": (query("x", {}, both_legs([31], [31], [31, 32])), query("b", {}, both_legs([41], [42], [41]))),
+            "documents": {31: "d", 32: "d", 41: "e", 42: "e"},
+            "lines": {31: 1, 32: 5, 41: 1, 42: 2},
+        }
+    )
+    other = copied.model_copy(
+        update={
+            "queries": (query("x", {}, both_legs([71], [71], [71, 72])), query("b", {}, both_legs([81], [81], [82]))),
+            "documents": {71: "d", 72: "d", 81: "e", 82: "e"},
+            "lines": {71: 1, 72: 6, 81: 1, 82: 1},
+        }
+    )
+
+    assert all(0 < share <= 1 for share in found.values())
+    shares = retrieval_difference(copied, other, measures=FEW_DRAWS).overlap
+    assert (shares[RankingStage.DENSE], shares[RankingStage.LEXICAL], shares[RankingStage.FUSED]) == (1.0, 0.5, 0.75)
+
+
 def test_queries_that_moved_are_named() -> None:
     (change,) = retrieval_difference(LEFT, RIGHT, measures=FEW_DRAWS).changes
 

@@ -1,0 +1,87 @@
+"""Copies of corpora: they follow their corpus, and exchange vectors with it whole or not at all."""
+
+import numpy as np
+import pytest
+
+from schemas.errors import Refused
+from services.reembedding import switch
+from store.corpora import chunk_search, copies, corpora
+from store.corpora.searchable import withdraw
+from store.database import Connection, Database
+from tests.store.embedded import embed_and_publish
+from tests.store.small_corpora import SearchableChunk, store_corpus
+
+VECTORS = {9001: [1.0, 0.0], 9002: [0.0, 1.0]}
+CHUNKS = [SearchableChunk(id_, f"text {id_}", np.array(vector, np.float32)) for id_, vector in VECTORS.items()]
+NEW = np.array([[0, 0, 1], [1, 0, 0]], np.float32)
+
+
+async def copied(connection: Connection) -> tuple[int, int]:
+    """A corpus in two dimensions, and its copy in three whose chunks wait."""
+    of = await corpora.corpus(connection, await store_corpus(connection, CHUNKS, name="shelf"))
+    await connection.execute("UPDATE works SET content_hash = encode(sha256(markdown::bytea), 'hex')")
+    copy = await corpora.make(
+        connection, "shelf-copy", backend="huggingface", model="other", dimension=3, embeds_headings=True
+    )
+    await copies.link(connection, copy, of)
+    assert await copies.follow(connection, of.id, copy.id) == 1
+    return of.id, copy.id
+
+
+async def waiting(connection: Connection, corpus_id: int) -> list[int]:
+    return await corpora.waiting(connection, corpus_id)
+
+
+async def vectors(connection: Connection, corpus_id: int) -> list[list[float]]:
+    rows = await connection.fetch("SELECT vector FROM chunk_vector WHERE corpus_id = $1 ORDER BY chunk_id", corpus_id)
+    return [row["vector"].to_list() for row in rows]
+
+
+async def test_a_switch_takes_vectors_of_another_dimension_and_rebuilds_indexes(database: Database) -> None:
+    async with database.connection() as connection:
+        of, copy = await copied(connection)
+        await embed_and_publish(connection, copy, await waiting(connection, copy), NEW)
+    async with database.session() as session:
+        assert await chunk_search.build_index(session, of)
+
+    taken = await switch(database, "shelf")
+
+    assert (taken.id, taken.model, taken.dimension) == (of, "other", 3)
+    async with database.connection() as connection:
+        assert await vectors(connection, of) == NEW.tolist()
+        assert await vectors(connection, copy) == [chunk.vector.tolist() for chunk in CHUNKS]
+        index = await chunk_search.find_index(connection, of)
+        assert index is not None and index.has_index
+    with pytest.raises(Refused, match="already"):
+        await switch(database, "shelf")
+    assert (await switch(database, "shelf", back=True)).dimension == 2
+
+
+async def test_nothing_is_exchanged_while_a_chunk_waits(database: Database) -> None:
+    async with database.connection() as connection:
+        of, copy = await copied(connection)
+        await embed_and_publish(connection, copy, (await waiting(connection, copy))[:1], NEW[:1])
+
+    with pytest.raises(Refused, match="1 wait for a vector"):
+        await switch(database, "shelf")
+
+    async with database.connection() as connection:
+        assert await vectors(connection, of) == [chunk.vector.tolist() for chunk in CHUNKS]
+        assert (await corpora.corpus(connection, of)).dimension == 2
+
+
+async def test_a_copy_follows_works_that_are_cut_anew_or_deleted(database: Database) -> None:
+    async with database.connection() as connection:
+        of, copy = await copied(connection)
+        await embed_and_publish(connection, copy, await waiting(connection, copy), NEW)
+        assert await copies.follow(connection, of, copy) == 0
+        await connection.execute("UPDATE chunks SET end_line = 9 WHERE id = 9001")
+        assert await copies.follow(connection, of, copy) == 1
+        assert len(await waiting(connection, copy)) == 2
+        async with connection.transaction():
+            await withdraw(connection, await connection.fetchval("SELECT id FROM works WHERE corpus_id = $1", of))
+            await connection.execute("DELETE FROM works WHERE corpus_id = $1", of)
+        assert await copies.follow(connection, of, copy) == 0
+        found = await corpora.corpus(connection, copy)
+
+        assert (await corpora.content(connection, copy)).works == found.searchable_chunks == 0
