@@ -54,6 +54,7 @@ def _verdict(differences: NDArray[np.float64]) -> Verdict:
     (delta,) = mean_intervals(differences[:, None].tolist(), columns=1, resamples=RESAMPLES, seed=SEED)
     compared = QueryDelta(queries=len(differences), left=0.0, right=delta.value, delta=delta)
     found = RetrievalDifference(
+        tokens=compared,
         overlap={},
         left="r1",
         right="r2",

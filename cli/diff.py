@@ -112,7 +112,8 @@ def _head(found: Difference, left: str, right: str) -> Drawing:
 
 def _deltas(found: Difference, left: str, right: str) -> FittingTable:
     table = figure_table("metric", left, right, "delta", "95 %")
-    for name, delta in found.deltas.items():
+    tokens = {"tokens": found.tokens} if found.tokens.left or found.tokens.right else {}
+    for name, delta in (found.deltas | tokens).items():
         low, high = delta.delta.low, delta.delta.high
         is_clear = low is not None and high is not None and low * high > 0
         table.add_row(

@@ -38,6 +38,10 @@ def retrieval_difference_table(found: RetrievalDifference) -> Drawing:
         Text.assemble((f"{found.right} - {found.left}", "bold"), f"  queries of both: {found.common_queries}"),
         *([_deltas(found)] if found.deltas else []),
     ]
+    if found.tokens.left or found.tokens.right:
+        tokens = (number(found.tokens.left, 0), number(found.tokens.right, 0))
+        between = f"{number(found.tokens.delta.value, 0)} {bounds(found.tokens.delta, 0)}".rstrip()
+        parts.append(Text(f"tokens of calls for a query: {tokens[0]}, {tokens[1]}; difference {between}"))
     if found.overlap:
         parts.append(_overlaps(found))
     if found.settings:

@@ -64,6 +64,9 @@ class Difference(Value):
     """Scored on both sides, with or without ground truth."""
     confidence: str
     deltas: dict[str, PairedDelta]
+    tokens: PairedDelta
+    """The tokens of prompts and replies of the calls for a participant, whoever paid for them: what the gate calls
+    `cost`."""
     flips: tuple[Flip, ...]
     """By participant, items in their order."""
     flip_counts: dict[FlipKind, int]

@@ -172,6 +172,9 @@ class RetrievalDifference(Value):
     common_queries: int
     deltas: dict[RankingStage, dict[str, QueryDelta]]
     """Of the rankings that both have."""
+    tokens: QueryDelta
+    """The tokens of prompts and replies of the calls for a query that both answered, whoever paid for them: what the
+    gate calls `cost`."""
     overlap: dict[RankingStage, float]
     """The mean share of passages that both have among the first ones, as many as the measures count, over the common
     queries. A passage is a line of a document, so that copies of a corpus can be compared."""

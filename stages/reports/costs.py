@@ -53,6 +53,16 @@ def run_cost(
     )
 
 
+def tokens_by_job(calls: Sequence[StageCalls]) -> Counter[int]:
+    """The tokens of prompts and replies that the calls of each job took, whoever paid for them."""
+    found: Counter[int] = Counter()
+    for call in calls:
+        if call.job_id is not None:
+            found[call.job_id] += call.prompt_tokens + call.reply_tokens
+            found[call.job_id] += call.saved_prompt_tokens + call.saved_reply_tokens
+    return found
+
+
 def work_of(attempts: "Sequence[AttemptTime]") -> list[StageWork]:
     """The attempts by job and stage."""
     found: dict[tuple[int, str], tuple[int, float]] = {}

@@ -1,7 +1,7 @@
 """Differences between two runs: metrics on common participants, items, settings, failures."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from schemas.statuses import JobStatus
@@ -16,13 +16,15 @@ from schemas.values.failures import (
     ReportedFailure,
     RunFailures,
 )
+from schemas.values.metrics import PairedDelta
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import ScoredJob, ScoredRun, SettingValue
 from stages.failures import FailureCategory, FailureSeverity
-from stages.metrics.bootstrap import paired_deltas
+from stages.metrics.bootstrap import paired_deltas, paired_means
 from stages.metrics.confidence import variant_named
 from stages.metrics.scores import Metrics, together
 from stages.metrics.selective import Loss, areas
+from stages.reports.costs import tokens_by_job
 from stages.reports.results import cohort_of_jobs, ground_truth, headline_metrics, jobs_of
 from stages.reports.words import notices
 
@@ -57,6 +59,7 @@ def difference(left: RunInMode, right: RunInMode, *, measures: Measures) -> Diff
         common_participants=len(scored),
         confidence=measures.confidence,
         deltas=deltas,
+        tokens=_tokens(left.run, right.run, scored, measures),
         flips=flips,
         flip_counts={kind: counts[kind] for kind in FlipKind},
         settings=setting_differences(left.run.settings, right.run.settings),
@@ -65,6 +68,17 @@ def difference(left: RunInMode, right: RunInMode, *, measures: Measures) -> Diff
         only_in_left=_sorted(left_jobs.keys() - right_jobs.keys()),
         only_in_right=_sorted(right_jobs.keys() - left_jobs.keys()),
     )
+
+
+def _tokens(
+    left: ScoredRun, right: ScoredRun, scored: Sequence[tuple[ScoredJob, ScoredJob]], measures: Measures
+) -> PairedDelta:
+    before, after = (tokens_by_job(run.stage_calls) for run in (left, right))
+    pairs = [(before[one.job_id], after[other.job_id]) for one, other in scored]
+    delta, mean_before, mean_after = paired_means(
+        pairs, resamples=measures.bootstrap_resamples, seed=measures.bootstrap_seed
+    )
+    return PairedDelta(participants=len(pairs), left=mean_before, right=mean_after, delta=delta)
 
 
 def scored_metrics(measures: Measures) -> Metrics:

@@ -23,6 +23,11 @@ _CONDITION: Final = re.compile(
 #: What people call the headline measures of participants.
 _SHORT: Final = {"mae": "item_mae_weighted", "coverage": "prediction_coverage"}
 
+#: Tokens of the calls for a participant or query.
+_COST: Final = "cost"
+#: What a cost of queries is of, in place of a ranking.
+_CALLS: Final = "calls"
+
 #: A two-sided test of 5 % finds this many standard errors in four of five cases: the normal quantiles of .975 and .8.
 _SEEN_IN_FOUR_OF_FIVE: Final = 1.95996 + 0.84162
 
@@ -92,6 +97,8 @@ def _by_measure(
 ) -> Mapping[str, Mapping[str, _Compared]]:
     """Mode or ranking -> measure -> both runs."""
     if isinstance(found, RetrievalDifference):
+        if asked.measure == _COST:
+            return {_CALLS: {_COST: _Compared(_CALLS, found.tokens.queries, "queries", found.tokens.delta)}}
         rankings = {
             ranking.value: {name: _Compared(ranking, one.queries, "queries", one.delta) for name, one in deltas.items()}
             for ranking, deltas in found.deltas.items()
@@ -101,7 +108,7 @@ def _by_measure(
     return {
         one.right.mode.value: {
             name: _Compared(one.right.mode, delta.participants, "participants", delta.delta)
-            for name, delta in one.deltas.items()
+            for name, delta in [*one.deltas.items(), (_COST, one.tokens)]
         }
         for one in found
     }

@@ -23,9 +23,9 @@ from schemas.values.retrieval_reports import (
     StageQuality,
     ValidatorQuality,
 )
-from stages.metrics.bootstrap import mean_intervals
+from stages.metrics.bootstrap import mean_intervals, paired_means
 from stages.metrics.selective import measure_names, measure_rankings
-from stages.reports.costs import run_cost, telemetry, work_of
+from stages.reports.costs import run_cost, telemetry, tokens_by_job, work_of
 from stages.reports.differences import setting_differences
 from stages.reports.numbers_in_words import bounds, number
 from stages.reports.report import run_metadata, validator_quality
@@ -278,6 +278,7 @@ def retrieval_difference(left: QueryRun, right: QueryRun, *, measures: Retrieval
         right=f"r{right.run_id}",
         common_queries=len(both),
         deltas=deltas,
+        tokens=_tokens(left, right, [(sides[0][key], sides[1][key]) for key in both], measures),
         overlap=_overlaps(left, right, both, cutoff=measures.cutoff),
         changes=_changes(keys, before, after, list(deltas)[-1], measures) if deltas else (),
         unlike_judgements=len(unlike),
@@ -287,6 +288,21 @@ def retrieval_difference(left: QueryRun, right: QueryRun, *, measures: Retrieval
         only_in_left=tuple(key for key in sides[0] if key not in sides[1]),
         only_in_right=tuple(key for key in sides[1] if key not in sides[0]),
     )
+
+
+def _tokens(
+    left: QueryRun, right: QueryRun, both: Sequence[tuple[RankedQuery, RankedQuery]], measures: RetrievalMeasures
+) -> QueryDelta:
+    before, after = (tokens_by_job(run.stage_calls) for run in (left, right))
+    pairs = [
+        (before[one.job_id], after[other.job_id])
+        for one, other in both
+        if one.status is JobStatus.SUCCEEDED and other.status is JobStatus.SUCCEEDED
+    ]
+    delta, mean_before, mean_after = paired_means(
+        pairs, resamples=measures.bootstrap_resamples, seed=measures.bootstrap_seed
+    )
+    return QueryDelta(queries=len(pairs), left=mean_before, right=mean_after, delta=delta)
 
 
 def _overlaps(left: QueryRun, right: QueryRun, keys: Sequence[str], *, cutoff: int) -> dict[RankingStage, float]:

@@ -6,6 +6,7 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.values.differences import Difference, Gate
+from schemas.values.estimates import StageCalls
 from stages.reports.differences import RunInMode, difference
 from stages.reports.gate import condition, gate, gate_words
 from stages.reports.retrieval import retrieval_difference
@@ -48,6 +49,42 @@ def test_a_condition_is_met_when_the_whole_interval_is_beyond_its_margin(
 
     assert verdict.outcome == outcome
     assert decided(found, words).passed is (outcome == "passed")
+
+
+@pytest.mark.parametrize(("right", "outcome"), [(500, "failed"), (100, "passed")])
+def test_cost_is_the_tokens_of_the_calls_for_a_subject_whoever_paid(right: int, outcome: str) -> None:
+    def calls(paid: int, *saved: int) -> tuple[StageCalls, ...]:
+        return tuple(
+            StageCalls(
+                job_id=job_id,
+                stage="score",
+                model="m",
+                paid=1,
+                reused=1,
+                uncounted=0,
+                prompt_tokens=paid,
+                reply_tokens=10,
+                seconds=1.0,
+                saved_prompt_tokens=reused,
+                saved_reply_tokens=0,
+                saved_seconds=0.0,
+            )
+            for job_id, reused in enumerate(saved)
+        )
+
+    jobs = [job(one, 300 + one, scores("1"), "0") for one in range(12)]
+    cheap = run(*jobs, run_id=12).model_copy(update={"stage_calls": calls(90, *[0] * 12)})
+    dear = run(*jobs).model_copy(update={"stage_calls": calls(40, *(right - 50 + one for one in range(12)))})
+    found = difference(RunInMode(cheap, ZERO_SHOT), RunInMode(dear, ZERO_SHOT), measures=FEW)
+
+    (verdict,) = decided(found, "cost increases by more than 50").verdicts
+    assert (found.tokens.left, found.tokens.right) == (100, right + 5.5)
+    assert (verdict.outcome, verdict.of, verdict.subjects) == (outcome, "zero_shot", 12)
+
+    asked = [query(f"q{one}", {}, both_legs([11], [11], [11]), job_id=one) for one in range(12)]
+    of_queries = [query_run(*asked, stage_calls=calls(paid, *[0] * 12), run_id=paid) for paid in (90, right)]
+    queries = gate(retrieval_difference(*of_queries, measures=FEW_DRAWS), [condition("cost increases by more than 50")])
+    assert [one.outcome for one in queries.verdicts] == [outcome]
 
 
 def test_a_difference_alone_decides_nothing_and_its_smallest_visible_size_is_said() -> None:
