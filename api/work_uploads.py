@@ -11,7 +11,6 @@ from fastapi import UploadFile
 from api.context import ApiContext
 from schemas.settings.resolve import EffectiveSettings
 from services.corpora import AS_IT_IS, CorpusOptions, values_for_import
-from services.import_plans import ImportEstimates, estimate_import, plan_files
 from services.imports import ImportedFiles, import_files
 from services.work_files import ReadFiles, WorkFile, read_files
 
@@ -78,24 +77,6 @@ async def import_requested(ctx: ApiContext, request: ImportRequest) -> ImportedF
         by_stages=request.by_stages,
     )
     return imported._replace(refused=[str(error) for error in read.refused.values()], latin1=read.latin1)
-
-
-async def estimate_requested(ctx: ApiContext, request: ImportRequest) -> ImportEstimates:
-    """What the runs of the same import would do; nothing is stored."""
-    read = await asyncio.to_thread(request.read)
-    settings = await _settings(ctx, request)
-    planned = await plan_files(
-        ctx.database, request.corpus, read.works, read.documents, settings, by_stages=request.by_stages
-    )
-    return await estimate_import(
-        ctx.database,
-        request.corpus,
-        planned,
-        settings,
-        options=request.options,
-        embeds=request.embeds,
-        prices=ctx.prices,
-    )
 
 
 async def _settings(ctx: ApiContext, request: ImportRequest) -> EffectiveSettings:

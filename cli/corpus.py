@@ -7,7 +7,7 @@ import click
 from cli.config import with_database
 from cli.output import confirm, draw, json_option, plain_table, print_json, print_list, print_result
 from schemas.full_text import language_words
-from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss
+from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss, remove_works
 from stages.reports.numbers_in_words import counted
 from stages.reports.words import chunk_size_words
 from store.corpora import corpora, works
@@ -18,7 +18,7 @@ from store.database import Connection
 
 @click.group("corpus", context_settings={"help_option_names": ["-h", "--help"]})
 def corpus_group() -> None:
-    """List, show and delete corpora: works that are searched together.
+    """List, show, shrink and delete corpora: works that are searched together.
 
     \b
     Example:
@@ -108,6 +108,28 @@ def delete_command(name: str, yes: bool, as_json: bool) -> None:
     with_database(lambda connection: delete_corpus(connection, corpus.id))
     words = f"Deleted corpus '{name}' and its {counted(content.works, 'work')}."
     print_result({"deleted": corpus.name, "works": content.works}, words, as_json=as_json)
+
+
+@corpus_group.command("remove")
+@click.argument("name")
+@click.argument("works", nargs=-1, required=True, type=click.IntRange(min=1), metavar="WORK...")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+def remove_command(name: str, works: tuple[int, ...], yes: bool, as_json: bool) -> None:
+    """Remove works by their numbers, with their chunks and vectors: all that are named, or none.
+
+    `ragq corpus show` has the numbers. Answers that cite a removed work keep their text.
+
+    \b
+    Example:
+        ragq corpus remove library 7 9
+    """
+    corpus = with_database(lambda connection: corpus_of_name(connection, name))
+    if not yes:
+        confirm(f"Remove {counted(len(works), 'work')} from corpus '{name}'?")
+    removed = with_database(lambda connection: remove_works(connection, corpus.id, works))
+    words = "\n".join(f"Removed work {work.id}: {work.title}." for work in removed)
+    print_result({"removed": [work._asdict() for work in removed]}, words, as_json=as_json)
 
 
 async def _shown(connection: Connection, name: str) -> tuple[StoredCorpus, CorpusContent, list[ListedWork]]:

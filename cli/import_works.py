@@ -1,39 +1,23 @@
 """`ragq import works`: documents into a corpus."""
 
-import asyncio
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
-from cli.config import with_database, with_open_database
-from cli.estimate import MISSING, estimate_shown
+from cli.config import with_open_database
 from cli.files import FileRefused, read_file
-from cli.options import chosen_prices, effective_settings, prices_option, refuse_prices, settings_options
-from cli.output import confirm, draw, json_option, print_json, print_text
+from cli.options import effective_settings, settings_options
+from cli.output import draw, json_option, print_json, print_text
 from cli.submit import report_submitted
 from cli.watch import follow
 from cli.writing_progress import writing_progress
 from schemas.errors import Refused, WorkFileError
-from schemas.settings.layers import ENV_FILE
-from schemas.settings.process import effective_process
 from services.corpora import DEFAULT_CORPUS, DEFAULT_TOKENS, CorpusOptions
 from services.documents import ImportedDocuments, require_readers
-from services.import_plans import (
-    ImportEstimates,
-    ImportPlan,
-    PlannedFile,
-    estimate_import,
-    is_uploaded,
-    open_documents,
-    plan_files,
-)
-from services.import_plans import prune as prune_works
 from services.imports import ImportedWorks, import_files
 from services.work_files import ReadFiles, WorkFile, read_files
 from stages.corpora.works import SUFFIX, parse_corpus
@@ -42,97 +26,6 @@ from stages.files.records import accept
 from stages.reports.numbers_in_words import counted
 from stages.texts.characters import SHOWN, listed
 from store.corpora.keeping import ImportOutcome
-
-#: Works that are named before the others are only counted.
-_NAMED = 20
-
-
-def is_gone(source_path: str) -> bool:
-    """Whether the file of a work is not there any more; a work without a file on a machine has none to lose.
-
-    That of a work from a line of a corpus is the whole corpus.
-    """
-    file = Path(source_path)
-    return not is_uploaded(source_path) and not file.exists() and not any(one.is_file() for one in file.parents)
-
-
-def print_plan(plan: ImportPlan, estimates: ImportEstimates, corpus: str, *, as_json: bool) -> None:
-    """Print what an import would do, file by file, and its runs.
-
-    Exit code 1 when something is missing for one of them.
-    """
-    if as_json:
-        print_json(
-            _import_plan_as_json(plan, corpus) | {"embedding": estimates.embedding, "estimate": estimates.documents}
-        )
-    else:
-        print_text("\n".join(_lines(plan, corpus)))
-        for one in estimates.found:
-            draw(estimate_shown(one))
-    if any(one.missing for one in estimates.found):
-        raise SystemExit(MISSING)
-
-
-def confirm_removal(plan: ImportPlan, *, yes: bool, removes: int | None) -> None:
-    """Name the works that are to be removed and ask, unless the user agreed before. Raises Refused without consent.
-
-    A folder without a file of any of its works may be one that is not mounted: then only the number agrees.
-    """
-    count = len(plan.removed)
-    if removes is not None and removes != count:
-        raise Refused(
-            f"--removes {removes} does not fit: {counted(count, 'work')} would be removed; nothing was changed. "
-            "--dry-run lists them."
-        )
-    if not count:
-        return
-    for line in _removed_lines(plan):
-        print_text(line, err=True)
-    if removes is not None:
-        return
-    if plan.emptied:
-        raise Refused(
-            f"Every work of {', '.join(plan.emptied)} would be removed, so the folder may be empty by mistake, or not "
-            f"mounted; nothing was changed. If they are to go, add --removes {count}."
-        )
-    if not yes:
-        confirm(f"Remove {counted(count, 'work')} whose {'file is' if count == 1 else 'files are'} gone?")
-
-
-def _lines(plan: ImportPlan, corpus: str) -> list[str]:
-    parts = _by_word(plan)
-    lines = [f"{word}: {path}" for word in ("new", "replaced") for path in parts[word]]
-    lines += [f"refused: {file.source_path}: {file.reason}" for file in plan.files if file.outcome is None]
-    lines += [f"moved: {one.work.source_path} to {one.source_path}" for one in plan.moved]
-    lines += _removed_lines(plan)
-    counts = {word: len(paths) for word, paths in parts.items()} | {
-        "moved": len(plan.moved),
-        "removed": len(plan.removed),
-    }
-    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "nothing to do"
-    return [*lines, f"An import into corpus '{corpus}' would have: {told}. Nothing was changed."]
-
-
-def _by_word(plan: ImportPlan) -> dict[str, list[str]]:
-    return {str(outcome): plan.paths(outcome) for outcome in ImportOutcome} | {"refused": plan.paths(None)}
-
-
-def _removed_lines(plan: ImportPlan) -> list[str]:
-    named = [f"removed: {work.source_path} (work {work.id}, {work.title})" for work in plan.removed[:_NAMED]]
-    others = len(plan.removed) - len(named)
-    return [*named, f"removed: {others} more"] if others else named
-
-
-def _import_plan_as_json(plan: ImportPlan, corpus: str) -> dict[str, Any]:
-    return {
-        "corpus": corpus,
-        "dry_run": True,
-        **_by_word(plan),
-        "moved": [{"work_id": one.work.id, "from": one.work.source_path, "to": one.source_path} for one in plan.moved],
-        "removed": [
-            {"work_id": work.id, "title": work.title, "source_path": work.source_path} for work in plan.removed
-        ],
-    }
 
 
 def read_corpora(files: Sequence[Path], *, given: Mapping[str, Any]) -> Iterator[WorkFile]:
@@ -164,11 +57,11 @@ class FoundFiles(NamedTuple):
     """How many files of the folders have each other ending. Hidden ones do not count."""
 
 
-def find_files(paths: Sequence[Path], *, may_be_empty: bool = False) -> FoundFiles:
+def find_files(paths: Sequence[Path]) -> FoundFiles:
     """The files that were named, and those of a known suffix in folders that were.
 
     A corpus in one file has to be named itself: other files of its folder look like it. Raises Refused, naming each,
-    for paths that are not there, and folders without a file of a known suffix unless they may be empty.
+    for paths that are not there, and folders without a file of a known suffix.
     """
     problems: list[str] = []
     found: list[Path] = []
@@ -179,7 +72,7 @@ def find_files(paths: Sequence[Path], *, may_be_empty: bool = False) -> FoundFil
         others |= {file for file in set(inside) - set(works) if not _is_hidden(file, path)}
         if not path.exists():
             problems.append(f"{path}: there is no such file or folder")
-        elif path.is_dir() and not works and not may_be_empty:
+        elif path.is_dir() and not works:
             problems.append(f"{path}: holds no file that ends in {' or '.join(SUFFIXES)}{_corpus_in(inside)}")
         found += works
     if problems:
@@ -299,25 +192,6 @@ SOME_REFUSED = 1
     "selected; a file that went through them before does so without this option.",
 )
 @click.option("--no-embed", is_flag=True, help="Import only; the next import without this option embeds what waits.")
-@click.option(
-    "--prune",
-    is_flag=True,
-    help="Remove works that were imported from files of these folders that are gone, after naming them and asking.",
-)
-@click.option("--yes", is_flag=True, help="With --prune: do not ask.")
-@click.option(
-    "--removes",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="With --prune: remove exactly N works, without asking; needed where a folder would lose all of its works.",
-)
-@click.option(
-    "--dry-run",
-    is_flag=True,
-    help="List what would be new, replaced, unchanged and removed, and the jobs, model calls, tokens, time and money "
-    "of embedding and of documents, and what is missing; change nothing.",
-)
-@prices_option
 @settings_options
 @click.option("--wait", is_flag=True, help="Follow the embedding until it finishes.")
 @json_option
@@ -333,11 +207,6 @@ def works_command(
     language: str | None,
     by_stages: bool,
     no_embed: bool,
-    prune: bool,
-    yes: bool,
-    removes: int | None,
-    dry_run: bool,
-    price_file: Path | None,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     wait: bool,
@@ -356,9 +225,7 @@ def works_command(
 
     Importing a file again replaces its work if it has changed, and does nothing if it has not. A text that another
     work of the corpus has is refused, by itself, and so is a file that cannot be read. Text that is not UTF-8 is read
-    as Latin-1. Files of a folder with another ending are left out and counted. With --prune works go whose files are
-    gone from the folders named; a file that was renamed keeps its work. Works from elsewhere are never removed. With
-    --dry-run documents are converted too, so that those that cannot be are listed.
+    as Latin-1. Files of a folder with another ending are left out and counted. `ragq corpus remove` removes works.
 
     Exit codes: 0 done, 1 refused, or some works were, 2 wrong usage, 3 some jobs failed (with --wait).
 
@@ -366,22 +233,14 @@ def works_command(
     Example:
         ragq import works books/ --corpus library --wait
         ragq import works buecher/ --corpus bibliothek --language german
-        ragq import works books/ --corpus library --prune --dry-run
         ragq import works handbook.pdf manual.epub --wait
         ragq import works scifact/corpus.jsonl --corpus scifact --wait
         ragq import works tea.md --title "Tea" --authors "A. Leaf" --year 2019
         ragq import works scanned.pdf --set RAGQ_REPAIR_BY=model --wait
     """
-    if (yes or removes is not None) and not prune:
-        raise click.UsageError("--yes and --removes go with --prune.")
-    if not dry_run:
-        refuse_prices(price_file)
-    folders = [str(path.resolve()) for path in paths if path.is_dir()]
-    files = find_files(paths, may_be_empty=prune)
+    files = find_files(paths)
     if files.left_out:
         print_text(left_out_in_words(files.left_out), err=True)
-    if prune and not folders:
-        raise click.UsageError("--prune is for folders: it removes works whose files are gone from them.")
     count = len(files.markdown) + len(files.documents)
     if title is not None and files.corpora:
         raise click.UsageError("--title is for one work, and a corpus has a title in each line.")
@@ -397,41 +256,6 @@ def works_command(
     new = read.works
     settings = effective_settings(profile, assignments)
     options = CorpusOptions(embed_headings, chunk_tokens, language)
-    plan = None
-    if prune or dry_run:
-        seen = replace(read, refused=dict(read.refused), latin1=list(read.latin1))
-        planned = with_open_database(
-            lambda database: plan_files(
-                database,
-                corpus,
-                new,
-                read_documents(files.documents, seen, given=given),
-                settings,
-                by_stages=by_stages,
-                folders=folders if prune else [],
-                is_gone=is_gone,
-            )
-        )
-        plan = planned.plan
-        plan.files.extend(PlannedFile(error.name, None, reason=error.reason) for error in seen.refused.values())
-        if dry_run:
-            prices = chosen_prices(price_file)
-            process = effective_process(os.environ, ENV_FILE).settings
-            with writing_progress("documents", shows=not as_json) as report:
-                asyncio.run(open_documents(plan, lambda name: read_file(Path(name)), process, report=report))
-            _tell_latin1(seen)
-            estimates = with_open_database(
-                lambda database: estimate_import(
-                    database, corpus, planned, settings, options=options, embeds=not no_embed, prices=prices
-                )
-            )
-            print_plan(plan, estimates, corpus, as_json=as_json)
-            return
-    removed = 0
-    if plan is not None:
-        confirm_removal(plan, yes=yes, removes=removes)
-        removed = with_database(lambda connection: prune_works(connection, plan))
-        print_text(f"Works without a file: {removed} removed, {len(plan.moved)} renamed.", err=True)
     others = read_documents(files.documents, read, given=given) if files.documents or read.documents else None
     with writing_progress("works", shows=not as_json) as report:
         done = with_open_database(
@@ -467,12 +291,8 @@ def works_command(
         for run_id in runs:
             follow(run_id, as_json=as_json)
     elif as_json:
-        printed = _as_json(imported, converted, corpus) | {
-            "refused": refused,
-            "latin1": read.latin1,
-            "left_out": files.left_out,
-        }
-        print_json(printed | ({} if plan is None else {"removed": removed}))
+        left = {"refused": refused, "latin1": read.latin1, "left_out": files.left_out}
+        print_json(_as_json(imported, converted, corpus) | left)
     else:
         for run_id in runs:
             print_text(f"r{run_id}")

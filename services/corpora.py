@@ -2,9 +2,9 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from schemas.chains import stages_of
 from schemas.errors import Refused
@@ -12,8 +12,10 @@ from schemas.full_text import AUTO, DICTIONARIES, LANGUAGES, SIMPLE
 from schemas.settings.resolve import EffectiveSettings
 from schemas.suggestions import did_you_mean
 from stages.reports.words import chunk_size_words, loss_words
-from store.corpora import chunk_search, copies, corpora
+from store import originals
+from store.corpora import chunk_search, copies, corpora, sources
 from store.corpora.corpora import CorpusContent, StoredCorpus
+from store.corpora.sources import WorkSource
 from store.database import Connection
 from store.questions import corpus_questions, query_runs
 from store.runs.chain import content_hash
@@ -65,29 +67,15 @@ def cutting_of(corpus: StoredCorpus, *, searches_tables: bool) -> "Cutting":
 
     Raises Refused where its tokens cannot be counted on this machine.
     """
+    from adapters.cutting import cutting
+
     assert corpus.language is not None
-    return cutting_by(
+    return cutting(
         corpus.backend,
         corpus.model,
         chunk_tokens=corpus.chunk_tokens,
         embeds_headings=corpus.embeds_headings,
         language=corpus.language,
-        searches_tables=searches_tables,
-    )
-
-
-def cutting_by(
-    backend: str, model: str, *, chunk_tokens: int, embeds_headings: bool, language: str, searches_tables: bool
-) -> "Cutting":
-    """The same by these values, also for a corpus that is not there yet."""
-    from adapters.cutting import cutting
-
-    return cutting(
-        backend,
-        model,
-        chunk_tokens=chunk_tokens,
-        embeds_headings=embeds_headings,
-        language=language,
         searches_tables=searches_tables,
     )
 
@@ -132,13 +120,22 @@ async def corpus_for_import(
     """The corpus of a name, made with these settings and options if it does not exist.
 
     A new corpus without a language, or with `auto`, gets that of the first works that are stored. Raises Refused when
-    the corpus exists and embeds by other settings than these or has chunks of another size or another language, for an
-    unknown language, and as `new_chunk_tokens` does.
+    the corpus exists and embeds by other settings than these or has chunks of another size or another language, for a
+    copy, for an unknown language or an unusable name, and as `new_chunk_tokens` does.
     """
     run = settings.run
     wanted = language_named(options.language)
-    found = await known_corpus(connection, name, settings, options)
-    if found is None:
+    found = await corpora.find(connection, name)
+    if found is not None:
+        if (original := await copies.original_of(connection, found.id)) is not None:
+            raise Refused(f"Corpus '{name}' is the copy of '{original}' and follows it. Import into '{original}'.")
+        _refuse_differences(found, settings, options)
+    else:
+        if not _NAME.fullmatch(name):
+            raise Refused(
+                "A corpus cannot have this name; a name has 1 to 100 characters: letters, digits, spaces, '.', '-' and "
+                "'_', and begins with a letter or a digit."
+            )
         tokens = new_chunk_tokens(run.embedding.backend, run.model.embedding_model, options.chunk_tokens)
         found = await corpora.make(
             connection,
@@ -156,27 +153,6 @@ async def corpus_for_import(
     if wanted is not None and found.language is None:
         found = await corpora.take_language(connection, found.id, wanted)
         _refuse_other_language(found, wanted)
-    return found
-
-
-async def known_corpus(
-    connection: Connection, name: str, settings: EffectiveSettings, options: CorpusOptions = AS_IT_IS
-) -> StoredCorpus | None:
-    """The corpus of a name that an import with these settings and options goes into; None for a new one.
-
-    Raises Refused as `corpus_for_import`, but for the size of the chunks of a new corpus, and for a copy.
-    """
-    language_named(options.language)
-    found = await corpora.find(connection, name)
-    if not _NAME.fullmatch(name) and found is None:
-        raise Refused(
-            "A corpus cannot have this name; a name has 1 to 100 characters: letters, digits, spaces, '.', '-' and "
-            "'_', and begins with a letter or a digit."
-        )
-    if found is not None:
-        if (original := await copies.original_of(connection, found.id)) is not None:
-            raise Refused(f"Corpus '{name}' is the copy of '{original}' and follows it. Import into '{original}'.")
-        _refuse_differences(found, settings, options)
     return found
 
 
@@ -281,6 +257,23 @@ async def delete_corpus(connection: Connection, corpus_id: int) -> None:
     await chunk_search.drop_index(connection, corpus_id)
 
 
+async def remove_works(connection: Connection, corpus_id: int, work_ids: Iterable[int]) -> list[WorkSource]:
+    """Remove works of a corpus: all of them, or none. The works.
+
+    Raises Refused with every number that is no work of the corpus.
+    """
+    async with connection.transaction():
+        found = {work_id: await sources.remove(connection, corpus_id, work_id) for work_id in sorted(set(work_ids))}
+        if missing := [str(work_id) for work_id, work in found.items() if work is None]:
+            raise Refused(
+                f"Nothing was removed: corpus {corpus_id} has no work with each of these numbers: "
+                f"{', '.join(missing)}. They may be removed already.",
+                slug="work-missing",
+            )
+    await originals.drop_unused(connection)
+    return [work for work in found.values() if work is not None]
+
+
 def embedder_settings(corpus: StoredCorpus) -> dict[str, str | int]:
     """The values that a corpus was embedded with, by the names of their settings."""
     return {
@@ -312,28 +305,21 @@ async def plan_corpus(connection: Connection, corpus: StoredCorpus, settings: Ef
     due = await corpora.waiting(connection, corpus.id)
     if not due:
         return None
-    # Only what the vectors depend on: another judge model is no reason to embed again.
-    made_with = [corpus.backend, corpus.model, corpus.dimension, corpus.embeds_headings]
-    return embedding_run(corpus.name, corpus.id, due, settings, made_with=made_with)
-
-
-def embedding_run(
-    name: str, corpus_id: int | None, due: Sequence[int], settings: EffectiveSettings, *, made_with: Sequence[Any] = ()
-) -> NewRun:
-    """The run that embeds chunks of a corpus, in batches of one job each. `made_with` is what vectors depend on."""
     size = settings.run.ragq.corpus_batch_chunks
     batches = [due[start : start + size] for start in range(0, len(due), size)]
+    # Only what the vectors depend on: another judge model is no reason to embed again.
+    made_with = [corpus.backend, corpus.model, corpus.dimension, corpus.embeds_headings]
     return NewRun(
         kind="index",
         profile=settings.profile,
         settings=settings.snapshot(),
-        settings_hash=content_hash(list(made_with)),
-        request={"corpus": name, "chunks": len(due), "profile_source": settings.profile_source},
+        settings_hash=content_hash(made_with),
+        request={"corpus": corpus.name, "chunks": len(due), "profile_source": settings.profile_source},
         jobs=[
             NewJob(
                 mode="corpus",
                 subject=str(number),
-                inputs={"corpus_id": corpus_id, "chunk_ids": batch},
+                inputs={"corpus_id": corpus.id, "chunk_ids": batch},
                 stages=stages_of("index", "corpus"),
             )
             for number, batch in enumerate(batches, start=1)

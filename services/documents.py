@@ -2,16 +2,14 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from schemas.chains import stage_that_stores, stages_of
 from schemas.errors import DocumentMissingError, DocumentReaderMissingError
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.base import Value
-from services.corpora import AS_IT_IS, CorpusOptions, known_corpus
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.work_files import WorkFile
-from stages.documents.outline import most_headings
 from stages.queries.templates import OF_DOCUMENTS
 from store import originals
 from store.corpora import sources, works
@@ -22,25 +20,6 @@ from store.runs import attempts, jobs
 from store.runs.chain import content_hash
 from store.runs.jobs import Job
 from store.runs.runs import NewJob, NewRun
-
-MOST_HEADINGS: Final = "most_headings"
-"""The input of a job of a dry run by which its model calls are bounded."""
-
-
-class PlannedDocument(NamedTuple):
-    """A document that an import would convert."""
-
-    name: str
-    original: str
-    """The hash of its file."""
-    most_headings: int | None
-    """None where that is known once it is converted."""
-    source_path: str
-
-    @classmethod
-    def of(cls, file: WorkFile, original: str) -> "PlannedDocument":
-        """Of a file and its hash."""
-        return cls(file.name, original, most_headings(file.content, file.name), file.source_path)
 
 
 class ImportedDocuments(NamedTuple):
@@ -94,30 +73,8 @@ async def _import(
         )
     if not inputs:
         return ImportedDocuments(unchanged, None)
-    run = _run(corpus.name, _index_of(corpus), inputs, settings)
+    run = _run(corpus, inputs, settings)
     return ImportedDocuments(unchanged, await submit_run(database, PlannedRun(run), always_new=True))
-
-
-async def plan_documents(
-    connection: Connection,
-    corpus: str,
-    documents: Sequence[PlannedDocument],
-    settings: EffectiveSettings,
-    options: CorpusOptions = AS_IT_IS,
-) -> NewRun:
-    """The run of an import, without its files and what they become. Raises as `known_corpus` does."""
-    found = await known_corpus(connection, corpus, settings, options)
-    asked_by = await document_templates(connection)
-    inputs = [
-        {
-            "original": one.original,
-            "name": one.name,
-            "templates": asked_by,
-            MOST_HEADINGS: one.most_headings,
-        }
-        for one in documents
-    ]
-    return _run(corpus, None if found is None else _index_of(found), inputs, settings)
 
 
 async def document_templates(connection: Connection) -> dict[str, int]:
@@ -136,20 +93,15 @@ def require_readers() -> None:
         raise DocumentReaderMissingError
 
 
-def _index_of(corpus: StoredCorpus) -> list[Any]:
-    return [corpus.backend, corpus.model, corpus.dimension, corpus.chunk_tokens]
-
-
-def _run(
-    corpus: str, index: Sequence[Any] | None, inputs: Sequence[Mapping[str, Any]], settings: EffectiveSettings
-) -> NewRun:
+def _run(corpus: StoredCorpus, inputs: Sequence[Mapping[str, Any]], settings: EffectiveSettings) -> NewRun:
+    cut_for = [corpus.backend, corpus.model, corpus.dimension, corpus.chunk_tokens]
     stages = stages_of("work", "document")
     return NewRun(
         kind="work",
         profile=settings.profile,
         settings=settings.snapshot(),
-        settings_hash=content_hash([*(index or ()), settings.run.values()]),
-        request={"corpus": corpus, "documents": len(inputs), "profile_source": settings.profile_source},
+        settings_hash=content_hash([*cut_for, settings.run.values()]),
+        request={"corpus": corpus.name, "documents": len(inputs), "profile_source": settings.profile_source},
         # The name of a file may say what nobody else may know: a number stands for it outside of the database.
         jobs=[
             NewJob(mode="document", subject=str(number), inputs=dict(one), stages=stages)

@@ -154,7 +154,7 @@ async def import_files(
     """
     if documents is not None and not embeds:
         raise Refused("Only markdown is imported without embedding; import the other files with it.")
-    staged, plain = await divided(database, corpus, works, settings, by_stages=by_stages)
+    staged, plain = await _divided(database, corpus, works, settings, by_stages=by_stages)
     if staged:
         if not embeds:
             raise Refused("Markdown that goes through the stages of a document is embedded; import it with the others.")
@@ -173,7 +173,7 @@ async def import_files(
     return ImportedFiles(imported, await import_documents(database, imported.corpus, documents, settings))
 
 
-async def divided(
+async def _divided(
     database: Database, name: str, works: Sequence[ReadWork], settings: EffectiveSettings, *, by_stages: bool
 ) -> tuple[Sequence[ReadWork], Sequence[ReadWork]]:
     """The works that go through the stages of a document, and those that do not."""

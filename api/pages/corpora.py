@@ -12,7 +12,7 @@ from api.rendering import page
 from api.rest.bodies.documents import MAX_FILES
 from api.routes import PageRoute
 from api.security.csrf import csrf
-from api.work_uploads import ImportRequest, estimate_requested, import_requested, uploaded
+from api.work_uploads import ImportRequest, import_requested, uploaded
 from schemas.errors import Refused, WorkFilesError
 from schemas.full_text import DICTIONARIES, OTHERS, language_words
 from services.corpora import (
@@ -24,7 +24,6 @@ from services.corpora import (
     delete_corpus,
     embedding_loss,
 )
-from services.import_plans import ImportEstimates
 from services.imports import ImportedFiles
 from stages.documents.outline import SUFFIXES
 from stages.reports.words import chunk_size_words
@@ -144,7 +143,6 @@ class ImportWorksForm(BaseModel):
     authors: Text = ""
     year: Text = ""
     tags: Text = ""
-    check: bool = False
     """Estimate instead of importing."""
 
     @property
@@ -193,7 +191,7 @@ async def new_page(request: Request, ctx: Context, corpus: Text = "") -> Respons
 
 @router.post("/works/new", dependencies=[Depends(csrf)])
 async def import_files(request: Request, ctx: Context, form: Annotated[ImportWorksForm, File()]) -> Response:
-    """Import the files and open the corpus; or estimate that; or show what is wrong, file by file."""
+    """Import the files and open the corpus, or show what is wrong, file by file."""
     wrong = form.wrong()
     if wrong:
         return await _form(request, ctx, form, wrong=wrong)
@@ -201,8 +199,6 @@ async def import_files(request: Request, ctx: Context, form: Annotated[ImportWor
     try:
         files = await uploaded(form.chosen, form.given())
         asked = ImportRequest(corpus=corpus, files=files, options=form.options, passes_over=True)
-        if form.check:
-            return await _form(request, ctx, form, estimates=await estimate_requested(ctx, asked))
         imported = await import_requested(ctx, asked)
     except WorkFilesError as error:
         return await _form(request, ctx, form, unusable=[str(one) for one in error.files.values()])
@@ -225,7 +221,6 @@ async def _form(
     wrong: dict[str, str] | None = None,
     unusable: list[str] | None = None,
     imported: ImportedFiles | None = None,
-    estimates: ImportEstimates | None = None,
 ) -> Response:
     async with ctx.database.connection() as connection:
         found = None if form.is_new else await corpora.find(connection, form.corpus)
@@ -238,7 +233,6 @@ async def _form(
         wrong=wrong or {},
         unusable=unusable or [],
         imported=imported,
-        estimates=estimates,
         endings=list(SUFFIXES),
         default_tokens=DEFAULT_TOKENS,
         languages=(*DICTIONARIES, *OTHERS),

@@ -39,7 +39,7 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     presets.router,
     presets.templates_router,
     corpora.router,
-    submissions.import_plans_router,
+    submissions.works_router,
     documents.works_router,
     documents.router,
     tags.router,

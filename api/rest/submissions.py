@@ -11,8 +11,6 @@ from api.preferences import REPLAYED, Keyed
 from api.problems import problem_responses
 from api.rest.bodies.base import StrictRoute
 from api.rest.bodies.documents import (
-    ImportBody,
-    ImportEstimateReply,
     RemovedWorksReply,
     RemoveWorksBody,
     WorkSourceReply,
@@ -26,10 +24,9 @@ from api.rest.bodies.participants import (
     TagsSubmission,
 )
 from api.rest.bodies.rag_queries import QuerySetSubmission
-from api.work_uploads import estimate_requested
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate
-from services import import_plans
+from services.corpora import remove_works as delete_works
 from services.estimates import estimate_request
 from services.new_runs import Submitted, webhook_url
 from services.submit import Request, submit
@@ -148,29 +145,19 @@ async def _estimate(ctx: ApiContext, body: Submission, request: Request, values:
     )
 
 
-import_plans_router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
+works_router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
 
 
-@import_plans_router.post(
-    "/works/estimate", summary="Estimate an import of works", responses=problem_responses(409, 422)
-)
-async def estimate_texts(body: ImportBody, ctx: Context) -> ImportEstimateReply:
-    """Jobs, model calls, tokens, seconds and money of the same body sent to `/corpora/works`: nothing is stored."""
-    return ImportEstimateReply.of(await estimate_requested(ctx, body.request))
-
-
-@import_plans_router.post(
-    "/{corpus_id:int}/works/remove", summary="Remove works", responses=problem_responses(404, 422)
-)
+@works_router.post("/{corpus_id:int}/works/remove", summary="Remove works", responses=problem_responses(404, 422))
 async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -> RemovedWorksReply:
-    """Delete works that came from files, with their chunks and vectors: all that are named, or none.
+    """Delete works, with their chunks and vectors: all that are named, or none.
 
     404 lists numbers that are no such work of the corpus, as after a removal that is sent again; nothing is removed
     then. Answers that cite a removed work keep their text.
     """
     async with ctx.database.connection() as connection:
         await corpora.corpus(connection, corpus_id)
-        removed = await import_plans.remove_works(connection, corpus_id, body.work_ids)
+        removed = await delete_works(connection, corpus_id, body.work_ids)
     return RemovedWorksReply(removed=[WorkSourceReply.of(work) for work in removed])
 
 

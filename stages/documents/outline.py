@@ -173,31 +173,6 @@ def outline(markdown: str, toc: Sequence[TocEntry]) -> DocumentOutline:
     return DocumentOutline(headings=tuple(headings), missing=missing)
 
 
-_UNDERLINES: Final = ({"="}, {"-"})
-
-
-def most_headings(content: bytes, name: str) -> int | None:
-    """The lines that can make a heading, before or after the headings are repaired.
-
-    None for a document that is converted first, which has headings only then; 0 for one that cannot be. Each heading
-    has one such line of its own: it begins with `#`, or consists of `=` or of `-`. A repair can make headings of lines
-    that were none, such as those of an HTML block that the heading above it kept apart, so lines of code and rulers
-    count too.
-
-    >>> most_headings(b"# Tea\\n\\nLeaves\\n------\\n\\nBrown.\\n", "tea.md")
-    2
-    >>> most_headings(b"%PDF-1.7", "tea.pdf") is None
-    True
-    """
-    try:
-        if not holds_markdown(content, name) and format_of(content, name) is not DocumentFormat.TEXT:
-            return None
-    except DocumentError:
-        return 0
-    lines = (line.strip() for line in lines_of(content.decode("utf-8-sig", "replace")))
-    return sum(line.startswith("#") or set(line) in _UNDERLINES for line in lines)
-
-
 MOST_CHARS: Final = 4_000_000
 """Of a reply."""
 SYSTEM: Final = (

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from schemas.chains import in_order
@@ -12,7 +11,6 @@ from schemas.values.estimates import KeptStage, Prices, RunCost, SavedStages, Sp
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.reports import JobTimings, ModeTimings, RunTimings, StageTelemetry, StageTimings
 from schemas.values.runs import AttemptTime, CallCount, OutputTelemetry, ScoredJob, ScoredRun
-from stages.documents import repair, select
 from stages.reports.numbers_in_words import counted, duration
 from stages.reports.results import jobs_of, modes_of
 
@@ -214,17 +212,11 @@ def most_calls(kind: str, stage: str, settings: FrozenSettings, inputs: Mapping[
         case "query", "validate":
             assert preset is not None
             return preset.retrieval.top_n_final * asked_again
-        case "work", "repair":
-            return _calls(inputs.get("most_headings"), repair.HEADINGS_OF_A_CALL, asked_again)
-        case "work", "select":
-            return _calls(inputs.get("most_headings"), select.HEADINGS_OF_A_CALL, asked_again)
+        case "work", "repair" | "select":
+            return None
         case "evaluation", "judge":
             return int(inputs["verdicts_at_most"]) * asked_again
     return asked_again
-
-
-def _calls(headings: int | None, of_a_call: int, asked_again: int) -> int | None:
-    return None if headings is None else ceil(headings / of_a_call) * asked_again
 
 
 def telemetry(outputs: Iterable[OutputTelemetry], *, kind: str) -> dict[str, StageTelemetry]:

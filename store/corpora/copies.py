@@ -9,10 +9,9 @@ from typing import Final, NamedTuple
 from schemas.errors import Refused
 from schemas.statuses import VectorStatus
 from schemas.values.documents import Bibliography, CutChunk
-from store.corpora import corpora, keeping
+from store.corpora import corpora, keeping, sources
 from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import NewWork
-from store.corpora.searchable import withdraw
 from store.database import Connection
 
 LINK: Final = "INSERT INTO corpus_copy (corpus_id, of_id, has_old_vectors) VALUES ($1, $2, false)"
@@ -112,9 +111,7 @@ async def original_of(connection: Connection, corpus_id: int) -> str | None:
 async def follow(connection: Connection, corpus_id: int, copy_id: int) -> int:
     """Give a copy the works that its corpus has, and take those away that it has no more. How many are new to it."""
     for row in await connection.fetch(_CUTS, copy_id, corpus_id, timeout=_BULK_SECONDS):
-        async with connection.transaction():
-            await withdraw(connection, row["id"])
-            await connection.execute("DELETE FROM works WHERE id = $1", row["id"], timeout=_BULK_SECONDS)
+        await sources.remove(connection, copy_id, row["id"])
     missing = await connection.fetch(_CUTS, corpus_id, copy_id, timeout=_BULK_SECONDS)
     for row in missing:
         work = await connection.fetchrow(WORK, row["id"])

@@ -8,10 +8,8 @@ import pytest
 from playwright.async_api import FilePayload, Locator, Page, expect
 
 from api.rest.bodies.documents import MAX_FILES
-from tests.browser.accessibility import findings
 from tests.browser.conftest import Visit
 from tests.browser.site import Site
-from tests.browser.test_every_page import LOOKS, OVERFLOW
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -114,37 +112,3 @@ async def test_more_files_than_an_import_takes_are_cut_to_those_that_fit(visit: 
         await page.get_by_role("button", name="Keep only as many as one import takes").click()
         await expect(total).to_contain_text(f"{MAX_FILES} files, ")
         await expect(total).not_to_contain_text("One import takes")
-
-
-async def test_an_import_is_estimated_before_its_button_and_the_files_stay_chosen(
-    visit: Visit, editable_site: Site, tmp_path: Path
-) -> None:
-    html: FilePayload = {
-        "name": "page.html",
-        "mimeType": "text/html",
-        "buffer": b"<!doctype html><h1>Tea</h1><p>Leaves.</p>",
-    }
-    async with visit(editable_site) as page:
-        await page.goto("/works/new")
-        await page.get_by_label("Name of the corpus").fill("estimated")
-        await page.get_by_label("Files", exact=True).set_input_files([payload("tea.md", FILES["tea.md"]), html])
-        await expect(page.locator("[data-total]")).to_contain_text("2 files, ")
-        await page.get_by_role("button", name="Dry run").click()
-
-        for title in ("markdown that is stored at once", "stages of documents"):
-            panel = page.get_by_role("region", name=f"Dry run: {title}", exact=True)
-            await expect(panel).to_contain_text("1 job")
-        await expect(page.get_by_label("Name of the corpus")).to_have_value("estimated")
-        await expect(page.locator("[data-total]")).to_contain_text("2 files, ")
-        found = {}
-        for look, (scheme, (width, height)) in LOOKS.items():
-            await page.set_viewport_size({"width": width, "height": height})
-            await page.emulate_media(color_scheme=scheme)
-            await page.screenshot(path=tmp_path / f"estimate-{look}.png", full_page=True)
-            found[look] = [*await findings(page, of_colours=look == "dark"), await page.evaluate(OVERFLOW)]
-        assert found == {look: [0] for look in LOOKS}
-        assert await editable_site.value("SELECT count(*) FROM corpus WHERE name = 'estimated'") == 0
-
-        await page.get_by_role("button", name="Import").click()
-        await page.wait_for_url(re.compile(r"/runs/\d+"))
-    assert await editable_site.value("SELECT count(*) FROM corpus WHERE name = 'estimated'") == 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from schemas.errors import Refused
 from tests.cli.conftest import Ragq
 
 MODEL = ("--profile", "demo")
@@ -80,7 +81,6 @@ def test_bad_files_are_named_and_the_others_are_imported(ragq: Ragq, books: Path
     for name, content in (bad | good).items():
         (books / name).write_bytes(content)
 
-    dry = json.loads(ragq("import", "works", str(books), "--dry-run", "--json", *MODEL, env=small).stdout)
     done = ragq("import", "works", str(books), "--json", *MODEL, env=small)
 
     imported = json.loads(done.stdout)
@@ -88,8 +88,6 @@ def test_bad_files_are_named_and_the_others_are_imported(ragq: Ragq, books: Path
     assert (done.exit_code, sorted(names)) == (1, sorted(bad))
     assert [imported["new"], imported["documents"]["jobs"]] == [3, 2]
     assert [Path(name).name for name in imported["latin1"]] == ["latin.md", "latin.txt"]
-    # What only a conversion shows, a dry run finds by converting.
-    assert sorted(Path(name).name for name in dry["refused"]) == sorted([*bad, "pdf as.md"])
     works = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]
     assert "Café" in [work["title"] for work in works]
 
@@ -128,14 +126,19 @@ def test_a_corpus_in_one_file_has_a_work_in_each_line(ragq: Ragq, collection: Pa
     ]
 
 
-def test_a_work_is_not_gone_where_anything_has_the_name_of_its_file(ragq: Ragq, books: Path) -> None:
+def test_works_are_removed_by_their_numbers_all_or_none(ragq: Ragq, books: Path) -> None:
     imported(ragq, str(books))
-    (books / "tea.md").unlink()
-    (books / "tea.md").mkdir()
+    works = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]
+    first, *others = [work["id"] for work in works]
 
-    planned = ragq("import", "works", str(books), "--prune", "--no-embed", "--dry-run", "--json", *MODEL)
+    none = ragq("corpus", "remove", "default", str(first), "999", "--yes")
+    kept = ragq("corpus", "remove", "default", str(first), input="n\n")
+    done = ragq("corpus", "remove", "default", str(first), "--yes", "--json")
 
-    assert json.loads(planned.stdout)["removed"] == []
+    assert isinstance(none.exception, Refused) and "999" in str(none.exception)
+    assert kept.exit_code != 0 and json.loads(done.stdout)["removed"][0]["id"] == first
+    left = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]
+    assert [work["id"] for work in left] == others
 
 
 def test_files_of_other_formats_become_jobs_of_a_run(ragq: Ragq, tmp_path: Path) -> None:

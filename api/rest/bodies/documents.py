@@ -11,10 +11,8 @@ from api.rest.bodies.base import Body, Reply, SettingsByName, WithSettings, with
 from api.work_uploads import ImportRequest, relative_name
 from schemas.statuses import JobStatus, StageStatus, VectorStatus
 from schemas.values.documents import DecidedBy, RepairAction, SelectionAction
-from schemas.values.estimates import Estimate
 from services.corpora import CorpusOptions
 from services.documents import ImportedDocuments
-from services.import_plans import ImportEstimates
 from services.imports import ImportedFiles
 from services.work_files import WorkFile
 from stages.documents.outline import MOST_CHARS
@@ -554,26 +552,13 @@ class WorkSourceReply(Reply):
 
     id: int = Field(examples=[9])
     title: str = Field(examples=["Bridges"])
-    source_path: str = Field(examples=["bridges.md"])
+    source_path: str | None = Field(examples=["bridges.md"])
+    """Null for a work that was imported without a file."""
 
     @classmethod
     def of(cls, work: WorkSource) -> "WorkSourceReply":
         """The reply about a work."""
         return cls.model_validate(work)
-
-
-class ImportEstimateReply(Reply):
-    """What an import would do; nothing is stored."""
-
-    embedding: Estimate | None
-    """The run that embeds the markdown that is stored at once, and chunks that wait; null where there are none."""
-    estimate: Estimate | None
-    """The run of the texts that go through the stages of a document; null where none of them is new or replaced."""
-
-    @classmethod
-    def of(cls, found: ImportEstimates) -> "ImportEstimateReply":
-        """The reply about an import."""
-        return cls(embedding=found.embedding, estimate=found.documents)
 
 
 class RemoveWorksBody(Body):

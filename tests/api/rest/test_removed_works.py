@@ -1,4 +1,4 @@
-"""What an import would do over REST, and the removal of works."""
+"""The removal of works over REST."""
 
 import httpx
 
@@ -24,7 +24,7 @@ async def test_works_that_are_named_are_removed_and_no_others(client: httpx.Asyn
     assert (slug(again), f"{pot}, {cup}" in again.json()["detail"]) == ((404, "work-missing"), True)
 
 
-async def test_an_unknown_work_one_of_another_corpus_and_one_without_a_file_remove_nothing(
+async def test_an_unknown_work_and_one_of_another_corpus_remove_nothing_and_one_without_a_file_is_removed(
     client: httpx.AsyncClient, ctx: ApiContext
 ) -> None:
     made = await imported(client, tea=TEA)
@@ -34,7 +34,7 @@ async def test_an_unknown_work_one_of_another_corpus_and_one_without_a_file_remo
         kept = await keep(connection, made["corpus_id"], new_work("# Told\n\nBy heart.\n", source_path=None))
     address = f"/corpora/{made['corpus_id']}/works/remove"
 
-    for wrong in (pot, kept.work_id, 999):
+    for wrong in (pot, 999):
         refused = await client.post(address, json={"work_ids": [tea, wrong]})
         assert (slug(refused), f"each of these numbers: {wrong}." in refused.json()["detail"]) == (
             (404, "work-missing"),
@@ -43,4 +43,6 @@ async def test_an_unknown_work_one_of_another_corpus_and_one_without_a_file_remo
 
     assert (await client.get(f"/corpora/{made['corpus_id']}")).json()["works"] == 2
     assert slug(await client.post("/corpora/999/works/remove", json={"work_ids": [tea]})) == (404, "corpus-missing")
+    told = (await client.post(address, json={"work_ids": [kept.work_id]})).json()["removed"]
+    assert [(work["id"], work["source_path"]) for work in told] == [(kept.work_id, None)]
     assert slug(await client.post(address, json={"work_ids": []})) == (422, "request-invalid")
