@@ -123,7 +123,7 @@ class BatchSender:
             await self._collect(batch, provider_id, found.files)
             return
         status = batch.status
-        if batch.is_late and status is not BatchStatus.CANCELLING:
+        if batch.is_to_cancel and status is not BatchStatus.CANCELLING:
             await self._provider.cancel(provider_id)
             status = BatchStatus.CANCELLING
         async with self._database.connection() as connection:

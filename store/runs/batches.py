@@ -66,8 +66,8 @@ class ClaimedBatch(NamedTuple):
     model: str
     status: BatchStatus
     provider_id: str | None
-    is_late: bool
-    """It may take no longer."""
+    is_to_cancel: bool
+    """It may take no longer, or the jobs of all its calls are cancelled or deleted."""
     created_s: float
     """When it was gathered, in seconds since 1970."""
 
@@ -157,7 +157,12 @@ WHERE id = (
     SELECT id FROM llm_batch WHERE due_at <= now() AND server = $1 AND NOT id = ANY($4::bigint[])
     ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
 )
-RETURNING id, name, model, status, provider_id, coalesce(sent_at + hours * interval '1 hour' < now(), false) AS is_late,
+RETURNING id, name, model, status, provider_id,
+          coalesce(sent_at + hours * interval '1 hour' < now(), false) OR NOT EXISTS (
+              SELECT FROM llm_batch_call AS c
+              JOIN llm_batch_stage AS s ON s.key = c.key JOIN job AS j ON j.id = s.job_id
+              WHERE c.batch_id = llm_batch.id AND j.status <> 'cancelled'
+          ) AS is_to_cancel,
           extract(epoch FROM created_at)::float8 AS created_s
 """
 

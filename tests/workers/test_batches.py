@@ -188,6 +188,23 @@ async def test_nothing_is_sent_of_jobs_that_are_cancelled_and_calls_of_deleted_r
         assert await connection.fetchval("SELECT count(*) FROM llm_batch_call") == 0
 
 
+async def test_a_batch_is_cancelled_with_all_of_its_jobs(
+    database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
+) -> None:
+    server.is_held = True
+    for claim in claims[:2]:
+        await register(database, server, claim, str(claim.job_id))
+    await sender.step()
+    async with database.connection() as connection:
+        await connection.execute("UPDATE job SET status = 'cancelled' WHERE id = $1", claims[0].job_id)
+        await sender.step()
+        assert server.batches["batch-1"].status == "in_progress"
+        await connection.execute("UPDATE job SET status = 'cancelled'")
+        await sender.step()
+
+    assert server.batches["batch-1"].status == "cancelling"
+
+
 async def test_calls_of_one_model_are_one_batch_and_a_full_one_does_not_wait(
     database: Database, server: Provider, claims: list[Claim], monkeypatch: pytest.MonkeyPatch
 ) -> None:
