@@ -33,6 +33,8 @@ from store.corpora import chunks
 from store.corpora.chunks import DocumentLine
 from store.database import Connection
 from store.runs import jobs, overviews, stored_runs, workers
+from store.runs.batches import batches_in_words
+from store.runs.notifications import notification_in_words
 from store.runs.past_work import StageTimes, stage_times, timed_jobs
 from store.runs.run_view import RunView, run_origin, run_view, waits_in_words, with_origin
 from store.runs.scored_runs import reference_outputs
@@ -198,7 +200,8 @@ async def run_page(
         has_report=overview.kind in REPORTED,
         can_be_forked=overview.kind not in INDEXING,
         flower=_flower(ctx.flower_url, run_id),
-        waits=waits_in_words(view.jobs),
+        waits=[*(() if view.batches is None else batches_in_words(view.batches)), *waits_in_words(view.jobs)],
+        told=None if view.notification is None else notification_in_words(view.notification),
         wrong={},
         limits=view.limits,
         limits_in_words=None if view.limits is None else limits_in_words(view.limits),

@@ -5,8 +5,10 @@ import pytest
 
 from api.context import ApiContext
 from schemas.statuses import JobStatus
+from schemas.values.chat import ChatCall, Message, ModelIdentity
 from schemas.values.runs import RunLimits
-from store.runs import backlog, job_control, overviews
+from store.runs import backlog, batches, job_control, notifications, overviews
+from store.runs.ledger import Caller
 from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run
 from tests.api.pages.html import forms, see, send, words
 
@@ -113,3 +115,21 @@ async def test_a_run_is_deleted_from_its_page_once_it_has_finished(
     listed = words(await see(client, reply.headers["location"]))
     assert f"Run {shown.run_id} is deleted." in listed
     assert (await see(client, address)).status_code == 404
+
+
+async def test_a_run_says_whom_it_tells_and_what_waits_for_a_batch(
+    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
+) -> None:
+    identity = ModelIdentity(backend="openai", server="https://api.example.org/v1", model="small", digest="")
+    call = ChatCall(model="small", messages=(Message(role="user", content="private"),), purpose="test")
+    async with ctx.database.connection() as connection:
+        await notifications.keep(connection, shown.run_id, "https://hooks.example.org/<secret>")
+        await batches.ask_for(connection, shown.run_id, 24)
+        job_id = await connection.fetchval("SELECT min(id) FROM job WHERE run_id = $1", shown.run_id)
+        caller = Caller(shown.run_id, job_id, "score")
+        await batches.register(connection, caller, "key", call, identity, 24)
+
+    page = words(await see(client, f"/runs/{shown.run_id}"))
+
+    assert "1 call will be sent as a batch" in page and "private" not in page
+    assert "tells https://hooks.example.org/… when it has finished or is paused" in page and "secret" not in page
