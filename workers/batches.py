@@ -34,13 +34,7 @@ _LOOKS_S: Final = 120.0
 class BatchSender:
     """Takes the batches of one server a step further, again and again."""
 
-    def __init__(
-        self,
-        database: Database,
-        address: OpenAIAddress,
-        *,
-        look_s: float,
-    ) -> None:
+    def __init__(self, database: Database, address: OpenAIAddress, *, look_s: float) -> None:
         self._database = database
         self._server = server_name(address.base_url)
         self._provider = OpenAIBatches(address.base_url, api_key=address.api_key)
@@ -89,7 +83,8 @@ class BatchSender:
         is_refusal = status is not None and 400 <= status < 500 and status not in (408, 409, 429)
         log.warning("batch_failed", batch=batch.id, status=status, error_type=type(error).__name__)
         async with self._database.connection() as connection:
-            if is_refusal and batch.provider_id is None:
+            # A batch that the provider does not know any more has no answers either.
+            if is_refusal and (batch.provider_id is None or status == httpx.codes.NOT_FOUND):
                 await batches.end(connection, batch, refused=note)
             else:
                 await batches.change(

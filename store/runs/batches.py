@@ -174,7 +174,7 @@ SET status = $2, provider_id = coalesce($3, provider_id), answered = coalesce($4
     sent_at = CASE WHEN $2 <> 'gathered' THEN coalesce(sent_at, now()) END,
     ended_at = CASE WHEN $2 IN ('ended', 'refused') THEN now() END,
     due_at = CASE WHEN $2 NOT IN ('ended', 'refused') THEN now() + $6::float8 * interval '1 second' END
-WHERE id = $1
+WHERE id = $1 AND ended_at IS NULL RETURNING true
 """
 
 ANSWERED: Final = """
@@ -315,9 +315,10 @@ async def change(
     answered: int | None = None,
     note: str | None = None,
     again_in_s: float = 0.0,
-) -> None:
-    """Store how far a batch is, and when it is looked at again."""
-    await connection.execute(CHANGE, batch.id, status, provider_id, answered, note, again_in_s)
+) -> bool:
+    """Store how far a batch is, and when it is looked at again. False when somebody else has ended it."""
+    changed = await connection.fetchval(CHANGE, batch.id, status, provider_id, answered, note, again_in_s)
+    return changed is not None
 
 
 async def keep_answer(connection: Connection, batch: ClaimedBatch, key: str, reply: ChatReply) -> bool:
@@ -335,15 +336,16 @@ async def keep_answer(connection: Connection, batch: ClaimedBatch, key: str, rep
 async def end(connection: Connection, batch: ClaimedBatch, *, refused: str | None = None) -> int:
     """End a batch. The calls without an answer are sent singly by who needs them, or fail them with `refused`.
 
-    Returns how many have no answer.
+    Returns how many have no answer; 0 when somebody else has ended it.
     """
     async with connection.transaction():
+        status = BatchStatus.ENDED if refused is None else BatchStatus.REFUSED
+        if not await change(connection, batch, status, note=refused):
+            return 0
         if refused is None:
             done = await connection.execute(REST_SINGLY, batch.id)
         else:
             done = await connection.execute(REST_FAILS, batch.id, refused)
-        status = BatchStatus.ENDED if refused is None else BatchStatus.REFUSED
-        await change(connection, batch, status, note=refused)
     return int(done.rsplit(" ", 1)[1])
 
 

@@ -205,6 +205,38 @@ async def test_a_batch_is_cancelled_with_all_of_its_jobs(
     assert server.batches["batch-1"].status == "cancelling"
 
 
+async def test_who_looks_at_a_batch_that_another_has_ended_changes_nothing(
+    database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
+) -> None:
+    for text in ("a", "b"):
+        await register(database, server, claims[0], text)
+    await put_off(database, server, claims[0])
+    server.answers_at_most = 1
+    await sender.step()
+    async with database.connection() as connection:
+        slow = await batches.claim(connection, server.url, begins_s=60, looks_s=0)
+        assert slow is not None
+        await sender.step()
+
+        assert not await batches.change(connection, slow, BatchStatus.SENT)
+        assert await batches.end(connection, slow, refused="gone") == 0
+        assert await connection.fetchval("SELECT status FROM llm_batch") == BatchStatus.ENDED
+        assert await connection.fetchval("SELECT count(*) FROM llm_batch_call WHERE is_single AND error IS NULL") == 1
+
+
+async def test_a_batch_that_the_provider_has_forgotten_fails_its_stages(
+    database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
+) -> None:
+    await register(database, server, claims[0], "a")
+    await put_off(database, server, claims[0])
+    await sender.step()
+    server.refuses["GET /batches/batch-1"] = 404
+    await sender.step()
+
+    found = await register(database, server, claims[0], "a")
+    assert found.error is not None and "404" in found.error and not found.is_single
+
+
 async def test_calls_of_one_model_are_one_batch_and_a_full_one_does_not_wait(
     database: Database, server: Provider, claims: list[Claim], monkeypatch: pytest.MonkeyPatch
 ) -> None:
