@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
+from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.documents import EmbeddedBatch, PublishedBatch
+from schemas.values.queries import EmbeddedQuery
 from stages.corpora.works import embed_chunks
-from stages.models import refuse_mixture
+from stages.models import refuse_mixture, resolved_model
 from store.corpora import chunk_search, chunks, corpora, keeping
+from store.corpora.corpora import StoredCorpus
 from store.corpora.searchable import make_searchable
 from store.database import Connection
 from store.runs.chain import content_hash
@@ -76,5 +79,19 @@ async def run_publish(work: Work) -> Result[PublishedBatch]:
         if batch.chunk_ids:
             await make_searchable(connection, corpus_id, batch.chunk_ids, embedded_by)
             await corpora.pin_model(connection, corpus_id, batch.model_digest, batch.dtype)
+            if has_other_vectors(now := await corpora.corpus(connection, corpus_id), batch):
+                raise EmbeddingArtifactMismatchError(
+                    f"Corpus '{now.name}' has taken the vectors of {now.model} since its chunks were embedded by "
+                    f"{batch.model}; the next import embeds them again."
+                )
 
     return Result(PublishedBatch(corpus_id=corpus_id, chunks=len(batch.chunk_ids)), effect=publish)
+
+
+def has_other_vectors(corpus: StoredCorpus, embedded: EmbeddedQuery | EmbeddedBatch) -> bool:
+    """Whether another model embedded these texts than the corpus: by weights, or by names where these are not known."""
+    if corpus.dimension != embedded.dimension:
+        return True
+    if corpus.model_digest and embedded.model_digest:
+        return corpus.model_digest != embedded.model_digest
+    return resolved_model(corpus.model, corpus.backend) != embedded.model

@@ -19,7 +19,6 @@ from schemas.values.queries import (
     RetrievedChunks,
     ValidatedChunks,
 )
-from stages.models import resolved_model
 from stages.ports import Terms
 from stages.queries.consolidate import consolidate_chunks
 from stages.queries.expand import expand_query, no_expansion, pasted_expansion
@@ -41,6 +40,7 @@ from store.questions.answers import answer_basis, make_prompt
 from store.questions.queries import StoredQuery
 from store.questions.templates import StoredTemplate
 from store.runs.chain import content_hash
+from workers.corpora import has_other_vectors
 from workers.turns import published
 from workers.work import Result, Work
 
@@ -401,20 +401,11 @@ async def _unmixed(work: Work, query: StoredQuery) -> AsyncIterator[None]:
     finally:
         embedded = await work.output(EmbeddedQuery)
         for corpus in await searched_corpora(work, query):
-            if _has_other_vectors(corpus, embedded):
+            if has_other_vectors(corpus, embedded):
                 raise EmbeddingArtifactMismatchError(
                     f"Corpus '{corpus.name}' has taken the vectors of {corpus.model} since the question was submitted; "
                     "submit it again."
                 )
-
-
-def _has_other_vectors(corpus: StoredCorpus, embedded: EmbeddedQuery) -> bool:
-    """Whether the question was embedded by another model; by weights, or by names where these are not known."""
-    if corpus.dimension != embedded.dimension:
-        return True
-    if corpus.model_digest and embedded.model_digest:
-        return corpus.model_digest != embedded.model_digest
-    return resolved_model(corpus.model, corpus.backend) != embedded.model
 
 
 def number_formats(searched: Sequence[StoredCorpus]) -> list[str]:
