@@ -21,7 +21,7 @@ from stages.corpora.cut import plain_sentences
 from stages.ports import ChatModel
 from stages.queries.citations import ANSWER_MARKDOWN, CITATION, LABEL
 from stages.replies.asking import ask_until_usable
-from stages.replies.strict import VERDICT_JSON_SCHEMA, verdict_reader
+from stages.replies.verdicts import VERDICT_JSON_SCHEMA, verdict_reader
 from stages.texts.characters import DATA_RULE, fenced, short_hash
 
 _SAYS = {Decision.ACCEPT: True, Decision.REJECT: False, Decision.UNSURE: None}

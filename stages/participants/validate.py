@@ -19,7 +19,7 @@ from stages.participants.embed import evidence_text
 from stages.participants.score_prompt import MEANINGS, score_list
 from stages.ports import ChatModel, Deferred
 from stages.replies.asking import ask_until_usable
-from stages.replies.strict import VERDICT_JSON_SCHEMA, verdict_reader
+from stages.replies.verdicts import VERDICT_JSON_SCHEMA, decide, verdict_reader
 from stages.texts.characters import DATA_RULE, fenced
 
 _SYSTEM = f"""\
@@ -158,27 +158,16 @@ def _validated(validator: str, ranked: RankedReferences, judged: Mapping[PHQ8Ite
 
 
 async def judge(references: tuple[Reference, ...], *, ask: Ask, max_refs: int) -> Judged:
-    """Ask about the references in order and stop when `max_refs` are accepted.
-
-    Raises Deferred when a decision comes later, once those are asked for that are needed even if it accepts.
-    """
-    accepted: list[Reference] = []
-    verdicts: list[Verdict] = []
-    deferred: list[Deferred] = []
-    for rank, reference in enumerate(references, start=1):
-        if len(accepted) + len(deferred) == max_refs:
-            break
-        try:
-            decision = await ask(rank, reference)
-        except Deferred as later:
-            deferred.append(later)
-            continue
-        verdicts.append(Verdict(rank=rank, chunk_id=reference.chunk_id, decision=decision))
-        if decision is Decision.ACCEPT:
-            accepted.append(reference)
-    if deferred:
-        raise deferred[0]
-    return Judged(tuple(accepted), tuple(verdicts))
+    """Ask about the references in order and stop when `max_refs` are accepted. Raises Deferred as `decide` does."""
+    decisions = await decide(references, ask=ask, enough=max_refs)
+    decided = list(zip(references, decisions, strict=False))
+    return Judged(
+        tuple(reference for reference, decision in decided if decision is Decision.ACCEPT),
+        tuple(
+            Verdict(rank=rank, chunk_id=reference.chunk_id, decision=decision)
+            for rank, (reference, decision) in enumerate(decided, start=1)
+        ),
+    )
 
 
 def verdict_call(

@@ -9,7 +9,7 @@ from schemas.values.queries import ChunkVerdict, RerankedChunk, ValidatedChunks
 from stages.ports import ChatModel
 from stages.queries.templates import render
 from stages.replies.asking import ask_until_usable
-from stages.replies.strict import VERDICT_JSON_SCHEMA, verdict_reader
+from stages.replies.verdicts import VERDICT_JSON_SCHEMA, decide, verdict_reader
 from stages.texts.characters import DATA_RULE, fenced
 
 _SYSTEM = f"""\
@@ -53,16 +53,12 @@ async def validate_chunks(
 
     `unsure` excludes a chunk as `reject` does. The model sees `max_chars` characters of each; None shows all. A reply
     that is not exactly one verdict is asked for again, up to `retries` times. Raises LLMResponseParseError after the
-    last re-ask, NothingRelevantError when no chunk is accepted or there is none, unless `allow_empty`, and the errors
-    of the model's client unchanged.
+    last re-ask, NothingRelevantError when no chunk is accepted or there is none, unless `allow_empty`, Deferred as
+    `decide` does, and the errors of the model's client unchanged.
     """
-    reader = verdict_reader(retries=retries)
     reasks: list[ReaskReason] = []
-    accepted: list[RerankedChunk] = []
-    verdicts: list[ChunkVerdict] = []
-    for rank, chunk in enumerate(chunks, start=1):
-        if len(accepted) == max_chunks:
-            break
+
+    async def ask(rank: int, chunk: RerankedChunk) -> Decision:
         call = verdict_call(
             query,
             chunk,
@@ -73,11 +69,17 @@ async def validate_chunks(
             max_chars=max_chars,
             max_tokens=max_tokens,
         )
-        usable = await ask_until_usable(call, chat=chat, reader=reader)
+        usable = await ask_until_usable(call, chat=chat, reader=verdict_reader(retries=retries))
         reasks.extend(usable.reasks)
-        verdicts.append(ChunkVerdict(rank=rank, chunk_id=chunk.chunk_id, decision=usable.read))
-        if usable.read is Decision.ACCEPT:
-            accepted.append(chunk)
+        return usable.read
+
+    decisions = await decide(chunks, ask=ask, enough=max_chunks)
+    decided = list(zip(chunks, decisions, strict=False))
+    accepted = [chunk for chunk, decision in decided if decision is Decision.ACCEPT]
+    verdicts = [
+        ChunkVerdict(rank=rank, chunk_id=chunk.chunk_id, decision=decision)
+        for rank, (chunk, decision) in enumerate(decided, start=1)
+    ]
     return _validated(model, accepted, verdicts, reasks, allow_empty=allow_empty)
 
 

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import LLMResponseParseError, NothingRelevantError
+from schemas.values.chat import ChatCall
 from schemas.values.participants import Decision
 from schemas.values.queries import ChunkVerdict, RerankedChunk, ValidatedChunks
+from stages.ports import Deferred
 from stages.queries.templates import TemplateTag, default_template
 from stages.texts.characters import visible
 from tests.fakes.chat import ScriptedChat
@@ -68,6 +70,17 @@ async def test_asking_stops_when_enough_are_accepted() -> None:
     validated = await validate(chat, max_chunks=1)
 
     assert (validated.chunks, len(chat.calls)) == ((CHUNKS[1],), 2)
+
+
+async def test_verdicts_that_come_later_are_asked_for_together() -> None:
+    def later(call: ChatCall) -> str:
+        raise Deferred
+
+    chat = ScriptedChat(later)
+    with pytest.raises(Deferred):
+        await validate(chat, max_chunks=2)
+
+    assert [call.purpose for call in chat.calls] == ["validate rank 1", "validate rank 2"]
 
 
 async def test_nothing_accepted_is_an_error() -> None:
