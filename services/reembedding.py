@@ -90,6 +90,7 @@ async def switch(database: Database, name: str, *, back: bool = False) -> Stored
             state = "searched by the vectors of its copy already" if not back else "searched by its own vectors already"
             raise Refused(f"Corpus '{name}' is {state}.")
         await copies.follow(connection, of.id, copy.corpus_id)
+        await copies.refuse_unless_embedded(connection, of.id, copy.corpus_id)
         indexed = [
             one
             for one in (of.id, copy.corpus_id)

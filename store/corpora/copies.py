@@ -49,7 +49,7 @@ LOCK: Final = "SELECT id FROM corpus WHERE id = ANY($1::bigint[]) ORDER BY id FO
 # Chunks by their place in their work: works that are alike have the same chunks in the same order.
 _PLACED: Final = """
 WITH placed AS (
-    SELECT c.id, c.vector_status, w.corpus_id, w.content_hash,
+    SELECT c.id, w.corpus_id, w.content_hash,
            row_number() OVER (PARTITION BY w.id ORDER BY c.id) AS place
     FROM chunks AS c JOIN works AS w ON w.id = c.work_id WHERE w.corpus_id IN ($1, $2)
 ), pairs AS (
@@ -149,6 +149,17 @@ def _without_vector(status: str) -> VectorStatus:
     return VectorStatus.TO_VEC if found is VectorStatus.VEC else found
 
 
+async def refuse_unless_embedded(connection: Connection, corpus_id: int, copy_id: int) -> None:
+    """Raise Refused unless a corpus and its copy have as many chunks, and a vector for each."""
+    of, copy = [await corpora.content(connection, one) for one in (corpus_id, copy_id)]
+    if of.waiting or copy.waiting or of.searchable != copy.searchable:
+        raise Refused(
+            f"The corpus has {of.searchable} chunks that can be found and its copy {copy.searchable}; "
+            f"{of.waiting + copy.waiting} wait for a vector. The same command with --model instead of --switch or "
+            "--back embeds what the copy lacks."
+        )
+
+
 async def exchange(connection: Connection, corpus_id: int, copy_id: int) -> None:
     """Let a corpus and its copy change vectors and models, in one transaction.
 
@@ -160,16 +171,10 @@ async def exchange(connection: Connection, corpus_id: int, copy_id: int) -> None
         for one in sorted(both):
             await connection.execute(keeping.ONE_BY_ONE, one)
         await connection.fetch(LOCK, list(both))
-        contents = [await corpora.content(connection, one) for one in both]
+        await refuse_unless_embedded(connection, *both)
         done = await connection.execute(EXCHANGE_VECTORS, *both, timeout=_BULK_SECONDS)
-        changed = int(done.rsplit(" ", 1)[1])
-        searchable, other = (content.searchable for content in contents)
-        waiting = sum(content.waiting for content in contents)
-        if waiting or changed != searchable + other:
-            raise Refused(
-                f"The corpus has {searchable} chunks that can be found and its copy {other}; {waiting} wait for a "
-                "vector. The same command with --model instead of --switch or --back embeds what the copy lacks."
-            )
+        if int(done.rsplit(" ", 1)[1]) != 2 * (await corpora.content(connection, copy_id)).searchable:
+            raise Refused("The works of the corpus were changed meanwhile. Run the same command again.")
         await connection.execute(EXCHANGE_MODELS, *both)
         await connection.execute(FORGET_TOKENS, *both, timeout=_BULK_SECONDS)
         await connection.execute(EXCHANGED, copy_id)

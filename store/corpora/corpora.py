@@ -1,6 +1,5 @@
 """Corpora: works that are searched together, embedded by one model."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -76,7 +75,7 @@ WHERE k.id = $1
 WAITING = f"""
 SELECT c.id
 FROM chunks AS c JOIN works AS w ON w.id = c.work_id
-WHERE w.corpus_id = $1 AND w.id <> ALL($2::bigint[]) AND c.vector_status = '{VectorStatus.TO_VEC}' AND c.id NOT IN (
+WHERE w.corpus_id = $1 AND c.vector_status = '{VectorStatus.TO_VEC}' AND c.id NOT IN (
     SELECT i.chunk_id::bigint
     FROM job AS j, jsonb_array_elements_text(j.inputs -> 'chunk_ids') AS i (chunk_id)
     WHERE j.kind = 'index' AND j.mode = 'corpus' AND j.status IN ('waiting', 'running', 'interrupted', 'paused')
@@ -240,12 +239,9 @@ async def content(connection: Connection, corpus_id: int) -> CorpusContent:
     return CorpusContent(*await connection.fetchrow(CONTENT, corpus_id))
 
 
-async def waiting(connection: Connection, corpus_id: int, *, without: Iterable[int] = ()) -> list[int]:
-    """The chunks that wait for a vector and that no unfinished job has, by work and then in the order of lines.
-
-    Those of the works `without` are left out.
-    """
-    return [row["id"] for row in await connection.fetch(WAITING, corpus_id, list(without))]
+async def waiting(connection: Connection, corpus_id: int) -> list[int]:
+    """The chunks that wait for a vector and that no unfinished job has, by work and then in the order of lines."""
+    return [row["id"] for row in await connection.fetch(WAITING, corpus_id)]
 
 
 async def pin_model(connection: Connection, corpus_id: int, model_digest: str, dtype: str) -> None:

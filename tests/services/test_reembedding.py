@@ -13,6 +13,7 @@ from tests.store.small_corpora import SearchableChunk, store_corpus
 
 VECTORS = {9001: [1.0, 0.0], 9002: [0.0, 1.0]}
 CHUNKS = [SearchableChunk(id_, f"text {id_}", np.array(vector, np.float32)) for id_, vector in VECTORS.items()]
+INDEX = "SELECT max(indexrelid) FROM pg_index WHERE indrelid = 'chunk_vector'::regclass"
 NEW = np.array([[0, 0, 1], [1, 0, 0]], np.float32)
 
 
@@ -28,10 +29,6 @@ async def copied(connection: Connection) -> tuple[int, int]:
     return of.id, copy.id
 
 
-async def waiting(connection: Connection, corpus_id: int) -> list[int]:
-    return await corpora.waiting(connection, corpus_id)
-
-
 async def vectors(connection: Connection, corpus_id: int) -> list[list[float]]:
     rows = await connection.fetch("SELECT vector FROM chunk_vector WHERE corpus_id = $1 ORDER BY chunk_id", corpus_id)
     return [row["vector"].to_list() for row in rows]
@@ -40,7 +37,7 @@ async def vectors(connection: Connection, corpus_id: int) -> list[list[float]]:
 async def test_a_switch_takes_vectors_of_another_dimension_and_rebuilds_indexes(database: Database) -> None:
     async with database.connection() as connection:
         of, copy = await copied(connection)
-        await embed_and_publish(connection, copy, await waiting(connection, copy), NEW)
+        await embed_and_publish(connection, copy, await corpora.waiting(connection, copy), NEW)
     async with database.session() as session:
         assert await chunk_search.build_index(session, of)
 
@@ -60,7 +57,10 @@ async def test_a_switch_takes_vectors_of_another_dimension_and_rebuilds_indexes(
 async def test_nothing_is_exchanged_while_a_chunk_waits(database: Database) -> None:
     async with database.connection() as connection:
         of, copy = await copied(connection)
-        await embed_and_publish(connection, copy, (await waiting(connection, copy))[:1], NEW[:1])
+        await embed_and_publish(connection, copy, (await corpora.waiting(connection, copy))[:1], NEW[:1])
+    async with database.session() as session:
+        assert await chunk_search.build_index(session, of)
+        index = await session.fetchval(INDEX)
 
     with pytest.raises(Refused, match="1 wait for a vector"):
         await switch(database, "shelf")
@@ -68,16 +68,17 @@ async def test_nothing_is_exchanged_while_a_chunk_waits(database: Database) -> N
     async with database.connection() as connection:
         assert await vectors(connection, of) == [chunk.vector.tolist() for chunk in CHUNKS]
         assert (await corpora.corpus(connection, of)).dimension == 2
+        assert await connection.fetchval(INDEX) == index, "it was built again"
 
 
 async def test_a_copy_follows_works_that_are_cut_anew_or_deleted(database: Database) -> None:
     async with database.connection() as connection:
         of, copy = await copied(connection)
-        await embed_and_publish(connection, copy, await waiting(connection, copy), NEW)
+        await embed_and_publish(connection, copy, await corpora.waiting(connection, copy), NEW)
         assert await copies.follow(connection, of, copy) == 0
         await connection.execute("UPDATE chunks SET end_line = 9 WHERE id = 9001")
         assert await copies.follow(connection, of, copy) == 1
-        assert len(await waiting(connection, copy)) == 2
+        assert len(await corpora.waiting(connection, copy)) == 2
         async with connection.transaction():
             await withdraw(connection, await connection.fetchval("SELECT id FROM works WHERE corpus_id = $1", of))
             await connection.execute("DELETE FROM works WHERE corpus_id = $1", of)
