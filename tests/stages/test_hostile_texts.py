@@ -36,8 +36,8 @@ from stages.queries.extract_answer import bold_words, units_of
 from stages.queries.query_files import parse_qrels, parse_queries
 from stages.queries.templates import placeholders
 from stages.queries.works import work_filter
-from stages.replies import parse_reply
-from stages.replies.strict import decision_of, parse_strict
+from stages.replies import parse_reply, parse_strict
+from stages.replies.verdicts import decision_of
 from stages.tags.phrases import final_phrases, parse_phrase_sets
 from stages.tags.similarity import plain
 from stages.tags.vocabulary_files import FILES, TAGS_FILE, parse_vocabulary
