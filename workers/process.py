@@ -170,19 +170,17 @@ class WorkerProcess:
         self._dispatcher = Dispatcher(
             app, self._database, reaper, cluster=cluster, every_s=settings.ragq_reaper_seconds
         )
-        self._dispatching = asyncio.get_running_loop().create_task(self._dispatcher.run())
-        essential(self._dispatching, "dispatcher")
-        self._notifying = asyncio.get_running_loop().create_task(Notifier(self._database, settings).run())
-        essential(self._notifying, "notifier")
-        self._batching = None
+        beside = {"dispatcher": self._dispatcher.run(), "notifier": Notifier(self._database, settings).run()}
         if settings.openai_server is not None:
             sender = BatchSender(self._database, settings.openai_server, look_s=settings.ragq_llm_batch_seconds)
-            self._batching = asyncio.get_running_loop().create_task(sender.run())
-            essential(self._batching, "batches")
+            beside["batches"] = sender.run()
+        self._beside = [on_loop.create_task(work, name=name) for name, work in beside.items()]
+        for task in self._beside:
+            essential(task, task.get_name())
         log.info("worker_enrolled", worker=self.worker_id)
 
     async def _close(self) -> None:
-        for task in filter(None, (self._dispatching, self._notifying, self._batching)):
+        for task in self._beside:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
