@@ -1,7 +1,7 @@
 """Batches of an OpenAI-compatible server: /v1/files and /v1/batches, as OpenAI documents them and others speak them."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import httpx
@@ -30,8 +30,10 @@ class BatchLook(NamedTuple):
     is_failed: bool
     """It was not begun: none of its calls was made."""
     answered: int
+    answers: tuple[str, ...]
+    """The files with the answers and the errors, as far as there are any."""
     files: tuple[str, ...]
-    """Where the answers and the errors are, as far as there are any."""
+    """These, and the one with the calls."""
 
 
 class BatchLine(NamedTuple):
@@ -126,12 +128,13 @@ class OpenAIBatches:
         """How far a batch is."""
         batch = _Batch.model_validate_json(await self._get(f"batches/{batch_id}"))
         counts = batch.request_counts or _Counts()
-        files = (batch.output_file_id, batch.error_file_id)
+        answers = tuple(file for file in (batch.output_file_id, batch.error_file_id) if file)
         return BatchLook(
             is_under_way=batch.status in _UNDER_WAY,
             is_failed=batch.status == "failed",
             answered=counts.completed + counts.failed,
-            files=tuple(file for file in files if file),
+            answers=answers,
+            files=(*answers, batch.input_file_id) if batch.input_file_id else answers,
         )
 
     async def cancel(self, batch_id: str) -> None:
@@ -148,12 +151,10 @@ class OpenAIBatches:
                 if text.strip() and (line := _line(text)) is not None:
                     yield line
 
-    async def forget(self, batch_id: str) -> None:
-        """Delete the files of a batch at the provider: they hold prompts and replies."""
-        batch = _Batch.model_validate_json(await self._get(f"batches/{batch_id}"))
-        for file in (batch.input_file_id, batch.output_file_id, batch.error_file_id):
-            if file:
-                await self._client.delete(f"files/{file}")
+    async def forget(self, files: Iterable[str]) -> None:
+        """Delete files at the provider: they hold prompts and replies. One that is gone is no error."""
+        for file in files:
+            await self._client.delete(f"files/{file}")
 
     async def close(self) -> None:
         """Close the connections."""

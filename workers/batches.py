@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -10,7 +11,7 @@ import structlog
 from pydantic import ValidationError
 
 from adapters.openai import Completion
-from adapters.openai_batches import OpenAIBatches
+from adapters.openai_batches import BatchLook, OpenAIBatches
 from schemas.errors import LLMError
 from schemas.settings.process import OpenAIAddress
 from schemas.values.chat import ChatCall
@@ -80,11 +81,10 @@ class BatchSender:
     async def _note(self, batch: ClaimedBatch, error: Exception) -> None:
         status = error.status if isinstance(error, LLMError) else None
         note = str(error) if isinstance(error, LLMError) else f"{self._server}: {type(error).__name__}"
-        is_refusal = status is not None and 400 <= status < 500 and status not in (408, 409, 429)
         log.warning("batch_failed", batch=batch.id, status=status, error_type=type(error).__name__)
         async with self._database.connection() as connection:
             # A batch that the provider does not know any more has no answers either.
-            if is_refusal and (batch.provider_id is None or status == httpx.codes.NOT_FOUND):
+            if _is_refusal(status) and (batch.provider_id is None or status == httpx.codes.NOT_FOUND):
                 await batches.end(connection, batch, refused=note)
             else:
                 await batches.change(
@@ -102,7 +102,12 @@ class BatchSender:
         if provider_id is None:
             file_id = await self._provider.upload(calls)
             crash_point("after_upload", "batch", 1)
-            provider_id = await self._provider.begin(file_id, batch.name)
+            try:
+                provider_id = await self._provider.begin(file_id, batch.name)
+            except LLMError as error:
+                if _is_refusal(error.status):
+                    await self._forget([file_id])
+                raise
             crash_point("after_begin", "batch", 1)
         log.info("batch_sent", batch=batch.id, calls=len(calls))
         async with self._database.connection() as connection:
@@ -113,9 +118,10 @@ class BatchSender:
         if found.is_failed:
             async with self._database.connection() as connection:
                 await batches.end(connection, batch, refused=f"{self._server} refused the batch {provider_id}.")
+            await self._forget(found.files)
             return
         if not found.is_under_way:
-            await self._collect(batch, provider_id, found.files)
+            await self._collect(batch, found)
             return
         status = batch.status
         if batch.is_to_cancel and status is not BatchStatus.CANCELLING:
@@ -124,11 +130,11 @@ class BatchSender:
         async with self._database.connection() as connection:
             await batches.change(connection, batch, status, answered=found.answered, again_in_s=self._look_s)
 
-    async def _collect(self, batch: ClaimedBatch, provider_id: str, files: tuple[str, ...]) -> None:
+    async def _collect(self, batch: ClaimedBatch, found: BatchLook) -> None:
         async with self._database.connection() as connection:
             calls = dict(await batches.calls(connection, batch.id))
         answered = 0
-        for file in files:
+        for file in found.answers:
             async for line in self._provider.lines(file):
                 call = calls.get(line.key)
                 if call is not None and line.completion is not None:
@@ -137,8 +143,11 @@ class BatchSender:
         async with self._database.connection() as connection:
             singly = await batches.end(connection, batch)
         log.info("batch_ended", batch=batch.id, answered=answered, singly=singly)
-        with suppress(httpx.TransportError, LLMError, ValidationError):
-            await self._provider.forget(provider_id)
+        await self._forget(found.files)
+
+    async def _forget(self, files: Sequence[str]) -> None:
+        with suppress(httpx.TransportError):
+            await self._provider.forget(files)
 
     async def _keep(self, batch: ClaimedBatch, key: str, call: ChatCall, completion: Completion) -> bool:
         """Store an answer. False where it is stored already, or of no use."""
@@ -149,3 +158,8 @@ class BatchSender:
         reply = reply.model_copy(update={"text": storable(reply.text)})
         async with self._database.connection() as connection:
             return await batches.keep_answer(connection, batch, key, reply)
+
+
+def _is_refusal(status: int | None) -> bool:
+    """Whether an error is one that the same request would meet again, and that carried nothing out."""
+    return status is not None and 400 <= status < 500 and status not in (408, 409, 429)

@@ -53,6 +53,12 @@ async def register(database: Database, server: Provider, claim: Claim, text: str
         return await batches.register(connection, caller, key, call(text), identity, 24)
 
 
+async def come_to_an_end(sender: BatchSender) -> None:
+    """Let calls be gathered and sent, looked at, and their answers taken."""
+    for _ in range(3):
+        await sender.step()
+
+
 async def put_off(database: Database, server: Provider, claim: Claim) -> None:
     await give_back(database, claim, AwaitsBatch(server.url, 24))
 
@@ -93,8 +99,7 @@ async def test_an_answer_that_comes_before_its_stage_is_put_off_makes_it_due_all
     database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
 ) -> None:
     await register(database, server, claims[0], "a")
-    for _ in range(3):
-        await sender.step()
+    await come_to_an_end(sender)
     await put_off(database, server, claims[0])
     await sender.step()
 
@@ -106,8 +111,7 @@ async def test_the_first_use_pays_and_the_next_ones_are_reused(
     database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
 ) -> None:
     await register(database, server, claims[0], "a")
-    for _ in range(3):
-        await sender.step()
+    await come_to_an_end(sender)
     found = await register(database, server, claims[0], "a")
     assert found.kept is not None
     async with database.connection() as connection:
@@ -164,8 +168,7 @@ async def test_answers_without_text_and_expired_ones_are_sent_singly(
     await put_off(database, server, claims[0])
     server.ends_as, server.answers_at_most = "expired", 1
     server.completion = lambda body: {"choices": [{"message": {"content": None}}]}  # type: ignore[method-assign]
-    for _ in range(3):
-        await sender.step()
+    await come_to_an_end(sender)
 
     assert [(await register(database, server, claims[0], text)).is_single for text in ("a", "b")] == [True, True]
     async with database.connection() as connection:
@@ -235,6 +238,22 @@ async def test_a_batch_that_the_provider_has_forgotten_fails_its_stages(
 
     found = await register(database, server, claims[0], "a")
     assert found.error is not None and "404" in found.error and not found.is_single
+
+
+@pytest.mark.parametrize("begins", [True, False])
+async def test_a_batch_that_is_refused_leaves_no_prompt_at_the_provider(
+    database: Database, server: Provider, sender: BatchSender, claims: list[Claim], *, begins: bool
+) -> None:
+    await register(database, server, claims[0], "a")
+    if begins:
+        server.ends_as = "failed"
+    else:
+        server.refuses["POST /batches"] = 400
+    await come_to_an_end(sender)
+
+    found = await register(database, server, claims[0], "a")
+    assert found.error is not None
+    assert server.files == {}
 
 
 async def test_calls_of_one_model_are_one_batch_and_a_full_one_does_not_wait(
