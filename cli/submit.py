@@ -38,7 +38,7 @@ from schemas.statuses import Priority
 from schemas.suggestions import did_you_mean
 from schemas.values.runs import RunLimits
 from services.few_shot import MAX_SAMPLES, draws
-from services.new_runs import Submitted, webhook_url
+from services.new_runs import Submitted, Terms, webhook_url
 from services.submit import Request, submit_draws
 from stages.reports.numbers_in_words import counted
 
@@ -411,6 +411,7 @@ def submit(
         return
     refuse_prices(price_file)
     limits = RunLimits(max_failures=max_failures, max_llm_calls=max_llm_calls, max_tokens=max_tokens)
+    terms = Terms(limits, after=after, notify=url, batch_hours=batch_hours)
     with writing_progress("jobs", shows=not as_json) as report:
         submitted, is_deterministic = with_open_database(
             lambda database: submit_draws(
@@ -421,10 +422,7 @@ def submit(
                 always_new=always_new,
                 name=name,
                 priority=None if priority is None else Priority(priority),
-                limits=limits,
-                after=after,
-                notify=url,
-                batch_hours=batch_hours,
+                terms=terms,
                 report=report,
                 warn=lambda sentence: print_text(sentence, err=True),
             )

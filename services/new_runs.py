@@ -84,20 +84,29 @@ class _Room(NamedTuple):
 _AFTERWARDS: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, OutcomeUnknownError)
 
 
+class Terms(NamedTuple):
+    """On what terms a run is carried out, whatever its work is."""
+
+    limits: RunLimits = RunLimits()
+    """Those that are set replace those of a run of the same work."""
+    after: int | None = None
+    """The run that has to succeed before the jobs of a new run begin, which are cancelled if it does not."""
+    notify: str | None = None
+    """The address that is told when the run has finished or is paused, as `webhook_url` returns it."""
+    batch_hours: float | None = None
+    """The calls of language models are sent as batches, each of which may take so long; None sends them singly."""
+
+
+NO_TERMS: Final = Terms()
+
+
 class PlannedRun(NamedTuple):
     """A run that is ready to be stored."""
 
     run: NewRun
     effect: Callable[[Connection, int], Awaitable[None]] | None = None
     """Stores what belongs to a new run, in the same transaction, by the run's id."""
-    limits: RunLimits = RunLimits()
-    """Those that are set replace those of a run of the same work."""
-    notify: str | None = None
-    """The address that is told when the run has finished or is paused, as `checked_url` returns it."""
-    batch_hours: float | None = None
-    """The calls of language models are sent as batches, each of which may take so long; None sends them singly."""
-    after: int | None = None
-    """The run that has to succeed before the jobs of a new run begin."""
+    terms: Terms = NO_TERMS
 
 
 def webhook_url(settings: ProcessSettings, url: str | None) -> str | None:
@@ -162,16 +171,17 @@ async def store_run(
         stored = await runs.store(connection, run, always_new=always_new, report=report)
         if stored.is_new and planned.effect is not None:
             await planned.effect(connection, stored.run_id)
-        await backlog.keep(connection, stored.run_id, planned.limits)
-        if planned.batch_hours is not None:
-            await batches.ask_for(connection, stored.run_id, planned.batch_hours)
-        if planned.notify is not None:
-            await notifications.keep(connection, stored.run_id, planned.notify)
-        if planned.after is not None:
+        terms = planned.terms
+        await backlog.keep(connection, stored.run_id, terms.limits)
+        if terms.batch_hours is not None:
+            await batches.ask_for(connection, stored.run_id, terms.batch_hours)
+        if terms.notify is not None:
+            await notifications.keep(connection, stored.run_id, terms.notify)
+        if terms.after is not None:
             if not stored.is_new:
                 raise Refused(f"The same work is stored as r{stored.run_id}, which waits for no other run.")
-            await overviews.get(connection, planned.after)
-            await job_control.wait_for(connection, stored.run_id, planned.after)
+            await overviews.get(connection, terms.after)
+            await job_control.wait_for(connection, stored.run_id, terms.after)
     return stored
 
 
@@ -197,7 +207,7 @@ async def submit_run(
     request, for transcripts that a model cannot read whole, and when the running workers ask other servers; and
     ModelUnavailableError when these could not ask the models of the run.
     """
-    if planned.batch_hours is not None:
+    if planned.terms.batch_hours is not None:
         refuse_batches(planned.run)
     async with database.connection() as connection:
         live = await workers.live(connection)

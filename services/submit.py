@@ -1,13 +1,12 @@
 """Work submitted: participants to assess, questions to answer, or phrases to find tags for."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import Priority
-from schemas.values.runs import RunLimits
 from services.few_shot import in_draw, is_deterministic
-from services.new_runs import PlannedRun, Submitted, named_in_errors, submit_run
+from services.new_runs import NO_TERMS, PlannedRun, Submitted, Terms, named_in_errors, submit_run
 from services.participants import ParticipantRequest, in_enabled_modes, plan_participants
 from services.questions.submission import QueryRequest, plan_queries
 from services.served_models import Warn
@@ -15,8 +14,6 @@ from services.tags import TagsRequest, plan_tags
 from store.access import RequestKey
 from store.database import Connection, Database
 from store.runs.runs import Report, ignored
-
-NO_LIMITS: Final = RunLimits()
 
 Request = ParticipantRequest | QueryRequest | TagsRequest
 
@@ -38,22 +35,15 @@ async def submit(
     always_new: bool = False,
     priority: Priority | None = None,
     key: RequestKey | None = None,
-    limits: RunLimits = NO_LIMITS,
-    after: int | None = None,
-    notify: str | None = None,
-    batch_hours: float | None = None,
+    terms: Terms = NO_TERMS,
 ) -> Submitted:
     """Store what is asked for as a run and send it, or find the run of the same request and retry its failed jobs.
 
-    With `always_new` another run is stored; a request with a key is carried out once. The jobs of a new run begin when
-    the run `after` has succeeded, and are cancelled if it does not. `notify` is an address that `webhook_url` returned.
-    With `batch_hours` the calls of language models are sent as batches of their provider.
+    With `always_new` another run is stored; a request with a key is carried out once.
     Raises what the planning of the request raises, and Refused for a draw of a request that asks no language model;
     nothing is stored then.
     """
-    planned = in_draw(await _planned(database, request, settings), draw)._replace(
-        limits=limits, after=after, notify=notify, batch_hours=batch_hours
-    )
+    planned = in_draw(await _planned(database, request, settings), draw)._replace(terms=terms)
     return await submit_run(database, planned, always_new=always_new, priority=priority, key=key)
 
 
@@ -66,20 +56,15 @@ async def submit_draws(
     always_new: bool = False,
     name: str | None = None,
     priority: Priority | None = None,
-    limits: RunLimits = NO_LIMITS,
-    after: int | None = None,
-    notify: str | None = None,
-    batch_hours: float | None = None,
+    terms: Terms = NO_TERMS,
     report: Report = ignored,
     warn: Warn | None = None,
 ) -> SubmittedDraws:
-    """Like `submit`, a run for each of these draws, each with the limits; a single one gets the name.
+    """Like `submit`, a run for each of these draws, each on these terms; a single one gets the name.
 
     `report` is for each run, `warn` is that of `submit_run`. Raises Refused where the request asks no language model.
     """
-    planned = (await _planned(database, request, settings))._replace(
-        limits=limits, after=after, notify=notify, batch_hours=batch_hours
-    )
+    planned = (await _planned(database, request, settings))._replace(terms=terms)
     in_draws = [in_draw(planned, draw) for draw in draws]
     runs: list[Submitted] = []
     for one in in_draws:

@@ -30,7 +30,7 @@ from schemas.values.participants import AssessmentMode, PHQ8Item
 from services.baselines import scores_of_run
 from services.estimates import estimate_request
 from services.indexes import address
-from services.new_runs import Submitted
+from services.new_runs import Submitted, Terms
 from services.participants import ParticipantRequest
 from services.submit import submit
 from stages.participants.split_names import first_index
@@ -174,7 +174,7 @@ async def _submit(ctx: ApiContext, form: ParticipantsForm, principal: Principal)
         ctx.run_settings(profile=form.profile or None, values=form.values()),
         always_new=form.always_new,
         key=form_key(principal, form.once, "participants", form),
-        limits=limits_of(form.max_failures, form.max_llm_calls, form.max_tokens),
+        terms=Terms(limits_of(form.max_failures, form.max_llm_calls, form.max_tokens)),
     )
 
 

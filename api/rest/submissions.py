@@ -28,7 +28,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate
 from services.corpora import remove_works as delete_works
 from services.estimates import estimate_request
-from services.new_runs import Submitted, webhook_url
+from services.new_runs import Submitted, Terms, webhook_url
 from services.submit import Request, submit
 from stages.reports.words import notices
 from store.access import RequestKey
@@ -64,10 +64,12 @@ async def submit_body(
         always_new=body.always_new,
         priority=body.priority,
         key=key,
-        limits=body.limits,
-        after=body.after_run_id,
-        batch_hours=body.batch_hours,
-        notify=webhook_url(ctx.settings, body.notify_url),
+        terms=Terms(
+            body.limits,
+            after=body.after_run_id,
+            notify=webhook_url(ctx.settings, body.notify_url),
+            batch_hours=body.batch_hours,
+        ),
     )
     return await _reply(ctx, submitted, settings, response)
 
