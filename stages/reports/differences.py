@@ -20,11 +20,11 @@ from schemas.values.metrics import PairedDelta
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import ScoredJob, ScoredRun, SettingValue
 from stages.failures import FailureCategory, FailureSeverity
-from stages.metrics.bootstrap import paired_deltas, paired_means
+from stages.metrics.bootstrap import paired_deltas
 from stages.metrics.confidence import variant_named
 from stages.metrics.scores import Metrics, together
 from stages.metrics.selective import Loss, areas
-from stages.reports.costs import tokens_by_job
+from stages.reports.costs import paired_tokens
 from stages.reports.results import cohort_of_jobs, ground_truth, headline_metrics, jobs_of
 from stages.reports.words import notices
 
@@ -73,12 +73,14 @@ def difference(left: RunInMode, right: RunInMode, *, measures: Measures) -> Diff
 def _tokens(
     left: ScoredRun, right: ScoredRun, scored: Sequence[tuple[ScoredJob, ScoredJob]], measures: Measures
 ) -> PairedDelta:
-    before, after = (tokens_by_job(run.stage_calls) for run in (left, right))
-    pairs = [(before[one.job_id], after[other.job_id]) for one, other in scored]
-    delta, mean_before, mean_after = paired_means(
-        pairs, resamples=measures.bootstrap_resamples, seed=measures.bootstrap_seed
+    delta, before, after = paired_tokens(
+        left.stage_calls,
+        right.stage_calls,
+        [(one.job_id, other.job_id) for one, other in scored],
+        resamples=measures.bootstrap_resamples,
+        seed=measures.bootstrap_seed,
     )
-    return PairedDelta(participants=len(pairs), left=mean_before, right=mean_after, delta=delta)
+    return PairedDelta(participants=len(scored), left=before, right=after, delta=delta)
 
 
 def scored_metrics(measures: Measures) -> Metrics:

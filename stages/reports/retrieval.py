@@ -23,9 +23,9 @@ from schemas.values.retrieval_reports import (
     StageQuality,
     ValidatorQuality,
 )
-from stages.metrics.bootstrap import mean_intervals, paired_means
+from stages.metrics.bootstrap import mean_intervals
 from stages.metrics.selective import measure_names, measure_rankings
-from stages.reports.costs import run_cost, telemetry, tokens_by_job, work_of
+from stages.reports.costs import paired_tokens, run_cost, telemetry, work_of
 from stages.reports.differences import setting_differences
 from stages.reports.numbers_in_words import bounds, number
 from stages.reports.report import run_metadata, validator_quality
@@ -293,16 +293,19 @@ def retrieval_difference(left: QueryRun, right: QueryRun, *, measures: Retrieval
 def _tokens(
     left: QueryRun, right: QueryRun, both: Sequence[tuple[RankedQuery, RankedQuery]], measures: RetrievalMeasures
 ) -> QueryDelta:
-    before, after = (tokens_by_job(run.stage_calls) for run in (left, right))
-    pairs = [
-        (before[one.job_id], after[other.job_id])
+    jobs = [
+        (one.job_id, other.job_id)
         for one, other in both
         if one.status is JobStatus.SUCCEEDED and other.status is JobStatus.SUCCEEDED
     ]
-    delta, mean_before, mean_after = paired_means(
-        pairs, resamples=measures.bootstrap_resamples, seed=measures.bootstrap_seed
+    delta, before, after = paired_tokens(
+        left.stage_calls,
+        right.stage_calls,
+        jobs,
+        resamples=measures.bootstrap_resamples,
+        seed=measures.bootstrap_seed,
     )
-    return QueryDelta(queries=len(pairs), left=mean_before, right=mean_after, delta=delta)
+    return QueryDelta(queries=len(jobs), left=before, right=after, delta=delta)
 
 
 def _overlaps(left: QueryRun, right: QueryRun, keys: Sequence[str], *, cutoff: int) -> dict[RankingStage, float]:
