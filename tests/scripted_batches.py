@@ -1,17 +1,17 @@
 """A provider with OpenAI's API for batches, as it is documented, that answers as the test says."""
 
 import json
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.parser import BytesParser
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from tests.scripted_ollama import ACCEPT
+from tests.served import served
 
 MODEL = "batch-model"
 
@@ -173,12 +173,6 @@ def provider() -> Iterator[Provider]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        found.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield found
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(Handler) as url:
+        found.url = f"{url}/v1"
+        yield found

@@ -2,11 +2,10 @@
 
 import asyncio
 import json
-import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from tests.acceptance.conftest import Install
 from tests.browser.populate import ANSWER, EXPANSION
 from tests.browser.site import Site, start_site
 from tests.scripted_ollama import ScriptedOllama, ScriptedReply
+from tests.served import served
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -32,13 +32,8 @@ class _Quiet(SimpleHTTPRequestHandler):
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     """Where the pages of another origin are served."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(FILES)))
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(partial(_Quiet, directory=str(FILES))) as url:
+        yield int(url.rpartition(":")[2])
 
 
 @pytest.fixture

@@ -1,14 +1,13 @@
-import http.server
 import shutil
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
-from stack.ports import LOOPBACK
 from tests import run_folder
+from tests.served import served
 
 
 @contextmanager
@@ -32,7 +31,7 @@ def module_folder() -> Iterator[Path]:
         yield folder
 
 
-class _OnlyVersion(http.server.BaseHTTPRequestHandler):
+class _OnlyVersion(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.send_response(200 if self.path == "/api/version" else 500)
         self.end_headers()
@@ -44,9 +43,5 @@ class _OnlyVersion(http.server.BaseHTTPRequestHandler):
 @pytest.fixture(scope="session")
 def ollama() -> Iterator[str]:
     """The address of a server that answers /api/version as Ollama does, and replies with errors elsewhere."""
-    with http.server.HTTPServer((LOOPBACK, 0), _OnlyVersion) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        yield f"http://{LOOPBACK}:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with served(_OnlyVersion) as url:
+        yield url
