@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from schemas.errors import EmbeddingArtifactMismatchError, ModelUnavailableError, Refused
 from schemas.settings.frozen import FrozenSettings, thaw
@@ -22,10 +22,6 @@ from store.database import Connection, Database
 from store.runs import past_work, runs, workers
 from store.runs.past_work import PastRun, PastStage
 from store.runs.runs import NewJob, NewRun
-
-if TYPE_CHECKING:
-    from schemas.values.estimates import Prices
-
 
 Plan = Callable[[Connection], Awaitable[NewRun]]
 

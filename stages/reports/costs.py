@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from schemas.chains import in_order
 from schemas.settings.frozen import FrozenSettings
@@ -16,11 +16,6 @@ from stages.metrics.bootstrap import paired_means
 from stages.reports.numbers_in_words import counted, duration
 from stages.reports.results import jobs_of, modes_of
 
-if TYPE_CHECKING:
-    from schemas.values.estimates import Prices
-    from schemas.values.runs import AttemptTime
-
-
 _MILLION = 1_000_000
 
 
@@ -29,7 +24,7 @@ def run_cost(
     calls: Sequence[StageCalls],
     retried: Sequence[KeptStage],
     copied: Sequence[KeptStage],
-    prices: "Prices | None" = None,
+    prices: Prices | None = None,
 ) -> RunCost:
     """Sums over every attempt, also those that failed or were replaced. Without prices there is no money."""
     paid_models = {call.model for call in calls if call.paid}
@@ -77,7 +72,7 @@ def paired_tokens(
     return paired_means(pairs, resamples=resamples, seed=seed)
 
 
-def work_of(attempts: "Sequence[AttemptTime]") -> list[StageWork]:
+def work_of(attempts: Sequence[AttemptTime]) -> list[StageWork]:
     """The attempts by job and stage."""
     found: dict[tuple[int, str], tuple[int, float]] = {}
     for one in attempts:
@@ -151,7 +146,7 @@ def _job(one: StageWork | StageCalls) -> str:
 def _grouped(
     work: Sequence[StageWork],
     calls: Sequence[StageCalls],
-    prices: "Prices | None",
+    prices: Prices | None,
     name_of: Callable[[StageWork | StageCalls], str],
 ) -> dict[str, Spent]:
     work_by: dict[str, list[StageWork]] = {}
@@ -164,7 +159,7 @@ def _grouped(
     return {name: _spent(work_by.get(name, ()), calls_by.get(name, ()), prices) for name in names}
 
 
-def _spent(work: Sequence[StageWork], calls: Sequence[StageCalls], prices: "Prices | None") -> Spent:
+def _spent(work: Sequence[StageWork], calls: Sequence[StageCalls], prices: Prices | None) -> Spent:
     return Spent(
         attempts=sum(one.attempts for one in work) if work else sum(call.paid for call in calls),
         seconds=sum((one.seconds for one in work), 0.0) if work else sum((call.seconds for call in calls), 0.0),
@@ -184,7 +179,7 @@ def _spent(work: Sequence[StageWork], calls: Sequence[StageCalls], prices: "Pric
     )
 
 
-def _at_full_price(call: StageCalls, prices: "Prices | None") -> tuple[str, float, float]:
+def _at_full_price(call: StageCalls, prices: Prices | None) -> tuple[str, float, float]:
     """The tokens that would cost as much by themselves as these, some of which were part of batches."""
     saved = 0.0 if prices is None else 1 - prices.batch
     return (
@@ -194,7 +189,7 @@ def _at_full_price(call: StageCalls, prices: "Prices | None") -> tuple[str, floa
     )
 
 
-def _priced(prices: "Prices | None", tokens: Iterable[tuple[str, float, float]]) -> float | None:
+def _priced(prices: Prices | None, tokens: Iterable[tuple[str, float, float]]) -> float | None:
     """None rather than a sum that lacks a model."""
     if prices is None:
         return None

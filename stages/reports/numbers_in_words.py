@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from schemas.values.metrics import Interval
+from schemas.values.metrics import Interval
 
 NOT_AVAILABLE = "N/A"
 NO_INTERVAL = "too few"
@@ -43,14 +41,14 @@ def counts_or_none(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items()) or "none"
 
 
-def bounds(interval: "Interval", digits: int = 3) -> str:
+def bounds(interval: Interval, digits: int = 3) -> str:
     """The ends of an interval; nothing where there is no value, and words where too few have one."""
     if interval.low is None or interval.high is None:
         return "" if interval.value is None else NO_INTERVAL
     return f"[{interval.low:.{digits}f}, {interval.high:.{digits}f}]"
 
 
-def percent_bounds(interval: "Interval") -> str:
+def percent_bounds(interval: Interval) -> str:
     """The ends of the interval of a share, in per cent; without one, as `bounds`."""
     if interval.low is None or interval.high is None:
         return bounds(interval)

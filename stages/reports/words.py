@@ -1,21 +1,17 @@
 """Runs and their numbers in words, the same wherever they are shown."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schemas.values.differences import Measures
 from schemas.values.reports import Report
-from schemas.values.runs import EmbeddedTexts, Environment, FrozenModel, RunOrigin
+from schemas.values.runs import EmbeddedTexts, Environment, FrozenModel, RunLimitState, RunOrigin
 from stages.metrics.bootstrap import LEAST
 from stages.reports.numbers_in_words import (
     counted,
     percent,
 )
 from stages.texts.characters import listed
-
-if TYPE_CHECKING:
-    from schemas.values.runs import RunLimitState
-
 
 #: Shown with runs of the profile `demo`, by kind; other kinds do not use its language model.
 DEMO_NOTICES = {
@@ -103,7 +99,7 @@ def index_in_words(request: Mapping[str, Any]) -> str:
     return f"index {searched['index']} ({searched['data_set']}/{searched['split']})" if searched else "index"
 
 
-def limits_in_words(limits: "RunLimitState") -> str:
+def limits_in_words(limits: RunLimitState) -> str:
     """The limits of a run, and what counts towards them.
 
     >>> from schemas.values.runs import RunLimitState

@@ -9,19 +9,15 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from schemas.chains import INDEXING
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import Value
-from schemas.values.runs import FinishedJobs, RunLimitState, is_failing
+from schemas.values.runs import FinishedJobs, RunLimits, RunLimitState, is_failing
 from store.database import Connection
 from store.runs import job_control, workers
 from store.runs.jobs import OPEN_JOBS
-
-if TYPE_CHECKING:
-    from schemas.values.runs import RunLimits
-
 
 CHANNEL: Final = "ragq_due"
 """Notified when jobs are to be sent: with the id of their run, or without one for jobs that were added."""
@@ -354,7 +350,7 @@ WHERE run_id = {_RUN}
 """
 
 
-async def keep(connection: Connection, run_id: int, limits: "RunLimits") -> None:
+async def keep(connection: Connection, run_id: int, limits: RunLimits) -> None:
     """Store the limits that are given; others of the run stay. What it paid for before counts."""
     if limits.given:
         await connection.execute(KEEP, run_id, limits.max_failures, limits.max_llm_calls, limits.max_tokens)
