@@ -7,12 +7,12 @@ import click
 from cli.config import with_database
 from cli.output import confirm, draw, json_option, plain_table, print_json, print_list, print_result
 from schemas.full_text import language_words
+from schemas.values.works import ListedWork
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss, remove_works
 from stages.reports.numbers_in_words import counted
 from stages.reports.words import chunk_size_words
 from store.corpora import corpora, works
 from store.corpora.corpora import CorpusContent, StoredCorpus
-from store.corpora.works import ListedWork
 from store.database import Connection
 
 
@@ -68,7 +68,7 @@ def show_command(name: str, as_json: bool) -> None:
     corpus, content, in_it = with_database(lambda connection: _shown(connection, name))
     if as_json:
         loss = {"unseen_share": content.unseen_share}
-        print_json(asdict(corpus) | content._asdict() | loss | {"works": [asdict(work) for work in in_it]})
+        print_json(asdict(corpus) | content._asdict() | loss | {"works": in_it})
         return
     draw(
         f"{corpus.name}: {content.works} works, {content.searchable} chunks can be found, {content.waiting} wait for a "

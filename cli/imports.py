@@ -71,7 +71,7 @@ def tags_command(directory: Path, name: str | None, ratings: Path | None, as_jso
     tell_unread(directory, FILES | given, hint=None if ratings or {*RATINGS} & {*files} else _could_rate)
     vocabulary = read_vocabulary(called, files)
     kept = with_database(lambda connection: keep_vocabulary(connection, called, vocabulary))
-    counts = {count: number for count, number in kept._asdict().items() if count != "id"}
+    counts = kept.model_dump(exclude={"id"})
     shown = (f"{number} {what}" for what, number in counts.items() if what != "unknown_ratings")
     words = f"Imported vocabulary '{called}': {', '.join(shown)}."
     print_result({"vocabulary": called, "id": kept.id, **counts}, words, as_json=as_json)

@@ -1,7 +1,5 @@
 """`ragq vocabulary`: the vocabularies of tags."""
 
-from dataclasses import asdict
-
 import click
 
 from cli.config import with_database
@@ -53,7 +51,7 @@ def show_command(name: str, as_json: bool) -> None:
     """
     found = with_database(lambda connection: vocabulary_of_name(connection, name))
     if as_json:
-        print_json(asdict(found))
+        print_json(found)
         return
     draw(
         f"{found.name} (vocabulary {found.id}): {found.tags} tags, {found.aliases} aliases, {found.documents} "

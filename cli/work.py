@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -266,7 +265,7 @@ def list_command(corpus: str, search: str, as_json: bool) -> None:
             listed.source_path or "",
         )
     none = f"There is no such work in corpus '{corpus}'."
-    rows = [asdict(one.work) | {"job": _job(one.job_id)} for one in found]
+    rows = [dict(one.work) | {"job": _job(one.job_id)} for one in found]
     print_list(rows, table, none=none, as_json=as_json)
 
 
@@ -305,8 +304,7 @@ def outline_command(target: DocumentTarget, as_json: bool) -> None:
     """
     shown = with_database(lambda connection: document_view(connection, target))
     if as_json:
-        headings = [asdict(heading) | {"disagrees": heading.disagrees} for heading in shown.headings]
-        print_json(_view_json(shown) | {"headings": headings, "missing": shown.missing})
+        print_json(_view_json(shown) | shown.model_dump(include={"headings", "missing"}))
         return
     table = plain_table("line", "page", "level", "repair", "contents", "at", "embedded", "heading")
     for heading in shown.headings:
@@ -369,20 +367,8 @@ def _job(job_id: int | None) -> str | None:
 
 
 def _view_json(shown: DocumentView) -> dict[str, Any]:
-    values = {
-        name: value for name, value in vars(shown).items() if name not in ("job_id", "run_id", "headings", "missing")
-    }
-    return {
-        "job": _job(shown.job_id),
-        "run": None if shown.run_id is None else f"r{shown.run_id}",
-        **values,
-        "counts": {
-            "headings": len(shown.headings),
-            "changed": shown.changed,
-            "skipped": shown.skipped,
-            "disagreements": shown.disagreements,
-        },
-    }
+    values = shown.model_dump(exclude={"job_id", "run_id", "headings", "missing"})
+    return {"job": _job(shown.job_id), "run": None if shown.run_id is None else f"r{shown.run_id}", **values}
 
 
 def _facts(shown: DocumentView) -> list[tuple[str, str]]:

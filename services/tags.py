@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from pydantic import Field
+
 from schemas.chains import stages_of
 from schemas.errors import Refused
 from schemas.settings.base import settings_of
@@ -14,6 +16,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import RunSettings
 from schemas.statuses import Priority
 from schemas.suggestions import Each, Repeatable, did_you_mean
+from schemas.values.base import Value
 from schemas.values.tags import PhraseSet, VectorLayout, Vocabulary
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.files.records import ProblemsFound
@@ -233,16 +236,16 @@ def _planned(
     )
 
 
-class ImportedVocabulary(NamedTuple):
+class ImportedVocabulary(Value):
     """A vocabulary that was stored, and how much is in it."""
 
-    id: int
-    tags: int
-    aliases: int
-    documents: int
-    rated: int
+    id: int = Field(examples=[2])
+    tags: int = Field(examples=[40])
+    aliases: int = Field(examples=[61])
+    documents: int = Field(examples=[120])
+    rated: int = Field(examples=[12])
     """Tags with a rating."""
-    unknown_ratings: int
+    unknown_ratings: int = Field(examples=[0])
     """Ratings of tags that the vocabulary does not have, which were left out."""
 
     @property
@@ -275,12 +278,12 @@ async def keep_vocabulary(connection: Connection, name: str, vocabulary: Vocabul
     """Store a vocabulary in place of an older one of its name; jobs that were submitted with that one keep it."""
     vocabulary_id = await vocabularies.keep(connection, name, vocabulary)
     return ImportedVocabulary(
-        vocabulary_id,
-        len(vocabulary.tags),
-        len(vocabulary.aliases),
-        len(vocabulary.documents),
-        sum(tag.nsfw_probability is not None for tag in vocabulary.tags),
-        vocabulary.unknown_ratings,
+        id=vocabulary_id,
+        tags=len(vocabulary.tags),
+        aliases=len(vocabulary.aliases),
+        documents=len(vocabulary.documents),
+        rated=sum(tag.nsfw_probability is not None for tag in vocabulary.tags),
+        unknown_ratings=vocabulary.unknown_ratings,
     )
 
 

@@ -3,11 +3,13 @@
 import asyncio
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from pydantic import Field, computed_field
 
 from schemas.chains import stages_of
 from schemas.statuses import JobStatus, StageStatus
+from schemas.values.base import Value
 from schemas.values.documents import (
     Cleaned,
     ConvertedDocument,
@@ -19,90 +21,93 @@ from schemas.values.documents import (
     SelectedSections,
     TocEntry,
 )
+from schemas.values.works import ListedWork
 from services.documents import KIND, MODE, DocumentTarget, find_job_of, needed, output_of
 from stages.documents.outline import outline
 from store.corpora import sources, works
-from store.corpora.works import ListedWork, work_missing
+from store.corpora.works import work_missing
 from store.database import Connection
 from store.runs import stage_vectors
 from store.runs.jobs import Job
 
 
-@dataclass(frozen=True, kw_only=True)
-class OutlineHeading:
+class OutlineHeading(Value):
     """A heading of a document, and what became of it."""
 
-    line: int
-    """Of the converted markdown, from 1."""
-    level: int
-    text: str = field(repr=False)
-    page: int | None = None
-    """From 1; None in formats without pages."""
-    toc_level: int | None = None
-    """The level that the document's own table of contents gives it; None where it has no such entry."""
-    action: RepairAction | None = None
-    """What stage `repair` did; None before that is stored."""
-    repaired_level: int | None = None
-    """The level in the work; None for a heading that is removed, and before it is repaired."""
-    repaired_text: str | None = field(default=None, repr=False)
+    line: int = Field(examples=[12])
+    """Of the converted markdown, from 1; names the heading in a repair."""
+    level: int = Field(examples=[3])
+    text: str = Field(repr=False, examples=["2.1 Oxidation"])
+    page: int | None = Field(default=None, examples=[31])
+    """From 1; null in formats without pages."""
+    toc_level: int | None = Field(default=None, examples=[2])
+    """The level in the document's own table of contents; null where it has no such entry."""
+    action: RepairAction | None = Field(default=None, examples=["H2"])
+    """What stage `repair` did; null before that is stored."""
+    repaired_level: int | None = Field(default=None, examples=[2])
+    """The level in the work; null for a heading that is removed, and before it is repaired."""
+    repaired_text: str | None = Field(default=None, repr=False, examples=["2.1 Oxidation"])
     """The words in the work, likewise."""
-    work_line: int | None = None
-    """Its line in the sanitised markdown, once that is stored."""
+    work_line: int | None = Field(default=None, examples=[12])
+    """Its line in the sanitised markdown, once that is stored; names the heading in a selection."""
     embeds: bool | None = None
-    """Whether its section is embedded; None before that is selected, and for a heading that is removed."""
-    reason: str | None = None
+    """Whether its section is embedded; null before that is selected, and for a heading that is removed."""
+    reason: str | None = Field(default=None, examples=["an index"])
     """Why its section is skipped."""
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def disagrees(self) -> bool:
-        """Whether the table of contents gives it another level than the document has in the end."""
+        """The table of contents gives it another level than the document has in the end."""
         level = self.level if self.repaired_level is None else self.repaired_level
         return self.toc_level is not None and self.toc_level != level
 
 
-@dataclass(frozen=True, kw_only=True)
-class DocumentView:
+class DocumentView(Value):
     """A document: its job, what the stages found, and its headings."""
 
-    job_id: int | None
-    """None for a work that no stored job made; its headings are those of the stored markdown."""
-    run_id: int | None = None
-    status: JobStatus | None = None
-    stages: dict[str, StageStatus] = field(default_factory=dict)
+    job_id: int | None = Field(examples=[34])
+    """Null for a work that no stored job made; its headings are those of the stored markdown."""
+    run_id: int | None = Field(default=None, examples=[12])
+    status: JobStatus | None = Field(default=None, examples=["succeeded"])
+    stages: dict[str, StageStatus] = Field(default={}, examples=[{"convert": "done", "outline": "done"}])
     """The status of each stage, in the order of the chain."""
-    work_id: int | None = None
-    """None before the document is a work."""
-    title: str | None = field(default=None, repr=False)
-    corpus: str | None = None
-    """None when it is deleted."""
-    name: str | None = field(default=None, repr=False)
+    work_id: int | None = Field(default=None, examples=[7])
+    """Null before the document is a work, and when the work was made from another file since."""
+    title: str | None = Field(default=None, repr=False, examples=["On Tea"])
+    corpus: str | None = Field(default=None, examples=["default"])
+    """Null when it is deleted."""
+    name: str | None = Field(default=None, repr=False, examples=["tea.pdf"])
     """The name of the file."""
-    format: str | None = None
-    converter: str | None = None
-    variant: str | None = None
-    """How its headings were found."""
-    reason: str | None = None
+    format: str | None = Field(default=None, examples=["pdf"])
+    converter: str | None = Field(default=None, examples=["pypdfium2 5.1.0"])
+    variant: str | None = Field(default=None, examples=["outline"])
+    """How its headings were found: by the document's `outline`, by the `style` of its fonts, or in the `document`."""
+    reason: str | None = Field(default=None, examples=["the document has its own headings"])
     """Why they were found so."""
-    pages: int | None = None
+    pages: int | None = Field(default=None, examples=[310])
     cleaned: Cleaned | None = None
-    repaired_by: DecidedBy | None = None
-    selected_by: DecidedBy | None = None
+    repaired_by: DecidedBy | None = Field(default=None, examples=["rules"])
+    selected_by: DecidedBy | None = Field(default=None, examples=["rules"])
     model: str | None = None
     """The model that decided, where one did."""
     headings: tuple[OutlineHeading, ...] = ()
     missing: tuple[TocEntry, ...] = ()
     """Entries of the table of contents that no heading has."""
 
+    @computed_field(examples=[4])  # type: ignore[prop-decorator]
     @property
     def changed(self) -> int:
         """Headings that stage `repair` did not leave as they were."""
         return sum(heading.action not in (None, RepairAction.NO_CHANGE) for heading in self.headings)
 
+    @computed_field(examples=[2])  # type: ignore[prop-decorator]
     @property
     def skipped(self) -> int:
         """Headings whose sections are not embedded."""
         return sum(heading.embeds is False for heading in self.headings)
 
+    @computed_field(examples=[1])  # type: ignore[prop-decorator]
     @property
     def disagreements(self) -> int:
         """Headings of another level than in the table of contents, and entries of it without a heading."""

@@ -4,12 +4,14 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
+from pydantic import Field
 
 from schemas.errors import Refused, VocabularyMissingError, VocabularyModelsError
 from schemas.statuses import JobStatus
+from schemas.values.base import Value
 from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, ValidatedTags, Vocabulary
 from stages.tags.candidates import shaped
 from stages.tags.ports import Vector
@@ -17,10 +19,6 @@ from stages.tags.rerank import in_words
 from stages.tags.similarity import BuiltModels, TokenTable
 from store.database import Connection, Database
 from store.vectors import to_numpy, to_pgvector
-
-if TYPE_CHECKING:
-    from schemas.values.tags import Vocabulary
-
 
 BULK_SECONDS: Final = 600.0
 """For the statements that carry a whole vocabulary."""
@@ -64,30 +62,31 @@ ORDER BY run_id
 REACHING = "SELECT count(*), count(*) FILTER (WHERE count >= $2) AS reaching FROM tag WHERE vocabulary_id = $1"
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredVocabulary:
-    """A vocabulary as it is stored."""
+class StoredVocabulary(Value):
+    """A vocabulary: its size, and its models."""
 
-    id: int
-    name: str
-    tags: int
-    aliases: int
-    documents: int
-    model: str | None
-    """None until it has models, as the digests and the dimension."""
-    model_digest: str | None
-    context_digest: str | None
-    dimension: int | None
-    similarity_digest: str | None
-    """None for models without spelling and meaning, as the embedder's columns."""
-    sentence_backend: str | None
-    sentence_model: str | None
-    sentence_digest: str | None
+    id: int = Field(examples=[1])
+    name: str = Field(examples=["wardrobe"])
+    tags: int = Field(examples=[40])
+    aliases: int = Field(examples=[61])
+    documents: int = Field(examples=[120])
+    """Groups of tags that occur together."""
+    model: str | None = Field(examples=["fasttext"])
+    """What places tokens near each other; null until the models are built, as the next ones."""
+    model_digest: str | None = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
+    context_digest: str | None = Field(examples=["60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752"])
+    dimension: int | None = Field(examples=[100])
+    similarity_digest: str | None = Field(examples=["2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"])
+    """Of the model of spelling and meaning, which `PSQ_SIMILARITY=fused` needs; null for models without it."""
+    sentence_backend: str | None = Field(examples=["huggingface"])
+    sentence_model: str | None = Field(examples=["all-minilm-l6-v2"])
+    """The embedder of the names of tags, and of phrases."""
+    sentence_digest: str | None = Field(examples=["53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"])
     imported_at: datetime
     indexed_at: datetime | None
 
 
-async def keep(connection: Connection, name: str, vocabulary: "Vocabulary") -> int:
+async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int:
     """Store a vocabulary, all or nothing, and replace the older one of its name. Its id.
 
     Jobs that were submitted with the older one keep it.

@@ -21,6 +21,7 @@ from api.security.headers import CONTENT_SECURITY_POLICY
 from api.work_uploads import base_name
 from schemas.errors import DocumentMissingError, JobMissingError, LLMResponseParseError, Refused, TemplateMissingError
 from schemas.values.documents import Bibliography, ConvertedDocument, RepairAction, SanitisedDocument
+from schemas.values.works import WorkHeading
 from services import document_edits
 from services.document_edits import Again, Edited
 from services.documents import DocumentTarget, document_job, output_of
@@ -32,7 +33,6 @@ from stages.documents.repair import Change
 from store import originals
 from store.corpora import chunks, sources, works
 from store.corpora.chunks import DocumentLine
-from store.corpora.works import WorkHeading
 from store.database import Connection
 from store.runs.run_view import JobView, job_view
 

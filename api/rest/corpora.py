@@ -11,7 +11,6 @@ from api.problems import problem_responses
 from api.rest.bodies.base import StrictRoute
 from api.rest.bodies.documents import (
     CorporaReply,
-    CorpusLine,
     CorpusReply,
     ImportBody,
     ImportForm,
@@ -41,7 +40,7 @@ async def list_corpora(ctx: Context, name: Annotated[Text | None, Query(examples
     """Every corpus, by name; or that of one name."""
     async with ctx.database.connection() as connection:
         found = await corpora.sizes(connection)
-    return CorporaReply(corpora=[CorpusLine.model_validate(size) for size in found if name in (None, size.name)])
+    return CorporaReply(corpora=[size for size in found if name in (None, size.name)])
 
 
 @router.get("/{corpus_id:int}", summary="Show a corpus", responses=problem_responses(404, 422))
@@ -88,7 +87,7 @@ async def list_works(
         found = await listed_documents(connection, corpus_id, search=search, limit=limit, offset=offset)
         total = await works.count(connection, corpus_id, search=search)
     return WorksReply(
-        works=[WorkLine(**asdict(one.work), job_id=one.job_id) for one in found],
+        works=[WorkLine(**dict(one.work), job_id=one.job_id) for one in found],
         total=total,
         next_offset=next_offset(offset, len(found), total),
     )

@@ -1,7 +1,6 @@
 """Documents: what became of their headings and sections, changed, and computed again."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -12,13 +11,10 @@ from api.problems import problem_responses
 from api.rest.bodies.documents import (
     AgainBody,
     AgainReply,
-    ChunkReply,
     ChunksReply,
     DocumentMarkdownReply,
     DocumentPromptReply,
-    DocumentReply,
     EditedReply,
-    HeadingReply,
     PastedBody,
     RepairChangesBody,
     SelectionChangesBody,
@@ -29,7 +25,7 @@ from schemas.values.documents import SelectionAction
 from services import document_edits
 from services.document_edits import Again
 from services.documents import DocumentTarget
-from services.works import document_markdown, document_view
+from services.works import DocumentView, document_markdown, document_view
 from stages.documents.repair import Change
 from store.corpora import works
 from store.database import Database
@@ -41,13 +37,13 @@ _READ = problem_responses(404, 422)
 
 
 @router.get("/works/{work_id:int}/document", summary="Show the document of a work", responses=_READ)
-async def show_document_of_work(work_id: PathId, ctx: Context) -> DocumentReply:
+async def show_document_of_work(work_id: PathId, ctx: Context) -> DocumentView:
     """The headings of a work with what became of each, and the job that made it."""
     return await _shown(ctx, DocumentTarget(work_id=work_id))
 
 
 @router.get("/documents/{job_id}", summary="Show a document", responses=_READ)
-async def show_document(job_id: PathId, ctx: Context) -> DocumentReply:
+async def show_document(job_id: PathId, ctx: Context) -> DocumentView:
     """A document by its job, also before it is a work."""
     return await _shown(ctx, DocumentTarget(job_id=job_id))
 
@@ -116,9 +112,9 @@ async def cut_again(job_id: PathId, ctx: Context, body: AgainBody | None = None)
     return await _again(ctx, job_id, document_edits.cut_again, body)
 
 
-async def _shown(ctx: ApiContext, target: DocumentTarget) -> DocumentReply:
+async def _shown(ctx: ApiContext, target: DocumentTarget) -> DocumentView:
     async with ctx.database.connection() as connection:
-        return DocumentReply.model_validate(await document_view(connection, target))
+        return await document_view(connection, target)
 
 
 async def _again(
@@ -141,7 +137,7 @@ async def show_work(work_id: PathId, ctx: Context) -> WorkReply:
     async with ctx.database.connection() as connection:
         work = await works.work(connection, work_id)
         headings = await works.headings(connection, work_id)
-    return WorkReply(**asdict(work), headings=[HeadingReply.model_validate(heading) for heading in headings])
+    return WorkReply(**dict(work), headings=headings)
 
 
 @works_router.get("/{work_id:int}/chunks", summary="List the chunks of a work", responses=problem_responses(404, 422))
@@ -158,7 +154,7 @@ async def list_chunks(
         found = await works.chunks(connection, work, section=heading, limit=limit, offset=offset)
         total = await works.count_chunks(connection, work_id, section=heading)
     return ChunksReply(
-        chunks=[ChunkReply.model_validate(chunk) for chunk in found],
+        chunks=found,
         total=total,
         next_offset=next_offset(offset, len(found), total),
     )

@@ -18,7 +18,6 @@ from api.rest.bodies.documents import (
 from api.rest.bodies.participants import (
     ChangedSettingReply,
     ParticipantSubmission,
-    SplitLine,
     Submission,
     SubmittedReply,
     TagsSubmission,
@@ -34,6 +33,7 @@ from stages.reports.words import notices
 from store.access import RequestKey
 from store.corpora import corpora
 from store.references import interviews
+from store.references.interviews import SplitSize
 from store.runs import overviews
 
 #: The reply of a submission that finds its run, for its OpenAPI description.
@@ -184,10 +184,10 @@ participants_router = APIRouter(prefix="/participants", tags=["participants"], r
 
 
 @participants_router.get("/splits", summary="List splits")
-async def list_splits(ctx: Context) -> list[SplitLine]:
+async def list_splits(ctx: Context) -> list[SplitSize]:
     """Every stored split, by name."""
     async with ctx.database.connection() as connection:
-        return [SplitLine.model_validate(split) for split in await interviews.split_sizes(connection)]
+        return await interviews.split_sizes(connection)
 
 
 @participants_router.post(

@@ -1,7 +1,6 @@
 """Tags runs: phrases submitted to a vocabulary, and the candidates that they led to."""
 
 import asyncio
-from dataclasses import asdict
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, File, Path, Query, Response
@@ -13,24 +12,29 @@ from api.problems import problem_responses
 from api.rest.bodies.base import StrictRoute
 from api.rest.bodies.participants import (
     BuildReply,
-    ImportedVocabularyReply,
     SubmittedReply,
-    TagReply,
     TagsPartReply,
     TagsRunReply,
     TagsSetReply,
     TagsSubmission,
     VocabulariesReply,
     VocabularyForm,
-    VocabularyReply,
 )
 from api.rest.submissions import SUBMITTED, submit_body
 from api.work_uploads import base_name
 from schemas.errors import RunMissingError
 from schemas.values.estimates import Estimate
 from services.estimates import estimate_vocabulary
-from services.tags import build_vocabulary, delete_vocabulary, keep_vocabulary, read_vocabulary, vocabulary_of_name
+from services.tags import (
+    ImportedVocabulary,
+    build_vocabulary,
+    delete_vocabulary,
+    keep_vocabulary,
+    read_vocabulary,
+    vocabulary_of_name,
+)
 from store import vocabularies
+from store.vocabularies import StoredVocabulary
 
 router = APIRouter(prefix="/tags", tags=["tags"], route_class=StrictRoute)
 
@@ -87,14 +91,14 @@ async def list_vocabularies(ctx: Context) -> VocabulariesReply:
     """Every vocabulary that can be asked, by name."""
     async with ctx.database.connection() as connection:
         found = await vocabularies.current(connection)
-    return VocabulariesReply(vocabularies=[VocabularyReply.model_validate(asdict(one)) for one in found])
+    return VocabulariesReply(vocabularies=found)
 
 
 @vocabularies_router.get("/{name}", summary="Show a vocabulary", responses=problem_responses(404, 422))
-async def show_vocabulary(name: Name, ctx: Context) -> VocabularyReply:
+async def show_vocabulary(name: Name, ctx: Context) -> StoredVocabulary:
     """A vocabulary: its size, and which models were built from it."""
     async with ctx.database.connection() as connection:
-        return VocabularyReply.model_validate(asdict(await vocabulary_of_name(connection, name)))
+        return await vocabulary_of_name(connection, name)
 
 
 @vocabularies_router.get("/{name}/tags", summary="List the tags of a vocabulary", responses=problem_responses(404, 422))
@@ -112,7 +116,7 @@ async def list_tags(
             connection, vocabulary.id, search=search, limit=limit, offset=offset
         )
     return TagsPartReply(
-        tags=[TagReply.model_validate(tag.model_dump()) for tag in found],
+        tags=found,
         total=total,
         next_offset=next_offset(offset, len(found), total),
     )
@@ -123,7 +127,7 @@ async def list_tags(
 )
 async def import_vocabulary(
     form: Annotated[VocabularyForm, File()], ctx: Context, response: Response
-) -> ImportedVocabularyReply:
+) -> ImportedVocabulary:
     """Store the files of a form (`multipart/form-data`) as a vocabulary, in place of an older one of its name.
 
     Files are recognised by their names. 422 `files-unusable` has every problem, and then nothing is imported. Build its
@@ -134,7 +138,7 @@ async def import_vocabulary(
     async with ctx.database.connection() as connection:
         kept = await keep_vocabulary(connection, form.name, vocabulary)
     response.headers["Location"] = f"{vocabularies_router.prefix}/{form.name}"
-    return ImportedVocabularyReply.model_validate(kept._asdict())
+    return kept
 
 
 @vocabularies_router.post(

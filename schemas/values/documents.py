@@ -14,25 +14,25 @@ from schemas.values.chat import ReaskReason
 class TocEntry(Value):
     """An entry of a document's own table of contents."""
 
-    level: int
+    level: int = Field(examples=[2])
     """From 1."""
-    title: str
-    page: int | None = None
-    """From 1; None in formats without pages."""
+    title: str = Field(examples=["Oxidation"])
+    page: int | None = Field(default=None, examples=[31])
+    """From 1; null in formats without pages."""
 
 
 class Cleaned(Value):
     """What was removed, joined or not found on the way to markdown."""
 
-    running_lines: int = 0
+    running_lines: int = Field(default=0, examples=[120])
     """Headers, footers and page numbers that were left out."""
-    contents_lines: int = 0
+    contents_lines: int = Field(default=0, examples=[30])
     """Lines of a printed table of contents that were left out."""
-    hyphenations: int = 0
+    hyphenations: int = Field(default=0, examples=[44])
     """Words that were divided at the end of a line and are joined."""
-    pages_without_text: tuple[int, ...] = ()
+    pages_without_text: tuple[int, ...] = Field(default=(), examples=[(3,)])
     """Pages of a PDF that gave no text, from 1: blank, or a picture alone."""
-    objects: int = 0
+    objects: int = Field(default=0, examples=[0])
     """Embedded objects of an ODT, such as charts, that were left out; formulas are read."""
 
 
@@ -261,23 +261,23 @@ class WorkFilter(Value):
 class Bibliography(Value):
     """Bibliographic fields of a work. Only the title is required."""
 
-    title: str
-    authors: str | None = None
-    year: int | None = Field(default=None, ge=-9999, le=9999)
-    publisher: str | None = None
-    isbn: str | None = None
-    doi: str | None = None
-    edition: str | None = None
-    volume: str | None = None
-    issue: str | None = None
-    pages: str | None = None
-    url: str | None = None
-    city: str | None = None
-    institution: str | None = None
-    editor: str | None = None
-    abstract: str | None = None
-    work_type: str | None = None
-    tags: str | None = None
+    title: str = Field(examples=["On Tea"])
+    authors: str | None = Field(default=None, examples=["A. Leaf"])
+    year: int | None = Field(default=None, ge=-9999, le=9999, examples=[2019])
+    publisher: str | None = Field(default=None, examples=["Pot Press"])
+    isbn: str | None = Field(default=None, examples=["0306406152"])
+    doi: str | None = Field(default=None, examples=["10.1000/182"])
+    edition: str | None = Field(default=None, examples=["2"])
+    volume: str | None = Field(default=None, examples=["1"])
+    issue: str | None = Field(default=None, examples=["3"])
+    pages: str | None = Field(default=None, examples=["10-20"])
+    url: str | None = Field(default=None, examples=["https://example.org/tea"])
+    city: str | None = Field(default=None, examples=["Kyoto"])
+    institution: str | None = Field(default=None, examples=["Tea Institute"])
+    editor: str | None = Field(default=None, examples=["B. Pot"])
+    abstract: str | None = Field(default=None, examples=["What happens in the leaf."])
+    work_type: str | None = Field(default=None, examples=["book"])
+    tags: str | None = Field(default=None, examples=["green tea, history"])
     """With commas between."""
 
 

@@ -10,14 +10,14 @@ from schemas.values.base import Value
 class Tag(Value):
     """A canonical tag."""
 
-    name: str
-    category: str = ""
-    count: int | None = None
-    """How often it was used; None where unknown."""
-    nsfw_probability: float | None = None
-    """0..1; None where it has no rating."""
-    title: str | None = None
-    """The name as its file writes it; None where that is `name`, which phrases are matched with."""
+    name: str = Field(examples=["red_dress"])
+    category: str = Field(default="", examples=["0"])
+    count: int | None = Field(default=None, examples=[900])
+    """How often it was used; null where unknown."""
+    nsfw_probability: float | None = Field(default=None, examples=[0.01])
+    """Of not being safe for work, from 0 to 1; null without a rating."""
+    title: str | None = Field(default=None, examples=["Red dress"])
+    """The name as its file writes it; null where that is `name`, which phrases are matched with."""
 
 
 class TagDocument(Value):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
 from schemas.full_text import ENGLISH, configuration_of
 from schemas.statuses import VectorStatus
+from schemas.values.works import CorpusSize
 from stages.models import refuse_mixture
 from store import originals
 from store.database import Connection
@@ -125,23 +126,6 @@ class StoredCorpus:
     created_at: datetime
 
 
-@dataclass(frozen=True)
-class CorpusSize:
-    """A corpus and its size."""
-
-    id: int
-    name: str
-    works: int
-    searchable_chunks: int
-    """Chunks that searches can find."""
-    model: str
-    """The model that embeds it."""
-    language: str | None
-    """None until the first work is stored."""
-    full_text: str | None
-    """Postgres's text search configuration of the language."""
-
-
 class CorpusContent(NamedTuple):
     """What is in a corpus, in numbers."""
 
@@ -231,7 +215,7 @@ async def all_corpora(connection: Connection) -> list[StoredCorpus]:
 
 async def sizes(connection: Connection) -> list[CorpusSize]:
     """How large every corpus is, by name. Counts no chunk."""
-    return [CorpusSize(*row) for row in await connection.fetch(SIZES)]
+    return [CorpusSize(**dict(row)) for row in await connection.fetch(SIZES)]
 
 
 async def content(connection: Connection, corpus_id: int) -> CorpusContent:

@@ -1,14 +1,13 @@
 """Works as they are stored, read while they are what they were."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from schemas.errors import Refused, WorkChangedError
 from schemas.statuses import VectorStatus
 from schemas.values.documents import Bibliography, WorkFilter
+from schemas.values.works import ListedWork, WorkChunk, WorkHeading, WorkView
 from stages.corpora.cut import SEPARATOR
 from stages.corpora.lines import lines_of
 from stages.queries.works import WorkName, WorkText, refuse_changed
@@ -41,23 +40,6 @@ ORDER BY w.title, w.id
 """
 
 COUNT = f"SELECT count(*) FROM works AS w WHERE {SEARCHED}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ListedWork:
-    """A work in one line."""
-
-    id: int
-    title: str
-    authors: str | None
-    year: int | None
-    source_path: str | None
-    content_hash: str
-    created_at: datetime
-    updated_at: datetime
-    chunks: int
-    """Content chunks that are searched or wait for it."""
-    searchable: int
 
 
 async def texts(connection: Connection, work_ids: Sequence[int]) -> dict[int, WorkText]:
@@ -223,42 +205,6 @@ FROM chunks AS c WHERE {_IN_SECTION} ORDER BY c.id LIMIT $4 OFFSET $5
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkView:
-    """A work without its text."""
-
-    id: int
-    corpus_id: int
-    corpus: str
-    source_path: str | None
-    content_hash: str
-    created_at: datetime
-    updated_at: datetime
-    title: str
-    authors: str | None
-    year: int | None
-    publisher: str | None
-    isbn: str | None
-    doi: str | None
-    edition: str | None
-    volume: str | None
-    issue: str | None
-    pages: str | None
-    url: str | None
-    city: str | None
-    institution: str | None
-    editor: str | None
-    abstract: str | None
-    work_type: str | None
-    tags: str | None
-    chunks: int
-    """Content chunks."""
-    searchable: int
-    """Those of them that can be found."""
-    lines: int
-    """Lines of the markdown, up to the last that is in a section."""
-
-
 class NewestWork(NamedTuple):
     """A work in a list of all."""
 
@@ -267,44 +213,6 @@ class NewestWork(NamedTuple):
     title: str
     authors: str | None
     source_path: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkHeading:
-    """A section of a work."""
-
-    id: int
-    parent_id: int | None
-    level: int
-    """1 to 5."""
-    text: str
-    """The heading's own words; empty where it has none."""
-    start_line: int
-    end_line: int
-    chunks: int
-    """Content chunks of the section itself, without deeper sections."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WorkChunk:
-    """A content chunk of a work."""
-
-    id: int
-    parent_id: int | None
-    level: str
-    start_line: int
-    end_line: int
-    heading_breadcrumbs: str | None
-    content: str = field(repr=False)
-    vector_status: VectorStatus
-    """`vec_err` for a chunk whose job failed."""
-    is_cut: bool
-    """The text is longer than the embedder reads: the vector has only its beginning."""
-
-    @property
-    def words(self) -> int:
-        """Words with spaces between them."""
-        return len(self.content.split())
 
 
 def work_missing(work_id: int) -> Refused:
@@ -354,7 +262,7 @@ async def chunks(
 ) -> list[WorkChunk]:
     """Content chunks of a work in the order of its text; those of one section, deeper ones included, by its number."""
     rows = await connection.fetch(WORK_VIEW_CHUNKS, of.id, section, of.corpus_id, limit, offset)
-    return [WorkChunk(**{**row, "vector_status": VectorStatus(row["vector_status"])}) for row in rows]
+    return [WorkChunk(**dict(row)) for row in rows]
 
 
 def _own_words(path: str, around: str | None) -> str:

@@ -5,7 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from pydantic import Field
+
 from schemas.errors import InputChangedError, TranscriptNotFoundError
+from schemas.values.base import Value
 from schemas.values.participants import (
     PHQ8Item,
     RowIrregularity,
@@ -204,16 +207,16 @@ class SplitHashes(NamedTuple):
     ids_hash: str
 
 
-class SplitSize(NamedTuple):
+class SplitSize(Value):
     """How many participants a split has."""
 
-    data_set: str
-    name: str
-    called: str
-    """As in SplitAddress."""
-    participants: int
-    without_transcript: int
-    """Participants whose transcript was not imported."""
+    data_set: str = Field(examples=["data"])
+    called: str = Field(examples=["paper-test"])
+    """The name, or DATA_SET/NAME where several data sets have a split of that name."""
+    name: str = Field(examples=["paper-test"])
+    participants: int = Field(examples=[41])
+    without_transcript: int = Field(examples=[0])
+    """Participants of the split whose transcript is not stored: it cannot be submitted whole."""
 
 
 async def keep(

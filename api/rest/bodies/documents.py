@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from api.parameters import MAX_ID, Text
 from api.rest.bodies.base import Body, Reply, SettingsByName, WithSettings, with_example
 from api.work_uploads import ImportRequest, relative_name
-from schemas.statuses import JobStatus, StageStatus, VectorStatus
-from schemas.values.documents import DecidedBy, RepairAction, SelectionAction
+from schemas.values.documents import RepairAction, SelectionAction
+from schemas.values.works import CorpusSize, ListedWork, WorkChunk, WorkHeading, WorkView
 from services.corpora import CorpusOptions
 from services.documents import ImportedDocuments
 from services.imports import ImportedFiles
@@ -24,90 +24,6 @@ MAX_CHANGES = 1000
 
 Line = Annotated[int, Field(ge=1, le=MAX_ID, examples=[12])]
 ReplyText = Annotated[Text, Field(min_length=1, max_length=MOST_CHARS, repr=False)]
-
-
-class TocEntryReply(Reply):
-    """An entry of a document's own table of contents."""
-
-    level: int = Field(examples=[2])
-    title: str = Field(examples=["Oxidation"])
-    page: int | None = Field(examples=[31])
-
-
-class OutlineHeadingReply(Reply):
-    """A heading of a document, and what became of it."""
-
-    line: int = Field(examples=[12])
-    """Of the converted markdown, from 1; names the heading in a repair."""
-    level: int = Field(examples=[3])
-    text: str = Field(examples=["2.1 Oxidation"])
-    page: int | None = Field(examples=[31])
-    """Null in formats without pages."""
-    toc_level: int | None = Field(examples=[2])
-    """The level in the document's own table of contents; null where it has no such entry."""
-    disagrees: bool
-    """The table of contents gives it another level than the document has in the end."""
-    action: RepairAction | None = Field(examples=["H2"])
-    """What stage `repair` did; null before that is stored."""
-    repaired_level: int | None = Field(examples=[2])
-    """The level in the work; null for a heading that is removed."""
-    repaired_text: str | None = Field(examples=["2.1 Oxidation"])
-    work_line: int | None = Field(examples=[12])
-    """Its line in the work; names the heading in a selection."""
-    embeds: bool | None
-    """Whether its section is embedded; null before that is selected, and for a heading that is removed."""
-    reason: str | None = Field(examples=["an index"])
-    """Why its section is skipped."""
-
-
-class CleanedReply(Reply):
-    """What was removed, joined or not found on the way to markdown."""
-
-    running_lines: int = Field(examples=[120])
-    contents_lines: int = Field(examples=[30])
-    hyphenations: int = Field(examples=[44])
-    pages_without_text: tuple[int, ...] = Field(examples=[(3,)])
-    """Pages of a PDF that are blank or a picture alone."""
-    objects: int = Field(examples=[0])
-    """Embedded objects of an ODT, such as charts, that were left out."""
-
-
-class DocumentReply(Reply):
-    """A document: its job, what the stages found, and its headings."""
-
-    job_id: int | None = Field(examples=[34])
-    """Null for a work that no stored job made; its headings are those of the stored markdown."""
-    run_id: int | None = Field(examples=[12])
-    status: JobStatus | None = Field(examples=["succeeded"])
-    stages: dict[str, StageStatus] = Field(examples=[{"convert": "done", "outline": "done"}])
-    """The status of each stage, in the order of the chain."""
-    work_id: int | None = Field(examples=[7])
-    """Null before the document is a work, and when the work was made from another file since."""
-    title: str | None = Field(examples=["On Tea"])
-    corpus: str | None = Field(examples=["default"])
-    name: str | None = Field(examples=["tea.pdf"])
-    """The name of the file."""
-    format: str | None = Field(examples=["pdf"])
-    converter: str | None = Field(examples=["pypdfium2 5.1.0"])
-    variant: str | None = Field(examples=["outline"])
-    """How its headings were found: by the document's `outline`, by the `style` of its fonts, or in the `document`."""
-    reason: str | None = Field(examples=["the document has its own headings"])
-    """Why they were found so."""
-    pages: int | None = Field(examples=[310])
-    cleaned: CleanedReply | None
-    repaired_by: DecidedBy | None = Field(examples=["rules"])
-    selected_by: DecidedBy | None = Field(examples=["rules"])
-    model: str | None = Field(examples=[None])
-    """The model that decided, where one did."""
-    changed: int = Field(examples=[4])
-    """Headings that stage `repair` did not leave as they were."""
-    skipped: int = Field(examples=[2])
-    """Headings whose sections are not embedded."""
-    disagreements: int = Field(examples=[1])
-    """Headings of another level than in the table of contents, and entries of it without a heading."""
-    headings: list[OutlineHeadingReply]
-    missing: list[TocEntryReply]
-    """Entries of the table of contents that no heading has."""
 
 
 class DocumentMarkdownReply(Reply):
@@ -200,26 +116,10 @@ CorpusName = Annotated[Text, StringConstraints(min_length=1, max_length=1000)]
 FileName = Annotated[Text, StringConstraints(min_length=1, max_length=255)]
 
 
-class CorpusLine(Reply):
-    """A corpus and its size."""
-
-    id: int = Field(examples=[1])
-    name: str = Field(examples=["default"])
-    works: int = Field(examples=[12])
-    searchable_chunks: int = Field(examples=[940])
-    """Chunks that searches can find."""
-    model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
-    """The model that embeds it."""
-    language: str | None = Field(examples=["english"])
-    """Null until the first work is stored."""
-    full_text: str | None = Field(examples=["english"])
-    """The text search configuration of Postgres; `simple` has no dictionary."""
-
-
 class CorporaReply(Reply):
     """Every corpus, by name."""
 
-    corpora: list[CorpusLine]
+    corpora: list[CorpusSize]
 
 
 class CorpusReply(Reply):
@@ -274,21 +174,9 @@ class CorpusReply(Reply):
     created_at: datetime
 
 
-class WorkLine(Reply):
+class WorkLine(ListedWork):
     """A work in one line."""
 
-    id: int = Field(examples=[7])
-    title: str = Field(examples=["On Tea"])
-    authors: str | None = Field(examples=["A. Leaf, B. Pot"])
-    year: int | None = Field(examples=[2019])
-    source_path: str | None = Field(examples=["tea.md"])
-    content_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
-    """SHA-256 of the stored markdown."""
-    chunks: int = Field(examples=[2])
-    """Content chunks that are searched or wait for it."""
-    searchable: int = Field(examples=[2])
-    created_at: datetime
-    updated_at: datetime
     job_id: int | None = Field(examples=[34])
     """The newest job about its file; null for a work that went through no stages."""
 
@@ -303,84 +191,17 @@ class WorksReply(Reply):
     """The `offset` of the next part; null in the last one."""
 
 
-class HeadingReply(Reply):
-    """A section of a work."""
-
-    id: int = Field(examples=[7])
-    """Also a chunk, and the `parent_id` of what is in the section."""
-    parent_id: int | None = Field(examples=[11])
-    level: int = Field(ge=1, le=5, examples=[2])
-    text: str = Field(examples=["Oxidation"])
-    """The heading; empty where it has no words."""
-    start_line: int = Field(examples=[9])
-    """1-based line of the work's markdown."""
-    end_line: int = Field(examples=[15])
-    """Inclusive."""
-    chunks: int = Field(examples=[2])
-    """Content chunks of the section itself, without deeper sections."""
-
-
-class WorkReply(Reply):
+class WorkReply(WorkView):
     """A work without its text."""
 
-    id: int = Field(examples=[7])
-    corpus_id: int = Field(examples=[1])
-    corpus: str = Field(examples=["default"])
-    title: str = Field(examples=["On Tea"])
-    authors: str | None = Field(examples=["A. Leaf"])
-    year: int | None = Field(examples=[2019])
-    publisher: str | None = Field(examples=["Pot Press"])
-    isbn: str | None = Field(examples=["0306406152"])
-    doi: str | None = Field(examples=["10.1000/182"])
-    edition: str | None = Field(examples=["2"])
-    volume: str | None = Field(examples=["1"])
-    issue: str | None = Field(examples=["3"])
-    pages: str | None = Field(examples=["10-20"])
-    url: str | None = Field(examples=["https://example.org/tea"])
-    city: str | None = Field(examples=["Kyoto"])
-    institution: str | None = Field(examples=["Tea Institute"])
-    editor: str | None = Field(examples=["B. Pot"])
-    abstract: str | None = Field(examples=["What happens in the leaf."])
-    work_type: str | None = Field(examples=["book"])
-    tags: str | None = Field(examples=["green tea, history"])
-    source_path: str | None = Field(examples=["tea.md"])
-    content_hash: str = Field(examples=["9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"])
-    """SHA-256 of the stored markdown."""
-    lines: int = Field(examples=[15])
-    """Lines of the markdown, up to the last that is in a section."""
-    chunks: int = Field(examples=[2])
-    """Content chunks."""
-    searchable: int = Field(examples=[2])
-    created_at: datetime
-    updated_at: datetime
-    headings: list[HeadingReply]
+    headings: list[WorkHeading]
     """The sections in the order of lines, sections before those inside them."""
-
-
-class ChunkReply(Reply):
-    """A content chunk."""
-
-    id: int = Field(examples=[7])
-    parent_id: int | None = Field(examples=[11])
-    """The section around it."""
-    level: str = Field(examples=["H2-chunk"])
-    start_line: int = Field(examples=[9])
-    """1-based line of the work's markdown."""
-    end_line: int = Field(examples=[15])
-    """Inclusive."""
-    words: int = Field(examples=[143])
-    heading_breadcrumbs: str | None = Field(examples=["Tea > Oxidation"])
-    vector_status: VectorStatus = Field(examples=["vec"])
-    """`vec` can be found, `to_vec` waits for its vector, `vec_err` failed, `tbl` and `fig` are not embedded."""
-    is_cut: bool
-    """The text is longer than the embedder reads: the vector has only its beginning."""
-    content: str = Field(repr=False, examples=["After picking, the leaves are rolled."])
 
 
 class ChunksReply(Reply):
     """A part of the content chunks of a work, in the order of its text."""
 
-    chunks: list[ChunkReply]
+    chunks: list[WorkChunk]
     total: int = Field(examples=[12])
     next_offset: int | None = Field(examples=[100])
     """The `offset` of the next part; null in the last one."""
