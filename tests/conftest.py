@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from stack.postgres import PostgresServer
 from stack.valkey import ValkeyServer
 from store import migrate
-from store.database import Database
+from store.database import Connection, Database
 from tests import run_folder
 from tests.started import started, started_llm_server
 
@@ -120,6 +120,13 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     connected = Database(database_url, pool_size=4)
     yield connected
     await connected.close()
+
+
+@pytest.fixture
+async def connection(database: Database) -> AsyncIterator[Connection]:
+    """A connection to it, open for the whole test."""
+    async with database.connection() as opened:
+        yield opened
 
 
 def url_of(postgres: PostgresServer, name: str) -> str:

@@ -101,7 +101,7 @@ async def test_many_jobs_change_in_batches(
 
 
 async def test_a_job_that_ended_meanwhile_is_left_as_it_is(
-    database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored = await store_run("316", "317")
     found = job_control._batches
@@ -112,8 +112,7 @@ async def test_a_job_that_ended_meanwhile_is_left_as_it_is(
         return batches
 
     monkeypatch.setattr(job_control, "_batches", found_before_one_ended)
-    async with database.connection() as connection:
-        held = await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
+    held = await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
 
-        assert held == [stored.job_ids[1]]
-        assert await states(connection, stored.run_id) == {JobStatus.SUCCEEDED: 1, JobStatus.CANCELLED: 1}
+    assert held == [stored.job_ids[1]]
+    assert await states(connection, stored.run_id) == {JobStatus.SUCCEEDED: 1, JobStatus.CANCELLED: 1}

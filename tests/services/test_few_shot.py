@@ -10,7 +10,7 @@ from schemas.values.participants import AssessmentMode
 from services.participants import ParticipantRequest, plan_participants
 from services.references import plan_references
 from stages.reports.words import notices
-from store.database import Connection, Database
+from store.database import Connection
 from store.references import interviews, references
 from store.references.interviews import NewSplit
 from tests.services.test_overlap import chunks_of, index_plan, person
@@ -42,20 +42,18 @@ async def store(connection: Connection, *, labelled: Collection[int]) -> None:
     )
 
 
-async def test_a_run_whose_references_have_no_scores_is_refused(database: Database) -> None:
-    async with database.connection() as connection:
-        await store(connection, labelled=())
+async def test_a_run_whose_references_have_no_scores_is_refused(connection: Connection) -> None:
+    await store(connection, labelled=())
 
-        with pytest.raises(Refused, match=r"Nobody of reference index 'x' has item scores.*Without references: --zero"):
-            await plan_participants(connection, FEW_SHOT, SETTINGS)
+    with pytest.raises(Refused, match=r"Nobody of reference index 'x' has item scores.*Without references: --zero"):
+        await plan_participants(connection, FEW_SHOT, SETTINGS)
 
 
-async def test_those_without_scores_are_named_with_the_run_and_with_the_index(database: Database) -> None:
-    async with database.connection() as connection:
-        await store(connection, labelled=(300,))
+async def test_those_without_scores_are_named_with_the_run_and_with_the_index(connection: Connection) -> None:
+    await store(connection, labelled=(300,))
 
-        run = await plan_participants(connection, FEW_SHOT, SETTINGS)
-        index = (await plan_references(connection, "clinic-a", SETTINGS, False, True)).run
+    run = await plan_participants(connection, FEW_SHOT, SETTINGS)
+    index = (await plan_references(connection, "clinic-a", SETTINGS, False, True)).run
 
     for kind, one in (("participant", run), ("index", index)):
         assert NOTICE in notices(kind, "paper", one.request)
@@ -80,14 +78,11 @@ async def test_those_without_scores_are_named_with_the_run_and_with_the_index(da
     ],
 )
 async def test_a_run_beside_the_notebook_names_the_settings_by_which_it_leaves_parity(
-    database: Database, profile: str, options: dict[str, str], left: list[str] | None
+    connection: Connection, profile: str, options: dict[str, str], left: list[str] | None
 ) -> None:
-    async with database.connection() as connection:
-        await store(connection, labelled=INDEXED)
+    await store(connection, labelled=INDEXED)
 
-        run = await plan_participants(
-            connection, FEW_SHOT, resolve(profile=profile, options=OWN | options, environment={})
-        )
+    run = await plan_participants(connection, FEW_SHOT, resolve(profile=profile, options=OWN | options, environment={}))
 
     assert run.request.get("left_parity") == left
     assert sum("arity" in notice for notice in notices("participant", profile, run.request)) == (left is not None)
@@ -104,23 +99,21 @@ async def test_a_run_beside_the_notebook_names_the_settings_by_which_it_leaves_p
     ],
 )
 async def test_an_index_is_built_of_training_splits_and_of_ones_own(
-    database: Database, split: str, refusal: str
+    connection: Connection, split: str, refusal: str
 ) -> None:
-    async with database.connection() as connection:
-        await store(connection, labelled=INDEXED)
+    await store(connection, labelled=INDEXED)
 
-        built = (await plan_references(connection, "clinic-a", SETTINGS, False, True)).run
-        with pytest.raises(Refused, match=refusal):
-            await plan_references(connection, split, SETTINGS, False, True)
+    built = (await plan_references(connection, "clinic-a", SETTINGS, False, True)).run
+    with pytest.raises(Refused, match=refusal):
+        await plan_references(connection, split, SETTINGS, False, True)
 
     assert (built.request["index"], len(built.jobs)) == ("x_clinic_a", 3)
 
 
-async def test_two_splits_do_not_share_the_name_of_an_index(database: Database) -> None:
-    async with database.connection() as connection:
-        await store(connection, labelled=INDEXED)
-        other = NewSplit(name="X", csv_hash="c", ids_hash="q", participant_ids=(ASSESSED,))
-        await interviews.keep_splits(connection, "data", [other])
+async def test_two_splits_do_not_share_the_name_of_an_index(connection: Connection) -> None:
+    await store(connection, labelled=INDEXED)
+    other = NewSplit(name="X", csv_hash="c", ids_hash="q", participant_ids=(ASSESSED,))
+    await interviews.keep_splits(connection, "data", [other])
 
-        with pytest.raises(Refused, match="Index 'x' was built of split 'paper-train'"):
-            await plan_references(connection, "X", SETTINGS, False, True)
+    with pytest.raises(Refused, match="Index 'x' was built of split 'paper-train'"):
+        await plan_references(connection, "X", SETTINGS, False, True)

@@ -231,7 +231,9 @@ async def test_the_same_fork_again_finds_its_run(bench: Bench) -> None:
     assert other.is_new
 
 
-async def test_jobs_whose_earlier_stages_are_not_stored_are_named_and_left_out(database: Database) -> None:
+async def test_jobs_whose_earlier_stages_are_not_stored_are_named_and_left_out(
+    database: Database, connection: Connection
+) -> None:
     chain = ("extract", "embed", "retrieve")
     settings = {name: {"value": value, "source": "default"} for name, value in RunSettings().values().items()}
     run = NewRun(
@@ -245,44 +247,38 @@ async def test_jobs_whose_earlier_stages_are_not_stored_are_named_and_left_out(d
             NewJob(mode="zero_shot", subject="1", inputs={}, stages=("extract", "assemble")),
         ],
     )
-    async with database.connection() as connection:
-        parent = await runs.store(connection, run)
-        done, late, early, _ = parent.job_ids
-        for job_id, ends in ((done, committing({})), (late, failing(BROKEN)), (early, None)):
-            await take(connection, job_id, "extract", committing({}) if ends else failing(BROKEN))
-            if ends:
-                await take(connection, job_id, "embed", committing({}))
-                await take(connection, job_id, "retrieve", ends)
+    parent = await runs.store(connection, run)
+    done, late, early, _ = parent.job_ids
+    for job_id, ends in ((done, committing({})), (late, failing(BROKEN)), (early, None)):
+        await take(connection, job_id, "extract", committing({}) if ends else failing(BROKEN))
+        if ends:
+            await take(connection, job_id, "embed", committing({}))
+            await take(connection, job_id, "retrieve", ends)
 
     forked = await fork(database, of_run(parent.run_id, "retrieve"))
 
-    async with database.connection() as connection:
-        assert [job.subject for job in await forks.parent_jobs(connection, forked.run_id)] == ["1", "2"]
+    assert [job.subject for job in await forks.parent_jobs(connection, forked.run_id)] == ["1", "2"]
     assert [(one.job_id, one.why) for one in forked.left_out] == [(early, "stage 'extract' is not stored")]
     assert (forked.jobs, forked.without_stage) == (2, 1)
     with refused("fork-refused", match=f"j{early}: stage 'extract' is not stored"):
         await planned(database, ForkRequest(target=Target(None, early), stage="retrieve"))
 
 
-async def test_a_fork_of_questions_has_questions_of_its_own(database: Database) -> None:
-    async with database.connection() as connection:
-        asked = await a_question(connection, "expand", "embed", "retrieve", "rerank", "validate")
-        await connection.execute("INSERT INTO query_judgement VALUES ($1, 'work', 2)", asked.id)
+async def test_a_fork_of_questions_has_questions_of_its_own(database: Database, connection: Connection) -> None:
+    asked = await a_question(connection, "expand", "embed", "retrieve", "rerank", "validate")
+    await connection.execute("INSERT INTO query_judgement VALUES ($1, 'work', 2)", asked.id)
 
     child = await stored(database, of_run(asked.run_id, "rerank", **{"retrieval.mmr_lambda": "0.2"}))
 
-    async with database.connection() as connection:
-        question = await queries.of_job(connection, child.job_ids[0])
-        assert question is not None and question.id != asked.id
-        assert question.original_query == asked.original_query
-        judged = await connection.fetch(
-            "SELECT document, relevance FROM query_judgement WHERE query_id = $1", question.id
-        )
-        settings = await stored_runs.settings(connection, child.run_id)
-        await complete_stages(connection, child.job_ids[0], "rerank", "validate", "consolidate", "augment", "generate")
-        assert await flaws(connection) == []
-        vectors = await attempts.output(connection, child.job_ids[0], "embed")
-        assert vectors is not None and len(await stage_vectors.of_attempt(connection, vectors.attempt_id)) == 4
+    question = await queries.of_job(connection, child.job_ids[0])
+    assert question is not None and question.id != asked.id
+    assert question.original_query == asked.original_query
+    judged = await connection.fetch("SELECT document, relevance FROM query_judgement WHERE query_id = $1", question.id)
+    settings = await stored_runs.settings(connection, child.run_id)
+    await complete_stages(connection, child.job_ids[0], "rerank", "validate", "consolidate", "augment", "generate")
+    assert await flaws(connection) == []
+    vectors = await attempts.output(connection, child.job_ids[0], "embed")
+    assert vectors is not None and len(await stage_vectors.of_attempt(connection, vectors.attempt_id)) == 4
     assert [tuple(row) for row in judged] == [("work", 2)]
     assert settings["retrieval.mmr_lambda"] == {"value": 0.2, "source": "option"}
     with pytest.raises(PresetValueError, match=r"retrieval\.mmr_lambda"):

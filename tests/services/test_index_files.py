@@ -55,27 +55,25 @@ async def store_labels(connection: Connection) -> None:
     await interviews.keep(connection, "data", people, [split])
 
 
-async def test_an_import_is_the_current_index_of_its_name(database: Database) -> None:
-    async with database.connection() as connection:
-        stored, _ = await imported(connection, artifact_files())
+async def test_an_import_is_the_current_index_of_its_name(connection: Connection) -> None:
+    stored, _ = await imported(connection, artifact_files())
 
-        assert await current(connection) == {"small": stored}
-        assert (stored.run_id, stored.participants, stored.chunks) == (None, 2, 3)
-        assert (stored.model, stored.split, stored.split_csv_hash, stored.split_ids_hash) == (
-            "Qwen/Qwen3-Embedding-8B",
-            "paper-train",
-            "c" * 12,
-            "1" * 12,
-        )
-        assert (stored.artifact_meta, stored.model_digest, stored.partial) == (META, None, None)
+    assert await current(connection) == {"small": stored}
+    assert (stored.run_id, stored.participants, stored.chunks) == (None, 2, 3)
+    assert (stored.model, stored.split, stored.split_csv_hash, stored.split_ids_hash) == (
+        "Qwen/Qwen3-Embedding-8B",
+        "paper-train",
+        "c" * 12,
+        "1" * 12,
+    )
+    assert (stored.artifact_meta, stored.model_digest, stored.partial) == (META, None, None)
 
 
-async def test_export_gives_the_files_that_were_imported_to_the_last_bit(database: Database) -> None:
-    async with database.connection() as connection:
-        await imported(connection, artifact_files())
-        once = await export_artifact(connection, "small", file_name="small")
-        await imported(connection, once, name="again")
-        twice = await export_artifact(connection, "again", file_name="small")
+async def test_export_gives_the_files_that_were_imported_to_the_last_bit(connection: Connection) -> None:
+    await imported(connection, artifact_files())
+    once = await export_artifact(connection, "small", file_name="small")
+    await imported(connection, once, name="again")
+    twice = await export_artifact(connection, "again", file_name="small")
 
     assert once[ArtifactFile.VECTORS] == artifact_files()[ArtifactFile.VECTORS]
     assert twice == once
@@ -94,26 +92,24 @@ async def test_of_imports_at_the_same_moment_one_becomes_the_current_one(databas
         assert await connection.fetchval("SELECT count(*) FROM reference_index WHERE replaced_at IS NOT NULL") == 3
 
 
-async def test_what_is_refused_leaves_nothing_behind(database: Database) -> None:
-    async with database.connection() as connection:
-        first, _ = await imported(connection, artifact_files())
+async def test_what_is_refused_leaves_nothing_behind(connection: Connection) -> None:
+    first, _ = await imported(connection, artifact_files())
 
-        with pytest.raises(EmbeddingArtifactMismatchError):
-            await imported(connection, artifact_files(TAGS=None))
+    with pytest.raises(EmbeddingArtifactMismatchError):
+        await imported(connection, artifact_files(TAGS=None))
 
-        assert await current(connection) == {"small": first}
-        assert await connection.fetchval("SELECT count(*) FROM reference_index") == 1
+    assert await current(connection) == {"small": first}
+    assert await connection.fetchval("SELECT count(*) FROM reference_index") == 1
 
 
-async def test_a_failure_half_way_leaves_nothing_behind(database: Database) -> None:
-    async with database.connection() as connection:
-        await connection.execute("ALTER TABLE reference_vector ADD CONSTRAINT never CHECK (ordinal < 1)")
+async def test_a_failure_half_way_leaves_nothing_behind(connection: Connection) -> None:
+    await connection.execute("ALTER TABLE reference_vector ADD CONSTRAINT never CHECK (ordinal < 1)")
 
-        with pytest.raises(Exception, match="never"):
-            await imported(connection, artifact_files())
+    with pytest.raises(Exception, match="never"):
+        await imported(connection, artifact_files())
 
-        counts = "SELECT (SELECT count(*) FROM reference_index) + (SELECT count(*) FROM reference_chunk)"
-        assert await connection.fetchval(counts) == 0
+    counts = "SELECT (SELECT count(*) FROM reference_index) + (SELECT count(*) FROM reference_chunk)"
+    assert await connection.fetchval(counts) == 0
 
 
 async def test_references_carry_the_item_scores_of_their_participants(database: Database) -> None:
@@ -137,34 +133,29 @@ async def test_references_carry_the_item_scores_of_their_participants(database: 
     )
 
 
-async def test_the_split_of_today_is_compared(database: Database) -> None:
-    async with database.connection() as connection:
-        await store_labels(connection)
-        await imported(connection, artifact_files())
+async def test_the_split_of_today_is_compared(connection: Connection) -> None:
+    await store_labels(connection)
+    await imported(connection, artifact_files())
 
-        with pytest.raises(
-            EmbeddingArtifactMismatchError, match="built on participants 222222222222, now 111111111111"
-        ):
-            other = as_json(META | {"split_ids_hash": "2" * 12})
-            await imported(connection, artifact_files(META=other))
+    with pytest.raises(EmbeddingArtifactMismatchError, match="built on participants 222222222222, now 111111111111"):
+        other = as_json(META | {"split_ids_hash": "2" * 12})
+        await imported(connection, artifact_files(META=other))
 
 
-async def test_a_participant_without_chunks_keeps_their_place(database: Database) -> None:
+async def test_a_participant_without_chunks_keeps_their_place(connection: Connection) -> None:
     texts = as_json({"303": ["a", "b"], "304": ["c"], "305": []})
     arrays = npz({**VECTORS, 305: np.empty((0, 4), dtype=np.float32)})
     files = artifact_files(TEXTS=texts, VECTORS=arrays)
-    async with database.connection() as connection:
-        await imported(connection, files, loaded_by=rules())
-        exported = await export_artifact(connection, "small", file_name="small")
+    await imported(connection, files, loaded_by=rules())
+    exported = await export_artifact(connection, "small", file_name="small")
 
     assert exported[ArtifactFile.VECTORS] == files[ArtifactFile.VECTORS]
     assert exported[ArtifactFile.TEXTS].decode() == '{"303": ["a", "b"], "304": ["c"], "305": []}\n'
 
 
-async def test_what_was_left_out_is_known_to_the_index_and_its_files(database: Database) -> None:
-    async with database.connection() as connection:
-        stored, _ = await imported(connection, artifact_files(VECTORS=npz({303: VECTORS[303]})), loaded_by=rules())
-        exported = await export_artifact(connection, "small", file_name="small")
+async def test_what_was_left_out_is_known_to_the_index_and_its_files(connection: Connection) -> None:
+    stored, _ = await imported(connection, artifact_files(VECTORS=npz({303: VECTORS[303]})), loaded_by=rules())
+    exported = await export_artifact(connection, "small", file_name="small")
 
     assert stored.partial == {
         "skipped_participants": [304],

@@ -8,7 +8,7 @@ from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.values.participants import TranscriptVariant
 from services.indexes import fitting_index
-from store.database import Connection, Database
+from store.database import Connection
 from store.references import interviews, references
 from store.references.interviews import NewSplit
 from store.references.references import IndexPlan, StoredIndex
@@ -60,9 +60,8 @@ async def store_splits(connection: Connection, *names: str) -> None:
     await interviews.keep_splits(connection, "data", splits)
 
 
-async def test_an_index_replaces_the_one_of_its_name_and_identity_alone(database: Database) -> None:
-    async with database.connection() as connection:
-        stored = await store(connection, PLAN, OTHER_CHUNKS, OTHER_SPLIT, replace(PLAN, split_ids_hash="q"), PLAN)
+async def test_an_index_replaces_the_one_of_its_name_and_identity_alone(connection: Connection) -> None:
+    stored = await store(connection, PLAN, OTHER_CHUNKS, OTHER_SPLIT, replace(PLAN, split_ids_hash="q"), PLAN)
 
     assert [(index.name, index.chunk_size, index.split_ids_hash) for index in stored] == [
         ("x_avec_train", 8, "p"),
@@ -84,15 +83,14 @@ async def test_an_index_replaces_the_one_of_its_name_and_identity_alone(database
     ],
 )
 async def test_of_the_indexes_of_a_name_a_run_searches_the_one_that_fits(
-    database: Database,
+    connection: Connection,
     asked: str,
     options: dict[str, str],
     transcripts: dict[TranscriptVariant, int],
     found: IndexPlan,
 ) -> None:
-    async with database.connection() as connection:
-        await store(connection, PLAN, OTHER_VARIANT, OTHER_CHUNKS, OTHER_SPLIT)
-        index = await fitting_index(connection, asking(asked, **options), data_set="data", transcripts=transcripts)
+    await store(connection, PLAN, OTHER_VARIANT, OTHER_CHUNKS, OTHER_SPLIT)
+    index = await fitting_index(connection, asking(asked, **options), data_set="data", transcripts=transcripts)
 
     assert (index.name, index.identity) == (found.name, found.identity)
 
@@ -113,26 +111,24 @@ async def test_of_the_indexes_of_a_name_a_run_searches_the_one_that_fits(
     ],
 )
 async def test_an_index_that_is_missing_is_refused_with_what_builds_it(
-    database: Database, asked: str, transcripts: dict[TranscriptVariant, int], remedy: str
+    connection: Connection, asked: str, transcripts: dict[TranscriptVariant, int], remedy: str
 ) -> None:
-    async with database.connection() as connection:
-        await store(connection, PLAN)
-        await store_splits(connection, "paper-test", "paper-train", "train")
+    await store(connection, PLAN)
+    await store_splits(connection, "paper-test", "paper-train", "train")
 
-        with pytest.raises(Refused) as refusal:
-            await fitting_index(connection, asking(asked), data_set="data", transcripts=transcripts)
+    with pytest.raises(Refused) as refusal:
+        await fitting_index(connection, asking(asked), data_set="data", transcripts=transcripts)
 
     told = str(refusal.value)
     assert f"'{asked}' (EMBEDDING_EMBEDDINGS_FILE). Built: x_paper_train." in told
     assert told.split("'x_paper_train'? ")[-1].split("x_paper_train. ")[-1].startswith(remedy)
 
 
-async def test_an_index_of_a_split_of_ones_own_answers_to_its_name_without_it(database: Database) -> None:
-    async with database.connection() as connection:
-        await store(connection, replace(PLAN, name="x_clinic_a", split="clinic-a"))
+async def test_an_index_of_a_split_of_ones_own_answers_to_its_name_without_it(connection: Connection) -> None:
+    await store(connection, replace(PLAN, name="x_clinic_a", split="clinic-a"))
 
-        for asked in ("x_clinic_a", "x", "x_paper_train"):
-            index = await fitting_index(connection, asking(asked), data_set="data", transcripts=RAW)
-            assert index.name == "x_clinic_a"
-        with pytest.raises(Refused, match="no reference index 'y_paper_train'"):
-            await fitting_index(connection, asking("y_paper_train"), data_set="data", transcripts=RAW)
+    for asked in ("x_clinic_a", "x", "x_paper_train"):
+        index = await fitting_index(connection, asking(asked), data_set="data", transcripts=RAW)
+        assert index.name == "x_clinic_a"
+    with pytest.raises(Refused, match="no reference index 'y_paper_train'"):
+        await fitting_index(connection, asking("y_paper_train"), data_set="data", transcripts=RAW)

@@ -83,7 +83,7 @@ async def test_the_same_work_again_retries_the_jobs_that_failed(database: Databa
 
 @pytest.mark.parametrize("answers", [True, False], ids=["database gone then", "commit not answered"])
 async def test_a_run_that_is_stored_is_returned_although_the_connection_ends(
-    database: Database, database_url: str, answers: bool
+    connection: Connection, database_url: str, answers: bool
 ) -> None:
     with CommitProxy(database_url, answers=answers) as proxy:
         behind = Database(proxy.url, pool_size=1)
@@ -91,8 +91,7 @@ async def test_a_run_that_is_stored_is_returned_although_the_connection_ends(
         await behind.close()
 
     assert submitted.jobs == 2
-    async with database.connection() as connection:
-        assert [run.id for run in await overviews.overviews(connection)] == [submitted.run_id]
+    assert [run.id for run in await overviews.overviews(connection)] == [submitted.run_id]
 
 
 async def slow_commits(database: Database, *, then: str) -> None:

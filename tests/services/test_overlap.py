@@ -167,7 +167,7 @@ async def refusal(connection: Connection) -> str:
     return str(refused.value)
 
 
-async def test_the_refusal_names_an_index_without_them_or_the_command_that_builds_one(database: Database) -> None:
+async def test_the_refusal_names_an_index_without_them_or_the_command_that_builds_one(connection: Connection) -> None:
     chosen = Submission({300, 301}, {301, 302}, limit=None, by_number=False, allow_overlap=False)
     others = NewSplit(name="train", csv_hash="c", ids_hash="t", participant_ids=[303, 304])
     who = (
@@ -180,68 +180,65 @@ async def test_the_refusal_names_an_index_without_them_or_the_command_that_build
         "EMBEDDING_DIMENSION=2 --set MODEL_EMBEDDING_MODEL=tiny`"
     )
     choice = "submit with `--references avec-train`."
-    async with database.connection() as connection:
-        await store(connection, chosen)
-        assert await refusal(connection) == (
-            f"{who}No stored training split is without them: submit with --zero-shot-only.{allow}"
-        )
+    await store(connection, chosen)
+    assert await refusal(connection) == (
+        f"{who}No stored training split is without them: submit with --zero-shot-only.{allow}"
+    )
 
-        await interviews.keep(connection, "data", [], [others])
-        assert await refusal(connection) == (
-            f"{who}{command} builds one of split avec-train, which has none of them; then {choice}{allow}"
-        )
+    await interviews.keep(connection, "data", [], [others])
+    assert await refusal(connection) == (
+        f"{who}{command} builds one of split avec-train, which has none of them; then {choice}{allow}"
+    )
 
-        plan = replace(index_plan(SETTINGS), name="x_avec_train", split="train")
-        await references.keep_imported(
-            connection,
-            plan,
-            [chunks_of(303)],
-            model_digest=None,
-            artifact_meta=None,
-            chunk_scores_meta=None,
-            partial=None,
-        )
-        assert await refusal(connection) == f"{who}The index of split avec-train has none of them: {choice}{allow}"
+    plan = replace(index_plan(SETTINGS), name="x_avec_train", split="train")
+    await references.keep_imported(
+        connection,
+        plan,
+        [chunks_of(303)],
+        model_digest=None,
+        artifact_meta=None,
+        chunk_scores_meta=None,
+        partial=None,
+    )
+    assert await refusal(connection) == f"{who}The index of split avec-train has none of them: {choice}{allow}"
 
 
-async def test_of_many_people_in_both_the_refusal_names_the_first(database: Database) -> None:
+async def test_of_many_people_in_both_the_refusal_names_the_first(connection: Connection) -> None:
     everybody = set(range(300, 330))
     chosen = Submission(everybody, everybody, limit=None, by_number=False, allow_overlap=False)
-    async with database.connection() as connection:
-        await store(connection, chosen)
-        with pytest.raises(Refused, match=r"30 of the 30 participants .* 317, 318, 319 and 10 more\."):
-            await plan_participants(connection, replace(chosen, limit=1).request, SETTINGS)
+    await store(connection, chosen)
+    with pytest.raises(Refused, match=r"30 of the 30 participants .* 317, 318, 319 and 10 more\."):
+        await plan_participants(connection, replace(chosen, limit=1).request, SETTINGS)
 
 
 async def test_an_index_of_another_data_set_is_searched_when_it_is_named_without_the_people_assessed(
-    database: Database,
+    connection: Connection,
 ) -> None:
     # In "clinic", 300 is somebody else than in "data", 301 is 304 of "data", and nobody is stored as 303.
     others = [replace(person(300), transcript_hash="other"), replace(person(301), transcript_hash="h304")]
     indexed = Submission({300, 302}, {300, 303, 304}, limit=None, by_number=False, allow_overlap=True)
-    async with database.connection() as connection:
-        await store(connection, indexed)
-        await connection.execute("UPDATE participant SET transcript_hash = 'h' || id")
-        await interviews.keep(
-            connection, "clinic", others, [NewSplit(name="dev", csv_hash="c", ids_hash="j", participant_ids=[300, 301])]
-        )
-        await references.keep_imported(
-            connection,
-            replace(index_plan(SETTINGS), name="of_clinic", data_set="clinic", split="clinic-a"),
-            [chunks_of(number) for number in (300, 301, 303, 305)],
-            model_digest=None,
-            artifact_meta=None,
-            chunk_scores_meta=None,
-            partial=None,
-        )
+    await store(connection, indexed)
+    await connection.execute("UPDATE participant SET transcript_hash = 'h' || id")
+    await interviews.keep(
+        connection, "clinic", others, [NewSplit(name="dev", csv_hash="c", ids_hash="j", participant_ids=[300, 301])]
+    )
+    await references.keep_imported(
+        connection,
+        replace(index_plan(SETTINGS), name="of_clinic", data_set="clinic", split="clinic-a"),
+        [chunks_of(number) for number in (300, 301, 303, 305)],
+        model_digest=None,
+        artifact_meta=None,
+        chunk_scores_meta=None,
+        partial=None,
+    )
 
-        asked = replace(indexed.request, split="data/dev")
-        own = await plan_participants(connection, asked, SETTINGS)
-        named = await plan_participants(connection, replace(asked, references="of_clinic"), SETTINGS)
-        with pytest.raises(Refused, match="name one of clinic/dev, data/dev"):
-            await plan_participants(connection, indexed.request, SETTINGS)
-        with pytest.raises(Refused, match=r"'of_clinik' is neither .* Did you mean 'of_clinic'"):
-            await plan_participants(connection, replace(asked, references="of_clinik"), SETTINGS)
+    asked = replace(indexed.request, split="data/dev")
+    own = await plan_participants(connection, asked, SETTINGS)
+    named = await plan_participants(connection, replace(asked, references="of_clinic"), SETTINGS)
+    with pytest.raises(Refused, match="name one of clinic/dev, data/dev"):
+        await plan_participants(connection, indexed.request, SETTINGS)
+    with pytest.raises(Refused, match=r"'of_clinik' is neither .* Did you mean 'of_clinic'"):
+        await plan_participants(connection, replace(asked, references="of_clinik"), SETTINGS)
 
     assert (own.request["searched"]["index"], next(iter(own.jobs)).inputs["excluded"]) == ("x", [300, 303, 304])
     assert named.request["searched"] == {"index": "of_clinic", "data_set": "clinic", "split": "clinic-a"}
@@ -250,18 +247,17 @@ async def test_an_index_of_another_data_set_is_searched_when_it_is_named_without
     assert {(job.inputs["data_set"], job.inputs["index_data_set"]) for job in named.jobs} == {("data", "clinic")}
 
 
-async def test_a_data_set_without_an_index_searches_none_of_another(database: Database) -> None:
+async def test_a_data_set_without_an_index_searches_none_of_another(connection: Connection) -> None:
     chosen = Submission({300, 302}, {303}, limit=None, by_number=False, allow_overlap=False)
-    async with database.connection() as connection:
-        await store(connection, chosen)
-        own = [
-            NewSplit(name=name, csv_hash="c", ids_hash="j", participant_ids=ids)
-            for name, ids in (("clinic-test", [300]), ("all-train", [300, 301]), ("clinic-train", [301]))
-        ]
-        await interviews.keep(connection, "clinic", [person(300), person(301)], own)
+    await store(connection, chosen)
+    own = [
+        NewSplit(name=name, csv_hash="c", ids_hash="j", participant_ids=ids)
+        for name, ids in (("clinic-test", [300]), ("all-train", [300, 301]), ("clinic-train", [301]))
+    ]
+    await interviews.keep(connection, "clinic", [person(300), person(301)], own)
 
-        with pytest.raises(Refused) as refused:
-            await plan_participants(connection, replace(chosen.request, split="clinic-test"), SETTINGS)
+    with pytest.raises(Refused) as refused:
+        await plan_participants(connection, replace(chosen.request, split="clinic-test"), SETTINGS)
 
     told = str(refused.value)
     assert "Data set 'clinic' has no reference index 'x'" in told

@@ -91,7 +91,7 @@ async def test_no_label_is_lost_by_imports_of_parts_in_any_order(
             }
 
 
-async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(database: Database) -> None:
+async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(connection: Connection) -> None:
     other = person(303)
     people = [
         person(300),
@@ -101,67 +101,63 @@ async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(dat
         ),
         person(305),
     ]
-    async with database.connection() as connection:
-        await brought(
-            connection,
-            [person(300), person(301, knows=frozenset()), other, person(304)],
-            splits=[split("train", 300, 301)],
-        )
+    await brought(
+        connection,
+        [person(300), person(301, knows=frozenset()), other, person(304)],
+        splits=[split("train", 300, 301)],
+    )
 
-        found = await brought(connection, people, splits=[split("train", 300), split("test", 305)], dry_run=True)
+    found = await brought(connection, people, splits=[split("train", 300), split("test", 305)], dry_run=True)
 
-        changes = found.changes
-        assert (changes.new, changes.unchanged) == ((305,), (300,))
-        assert changes.changed == {301: ("gender", "PHQ8_Binary", "PHQ8_Score", "item labels")}
-        assert changes.conflicting == {303: ("PHQ8_Sleep", "transcript")}
-        assert (changes.new_splits, list(changes.conflicting_splits)) == (("test",), ["train"])
-        assert sorted(await stored_labels(connection, "clinic")) == [300, 301, 303, 304]
+    changes = found.changes
+    assert (changes.new, changes.unchanged) == ((305,), (300,))
+    assert changes.changed == {301: ("gender", "PHQ8_Binary", "PHQ8_Score", "item labels")}
+    assert changes.conflicting == {303: ("PHQ8_Sleep", "transcript")}
+    assert (changes.new_splits, list(changes.conflicting_splits)) == (("test",), ["train"])
+    assert sorted(await stored_labels(connection, "clinic")) == [300, 301, 303, 304]
 
 
-async def test_what_is_stored_otherwise_is_refused_and_replaced_when_that_is_asked_for(database: Database) -> None:
+async def test_what_is_stored_otherwise_is_refused_and_replaced_when_that_is_asked_for(connection: Connection) -> None:
     other = NewParticipant(**{**vars(person(301)), "transcript_hash": "x", "transcript": "Participant: other"})
-    async with database.connection() as connection:
-        await brought(connection, [person(300), person(301)], splits=[split("train", 300, 301)])
+    await brought(connection, [person(300), person(301)], splits=[split("train", 300, 301)])
 
-        with pytest.raises(Refused) as refused:
-            await brought(connection, [other, person(302)], splits=[split("train", 301)])
-        told = str(refused.value)
-        assert all(words in told for words in ("participant 301: transcript", "split train", "--replace", "--name"))
-        assert sorted(await interviews.participant_ids(connection, "clinic")) == [300, 301]
+    with pytest.raises(Refused) as refused:
+        await brought(connection, [other, person(302)], splits=[split("train", 301)])
+    told = str(refused.value)
+    assert all(words in told for words in ("participant 301: transcript", "split train", "--replace", "--name"))
+    assert sorted(await interviews.participant_ids(connection, "clinic")) == [300, 301]
 
-        await brought(connection, [other, person(302)], splits=[split("train", 301)], replace=True)
-        hashes = await interviews.transcripts(connection, "clinic", list(NUMBERS))
-        assert {number: one.hash for number, one in hashes.items()} == {300: "h300", 301: "x", 302: "h302"}
-        assert (await splits_of(connection, "clinic"))["train"].participant_ids == (301,)
+    await brought(connection, [other, person(302)], splits=[split("train", 301)], replace=True)
+    hashes = await interviews.transcripts(connection, "clinic", list(NUMBERS))
+    assert {number: one.hash for number, one in hashes.items()} == {300: "h300", 301: "x", 302: "h302"}
+    assert (await splits_of(connection, "clinic"))["train"].participant_ids == (301,)
 
 
-async def test_item_labels_do_not_stay_beside_a_total_that_replaces_theirs(database: Database) -> None:
+async def test_item_labels_do_not_stay_beside_a_total_that_replaces_theirs(connection: Connection) -> None:
     new = NewParticipant(**{**vars(person(301, knows=frozenset())), "phq8_score": 20})
-    async with database.connection() as connection:
-        await brought(connection, [person(301)])
+    await brought(connection, [person(301)])
 
-        found = await brought(connection, [new], replace=True)
+    found = await brought(connection, [new], replace=True)
 
-        assert found.changes.conflicting == {301: ("PHQ8_Score", "item labels")}
-        stored = await stored_labels(connection, "clinic")
-        assert (stored[301].phq8_score, stored[301].items) == (20, None)
+    assert found.changes.conflicting == {301: ("PHQ8_Score", "item labels")}
+    stored = await stored_labels(connection, "clinic")
+    assert (stored[301].phq8_score, stored[301].items) == (20, None)
 
 
-async def test_two_studies_with_the_same_numbers_and_splits_lie_side_by_side(database: Database) -> None:
-    async with database.connection() as connection:
-        await brought(connection, [person(300)], splits=[split("train", 300), split("own", 300)])
-        await brought(
-            connection,
-            [NewParticipant(**{**vars(person(300, knows=frozenset())), "transcript_hash": "x"}), person(301)],
-            data_set="other",
-            splits=[split("train", 300, 301)],
-        )
+async def test_two_studies_with_the_same_numbers_and_splits_lie_side_by_side(connection: Connection) -> None:
+    await brought(connection, [person(300)], splits=[split("train", 300), split("own", 300)])
+    await brought(
+        connection,
+        [NewParticipant(**{**vars(person(300, knows=frozenset())), "transcript_hash": "x"}), person(301)],
+        data_set="other",
+        splits=[split("train", 300, 301)],
+    )
 
-        assert (await stored_labels(connection, "clinic"))[300].items == person(300).items
-        assert (await stored_labels(connection, "other"))[300].items is None
-        assert (await find_split(connection, "own")).data_set == "clinic"
-        assert (await find_split(connection, "other/train")).data_set == "other"
-        with pytest.raises(Refused, match="clinic/train, other/train"):
-            await find_split(connection, "train")
-        again = await brought(connection, [person(301)], data_set="third")
-        assert again.elsewhere == {"other": 1}
+    assert (await stored_labels(connection, "clinic"))[300].items == person(300).items
+    assert (await stored_labels(connection, "other"))[300].items is None
+    assert (await find_split(connection, "own")).data_set == "clinic"
+    assert (await find_split(connection, "other/train")).data_set == "other"
+    with pytest.raises(Refused, match="clinic/train, other/train"):
+        await find_split(connection, "train")
+    again = await brought(connection, [person(301)], data_set="third")
+    assert again.elsewhere == {"other": 1}

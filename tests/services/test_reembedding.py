@@ -34,55 +34,52 @@ async def vectors(connection: Connection, corpus_id: int) -> list[list[float]]:
     return [row["vector"].to_list() for row in rows]
 
 
-async def test_a_switch_takes_vectors_of_another_dimension_and_rebuilds_indexes(database: Database) -> None:
-    async with database.connection() as connection:
-        of, copy = await copied(connection)
-        await embed_and_publish(connection, copy, await corpora.waiting(connection, copy), NEW)
+async def test_a_switch_takes_vectors_of_another_dimension_and_rebuilds_indexes(
+    database: Database, connection: Connection
+) -> None:
+    of, copy = await copied(connection)
+    await embed_and_publish(connection, copy, await corpora.waiting(connection, copy), NEW)
     async with database.session() as session:
         assert await chunk_search.build_index(session, of)
 
     taken = await switch(database, "shelf")
 
     assert (taken.id, taken.model, taken.dimension) == (of, "other", 3)
-    async with database.connection() as connection:
-        assert await vectors(connection, of) == NEW.tolist()
-        assert await vectors(connection, copy) == [chunk.vector.tolist() for chunk in CHUNKS]
-        index = await chunk_search.find_index(connection, of)
-        assert index is not None and index.has_index
+    assert await vectors(connection, of) == NEW.tolist()
+    assert await vectors(connection, copy) == [chunk.vector.tolist() for chunk in CHUNKS]
+    index = await chunk_search.find_index(connection, of)
+    assert index is not None and index.has_index
     with pytest.raises(Refused, match="already"):
         await switch(database, "shelf")
     assert (await switch(database, "shelf", back=True)).dimension == 2
 
 
-async def test_nothing_is_exchanged_while_a_chunk_waits(database: Database) -> None:
-    async with database.connection() as connection:
-        of, copy = await copied(connection)
-        await embed_and_publish(connection, copy, (await corpora.waiting(connection, copy))[:1], NEW[:1])
+async def test_nothing_is_exchanged_while_a_chunk_waits(database: Database, connection: Connection) -> None:
+    of, copy = await copied(connection)
+    await embed_and_publish(connection, copy, (await corpora.waiting(connection, copy))[:1], NEW[:1])
     async with database.session() as session:
         assert await chunk_search.build_index(session, of)
-        index = await session.fetchval(INDEX)
+    index = await connection.fetchval(INDEX)
 
     with pytest.raises(Refused, match="1 wait for a vector"):
         await switch(database, "shelf")
 
-    async with database.connection() as connection:
-        assert await vectors(connection, of) == [chunk.vector.tolist() for chunk in CHUNKS]
-        assert (await corpora.corpus(connection, of)).dimension == 2
-        assert await connection.fetchval(INDEX) == index, "it was built again"
+    assert await vectors(connection, of) == [chunk.vector.tolist() for chunk in CHUNKS]
+    assert (await corpora.corpus(connection, of)).dimension == 2
+    assert await connection.fetchval(INDEX) == index, "it was built again"
 
 
-async def test_a_copy_follows_works_that_are_cut_anew_or_deleted(database: Database) -> None:
-    async with database.connection() as connection:
-        of, copy = await copied(connection)
-        await embed_and_publish(connection, copy, await corpora.waiting(connection, copy), NEW)
-        assert await copies.follow(connection, of, copy) == 0
-        await connection.execute("UPDATE chunks SET end_line = 9 WHERE id = 9001")
-        assert await copies.follow(connection, of, copy) == 1
-        assert len(await corpora.waiting(connection, copy)) == 2
-        async with connection.transaction():
-            await withdraw(connection, await connection.fetchval("SELECT id FROM works WHERE corpus_id = $1", of))
-            await connection.execute("DELETE FROM works WHERE corpus_id = $1", of)
-        assert await copies.follow(connection, of, copy) == 0
-        found = await corpora.corpus(connection, copy)
+async def test_a_copy_follows_works_that_are_cut_anew_or_deleted(connection: Connection) -> None:
+    of, copy = await copied(connection)
+    await embed_and_publish(connection, copy, await corpora.waiting(connection, copy), NEW)
+    assert await copies.follow(connection, of, copy) == 0
+    await connection.execute("UPDATE chunks SET end_line = 9 WHERE id = 9001")
+    assert await copies.follow(connection, of, copy) == 1
+    assert len(await corpora.waiting(connection, copy)) == 2
+    async with connection.transaction():
+        await withdraw(connection, await connection.fetchval("SELECT id FROM works WHERE corpus_id = $1", of))
+        await connection.execute("DELETE FROM works WHERE corpus_id = $1", of)
+    assert await copies.follow(connection, of, copy) == 0
+    found = await corpora.corpus(connection, copy)
 
-        assert (await corpora.content(connection, copy)).works == found.searchable_chunks == 0
+    assert (await corpora.content(connection, copy)).works == found.searchable_chunks == 0

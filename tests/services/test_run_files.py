@@ -13,7 +13,7 @@ import pytest
 from schemas.errors import Refused
 from services import run_files
 from services.run_files import check_file, export_run
-from store.database import Database
+from store.database import Connection, Database
 from tests.services.marked_run import MARK, marked_run
 
 
@@ -130,15 +130,14 @@ def test_hostile_files_are_problems_and_nothing_is_unpacked_to_disk(
     assert [one.name for one in tmp_path.iterdir()] == ["hostile.zip"]
 
 
-async def test_a_run_that_works_or_has_flaws_is_not_exported(database: Database, tmp_path: Path) -> None:
-    async with database.connection() as connection:
-        await marked_run(connection)
-        await connection.execute("UPDATE stage_attempt SET output = '{}' WHERE stage = 'extract'")
-        with pytest.raises(Refused, match="ragq audit r1"):
-            await export_run(connection, 1, tmp_path / "run.zip")
-        await connection.execute("UPDATE job SET status = 'waiting'")
-        with pytest.raises(Refused, match="ragq watch r1"):
-            await export_run(connection, 1, tmp_path / "run.zip")
+async def test_a_run_that_works_or_has_flaws_is_not_exported(connection: Connection, tmp_path: Path) -> None:
+    await marked_run(connection)
+    await connection.execute("UPDATE stage_attempt SET output = '{}' WHERE stage = 'extract'")
+    with pytest.raises(Refused, match="ragq audit r1"):
+        await export_run(connection, 1, tmp_path / "run.zip")
+    await connection.execute("UPDATE job SET status = 'waiting'")
+    with pytest.raises(Refused, match="ragq watch r1"):
+        await export_run(connection, 1, tmp_path / "run.zip")
     assert not written_in(tmp_path)
 
 

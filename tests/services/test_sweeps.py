@@ -4,7 +4,7 @@ import pytest
 
 from schemas.errors import Refused
 from services.several_runs import SAME_SUBJECTS, grid_points, run_sweep, sweep_results
-from store.database import Database
+from store.database import Connection, Database
 from store.references import interviews
 from store.references.interviews import NewSplit
 from store.runs import forks
@@ -93,13 +93,11 @@ async def test_a_sweep_that_is_repeated_takes_the_forks_that_are_stored(database
     assert len(made) == 3
 
 
-async def test_no_fork_is_stored_when_a_point_cannot_be(database: Database) -> None:
-    async with database.connection() as connection:
-        parent = (await forkable_run(connection, {316: scores("1")})).run_id
+async def test_no_fork_is_stored_when_a_point_cannot_be(database: Database, connection: Connection) -> None:
+    parent = (await forkable_run(connection, {316: scores("1")})).run_id
     points = grid_points({"RAGQ_SCORE_TEXT_CHARS": ["10"], "RAGQ_SCORE_INPUT": ["transcript"]})
 
     with refused("fork-refused"):
         await run_sweep(database, parent, "score", points)
 
-    async with database.connection() as connection:
-        assert await connection.fetchval("SELECT count(*) FROM run") == 1
+    assert await connection.fetchval("SELECT count(*) FROM run") == 1

@@ -52,11 +52,10 @@ async def enrol(
     )
 
 
-async def test_a_named_server_that_the_workers_do_not_ask_is_refused_with_both_names(database: Database) -> None:
-    async with database.connection() as connection:
-        await enrol(connection, "w1", ollama=EMBEDDED)
-        with pytest.raises(Refused) as refused:
-            await check_servers(connection, a_run(), GPU)
+async def test_a_named_server_that_the_workers_do_not_ask_is_refused_with_both_names(connection: Connection) -> None:
+    await enrol(connection, "w1", ollama=EMBEDDED)
+    with pytest.raises(Refused) as refused:
+        await check_servers(connection, a_run(), GPU)
 
     words = str(refused.value)
     assert "OLLAMA_HOST is http://gpu:11434 here" in words
@@ -65,58 +64,54 @@ async def test_a_named_server_that_the_workers_do_not_ask_is_refused_with_both_n
     assert "`ragq down`, then `ragq up` with OLLAMA_HOST set" in words
 
 
-async def test_workers_that_are_gone_or_do_not_ask_do_not_count(database: Database) -> None:
-    async with database.connection() as connection:
-        await enrol(connection, "gone", ollama=EMBEDDED)
-        await connection.execute("UPDATE worker SET seen_at = now() - interval '1 minute'")
-        await enrol(connection, "embeds", stages=("embed",), ollama=EMBEDDED)
+async def test_workers_that_are_gone_or_do_not_ask_do_not_count(connection: Connection) -> None:
+    await enrol(connection, "gone", ollama=EMBEDDED)
+    await connection.execute("UPDATE worker SET seen_at = now() - interval '1 minute'")
+    await enrol(connection, "embeds", stages=("embed",), ollama=EMBEDDED)
 
-        await check_servers(connection, a_run(), GPU)
+    await check_servers(connection, a_run(), GPU)
 
 
-async def test_an_openai_server_without_an_address_is_refused(database: Database) -> None:
-    async with database.connection() as connection:
-        with pytest.raises(Refused, match="RAGQ_OPENAI_BASE_URL is not set"):
-            await check_servers(connection, a_run(LLM_BACKEND="openai"), {})
-        await enrol(connection, "w1", ollama=EMBEDDED)
-        with pytest.raises(Refused, match="RAGQ_OPENAI_BASE_URL names, and the running workers"):
-            await check_servers(connection, a_run(LLM_BACKEND="openai"), {"RAGQ_OPENAI_BASE_URL": "http://gpu/v1"})
-        await enrol(connection, "w2", openai="http://gpu/v1")
-
+async def test_an_openai_server_without_an_address_is_refused(connection: Connection) -> None:
+    with pytest.raises(Refused, match="RAGQ_OPENAI_BASE_URL is not set"):
         await check_servers(connection, a_run(LLM_BACKEND="openai"), {})
-        await check_servers(connection, a_run(LLM_BACKEND="openai"), {"RAGQ_OPENAI_BASE_URL": "http://me:key@GPU/v1/"})
+    await enrol(connection, "w1", ollama=EMBEDDED)
+    with pytest.raises(Refused, match="RAGQ_OPENAI_BASE_URL names, and the running workers"):
+        await check_servers(connection, a_run(LLM_BACKEND="openai"), {"RAGQ_OPENAI_BASE_URL": "http://gpu/v1"})
+    await enrol(connection, "w2", openai="http://gpu/v1")
+
+    await check_servers(connection, a_run(LLM_BACKEND="openai"), {})
+    await check_servers(connection, a_run(LLM_BACKEND="openai"), {"RAGQ_OPENAI_BASE_URL": "http://me:key@GPU/v1/"})
 
 
-async def test_an_embedder_on_a_server_without_an_address_is_refused(database: Database) -> None:
-    async with database.connection() as connection:
-        await enrol(connection, "w1", stages=("extract", "score"), ollama="http://gpu:11434")
-        await enrol(connection, "w2", stages=("embed",))
-        with pytest.raises(Refused, match="Stage 'embed' asks a server that OLLAMA_HOST names"):
-            await check_servers(connection, a_run(EMBEDDING_BACKEND="ollama"), GPU)
-        with pytest.raises(Refused, match="RAGQ_OPENAI_EMBEDDING_BASE_URL is http://x/v1 here"):
-            await enrol(connection, "w3", stages=("embed",), embeddings="http://gpu/v1")
-            await check_servers(
-                connection, a_run(EMBEDDING_BACKEND="openai"), GPU | {"RAGQ_OPENAI_EMBEDDING_BASE_URL": "http://x/v1"}
-            )
+async def test_an_embedder_on_a_server_without_an_address_is_refused(connection: Connection) -> None:
+    await enrol(connection, "w1", stages=("extract", "score"), ollama="http://gpu:11434")
+    await enrol(connection, "w2", stages=("embed",))
+    with pytest.raises(Refused, match="Stage 'embed' asks a server that OLLAMA_HOST names"):
+        await check_servers(connection, a_run(EMBEDDING_BACKEND="ollama"), GPU)
+    with pytest.raises(Refused, match="RAGQ_OPENAI_EMBEDDING_BASE_URL is http://x/v1 here"):
+        await enrol(connection, "w3", stages=("embed",), embeddings="http://gpu/v1")
+        await check_servers(
+            connection, a_run(EMBEDDING_BACKEND="openai"), GPU | {"RAGQ_OPENAI_EMBEDDING_BASE_URL": "http://x/v1"}
+        )
 
 
-async def test_a_server_of_embeddings_is_compared_by_its_own_address(database: Database) -> None:
+async def test_a_server_of_embeddings_is_compared_by_its_own_address(connection: Connection) -> None:
     chosen = a_run(EMBEDDING_BACKEND="openai")
     here = {"RAGQ_OPENAI_EMBEDDING_BASE_URL": "http://e/v1"}
-    async with database.connection() as connection:
-        with pytest.raises(Refused, match="RAGQ_OPENAI_EMBEDDING_BASE_URL is not set"):
-            await check_servers(connection, chosen, {})
-        await check_servers(connection, chosen, {"RAGQ_OPENAI_BASE_URL": "http://e/v1"})
-        await enrol(connection, "w1", stages=("extract", "score"), ollama="http://gpu:11434")
-        await enrol(connection, "w2", stages=("embed",), openai="http://e/v1")
-        with pytest.raises(Refused, match="RAGQ_OPENAI_EMBEDDING_BASE_URL names, and the running workers"):
-            await check_servers(connection, chosen, here)
-        await enrol(connection, "w3", stages=("embed",), embeddings="http://other/v1")
-        with pytest.raises(Refused, match="workers ask http://other/v1 for stage 'embed'"):
-            await check_servers(connection, chosen, here)
-        await enrol(connection, "w4", stages=("embed",), embeddings="http://e/v1")
-
+    with pytest.raises(Refused, match="RAGQ_OPENAI_EMBEDDING_BASE_URL is not set"):
+        await check_servers(connection, chosen, {})
+    await check_servers(connection, chosen, {"RAGQ_OPENAI_BASE_URL": "http://e/v1"})
+    await enrol(connection, "w1", stages=("extract", "score"), ollama="http://gpu:11434")
+    await enrol(connection, "w2", stages=("embed",), openai="http://e/v1")
+    with pytest.raises(Refused, match="RAGQ_OPENAI_EMBEDDING_BASE_URL names, and the running workers"):
         await check_servers(connection, chosen, here)
+    await enrol(connection, "w3", stages=("embed",), embeddings="http://other/v1")
+    with pytest.raises(Refused, match="workers ask http://other/v1 for stage 'embed'"):
+        await check_servers(connection, chosen, here)
+    await enrol(connection, "w4", stages=("embed",), embeddings="http://e/v1")
+
+    await check_servers(connection, chosen, here)
 
 
 @pytest.fixture

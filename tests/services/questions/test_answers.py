@@ -7,7 +7,7 @@ from schemas.settings.preset import Preset
 from schemas.values.queries import AugmentedPrompt, ContextSource
 from services.questions.answers import answer, preview
 from stages.queries.templates import TemplateTag, default_template
-from store.database import Database
+from store.database import Connection
 from store.questions import presets, queries, templates
 from store.runs import attempts, stages
 from tests.refusals import refused
@@ -18,12 +18,11 @@ TO_CONSOLIDATE = WHOLE[:6]
 TO_AUGMENT = WHOLE[:7]
 
 
-async def test_it_shows_the_passages_in_their_order_and_as_many_as_are_asked_for(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_CONSOLIDATE)
+async def test_it_shows_the_passages_in_their_order_and_as_many_as_are_asked_for(connection: Connection) -> None:
+    query = await a_question(connection, *TO_CONSOLIDATE)
 
-        whole = await preview(connection, query)
-        short = await preview(connection, query, top_n=2)
+    whole = await preview(connection, query)
+    short = await preview(connection, query, top_n=2)
 
     assert (whole.context_source, whole.available, whole.top_n, len(whole.sources)) == ("consolidated", 3, 5, 3)
     assert [source.title for source in short.sources] == ["A work", "A work"]
@@ -31,69 +30,64 @@ async def test_it_shows_the_passages_in_their_order_and_as_many_as_are_asked_for
     assert "Why is tea dark?" in short.prompt and "MECHANISM" in short.prompt
 
 
-async def test_before_consolidation_it_falls_back_to_the_retrieved_chunks_and_is_marked(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_VALIDATE)
+async def test_before_consolidation_it_falls_back_to_the_retrieved_chunks_and_is_marked(connection: Connection) -> None:
+    query = await a_question(connection, *TO_VALIDATE)
 
-        augmented = await preview(connection, query)
+    augmented = await preview(connection, query)
 
     assert (augmented.context_source, augmented.available) == (ContextSource.RETRIEVED, 3)
 
 
 async def test_another_preset_uses_its_number_of_sources_and_the_active_template(
-    database: Database,
+    connection: Connection,
 ) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_CONSOLIDATE)
-        few = Preset().changed({"augmentation.top_n_contexts": 1}, origin="test")
-        await presets.create(connection, "Few", few)
-        text = f"Newer. {default_template(TemplateTag.SHORT_ANSWER)}"
-        added = await templates.add(connection, TemplateTag.SHORT_ANSWER, text, title="newer")
-        await templates.activate(connection, TemplateTag.SHORT_ANSWER, added.version)
+    query = await a_question(connection, *TO_CONSOLIDATE)
+    few = Preset().changed({"augmentation.top_n_contexts": 1}, origin="test")
+    await presets.create(connection, "Few", few)
+    text = f"Newer. {default_template(TemplateTag.SHORT_ANSWER)}"
+    added = await templates.add(connection, TemplateTag.SHORT_ANSWER, text, title="newer")
+    await templates.activate(connection, TemplateTag.SHORT_ANSWER, added.version)
 
-        own = await preview(connection, query, preset="balanced")
-        other = await preview(connection, query, preset="few")
-        with refused("preset-missing"):
-            await preview(connection, query, preset="none of this name")
+    own = await preview(connection, query, preset="balanced")
+    other = await preview(connection, query, preset="few")
+    with refused("preset-missing"):
+        await preview(connection, query, preset="none of this name")
 
     assert (own.template_version, own.top_n, own.prompt.startswith("Newer.")) == (1, 5, False)
     assert (other.template_version, other.top_n, other.prompt.startswith("Newer.")) == (added.version, 1, True)
 
 
-async def test_a_pasted_answer_stores_the_prompt_that_it_answers(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_CONSOLIDATE, until="consolidate")
+async def test_a_pasted_answer_stores_the_prompt_that_it_answers(connection: Connection) -> None:
+    query = await a_question(connection, *TO_CONSOLIDATE, until="consolidate")
 
-        given = await answer(connection, query, "By oxygen [S1][S3].", top_n=2, key=None)
+    given = await answer(connection, query, "By oxygen [S1][S3].", top_n=2, key=None)
 
-        stored = await attempts.output(connection, query.job_id, "augment")
-        assert stored is not None
-        augmented = AugmentedPrompt.model_validate(stored.value)
-        assert (augmented.top_n, len(augmented.sources)) == (2, 2)
-        (result,) = await queries.results(connection, query.id)
-        assert (result.id, result.unknown_citations, len(result.sources)) == (given.result_id, ["S3"], 2)
-        assert await chain(connection, query.job_id) == dict.fromkeys(TO_AUGMENT, "done")
-        assert (await job_status(connection, query.job_id), await flaws(connection)) == ("succeeded", [])
-
-
-async def test_an_answer_keeps_what_its_prompt_was_based_on(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_AUGMENT)
-
-        await answer(connection, query, "By oxygen [S1].", key=None)
-
-        (result,) = await queries.results(connection, query.id)
-        assert result.notes == [
-            "1 of 4 retrieved chunks dropped as too short (1 retrieval.min_char_count).",
-            "The prompt has 1 of 3 available sources.",
-        ]
+    stored = await attempts.output(connection, query.job_id, "augment")
+    assert stored is not None
+    augmented = AugmentedPrompt.model_validate(stored.value)
+    assert (augmented.top_n, len(augmented.sources)) == (2, 2)
+    (result,) = await queries.results(connection, query.id)
+    assert (result.id, result.unknown_citations, len(result.sources)) == (given.result_id, ["S3"], 2)
+    assert await chain(connection, query.job_id) == dict.fromkeys(TO_AUGMENT, "done")
+    assert (await job_status(connection, query.job_id), await flaws(connection)) == ("succeeded", [])
 
 
-async def test_a_prompt_is_not_replaced_while_the_model_answers_it(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_AUGMENT)
-        assert await stages.claim(connection, query.job_id, "generate", "worker", 60) is not None
+async def test_an_answer_keeps_what_its_prompt_was_based_on(connection: Connection) -> None:
+    query = await a_question(connection, *TO_AUGMENT)
 
-        await answer(connection, query, "By oxygen.", key=None)
-        with pytest.raises(StageRunningError):
-            await answer(connection, query, "By oxygen.", top_n=1, key=None)
+    await answer(connection, query, "By oxygen [S1].", key=None)
+
+    (result,) = await queries.results(connection, query.id)
+    assert result.notes == [
+        "1 of 4 retrieved chunks dropped as too short (1 retrieval.min_char_count).",
+        "The prompt has 1 of 3 available sources.",
+    ]
+
+
+async def test_a_prompt_is_not_replaced_while_the_model_answers_it(connection: Connection) -> None:
+    query = await a_question(connection, *TO_AUGMENT)
+    assert await stages.claim(connection, query.job_id, "generate", "worker", 60) is not None
+
+    await answer(connection, query, "By oxygen.", key=None)
+    with pytest.raises(StageRunningError):
+        await answer(connection, query, "By oxygen.", top_n=1, key=None)

@@ -44,15 +44,14 @@ async def test_the_same_key_finds_the_question_that_it_made(database: Database) 
             )
 
 
-async def test_nothing_is_stored_when_the_request_is_refused(database: Database) -> None:
-    async with database.connection() as connection:
-        await store_small_corpus(connection)
+async def test_nothing_is_stored_when_the_request_is_refused(connection: Connection) -> None:
+    await store_small_corpus(connection)
 
-        with refused("preset-missing"):
-            await ask(connection, request(preset="Nowhere"), settings(), key=KEY)
+    with refused("preset-missing"):
+        await ask(connection, request(preset="Nowhere"), settings(), key=KEY)
 
-        assert await counts(connection) == [0, 0, 0]
-        assert not await connection.fetch("SELECT * FROM idempotency_key")
+    assert await counts(connection) == [0, 0, 0]
+    assert not await connection.fetch("SELECT * FROM idempotency_key")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from schemas.errors import QueryMissingError, QueryValueError, StageRunningError
 from schemas.values.queries import Expansion, Intent, Origin
 from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
-from store.database import Connection, Database
+from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts, job_control, stage_vectors, stages
@@ -42,20 +42,19 @@ async def expansion(connection: Connection, query: StoredQuery) -> Expansion:
     ],
 )
 async def test_another_intent_or_entity_keeps_the_vectors_and_needs_a_search(
-    database: Database, change: dict[str, Any], new: dict[str, Any]
+    connection: Connection, change: dict[str, Any], new: dict[str, Any]
 ) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
+    query = await a_question(connection, *WHOLE)
 
-        await edit(connection, query, QueryEdit(**change), run=False)
+    await edit(connection, query, QueryEdit(**change), run=False)
 
-        assert await expansion(connection, query) == EXPANSION.model_copy(update=new | {"origin": Origin.EDITED})
-        assert await chain(connection, query.job_id) == {"expand": "done", "embed": "done"}
-        assert await needs(connection, query) == "needs_retrieval"
-        embedded = await attempts.output(connection, query.job_id, "embed")
-        assert embedded is not None
-        assert (await stage_vectors.of_attempt(connection, embedded.attempt_id)).tolist() == VECTORS.tolist()
-        assert await flaws(connection) == []
+    assert await expansion(connection, query) == EXPANSION.model_copy(update=new | {"origin": Origin.EDITED})
+    assert await chain(connection, query.job_id) == {"expand": "done", "embed": "done"}
+    assert await needs(connection, query) == "needs_retrieval"
+    embedded = await attempts.output(connection, query.job_id, "embed")
+    assert embedded is not None
+    assert (await stage_vectors.of_attempt(connection, embedded.attempt_id)).tolist() == VECTORS.tolist()
+    assert await flaws(connection) == []
 
 
 async def needs(connection: Connection, query: StoredQuery) -> str:
@@ -74,41 +73,37 @@ async def needs(connection: Connection, query: StoredQuery) -> str:
     ],
 )
 async def test_a_changed_expansion_keeps_its_other_parts_and_needs_vectors(
-    database: Database, change: dict[str, Any], new: dict[str, Any]
+    connection: Connection, change: dict[str, Any], new: dict[str, Any]
 ) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
+    query = await a_question(connection, *WHOLE)
 
-        await edit(connection, query, QueryEdit(**change), run=False)
+    await edit(connection, query, QueryEdit(**change), run=False)
 
-        assert await expansion(connection, query) == EXPANSION.model_copy(update=new | {"origin": Origin.EDITED})
-        assert await chain(connection, query.job_id) == {"expand": "done"}
-        assert (await job_status(connection, query.job_id), await needs(connection, query)) == (
-            "succeeded",
-            "needs_embeddings",
-        )
-        assert await job_control.pending_chains(connection, [query.job_id]) == []
-        assert await flaws(connection) == []
+    assert await expansion(connection, query) == EXPANSION.model_copy(update=new | {"origin": Origin.EDITED})
+    assert await chain(connection, query.job_id) == {"expand": "done"}
+    assert (await job_status(connection, query.job_id), await needs(connection, query)) == (
+        "succeeded",
+        "needs_embeddings",
+    )
+    assert await job_control.pending_chains(connection, [query.job_id]) == []
+    assert await flaws(connection) == []
 
 
 @pytest.mark.parametrize("done", [(), ("expand",), WHOLE])
 async def test_another_text_keeps_the_expansion_there_is_and_needs_vectors(
-    database: Database, done: tuple[str, ...]
+    connection: Connection, done: tuple[str, ...]
 ) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *done)
+    query = await a_question(connection, *done)
 
-        await edit(
-            connection, query, QueryEdit(original_query=" Why is tea brown? ", hyde_answer="Because."), run=False
-        )
+    await edit(connection, query, QueryEdit(original_query=" Why is tea brown? ", hyde_answer="Because."), run=False)
 
-        assert (await get_query(connection, query.id)).original_query == "Why is tea brown?"
-        old = EXPANSION if done else Expansion(origin=Origin.NONE)
-        assert await expansion(connection, query) == old.model_copy(
-            update={"origin": Origin.EDITED, "hyde_answer": "Because."}
-        )
-        assert await chain(connection, query.job_id) == {"expand": "done"}
-        assert await needs(connection, query) == "needs_embeddings"
+    assert (await get_query(connection, query.id)).original_query == "Why is tea brown?"
+    old = EXPANSION if done else Expansion(origin=Origin.NONE)
+    assert await expansion(connection, query) == old.model_copy(
+        update={"origin": Origin.EDITED, "hyde_answer": "Because."}
+    )
+    assert await chain(connection, query.job_id) == {"expand": "done"}
+    assert await needs(connection, query) == "needs_embeddings"
 
 
 @pytest.mark.parametrize(
@@ -120,16 +115,15 @@ async def test_another_text_keeps_the_expansion_there_is_and_needs_vectors(
         {"expanded_queries": list(EXPANSION.queries)},
     ],
 )
-async def test_values_that_are_there_already_change_nothing(database: Database, change: dict[str, Any]) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-        before = await attempts.history(connection, query.job_id)
+async def test_values_that_are_there_already_change_nothing(connection: Connection, change: dict[str, Any]) -> None:
+    query = await a_question(connection, *WHOLE)
+    before = await attempts.history(connection, query.job_id)
 
-        await edit(connection, query, QueryEdit(**change), run=False)
+    await edit(connection, query, QueryEdit(**change), run=False)
 
-        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
-        assert len(await attempts.history(connection, query.job_id)) == len(before)
-        assert await get_query(connection, query.id) == query
+    assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
+    assert len(await attempts.history(connection, query.job_id)) == len(before)
+    assert await get_query(connection, query.id) == query
 
 
 @pytest.mark.parametrize(
@@ -150,52 +144,49 @@ async def test_values_that_are_there_already_change_nothing(database: Database, 
     ],
 )
 async def test_a_value_that_cannot_be_taken_changes_nothing_at_all(
-    database: Database, change: dict[str, Any], problem: str
+    connection: Connection, change: dict[str, Any], problem: str
 ) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-        also: dict[str, Any] = {} if "context" in change else {"original_query": "Another?"}
+    query = await a_question(connection, *WHOLE)
+    also: dict[str, Any] = {} if "context" in change else {"original_query": "Another?"}
 
-        with pytest.raises(QueryValueError, match=problem):
-            await edit(connection, query, QueryEdit(**also | change), run=False)
+    with pytest.raises(QueryValueError, match=problem):
+        await edit(connection, query, QueryEdit(**also | change), run=False)
 
-        assert await get_query(connection, query.id) == query
-        assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
+    assert await get_query(connection, query.id) == query
+    assert await chain(connection, query.job_id) == dict.fromkeys(WHOLE, "done")
 
 
-async def test_an_edit_of_a_running_or_deleted_question_is_refused(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, "expand")
-        with refused("step-not-ready", match="step 'consolidate' comes first"):
-            await edit(connection, query, QueryEdit(context=[1]), run=False)
-        await stages.claim(connection, query.job_id, "embed", "worker", 60)
-        with pytest.raises(StageRunningError):
-            await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=False)
-        await connection.execute("DELETE FROM queries")
-        with pytest.raises(QueryMissingError):
-            await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=False)
+async def test_an_edit_of_a_running_or_deleted_question_is_refused(connection: Connection) -> None:
+    query = await a_question(connection, "expand")
+    with refused("step-not-ready", match="step 'consolidate' comes first"):
+        await edit(connection, query, QueryEdit(context=[1]), run=False)
+    await stages.claim(connection, query.job_id, "embed", "worker", 60)
+    with pytest.raises(StageRunningError):
+        await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=False)
+    await connection.execute("DELETE FROM queries")
+    with pytest.raises(QueryMissingError):
+        await edit(connection, query, QueryEdit(intent="CRITIQUE"), run=False)
 
 
 PASTED = '{"queries": ["tannin"], "hyde_answer": "Air.", "intent": "CRITIQUE", "entities": ["leaf"]}'
 
 
 async def test_a_pasted_reply_replaces_the_expansion_and_parts_given_with_it_replace_its_own(
-    database: Database,
+    connection: Connection,
 ) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
+    query = await a_question(connection, *WHOLE)
 
-        await edit(connection, query, QueryEdit(expansion_reply=PASTED), run=False)
-        pasted = await expansion(connection, query)
-        await edit(connection, query, QueryEdit(expansion_reply=PASTED, hyde_answer="Light."), run=False)
+    await edit(connection, query, QueryEdit(expansion_reply=PASTED), run=False)
+    pasted = await expansion(connection, query)
+    await edit(connection, query, QueryEdit(expansion_reply=PASTED, hyde_answer="Light."), run=False)
 
-        expected = Expansion(
-            origin=Origin.PASTED, queries=("tannin",), hyde_answer="Air.", intent=Intent.CRITIQUE, entities=("leaf",)
-        )
-        assert pasted == expected
-        assert await expansion(connection, query) == expected.model_copy(
-            update={"origin": Origin.EDITED, "hyde_answer": "Light."}
-        )
+    expected = Expansion(
+        origin=Origin.PASTED, queries=("tannin",), hyde_answer="Air.", intent=Intent.CRITIQUE, entities=("leaf",)
+    )
+    assert pasted == expected
+    assert await expansion(connection, query) == expected.model_copy(
+        update={"origin": Origin.EDITED, "hyde_answer": "Light."}
+    )
 
 
 @pytest.mark.parametrize(
@@ -209,15 +200,14 @@ async def test_a_pasted_reply_replaces_the_expansion_and_parts_given_with_it_rep
 )
 @pytest.mark.parametrize("last", [7, 8])
 async def test_with_run_what_is_stale_runs_again_up_to_the_end_of_the_chain(
-    database: Database, changes: QueryEdit, stale_from: int, last: int
+    connection: Connection, changes: QueryEdit, stale_from: int, last: int
 ) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE[:last], until=WHOLE[last - 1])
+    query = await a_question(connection, *WHOLE[:last], until=WHOLE[last - 1])
 
-        assert await edit(connection, query, changes, run=True)
+    assert await edit(connection, query, changes, run=True)
 
-        states = ["done"] * stale_from + ["ready"] + ["waiting"] * (last - stale_from - 1)
-        assert list((await chain(connection, query.job_id)).values()) == states
-        assert await job_status(connection, query.job_id) == "waiting"
-        await complete_stages(connection, query.job_id, *WHOLE[stale_from:last])
-        assert (await job_status(connection, query.job_id), await flaws(connection)) == ("succeeded", [])
+    states = ["done"] * stale_from + ["ready"] + ["waiting"] * (last - stale_from - 1)
+    assert list((await chain(connection, query.job_id)).values()) == states
+    assert await job_status(connection, query.job_id) == "waiting"
+    await complete_stages(connection, query.job_id, *WHOLE[stale_from:last])
+    assert (await job_status(connection, query.job_id), await flaws(connection)) == ("succeeded", [])

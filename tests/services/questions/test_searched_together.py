@@ -11,7 +11,7 @@ from services.corpora import delete_corpus
 from services.questions.answers import ask, single_query
 from services.questions.lookup import get_query
 from services.questions.submission import QueryRequest, plan_queries
-from store.database import Connection, Database
+from store.database import Connection
 from store.questions import answers, queries
 from store.runs import jobs
 from tests.services.questions.questions import PROMPT, settings
@@ -33,16 +33,15 @@ async def two_corpora(connection: Connection) -> list[int]:
     return ids
 
 
-async def test_a_question_keeps_the_corpora_and_the_filter_that_it_was_asked_with(database: Database) -> None:
+async def test_a_question_keeps_the_corpora_and_the_filter_that_it_was_asked_with(connection: Connection) -> None:
     works = WorkFilter(author="leaf", year_from=2001)
-    async with database.connection() as connection:
-        ids = await two_corpora(connection)
-        asked = await ask(connection, request("archive", "shelf", "archive", works=works), settings(), key=None)
-        query = await get_query(connection, asked.query_id)
-        (line,) = await queries.lines(connection, query_id=query.id)
-        job = await jobs.job(connection, query.job_id)
-        basis = await answers.answer_basis(connection, query.job_id, PROMPT)
-        whole = await plan_queries(connection, request("shelf"), settings())
+    ids = await two_corpora(connection)
+    asked = await ask(connection, request("archive", "shelf", "archive", works=works), settings(), key=None)
+    query = await get_query(connection, asked.query_id)
+    (line,) = await queries.lines(connection, query_id=query.id)
+    job = await jobs.job(connection, query.job_id)
+    basis = await answers.answer_basis(connection, query.job_id, PROMPT)
+    whole = await plan_queries(connection, request("shelf"), settings())
 
     assert (query.corpus_ids, query.works) == ([ids[1], ids[0]], works)
     assert (line.corpora, line.works) == (["archive", "shelf"], works.given)
@@ -64,15 +63,14 @@ async def test_a_question_keeps_the_corpora_and_the_filter_that_it_was_asked_wit
     ],
 )
 async def test_corpora_that_are_not_alike_are_refused_with_every_difference(
-    database: Database, change: str, difference: str
+    connection: Connection, change: str, difference: str
 ) -> None:
-    async with database.connection() as connection:
-        await two_corpora(connection)
-        await connection.execute("UPDATE corpus SET model_digest = '', model_dtypes = '{float32}'")
-        await connection.execute(f"UPDATE corpus SET {change} WHERE name = 'archive'")
+    await two_corpora(connection)
+    await connection.execute("UPDATE corpus SET model_digest = '', model_dtypes = '{float32}'")
+    await connection.execute(f"UPDATE corpus SET {change} WHERE name = 'archive'")
 
-        with pytest.raises(Refused, match=difference) as refused:
-            await plan_queries(connection, request("shelf", "archive"), settings())
+    with pytest.raises(Refused, match=difference) as refused:
+        await plan_queries(connection, request("shelf", "archive"), settings())
 
     assert "Corpora 'shelf' and 'archive' cannot be searched together:" in str(refused.value)
     assert "Ask each by itself" in str(refused.value)
@@ -87,24 +85,22 @@ async def test_corpora_that_are_not_alike_are_refused_with_every_difference(
     ],
 )
 async def test_a_filter_that_leaves_nothing_is_refused_before_anything_is_stored(
-    database: Database, works: WorkFilter, words: str
+    connection: Connection, works: WorkFilter, words: str
 ) -> None:
-    async with database.connection() as connection:
-        ids = await two_corpora(connection)
-        await connection.execute(
-            "INSERT INTO works (corpus_id, title, markdown, content_hash) VALUES ($1, 'It waits', '', 'w')", ids[0]
-        )
+    ids = await two_corpora(connection)
+    await connection.execute(
+        "INSERT INTO works (corpus_id, title, markdown, content_hash) VALUES ($1, 'It waits', '', 'w')", ids[0]
+    )
 
-        with pytest.raises(Refused, match=words):
-            await ask(connection, request("shelf", works=works), settings(), key=None)
+    with pytest.raises(Refused, match=words):
+        await ask(connection, request("shelf", works=works), settings(), key=None)
 
-        assert await queries.total(connection) == 0
+    assert await queries.total(connection) == 0
 
 
-async def test_a_question_goes_with_any_of_its_corpora(database: Database) -> None:
-    async with database.connection() as connection:
-        ids = await two_corpora(connection)
-        await ask(connection, request("shelf", "archive"), settings(), key=None)
-        await delete_corpus(connection, ids[1])
+async def test_a_question_goes_with_any_of_its_corpora(connection: Connection) -> None:
+    ids = await two_corpora(connection)
+    await ask(connection, request("shelf", "archive"), settings(), key=None)
+    await delete_corpus(connection, ids[1])
 
-        assert await queries.total(connection) == 0
+    assert await queries.total(connection) == 0

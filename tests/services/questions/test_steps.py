@@ -11,7 +11,7 @@ from services.new_runs import store_run
 from services.questions.answers import answer
 from services.questions.steps import Step, run_stages, take_step
 from services.questions.submission import QueryRequest, plan_queries
-from store.database import Connection, Database
+from store.database import Connection
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts, job_control, jobs, stage_vectors, stages, stored_runs
@@ -56,31 +56,30 @@ async def preset_wide(connection: Connection) -> None:
 @pytest.mark.parametrize("ran_to_its_end", [False, True])
 @pytest.mark.parametrize("until", ["expand", None])
 async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
-    database: Database,
+    connection: Connection,
     step: Step,
     done: tuple[str, ...],
     runs_now: tuple[str, ...],
     ran_to_its_end: bool,
     until: str | None,
 ) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, until=until)
-        already = WHOLE if ran_to_its_end else done
-        if until is not None and len(already) > 1:
-            await complete_stages(connection, query.job_id, "expand")
-            await run_stages(connection, query)
-            already = already[1:]
-        await complete_stages(connection, query.job_id, *already)
+    query = await a_question(connection, until=until)
+    already = WHOLE if ran_to_its_end else done
+    if until is not None and len(already) > 1:
+        await complete_stages(connection, query.job_id, "expand")
+        await run_stages(connection, query)
+        already = already[1:]
+    await complete_stages(connection, query.job_id, *already)
 
-        assert (await take_step(connection, query, step)).job_id == query.job_id
+    assert (await take_step(connection, query, step)).job_id == query.job_id
 
-        assert list(await chain(connection, query.job_id)) == [*done, *runs_now]
-        assert await job_status(connection, query.job_id) == "waiting"
-        (pending,) = await job_control.pending_chains(connection, [query.job_id])
-        assert tuple(stage.stage for stage in pending.stages) == runs_now
-        await complete_stages(connection, query.job_id, *runs_now)
-        assert await job_status(connection, query.job_id) == "succeeded"
-        assert await flaws(connection) == []
+    assert list(await chain(connection, query.job_id)) == [*done, *runs_now]
+    assert await job_status(connection, query.job_id) == "waiting"
+    (pending,) = await job_control.pending_chains(connection, [query.job_id])
+    assert tuple(stage.stage for stage in pending.stages) == runs_now
+    await complete_stages(connection, query.job_id, *runs_now)
+    assert await job_status(connection, query.job_id) == "succeeded"
+    assert await flaws(connection) == []
 
 
 @pytest.mark.parametrize(
@@ -92,105 +91,99 @@ async def test_a_step_runs_its_stages_and_the_chain_ends_after_them(
     ],
 )
 async def test_a_refused_step_names_the_missing_one(
-    database: Database, step: Step, done: tuple[str, ...], needed: str
+    connection: Connection, step: Step, done: tuple[str, ...], needed: str
 ) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *done)
-        before = await chain(connection, query.job_id)
+    query = await a_question(connection, *done)
+    before = await chain(connection, query.job_id)
 
-        with refused("step-not-ready", match=f"step '{step}': step '{needed}' comes first"):
-            await take_step(connection, query, step)
+    with refused("step-not-ready", match=f"step '{step}': step '{needed}' comes first"):
+        await take_step(connection, query, step)
 
-        assert await chain(connection, query.job_id) == before
-
-
-async def test_a_step_can_be_taken_again_and_its_attempts_are_numbered_on(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-
-        await take_step(connection, query, Step.EMBED)
-        await complete_stages(connection, query.job_id, "embed")
-        await run_stages(connection, query)
-        await complete_stages(connection, query.job_id, *WHOLE[2:])
-
-        numbers = [(tried.stage, tried.number) for tried in await attempts.history(connection, query.job_id)]
-        assert numbers == [(stage, 1) for stage in WHOLE] + [(stage, 2) for stage in WHOLE[1:]]
-        assert await flaws(connection) == []
+    assert await chain(connection, query.job_id) == before
 
 
-async def test_a_running_stage_refuses_a_step(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, "expand")
-        await stages.claim(connection, query.job_id, "embed", "worker", 60)
+async def test_a_step_can_be_taken_again_and_its_attempts_are_numbered_on(connection: Connection) -> None:
+    query = await a_question(connection, *WHOLE)
 
-        for change in (take_step(connection, query, Step.EXPAND), run_stages(connection, query)):
-            with pytest.raises(StageRunningError):
-                await change
+    await take_step(connection, query, Step.EMBED)
+    await complete_stages(connection, query.job_id, "embed")
+    await run_stages(connection, query)
+    await complete_stages(connection, query.job_id, *WHOLE[2:])
 
-
-async def test_the_rest_runs_from_the_first_stage_that_is_not_done(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, until="expand")
-        await complete_stages(connection, query.job_id, "expand")
-
-        await run_stages(connection, query)
-
-        assert await chain(connection, query.job_id) == {
-            "expand": "done",
-            "embed": "ready",
-            **dict.fromkeys(WHOLE[2:], "waiting"),
-        }
+    numbers = [(tried.stage, tried.number) for tried in await attempts.history(connection, query.job_id)]
+    assert numbers == [(stage, 1) for stage in WHOLE] + [(stage, 2) for stage in WHOLE[1:]]
+    assert await flaws(connection) == []
 
 
-async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_CONSOLIDATE)
+async def test_a_running_stage_refuses_a_step(connection: Connection) -> None:
+    query = await a_question(connection, "expand")
+    await stages.claim(connection, query.job_id, "embed", "worker", 60)
 
-        await take_step(connection, query, Step.ANSWER, top_n=3)
-        assert await sources_asked_for(connection, query) == 3
+    for change in (take_step(connection, query, Step.EXPAND), run_stages(connection, query)):
+        with pytest.raises(StageRunningError):
+            await change
 
-        await take_step(connection, query, Step.ANSWER)
-        assert await sources_asked_for(connection, query) is None
+
+async def test_the_rest_runs_from_the_first_stage_that_is_not_done(connection: Connection) -> None:
+    query = await a_question(connection, until="expand")
+    await complete_stages(connection, query.job_id, "expand")
+
+    await run_stages(connection, query)
+
+    assert await chain(connection, query.job_id) == {
+        "expand": "done",
+        "embed": "ready",
+        **dict.fromkeys(WHOLE[2:], "waiting"),
+    }
+
+
+async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(connection: Connection) -> None:
+    query = await a_question(connection, *TO_CONSOLIDATE)
+
+    await take_step(connection, query, Step.ANSWER, top_n=3)
+    assert await sources_asked_for(connection, query) == 3
+
+    await take_step(connection, query, Step.ANSWER)
+    assert await sources_asked_for(connection, query) is None
 
 
 @pytest.mark.parametrize("changed", ["name", "values"])
-async def test_another_preset_moves_the_question_to_a_run_of_its_own(database: Database, changed: str) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_AUGMENT)
-        await answer(connection, query, "It is [S1].", key=None)
-        if changed == "name":
-            await preset_wide(connection)
-        else:
-            await presets.change(connection, "Balanced", {"retrieval.dense_limit": 30}, origin="test")
+async def test_another_preset_moves_the_question_to_a_run_of_its_own(connection: Connection, changed: str) -> None:
+    query = await a_question(connection, *TO_AUGMENT)
+    await answer(connection, query, "It is [S1].", key=None)
+    if changed == "name":
+        await preset_wide(connection)
+    else:
+        await presets.change(connection, "Balanced", {"retrieval.dense_limit": 30}, origin="test")
 
-        moved = await take_step(
-            connection, query, Step.RETRIEVE, preset="broad" if changed == "name" else "Balanced", top_n=2
-        )
+    moved = await take_step(
+        connection, query, Step.RETRIEVE, preset="broad" if changed == "name" else "Balanced", top_n=2
+    )
 
-        assert (moved.id, moved.job_id != query.job_id, moved.run_id != query.run_id) == (query.id, True, True)
-        assert await chain(connection, moved.job_id) == {
-            "expand": "done",
-            "embed": "done",
-            "retrieve": "ready",
-            "rerank": "waiting",
-            "validate": "waiting",
-        }
-        assert (await stored_runs.settings(connection, moved.run_id))["retrieval.dense_limit"]["value"] == 30
-        assert (await stored_runs.settings(connection, query.run_id))["retrieval.dense_limit"]["value"] == 50
-        assert await queries.preset_name(connection, moved.run_id) == ("Broad" if changed == "name" else "Balanced")
-        old, new = [await attempts.output(connection, job_id, "embed") for job_id in (query.job_id, moved.job_id)]
-        assert old is not None and new is not None and old[1:] == new[1:]
-        vectors = [(await stage_vectors.of_attempt(connection, of.attempt_id)).tolist() for of in (old, new)]
-        assert vectors[0] == vectors[1] != []
-        (carried,) = await attempts.history(connection, moved.job_id, "embed")
-        assert carried.worker_id == "manual"
-        assert carried.inputs == {"by": "manual", "from": {"job": query.job_id, "attempt": 1}}
-        assert await sources_asked_for(connection, moved) == 2
-        assert len(await queries.results(connection, query.id)) == 1
-        assert await job_status(connection, query.job_id) == "cancelled"
-        await complete_stages(connection, moved.job_id, "retrieve", "rerank", "validate")
-        assert await job_status(connection, moved.job_id) == "succeeded"
-        assert await flaws(connection) == []
+    assert (moved.id, moved.job_id != query.job_id, moved.run_id != query.run_id) == (query.id, True, True)
+    assert await chain(connection, moved.job_id) == {
+        "expand": "done",
+        "embed": "done",
+        "retrieve": "ready",
+        "rerank": "waiting",
+        "validate": "waiting",
+    }
+    assert (await stored_runs.settings(connection, moved.run_id))["retrieval.dense_limit"]["value"] == 30
+    assert (await stored_runs.settings(connection, query.run_id))["retrieval.dense_limit"]["value"] == 50
+    assert await queries.preset_name(connection, moved.run_id) == ("Broad" if changed == "name" else "Balanced")
+    old, new = [await attempts.output(connection, job_id, "embed") for job_id in (query.job_id, moved.job_id)]
+    assert old is not None and new is not None and old[1:] == new[1:]
+    vectors = [(await stage_vectors.of_attempt(connection, of.attempt_id)).tolist() for of in (old, new)]
+    assert vectors[0] == vectors[1] != []
+    (carried,) = await attempts.history(connection, moved.job_id, "embed")
+    assert carried.worker_id == "manual"
+    assert carried.inputs == {"by": "manual", "from": {"job": query.job_id, "attempt": 1}}
+    assert await sources_asked_for(connection, moved) == 2
+    assert len(await queries.results(connection, query.id)) == 1
+    assert await job_status(connection, query.job_id) == "cancelled"
+    await complete_stages(connection, moved.job_id, "retrieve", "rerank", "validate")
+    assert await job_status(connection, moved.job_id) == "succeeded"
+    assert await flaws(connection) == []
 
 
 async def values_of(connection: Connection, query: StoredQuery) -> dict[str, Any]:
@@ -208,100 +201,91 @@ async def values_of(connection: Connection, query: StoredQuery) -> dict[str, Any
     ],
 )
 async def test_only_stages_whose_values_are_the_same_are_carried_over(
-    database: Database, values: dict[str, str], first: str
+    connection: Connection, values: dict[str, str], first: str
 ) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
+    query = await a_question(connection, *WHOLE)
 
-        moved = await run_stages(connection, query, values=values)
+    moved = await run_stages(connection, query, values=values)
 
-        assert (
-            next(stage for stage, state in (await chain(connection, moved.job_id)).items() if state != "done") == first
-        )
-        stored = await values_of(connection, moved)
-        assert {name: (str(stored[name]["value"]), stored[name]["source"]) for name in values} == {
-            name: (value, "option") for name, value in values.items()
-        }
-        assert stored["retrieval.lexical_limit"]["source"] == "preset Balanced"
-        assert await flaws(connection) == []
+    assert next(stage for stage, state in (await chain(connection, moved.job_id)).items() if state != "done") == first
+    stored = await values_of(connection, moved)
+    assert {name: (str(stored[name]["value"]), stored[name]["source"]) for name in values} == {
+        name: (value, "option") for name, value in values.items()
+    }
+    assert stored["retrieval.lexical_limit"]["source"] == "preset Balanced"
+    assert await flaws(connection) == []
 
 
-async def test_a_step_with_another_preset_recomputes_the_stages_before_it_that_differ(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *TO_VALIDATE)
-        await preset_wide(connection)
+async def test_a_step_with_another_preset_recomputes_the_stages_before_it_that_differ(connection: Connection) -> None:
+    query = await a_question(connection, *TO_VALIDATE)
+    await preset_wide(connection)
 
-        moved = await take_step(connection, query, Step.CONSOLIDATE, preset="Broad")
+    moved = await take_step(connection, query, Step.CONSOLIDATE, preset="Broad")
 
-        assert list((await chain(connection, moved.job_id)).values()) == ["done"] * 2 + ["ready"] + ["waiting"] * 3
+    assert list((await chain(connection, moved.job_id)).values()) == ["done"] * 2 + ["ready"] + ["waiting"] * 3
 
 
-async def test_a_failed_question_runs_with_other_values_from_the_stage_that_they_change(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, "expand", "embed", "retrieve")
-        await connection.execute("UPDATE job SET status = 'failed' WHERE id = $1", query.job_id)
-        await connection.execute(
-            "UPDATE stage_run SET status = 'failed' WHERE job_id = $1 AND stage = 'rerank'", query.job_id
-        )
+async def test_a_failed_question_runs_with_other_values_from_the_stage_that_they_change(connection: Connection) -> None:
+    query = await a_question(connection, "expand", "embed", "retrieve")
+    await connection.execute("UPDATE job SET status = 'failed' WHERE id = $1", query.job_id)
+    await connection.execute(
+        "UPDATE stage_run SET status = 'failed' WHERE job_id = $1 AND stage = 'rerank'", query.job_id
+    )
 
-        moved = await run_stages(connection, query, values={"retrieval.min_word_count": "1"})
+    moved = await run_stages(connection, query, values={"retrieval.min_word_count": "1"})
 
-        states = list((await chain(connection, moved.job_id)).values())
-        assert states == ["done"] * 3 + ["ready"] + ["waiting"] * 4
+    states = list((await chain(connection, moved.job_id)).values())
+    assert states == ["done"] * 3 + ["ready"] + ["waiting"] * 4
 
 
 @pytest.mark.parametrize("wanted", [{"preset": "Balanced"}, {"preset_values": {"retrieval.dense_limit": "90"}}])
 async def test_a_question_that_named_its_values_keeps_them_at_its_first_search(
-    database: Database, wanted: dict[str, Any]
+    connection: Connection, wanted: dict[str, Any]
 ) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, "expand", "embed", until="embed", **wanted)
-        await preset_wide(connection)
-        await presets.set_default(connection, "Broad")
+    query = await a_question(connection, "expand", "embed", until="embed", **wanted)
+    await preset_wide(connection)
+    await presets.set_default(connection, "Broad")
 
-        assert await take_step(connection, query, Step.RETRIEVE) == query
+    assert await take_step(connection, query, Step.RETRIEVE) == query
 
 
 async def test_a_question_that_named_none_takes_the_default_preset_at_its_first_search_alone(
-    database: Database,
+    connection: Connection,
 ) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, "expand", "embed", until="embed")
-        await preset_wide(connection)
-        await presets.set_default(connection, "Broad")
+    query = await a_question(connection, "expand", "embed", until="embed")
+    await preset_wide(connection)
+    await presets.set_default(connection, "Broad")
 
-        moved = await take_step(connection, query, Step.RETRIEVE)
-        await complete_stages(connection, moved.job_id, "retrieve", "rerank", "validate")
-        await presets.set_default(connection, "Balanced")
-        again = await take_step(connection, moved, Step.RETRIEVE)
+    moved = await take_step(connection, query, Step.RETRIEVE)
+    await complete_stages(connection, moved.job_id, "retrieve", "rerank", "validate")
+    await presets.set_default(connection, "Balanced")
+    again = await take_step(connection, moved, Step.RETRIEVE)
 
-        assert await queries.preset_name(connection, moved.run_id) == "Broad"
-        assert (await values_of(connection, moved))["retrieval.dense_limit"]["value"] == 30
-        assert again == moved
+    assert await queries.preset_name(connection, moved.run_id) == "Broad"
+    assert (await values_of(connection, moved))["retrieval.dense_limit"]["value"] == 30
+    assert again == moved
 
 
-async def test_a_question_of_a_set_keeps_the_preset_of_its_set(database: Database) -> None:
+async def test_a_question_of_a_set_keeps_the_preset_of_its_set(connection: Connection) -> None:
     texts = ("Why is tea dark?", "What is a bridge?")
     asked = QuerySet(queries=tuple(SubmittedQuery(external_id=f"q{n}", text=text) for n, text in enumerate(texts, 1)))
-    async with database.connection() as connection:
-        await store_small_corpus(connection)
-        planned = await plan_queries(connection, QueryRequest(queries=asked, corpora=("small",)), settings())
-        stored = await store_run(connection, planned)
-        await preset_wide(connection)
-        query = await queries.of_job(connection, stored.job_ids[0])
-        assert query is not None
+    await store_small_corpus(connection)
+    planned = await plan_queries(connection, QueryRequest(queries=asked, corpora=("small",)), settings())
+    stored = await store_run(connection, planned)
+    await preset_wide(connection)
+    query = await queries.of_job(connection, stored.job_ids[0])
+    assert query is not None
 
-        with refused("query-set-preset", match="one of 2"):
-            await take_step(connection, query, Step.EXPAND, preset="Broad")
+    with refused("query-set-preset", match="one of 2"):
+        await take_step(connection, query, Step.EXPAND, preset="Broad")
 
 
-async def test_chosen_stages_run_and_the_chain_ends_after_the_last(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
+async def test_chosen_stages_run_and_the_chain_ends_after_the_last(connection: Connection) -> None:
+    query = await a_question(connection, *WHOLE)
 
-        await run_stages(connection, query, first="rerank", last="consolidate")
+    await run_stages(connection, query, first="rerank", last="consolidate")
 
-        assert list((await chain(connection, query.job_id)).values()) == ["done"] * 3 + ["ready", "waiting", "waiting"]
+    assert list((await chain(connection, query.job_id)).values()) == ["done"] * 3 + ["ready", "waiting", "waiting"]
 
 
 @pytest.mark.parametrize(
@@ -314,13 +298,12 @@ async def test_chosen_stages_run_and_the_chain_ends_after_the_last(database: Dat
     ],
 )
 async def test_stages_that_cannot_run_are_refused(
-    database: Database, first: str | None, last: str | None, problem: str
+    connection: Connection, first: str | None, last: str | None, problem: str
 ) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, "expand", "embed")
-        before = await chain(connection, query.job_id)
+    query = await a_question(connection, "expand", "embed")
+    before = await chain(connection, query.job_id)
 
-        with pytest.raises(Refused, match=problem):
-            await run_stages(connection, query, first=first, last=last)
+    with pytest.raises(Refused, match=problem):
+        await run_stages(connection, query, first=first, last=last)
 
-        assert await chain(connection, query.job_id) == before
+    assert await chain(connection, query.job_id) == before

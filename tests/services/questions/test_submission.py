@@ -13,7 +13,7 @@ from services.questions.steps import planned_move
 from services.questions.submission import QueryRequest, plan_queries
 from stages.queries.expand import no_expansion
 from stages.reports.words import notices
-from store.database import Database
+from store.database import Connection
 from store.runs import edits, jobs
 from tests.services.questions.questions import a_question, request, settings
 from tests.store.small_corpora import SearchableChunk, store_corpus
@@ -25,16 +25,17 @@ def judged(*documents: str, relevance: int = 1) -> QueryRequest:
     return QueryRequest(queries=QuerySet(queries=(query,), judgements=tuple(judgements)), corpora=("small",))
 
 
-async def test_relevant_documents_that_are_in_no_corpus_are_named_and_refused_where_all_are(database: Database) -> None:
+async def test_relevant_documents_that_are_in_no_corpus_are_named_and_refused_where_all_are(
+    connection: Connection,
+) -> None:
     settings = resolve(profile="demo", environment={})
-    async with database.connection() as connection:
-        await store_corpus(connection, [SearchableChunk(1, "tea", np.ones(2, dtype=np.float32))])
-        await connection.execute("UPDATE works SET source_path = '/teas/tea.md'")
+    await store_corpus(connection, [SearchableChunk(1, "tea", np.ones(2, dtype=np.float32))])
+    await connection.execute("UPDATE works SET source_path = '/teas/tea.md'")
 
-        with pytest.raises(Refused, match=r"None of the 2 relevant documents .* is in corpus 'small'.*work list small"):
-            await plan_queries(connection, judged("tea.md", "coffee"), settings)
-        some = (await plan_queries(connection, judged("tea", "coffee"), settings)).run
-        irrelevant = (await plan_queries(connection, judged("coffee", relevance=0), settings)).run
+    with pytest.raises(Refused, match=r"None of the 2 relevant documents .* is in corpus 'small'.*work list small"):
+        await plan_queries(connection, judged("tea.md", "coffee"), settings)
+    some = (await plan_queries(connection, judged("tea", "coffee"), settings)).run
+    irrelevant = (await plan_queries(connection, judged("coffee", relevance=0), settings)).run
 
     notice = "1 relevant documents of the judgements are in no corpus that is asked: no search finds them."
     assert (list(notices("query", "paper", some.request)), list(notices("query", "paper", irrelevant.request))) == (
@@ -43,21 +44,20 @@ async def test_relevant_documents_that_are_in_no_corpus_are_named_and_refused_wh
     )
 
 
-async def test_without_an_expander_no_question_is_expanded_whatever_the_preset_has(database: Database) -> None:
+async def test_without_an_expander_no_question_is_expanded_whatever_the_preset_has(connection: Connection) -> None:
     without = {"RAGQ_EXPANDER": "none"}
-    async with database.connection() as connection:
-        asked = await a_question(connection, environment=without)
-        job = await jobs.get(connection, asked.job_id)
+    asked = await a_question(connection, environment=without)
+    job = await jobs.get(connection, asked.job_id)
 
-        with pytest.raises(Refused, match="RAGQ_EXPANDER"):
-            await ask(connection, request(preset_values={"expansion.enabled": "true"}), settings(without), key=None)
+    with pytest.raises(Refused, match="RAGQ_EXPANDER"):
+        await ask(connection, request(preset_values={"expansion.enabled": "true"}), settings(without), key=None)
 
-        await edits.set_output(connection, asked.job_id, "expand", no_expansion().model_dump(mode="json"))
-        move = await planned_move(connection, asked, None, {"expansion.n": 5}, searches=True)
-        forked = await plan_fork(
-            connection,
-            ForkRequest(target=Target(asked.run_id, None), stage="expand", values={"RAGQ_EXPANDER": "model"}),
-        )
+    await edits.set_output(connection, asked.job_id, "expand", no_expansion().model_dump(mode="json"))
+    move = await planned_move(connection, asked, None, {"expansion.n": 5}, searches=True)
+    forked = await plan_fork(
+        connection,
+        ForkRequest(target=Target(asked.run_id, None), stage="expand", values={"RAGQ_EXPANDER": "model"}),
+    )
 
     assert job.inputs["expansion"] == {"origin": "none"}
     assert move.first is None

@@ -7,7 +7,7 @@ import pytest
 from schemas.errors import Refused
 from store import access
 from store.access import PREFIX, Holder, Scope, end_session, hashed, open_session, recognise
-from store.database import Connection, Database
+from store.database import Connection
 
 HOUR = timedelta(hours=1)
 OVER = timedelta(seconds=-1)
@@ -17,68 +17,63 @@ async def holder(connection: Connection, session: str | None) -> Holder | None:
     return (await recognise(connection, session)).holder
 
 
-async def test_a_token_opens_and_only_its_hash_is_stored(database: Database) -> None:
-    async with database.connection() as connection:
-        secret, stored = await access.create(connection, "laptop", Scope.WRITE)
+async def test_a_token_opens_and_only_its_hash_is_stored(connection: Connection) -> None:
+    secret, stored = await access.create(connection, "laptop", Scope.WRITE)
 
-        assert secret.startswith(PREFIX)
-        assert len(secret) == len(PREFIX) + 43
-        assert await access.holder_of_token(connection, secret) == Holder(stored.id, Scope.WRITE)
-        assert await connection.fetchval("SELECT token_hash FROM api_token") == hashed(secret)
-        assert await access.holder_of_token(connection, secret + "x") is None
-        assert await access.holder_of_token(connection, "\ud800") is None
-
-
-async def test_a_revoked_and_an_expired_token_do_not_open(database: Database) -> None:
-    async with database.connection() as connection:
-        revoked = await access.create(connection, "revoked", Scope.WRITE)
-        expired = await access.create(connection, "expired", Scope.WRITE, lifetime=OVER)
-
-        ended = await access.revoke(connection, "revoked")
-
-        assert (ended.id, ended.is_live) == (revoked.stored.id, False)
-        assert await access.holder_of_token(connection, revoked.secret) is None
-        assert await access.holder_of_token(connection, expired.secret) is None
-        assert [token.is_live for token in await access.list_all(connection)] == [False, False]
-        assert not await access.any_live(connection)
+    assert secret.startswith(PREFIX)
+    assert len(secret) == len(PREFIX) + 43
+    assert await access.holder_of_token(connection, secret) == Holder(stored.id, Scope.WRITE)
+    assert await connection.fetchval("SELECT token_hash FROM api_token") == hashed(secret)
+    assert await access.holder_of_token(connection, secret + "x") is None
+    assert await access.holder_of_token(connection, "\ud800") is None
 
 
-async def test_a_name_is_free_again_when_its_token_has_ended(database: Database) -> None:
-    async with database.connection() as connection:
-        await access.create(connection, "expired", Scope.READ, lifetime=OVER)
+async def test_a_revoked_and_an_expired_token_do_not_open(connection: Connection) -> None:
+    revoked = await access.create(connection, "revoked", Scope.WRITE)
+    expired = await access.create(connection, "expired", Scope.WRITE, lifetime=OVER)
+
+    ended = await access.revoke(connection, "revoked")
+
+    assert (ended.id, ended.is_live) == (revoked.stored.id, False)
+    assert await access.holder_of_token(connection, revoked.secret) is None
+    assert await access.holder_of_token(connection, expired.secret) is None
+    assert [token.is_live for token in await access.list_all(connection)] == [False, False]
+    assert not await access.any_live(connection)
+
+
+async def test_a_name_is_free_again_when_its_token_has_ended(connection: Connection) -> None:
+    await access.create(connection, "expired", Scope.READ, lifetime=OVER)
+    await access.create(connection, "expired", Scope.READ)
+
+    with pytest.raises(Refused, match="There is a live token 'expired' already; `ragq token revoke expired`"):
         await access.create(connection, "expired", Scope.READ)
+    await access.revoke(connection, "expired")
+    again = await access.create(connection, "expired", Scope.READ)
 
-        with pytest.raises(Refused, match="There is a live token 'expired' already; `ragq token revoke expired`"):
-            await access.create(connection, "expired", Scope.READ)
-        await access.revoke(connection, "expired")
-        again = await access.create(connection, "expired", Scope.READ)
-
-        assert await access.holder_of_token(connection, again.secret) is not None
+    assert await access.holder_of_token(connection, again.secret) is not None
 
 
-async def test_a_token_is_revoked_by_its_id_or_name(database: Database) -> None:
-    async with database.connection() as connection:
-        first = (await access.create(connection, "first", Scope.READ)).stored
-        await access.create(connection, "second", Scope.READ)
+async def test_a_token_is_revoked_by_its_id_or_name(connection: Connection) -> None:
+    first = (await access.create(connection, "first", Scope.READ)).stored
+    await access.create(connection, "second", Scope.READ)
 
-        assert (await access.revoke(connection, str(first.id))).name == "first"
-        for gone in (str(first.id), "first", "third", "9" * 30):
-            with pytest.raises(Refused, match="is left to revoke; `ragq token list`"):
-                await access.revoke(connection, gone)
-        assert await access.any_live(connection)
+    assert (await access.revoke(connection, str(first.id))).name == "first"
+    for gone in (str(first.id), "first", "third", "9" * 30):
+        with pytest.raises(Refused, match="is left to revoke; `ragq token list`"):
+            await access.revoke(connection, gone)
+    assert await access.any_live(connection)
 
 
-async def test_use_is_noted_once_a_minute(database: Database) -> None:
-    async with database.connection() as connection:
-        secret, made = await access.create(connection, "laptop", Scope.READ)
-        await access.holder_of_token(connection, secret)
-        [first] = await access.list_all(connection)
-        await access.holder_of_token(connection, secret)
-        assert await access.list_all(connection) == [first]
+async def test_use_is_noted_once_a_minute(connection: Connection) -> None:
+    secret, made = await access.create(connection, "laptop", Scope.READ)
+    await access.holder_of_token(connection, secret)
+    [first] = await access.list_all(connection)
+    await access.holder_of_token(connection, secret)
+    assert await access.list_all(connection) == [first]
 
-        await connection.execute("UPDATE api_token SET used_at = now() - interval '61 seconds'")
-        await access.holder_of_token(connection, secret)
-        [later] = await access.list_all(connection)
+    await connection.execute("UPDATE api_token SET used_at = now() - interval '61 seconds'")
+    await access.holder_of_token(connection, secret)
+    [later] = await access.list_all(connection)
 
     assert made.used_at is None
     assert first.used_at is not None
@@ -86,47 +81,43 @@ async def test_use_is_noted_once_a_minute(database: Database) -> None:
     assert later.used_at > first.used_at
 
 
-async def test_a_session_authenticates_as_its_token(database: Database) -> None:
-    async with database.connection() as connection:
-        secret, stored = await access.create(connection, "laptop", Scope.READ)
+async def test_a_session_authenticates_as_its_token(connection: Connection) -> None:
+    secret, stored = await access.create(connection, "laptop", Scope.READ)
 
-        session = await open_session(connection, secret, lifetime=HOUR)
+    session = await open_session(connection, secret, lifetime=HOUR)
 
-        assert session is not None
-        assert await recognise(connection, session) == (Holder(stored.id, Scope.READ), True)
-        assert await connection.fetchval("SELECT session_hash FROM api_session") == hashed(session)
-        assert (await access.list_all(connection))[0].used_at is not None
-
-
-async def test_only_a_live_token_opens_a_session(database: Database) -> None:
-    async with database.connection() as connection:
-        expired = await access.create(connection, "expired", Scope.WRITE, lifetime=OVER)
-
-        assert await open_session(connection, expired.secret, lifetime=HOUR) is None
-        assert await open_session(connection, "ragq_guess", lifetime=HOUR) is None
+    assert session is not None
+    assert await recognise(connection, session) == (Holder(stored.id, Scope.READ), True)
+    assert await connection.fetchval("SELECT session_hash FROM api_session") == hashed(session)
+    assert (await access.list_all(connection))[0].used_at is not None
 
 
-async def test_a_session_ends_with_its_time_its_token_and_its_logout(database: Database) -> None:
-    async with database.connection() as connection:
-        secret, _ = await access.create(connection, "laptop", Scope.WRITE)
-        over = await open_session(connection, secret, lifetime=OVER)
-        left = await open_session(connection, secret, lifetime=HOUR)
-        kept = await open_session(connection, secret, lifetime=HOUR)
-        assert left is not None
+async def test_only_a_live_token_opens_a_session(connection: Connection) -> None:
+    expired = await access.create(connection, "expired", Scope.WRITE, lifetime=OVER)
 
-        await end_session(connection, left)
-
-        assert [await holder(connection, session) is not None for session in (over, left, kept)] == [False, False, True]
-        await access.revoke(connection, "laptop")
-        assert await recognise(connection, kept) == (None, False)
-        assert await connection.fetchval("SELECT count(*) FROM api_session WHERE expires_at > now()") == 0
+    assert await open_session(connection, expired.secret, lifetime=HOUR) is None
+    assert await open_session(connection, "ragq_guess", lifetime=HOUR) is None
 
 
-async def test_a_session_ends_when_its_token_expires(database: Database) -> None:
-    async with database.connection() as connection:
-        secret, _ = await access.create(connection, "laptop", Scope.WRITE, lifetime=HOUR)
-        session = await open_session(connection, secret, lifetime=HOUR)
+async def test_a_session_ends_with_its_time_its_token_and_its_logout(connection: Connection) -> None:
+    secret, _ = await access.create(connection, "laptop", Scope.WRITE)
+    over = await open_session(connection, secret, lifetime=OVER)
+    left = await open_session(connection, secret, lifetime=HOUR)
+    kept = await open_session(connection, secret, lifetime=HOUR)
+    assert left is not None
 
-        await connection.execute("UPDATE api_token SET expires_at = now()")
+    await end_session(connection, left)
 
-        assert await recognise(connection, session) == (None, False)
+    assert [await holder(connection, session) is not None for session in (over, left, kept)] == [False, False, True]
+    await access.revoke(connection, "laptop")
+    assert await recognise(connection, kept) == (None, False)
+    assert await connection.fetchval("SELECT count(*) FROM api_session WHERE expires_at > now()") == 0
+
+
+async def test_a_session_ends_when_its_token_expires(connection: Connection) -> None:
+    secret, _ = await access.create(connection, "laptop", Scope.WRITE, lifetime=HOUR)
+    session = await open_session(connection, secret, lifetime=HOUR)
+
+    await connection.execute("UPDATE api_token SET expires_at = now()")
+
+    assert await recognise(connection, session) == (None, False)

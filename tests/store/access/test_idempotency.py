@@ -49,23 +49,21 @@ async def test_the_same_request_makes_nothing_new(database: Database) -> None:
     assert await count(database, "corpus") == 1
 
 
-async def test_a_key_belongs_to_one_request(database: Database) -> None:
-    async with database.connection() as connection:
-        await once(connection, KEY, corpora())
+async def test_a_key_belongs_to_one_request(connection: Connection) -> None:
+    await once(connection, KEY, corpora())
 
-        with refused("idempotency-key-reused", match="an earlier request that differs"):
-            await once(connection, another(request_hash="b" * 64), corpora())
+    with refused("idempotency-key-reused", match="an earlier request that differs"):
+        await once(connection, another(request_hash="b" * 64), corpora())
 
 
-async def test_the_key_is_free_again_when_nothing_was_made(database: Database) -> None:
+async def test_the_key_is_free_again_when_nothing_was_made(connection: Connection) -> None:
     async def fail(_connection: Connection) -> Mapping[str, Any]:
         raise ValueError
 
-    async with database.connection() as connection:
-        with pytest.raises(ValueError):
-            await once(connection, KEY, fail)
+    with pytest.raises(ValueError):
+        await once(connection, KEY, fail)
 
-        assert (await once(connection, KEY, corpora())).is_new
+    assert (await once(connection, KEY, corpora())).is_new
 
 
 async def test_of_requests_at_the_same_time_one_makes_and_the_others_wait_for_it(database: Database) -> None:

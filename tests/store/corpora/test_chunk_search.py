@@ -159,15 +159,14 @@ async def in_sql(connection: Connection, corpus: int, text: str, k1: float, b: f
     return [Hit(chunk_id=row["chunk_id"], score=row["score"]) for row in rows]
 
 
-async def test_bm25_reads_the_rows_of_its_terms_alone(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await store_corpus(connection, texts(3000))
-        words = [f"word{number}" for number in range(5000)]
-        await store_corpus(connection, [SearchableChunk(9000, " ".join(words), EAST)], name="other")
-        await connection.execute("VACUUM ANALYZE posting, posting_segment")
-        statement = f"EXPLAIN (FORMAT JSON) {bm25.READ}"
-        terms = ["ginra", "ginmi"]
-        plan = json.loads(await connection.fetchval(statement, [corpus], terms, [bucket_hash(term) for term in terms]))
+async def test_bm25_reads_the_rows_of_its_terms_alone(connection: Connection) -> None:
+    corpus = await store_corpus(connection, texts(3000))
+    words = [f"word{number}" for number in range(5000)]
+    await store_corpus(connection, [SearchableChunk(9000, " ".join(words), EAST)], name="other")
+    await connection.execute("VACUUM ANALYZE posting, posting_segment")
+    statement = f"EXPLAIN (FORMAT JSON) {bm25.READ}"
+    terms = ["ginra", "ginmi"]
+    plan = json.loads(await connection.fetchval(statement, [corpus], terms, [bucket_hash(term) for term in terms]))
 
     scans = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "posting"]
     assert {scan["Index Name"] for scan in scans} == {"posting_pkey"}
@@ -216,20 +215,19 @@ async def test_the_vector_index_finds_what_the_exact_scan_finds(database: Databa
     assert all(hit.score == pytest.approx(scores[hit.chunk_id]) for hit in found[0] if hit.chunk_id in scores)
 
 
-async def test_a_vector_index_is_built_once_and_left_out_when_it_broke_off(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await store_corpus(connection, texts(5))
-        assert [await build_index(connection, corpus) for _ in range(2)] == [True, False]
+async def test_a_vector_index_is_built_once_and_left_out_when_it_broke_off(connection: Connection) -> None:
+    corpus = await store_corpus(connection, texts(5))
+    assert [await build_index(connection, corpus) for _ in range(2)] == [True, False]
 
-        await connection.execute(
-            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass", f"chunk_vector_hnsw_{corpus}"
-        )
-        assert await find_index(connection, corpus) == (2, False)
-        assert await build_index(connection, corpus)
+    await connection.execute(
+        "UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass", f"chunk_vector_hnsw_{corpus}"
+    )
+    assert await find_index(connection, corpus) == (2, False)
+    assert await build_index(connection, corpus)
 
-        await drop_index(connection, corpus)
-        assert await find_index(connection, corpus) == (2, False)
-        assert not await build_index(connection, 404)
+    await drop_index(connection, corpus)
+    assert await find_index(connection, corpus) == (2, False)
+    assert not await build_index(connection, 404)
 
 
 async def test_the_vector_index_of_one_corpus_serves_no_other(database: Database) -> None:

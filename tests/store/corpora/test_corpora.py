@@ -7,7 +7,7 @@ from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
 from store.corpora import corpora
 from store.corpora.corpora import CorpusContent
 from store.corpora.keeping import keep
-from store.database import Connection, Database
+from store.database import Connection
 from store.runs import runs
 from store.runs.runs import NewJob, NewRun
 from tests.store.embedded import embed_and_publish
@@ -24,45 +24,43 @@ async def store_batch(connection: Connection, corpus_id: int, chunk_ids: list[in
     await connection.execute("UPDATE job SET status = $2 WHERE run_id = $1", stored.run_id, status)
 
 
-async def test_what_is_in_a_corpus_is_counted(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        await keep(connection, corpus.id, new_work())
-        first, second = await corpora.waiting(connection, corpus.id)
-        await embed_and_publish(connection, corpus.id, [first], np.ones((1, 2), dtype=np.float32))
-        await store_batch(connection, corpus.id, [first, second], "failed")
+async def test_what_is_in_a_corpus_is_counted(connection: Connection) -> None:
+    corpus = await small_corpus(connection)
+    await keep(connection, corpus.id, new_work())
+    first, second = await corpora.waiting(connection, corpus.id)
+    await embed_and_publish(connection, corpus.id, [first], np.ones((1, 2), dtype=np.float32))
+    await store_batch(connection, corpus.id, [first, second], "failed")
 
-        assert await corpora.content(connection, corpus.id) == CorpusContent(
-            works=1,
-            sections=2,
-            searchable=1,
-            waiting=1,
-            failed=1,
-            tables=1,
-            figures=0,
-            cut=0,
-            tokens=None,
-            unseen_tokens=None,
-        )
+    assert await corpora.content(connection, corpus.id) == CorpusContent(
+        works=1,
+        sections=2,
+        searchable=1,
+        waiting=1,
+        failed=1,
+        tables=1,
+        figures=0,
+        cut=0,
+        tokens=None,
+        unseen_tokens=None,
+    )
 
 
 async def test_the_share_of_tokens_that_the_embedder_does_not_read_is_known_when_every_chunk_is_counted(
-    database: Database,
+    connection: Connection,
 ) -> None:
-    async with database.connection() as connection:
-        corpus = await corpora.make(
-            connection,
-            "counted",
-            backend="huggingface",
-            model="tiny",
-            dimension=2,
-            embeds_headings=True,
-            reads_tokens=10,
-        )
-        await keep(connection, corpus.id, new_work())
-        uncounted = await corpora.content(connection, corpus.id)
-        await connection.execute("UPDATE chunks SET tokens = 15 WHERE vector_status = 'to_vec'")
-        counted = await corpora.content(connection, corpus.id)
+    corpus = await corpora.make(
+        connection,
+        "counted",
+        backend="huggingface",
+        model="tiny",
+        dimension=2,
+        embeds_headings=True,
+        reads_tokens=10,
+    )
+    await keep(connection, corpus.id, new_work())
+    uncounted = await corpora.content(connection, corpus.id)
+    await connection.execute("UPDATE chunks SET tokens = 15 WHERE vector_status = 'to_vec'")
+    counted = await corpora.content(connection, corpus.id)
 
     assert (uncounted.tokens, uncounted.unseen_tokens, uncounted.unseen_share) == (None, None, None)
     assert (counted.tokens, counted.unseen_tokens, counted.unseen_share) == (30, 10, 1 / 3)
@@ -72,38 +70,35 @@ async def test_the_share_of_tokens_that_the_embedder_does_not_read_is_known_when
     ("status", "is_due"),
     [("waiting", False), ("running", False), ("paused", False), ("failed", True), ("cancelled", True)],
 )
-async def test_chunks_that_a_job_covers_are_not_due(database: Database, status: str, is_due: bool) -> None:
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        await keep(connection, corpus.id, new_work())
-        first, second = await corpora.waiting(connection, corpus.id)
-        await store_batch(connection, corpus.id, [first], status)
-        due = await corpora.waiting(connection, corpus.id)
+async def test_chunks_that_a_job_covers_are_not_due(connection: Connection, status: str, is_due: bool) -> None:
+    corpus = await small_corpus(connection)
+    await keep(connection, corpus.id, new_work())
+    first, second = await corpora.waiting(connection, corpus.id)
+    await store_batch(connection, corpus.id, [first], status)
+    due = await corpora.waiting(connection, corpus.id)
 
     assert due == ([first, second] if is_due else [second])
 
 
-async def test_a_corpus_names_every_number_format_and_refuses_one_that_was_not_compared(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        for dtype in ("", "float32", "bfloat16", "float32"):
-            await corpora.pin_model(connection, corpus.id, "a", dtype)
-        with pytest.raises(EmbeddingArtifactMismatchError, match="RAGQ_EMBEDDING_DTYPE=float32, and import the works"):
-            async with connection.transaction():
-                await corpora.pin_model(connection, corpus.id, "a", "float16")
+async def test_a_corpus_names_every_number_format_and_refuses_one_that_was_not_compared(connection: Connection) -> None:
+    corpus = await small_corpus(connection)
+    for dtype in ("", "float32", "bfloat16", "float32"):
+        await corpora.pin_model(connection, corpus.id, "a", dtype)
+    with pytest.raises(EmbeddingArtifactMismatchError, match="RAGQ_EMBEDDING_DTYPE=float32, and import the works"):
+        async with connection.transaction():
+            await corpora.pin_model(connection, corpus.id, "a", "float16")
 
-        assert (await corpora.corpus(connection, corpus.id)).model_dtypes == ["float32", "bfloat16"]
+    assert (await corpora.corpus(connection, corpus.id)).model_dtypes == ["float32", "bfloat16"]
 
 
-async def test_a_deleted_corpus_leaves_nothing_behind(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        await keep(connection, corpus.id, new_work())
-        waiting = await corpora.waiting(connection, corpus.id)
-        await embed_and_publish(connection, corpus.id, waiting, np.ones((len(waiting), 2), dtype=np.float32))
-        await corpora.delete(connection, corpus.id)
+async def test_a_deleted_corpus_leaves_nothing_behind(connection: Connection) -> None:
+    corpus = await small_corpus(connection)
+    await keep(connection, corpus.id, new_work())
+    waiting = await corpora.waiting(connection, corpus.id)
+    await embed_and_publish(connection, corpus.id, waiting, np.ones((len(waiting), 2), dtype=np.float32))
+    await corpora.delete(connection, corpus.id)
 
-        for table in ("works", "chunks", "chunk_vector", "posting_segment", "posting"):
-            assert await connection.fetchval(f"SELECT count(*) FROM {table}") == 0
-        with pytest.raises(CorpusMissingError):
-            await corpora.pin_model(connection, corpus.id, "a", "float32")
+    for table in ("works", "chunks", "chunk_vector", "posting_segment", "posting"):
+        assert await connection.fetchval(f"SELECT count(*) FROM {table}") == 0
+    with pytest.raises(CorpusMissingError):
+        await corpora.pin_model(connection, corpus.id, "a", "float32")

@@ -52,8 +52,7 @@ async def test_every_scorer_reads_texts_and_questions_by_the_dictionary_of_the_c
             assert len(hits) == 1, (scorer, asked)
 
 
-async def test_chunks_are_not_stored_without_a_language(database: Database) -> None:
-    async with database.connection() as connection:
-        with pytest.raises(asyncpg.RaiseError, match="has no language yet"):
-            await corpus_of(connection, None, "Tea.")
-        assert await connection.fetchval("SELECT count(*) FROM works") == 0
+async def test_chunks_are_not_stored_without_a_language(connection: Connection) -> None:
+    with pytest.raises(asyncpg.RaiseError, match="has no language yet"):
+        await corpus_of(connection, None, "Tea.")
+    assert await connection.fetchval("SELECT count(*) FROM works") == 0

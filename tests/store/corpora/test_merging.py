@@ -81,28 +81,27 @@ def test_segments_of_a_size_are_merged_as_far_as_one_holds_them(stored: list[Seg
     assert to_merge(stored) == merged
 
 
-async def test_merging_keeps_every_posting_and_removes_what_was_withdrawn(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        made = [await store_work(connection, corpus.id, number) for number in range(19)]
-        for _, chunk_ids in made:
-            await publish(connection, corpus.id, chunk_ids)
-        for work_id, _ in made[:3]:
-            async with connection.transaction():
-                await withdraw(connection, work_id)
-        assert await connection.fetchval("SELECT count(*) FROM posting_segment") == 19
+async def test_merging_keeps_every_posting_and_removes_what_was_withdrawn(connection: Connection) -> None:
+    corpus = await small_corpus(connection)
+    made = [await store_work(connection, corpus.id, number) for number in range(19)]
+    for _, chunk_ids in made:
+        await publish(connection, corpus.id, chunk_ids)
+    for work_id, _ in made[:3]:
+        async with connection.transaction():
+            await withdraw(connection, work_id)
+    assert await connection.fetchval("SELECT count(*) FROM posting_segment") == 19
 
-        await keeping.merge(connection, corpus.id)
+    await keeping.merge(connection, corpus.id)
 
-        assert [tuple(row) for row in await connection.fetch("SELECT chunks, live FROM posting_segment")] == [(80, 80)]
-        assert await connection.fetchval("SELECT count(*) FROM posting WHERE 'only0' = ANY(terms)") == 0
-        await assert_whole(connection, corpus.id)
-        for work_id, _ in made[3:]:
-            async with connection.transaction():
-                await withdraw(connection, work_id)
-        await keeping.merge(connection, corpus.id)
-        assert await connection.fetchval("SELECT count(*) FROM posting_segment") == 0
-        await assert_whole(connection, corpus.id)
+    assert [tuple(row) for row in await connection.fetch("SELECT chunks, live FROM posting_segment")] == [(80, 80)]
+    assert await connection.fetchval("SELECT count(*) FROM posting WHERE 'only0' = ANY(terms)") == 0
+    await assert_whole(connection, corpus.id)
+    for work_id, _ in made[3:]:
+        async with connection.transaction():
+            await withdraw(connection, work_id)
+    await keeping.merge(connection, corpus.id)
+    assert await connection.fetchval("SELECT count(*) FROM posting_segment") == 0
+    await assert_whole(connection, corpus.id)
 
 
 async def test_imports_replaced_works_searches_and_merges_side_by_side_lose_nothing(

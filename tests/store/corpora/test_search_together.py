@@ -140,23 +140,20 @@ WHERE w.id = (SELECT id FROM works ORDER BY id OFFSET n.place - 1 LIMIT 1)
     ],
 )
 async def test_a_filter_leaves_the_works_that_have_all_of_it(
-    database: Database, works: WorkFilter, expected: list[int]
+    connection: Connection, works: WorkFilter, expected: list[int]
 ) -> None:
-    async with database.connection() as connection:
-        ids = [
-            await store_corpus(connection, placed(1, number, seed=number), name=f"corpus {number}")
-            for number in (1, 2, 3)
-        ]
-        await store_corpus(connection, placed(1, 9, seed=9), name="another")
-        await connection.execute(WORKS)
-        await connection.execute(
-            "INSERT INTO works (corpus_id, title, markdown, content_hash, authors) "
-            "VALUES ($1, 'Waits', '', 'w', 'Leaf')",
-            ids[2],
-        )
+    ids = [
+        await store_corpus(connection, placed(1, number, seed=number), name=f"corpus {number}") for number in (1, 2, 3)
+    ]
+    await store_corpus(connection, placed(1, 9, seed=9), name="another")
+    await connection.execute(WORKS)
+    await connection.execute(
+        "INSERT INTO works (corpus_id, title, markdown, content_hash, authors) VALUES ($1, 'Waits', '', 'w', 'Leaf')",
+        ids[2],
+    )
 
-        assert await matching_chunks(connection, ids, works) == expected
-        counted = await matching_works(connection, ids, works)
+    assert await matching_chunks(connection, ids, works) == expected
+    counted = await matching_works(connection, ids, works)
 
     assert counted.searchable == len(expected)
     assert counted.works - counted.searchable == (works in (WorkFilter(), WorkFilter(author="LEAF")))

@@ -6,7 +6,7 @@ import pytest
 
 from store.corpora import searchable
 from store.corpora.searchable import withdraw
-from store.database import Connection, Database
+from store.database import Connection
 from tests.store.embedded import embed_and_publish, embedded
 from tests.store.postings import postings
 from tests.store.small_corpora import SearchableChunk, store_corpus, store_waiting
@@ -24,60 +24,56 @@ async def counts(connection: Connection, corpus_id: int) -> tuple[int, int]:
     return tuple(await connection.fetchrow(statement, corpus_id))
 
 
-async def test_a_searchable_chunk_has_a_vector_postings_and_a_place_in_the_counts(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus_id = await store_corpus(connection, CHUNKS)
+async def test_a_searchable_chunk_has_a_vector_postings_and_a_place_in_the_counts(connection: Connection) -> None:
+    corpus_id = await store_corpus(connection, CHUNKS)
 
-        assert await postings(connection) == [
-            (1, "drink", 1, 4),
-            (1, "tea", 2, 4),
-            (1, "teapot", 1, 4),
-            (2, "bridg", 1, 2),
-            (2, "stone", 1, 2),
-        ]
-        assert await counts(connection, corpus_id) == (3, 6)
-        assert await connection.fetchval("SELECT count(*) FROM chunk_vector WHERE corpus_id = $1", corpus_id) == 3
-        assert await connection.fetchval("SELECT array_agg(DISTINCT vector_status) FROM chunks") == ["vec"]
+    assert await postings(connection) == [
+        (1, "drink", 1, 4),
+        (1, "tea", 2, 4),
+        (1, "teapot", 1, 4),
+        (2, "bridg", 1, 2),
+        (2, "stone", 1, 2),
+    ]
+    assert await counts(connection, corpus_id) == (3, 6)
+    assert await connection.fetchval("SELECT count(*) FROM chunk_vector WHERE corpus_id = $1", corpus_id) == 3
+    assert await connection.fetchval("SELECT array_agg(DISTINCT vector_status) FROM chunks") == ["vec"]
 
 
-async def test_the_same_batch_again_changes_nothing(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus_id = await store_corpus(connection, CHUNKS)
-        before = await postings(connection), await counts(connection, corpus_id)
+async def test_the_same_batch_again_changes_nothing(connection: Connection) -> None:
+    corpus_id = await store_corpus(connection, CHUNKS)
+    before = await postings(connection), await counts(connection, corpus_id)
 
-        new = await embed_and_publish(connection, corpus_id, [1, 2], np.stack([NORTH, NORTH]))
+    new = await embed_and_publish(connection, corpus_id, [1, 2], np.stack([NORTH, NORTH]))
 
-        assert new == 0
-        assert (await postings(connection), await counts(connection, corpus_id)) == before
-        vector = await connection.fetchval("SELECT vector FROM chunk_vector WHERE chunk_id = 1")
-        assert vector.to_list() == [1.0, 0.0]
+    assert new == 0
+    assert (await postings(connection), await counts(connection, corpus_id)) == before
+    vector = await connection.fetchval("SELECT vector FROM chunk_vector WHERE chunk_id = 1")
+    assert vector.to_list() == [1.0, 0.0]
 
 
 async def test_a_batch_that_fails_at_its_last_statement_leaves_nothing(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with database.connection() as connection:
-        corpus_id = await store_waiting(connection, CHUNKS)
-        attempt_id = await embedded(connection, np.stack([chunk.vector for chunk in CHUNKS]))
-        with monkeypatch.context() as patched:
-            patched.setattr(searchable, "COUNT", "SELECT 1 / (0 * ($1::int + $2::int + $3::int))")
-            with pytest.raises(asyncpg.DivisionByZeroError):
-                await searchable.make_searchable(connection, corpus_id, [1, 2, 3], attempt_id)
+    corpus_id = await store_waiting(connection, CHUNKS)
+    attempt_id = await embedded(connection, np.stack([chunk.vector for chunk in CHUNKS]))
+    with monkeypatch.context() as patched:
+        patched.setattr(searchable, "COUNT", "SELECT 1 / (0 * ($1::int + $2::int + $3::int))")
+        with pytest.raises(asyncpg.DivisionByZeroError):
+            await searchable.make_searchable(connection, corpus_id, [1, 2, 3], attempt_id)
 
-        assert (await postings(connection), await counts(connection, corpus_id)) == ([], (0, 0))
-        assert await connection.fetchval("SELECT count(*) FROM chunk_vector") == 0
-        assert await searchable.make_searchable(connection, corpus_id, [1, 2, 3], attempt_id) == 3
+    assert (await postings(connection), await counts(connection, corpus_id)) == ([], (0, 0))
+    assert await connection.fetchval("SELECT count(*) FROM chunk_vector") == 0
+    assert await searchable.make_searchable(connection, corpus_id, [1, 2, 3], attempt_id) == 3
 
 
-async def test_a_withdrawn_work_cannot_be_found_and_does_not_count(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus_id = await store_corpus(connection, CHUNKS)
-        work_id = await connection.fetchval("SELECT id FROM works")
+async def test_a_withdrawn_work_cannot_be_found_and_does_not_count(connection: Connection) -> None:
+    corpus_id = await store_corpus(connection, CHUNKS)
+    work_id = await connection.fetchval("SELECT id FROM works")
 
-        async with connection.transaction():
-            withdrawn = await withdraw(connection, work_id)
+    async with connection.transaction():
+        withdrawn = await withdraw(connection, work_id)
 
-        assert withdrawn == 3
-        assert await counts(connection, corpus_id) == (0, 0)
-        assert await postings(connection) == []
-        assert await connection.fetchval("SELECT array_agg(DISTINCT vector_status) FROM chunks") == ["to_vec"]
+    assert withdrawn == 3
+    assert await counts(connection, corpus_id) == (0, 0)
+    assert await postings(connection) == []
+    assert await connection.fetchval("SELECT array_agg(DISTINCT vector_status) FROM chunks") == ["to_vec"]

@@ -9,7 +9,7 @@ from schemas.errors import DuplicateWorkError, WorkChangedError
 from schemas.statuses import VectorStatus
 from store.corpora import corpora, works
 from store.corpora.keeping import ImportOutcome, keep
-from store.database import Connection, Database
+from store.database import Connection
 from tests.store.embedded import embed_and_publish
 from tests.store.kept_works import TEA, chunks_of_work, new_work, small_corpus
 from tests.store.postings import postings
@@ -29,11 +29,10 @@ async def counts(connection: Connection, corpus_id: int) -> tuple[int, ...]:
     return (*tables, stored.searchable_chunks, stored.searchable_terms)
 
 
-async def test_a_work_is_stored_with_its_chunks_and_their_parents(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        kept = await keep(connection, corpus.id, new_work())
-        stored = await chunks_of_work(connection, kept.work_id)
+async def test_a_work_is_stored_with_its_chunks_and_their_parents(connection: Connection) -> None:
+    corpus = await small_corpus(connection)
+    kept = await keep(connection, corpus.id, new_work())
+    stored = await chunks_of_work(connection, kept.work_id)
 
     assert kept.outcome is ImportOutcome.NEW
     ids = [chunk.id for chunk, _ in stored]
@@ -47,78 +46,73 @@ async def test_a_work_is_stored_with_its_chunks_and_their_parents(database: Data
     assert [chunk.heading_breadcrumbs for chunk, _ in stored] == ["Tea", "Tea"] + ["Tea > Leaves"] * 3
 
 
-async def test_importing_again_changes_nothing(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        first = await keep(connection, corpus.id, new_work())
-        await embed_all(connection, corpus.id)
-        before = await counts(connection, corpus.id)
-        again = await keep(connection, corpus.id, new_work())
+async def test_importing_again_changes_nothing(connection: Connection) -> None:
+    corpus = await small_corpus(connection)
+    first = await keep(connection, corpus.id, new_work())
+    await embed_all(connection, corpus.id)
+    before = await counts(connection, corpus.id)
+    again = await keep(connection, corpus.id, new_work())
 
-        assert (again.work_id, again.outcome) == (first.work_id, ImportOutcome.UNCHANGED)
-        assert await counts(connection, corpus.id) == before
-        assert await corpora.waiting(connection, corpus.id) == []
+    assert (again.work_id, again.outcome) == (first.work_id, ImportOutcome.UNCHANGED)
+    assert await counts(connection, corpus.id) == before
+    assert await corpora.waiting(connection, corpus.id) == []
 
 
 @pytest.mark.parametrize("source_path", ["/works/tea.md", None])
 async def test_another_text_of_the_same_source_replaces_the_work_and_every_chunk(
-    database: Database, source_path: str | None
+    connection: Connection, source_path: str | None
 ) -> None:
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        first = await keep(connection, corpus.id, new_work(source_path=source_path))
-        old = {chunk.id for chunk, _ in await chunks_of_work(connection, first.work_id)}
-        await embed_all(connection, corpus.id)
-        again = await keep(connection, corpus.id, new_work(OTHER, source_path=source_path))
-        new = {chunk.id for chunk, _ in await chunks_of_work(connection, again.work_id)}
+    corpus = await small_corpus(connection)
+    first = await keep(connection, corpus.id, new_work(source_path=source_path))
+    old = {chunk.id for chunk, _ in await chunks_of_work(connection, first.work_id)}
+    await embed_all(connection, corpus.id)
+    again = await keep(connection, corpus.id, new_work(OTHER, source_path=source_path))
+    new = {chunk.id for chunk, _ in await chunks_of_work(connection, again.work_id)}
 
-        assert (again.work_id, again.outcome) == (first.work_id, ImportOutcome.REPLACED)
-        assert not old & new
-        assert await counts(connection, corpus.id) == (5, 0, 0, 0)
-        assert await postings(connection) == []
-        assert set(await corpora.waiting(connection, corpus.id)) < new
+    assert (again.work_id, again.outcome) == (first.work_id, ImportOutcome.REPLACED)
+    assert not old & new
+    assert await counts(connection, corpus.id) == (5, 0, 0, 0)
+    assert await postings(connection) == []
+    assert set(await corpora.waiting(connection, corpus.id)) < new
 
 
-async def test_the_same_text_from_elsewhere_is_refused_and_the_work_that_has_it_named(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        first = await keep(connection, corpus.id, new_work())
-        with pytest.raises(DuplicateWorkError) as refused:
-            await keep(connection, corpus.id, new_work(title="Copy", source_path="/works/copy.md"))
-        other = await small_corpus(connection, "other")
-        kept = await keep(connection, other.id, new_work())
+async def test_the_same_text_from_elsewhere_is_refused_and_the_work_that_has_it_named(connection: Connection) -> None:
+    corpus = await small_corpus(connection)
+    first = await keep(connection, corpus.id, new_work())
+    with pytest.raises(DuplicateWorkError) as refused:
+        await keep(connection, corpus.id, new_work(title="Copy", source_path="/works/copy.md"))
+    other = await small_corpus(connection, "other")
+    kept = await keep(connection, other.id, new_work())
 
     assert (refused.value.work_id, refused.value.title) == (first.work_id, "Tea")
     assert "Tea" not in str(refused.value)
     assert kept.outcome is ImportOutcome.NEW
 
 
-async def test_a_work_that_cannot_be_stored_whole_is_not_stored(database: Database) -> None:
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        work = new_work()
-        broken = [*work.chunks[:-1], work.chunks[-1].model_copy(update={"content": None})]
-        with pytest.raises(Exception, match="null value"):
-            await keep(connection, corpus.id, replace(work, chunks=broken))
+async def test_a_work_that_cannot_be_stored_whole_is_not_stored(connection: Connection) -> None:
+    corpus = await small_corpus(connection)
+    work = new_work()
+    broken = [*work.chunks[:-1], work.chunks[-1].model_copy(update={"content": None})]
+    with pytest.raises(Exception, match="null value"):
+        await keep(connection, corpus.id, replace(work, chunks=broken))
 
-        assert await works.listed(connection, corpus.id) == []
+    assert await works.listed(connection, corpus.id) == []
 
 
-async def test_a_changed_work_gives_no_lines(database: Database) -> None:
+async def test_a_changed_work_gives_no_lines(connection: Connection) -> None:
     """Row B 4 of what users check first: another text, an edited row, and a deleted work."""
-    async with database.connection() as connection:
-        corpus = await small_corpus(connection)
-        kept = await keep(connection, corpus.id, new_work())
-        expected = {kept.work_id: new_work().content_hash}
+    corpus = await small_corpus(connection)
+    kept = await keep(connection, corpus.id, new_work())
+    expected = {kept.work_id: new_work().content_hash}
 
-        await connection.execute("UPDATE works SET markdown = markdown || 'x' WHERE id = $1", kept.work_id)
-        with pytest.raises(WorkChangedError):
-            await works.unchanged_texts(connection, expected)
-        await keep(connection, corpus.id, new_work(OTHER))
-        with pytest.raises(WorkChangedError) as changed:
-            await works.unchanged_texts(connection, expected)
-        await connection.execute("DELETE FROM works")
-        with pytest.raises(WorkChangedError):
-            await works.unchanged_texts(connection, expected)
+    await connection.execute("UPDATE works SET markdown = markdown || 'x' WHERE id = $1", kept.work_id)
+    with pytest.raises(WorkChangedError):
+        await works.unchanged_texts(connection, expected)
+    await keep(connection, corpus.id, new_work(OTHER))
+    with pytest.raises(WorkChangedError) as changed:
+        await works.unchanged_texts(connection, expected)
+    await connection.execute("DELETE FROM works")
+    with pytest.raises(WorkChangedError):
+        await works.unchanged_texts(connection, expected)
 
     assert str(kept.work_id) in str(changed.value)

@@ -15,7 +15,7 @@ from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
 from services.questions.steps import Step, take_step
 from services.questions.submission import QueryRequest, plan_queries
-from store.database import Connection, Database
+from store.database import Connection
 from store.questions import presets, queries, query_runs
 from store.questions.queries import StoredQuery
 from store.runs import audit, ledger, overviews, stages
@@ -106,48 +106,47 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
     return query
 
 
-async def test_no_text_of_a_deleted_question_is_left_anywhere(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_marked_question(connection)
-        assert len(await marked(connection)) >= 8
+async def test_no_text_of_a_deleted_question_is_left_anywhere(connection: Connection) -> None:
+    query = await a_marked_question(connection)
+    assert len(await marked(connection)) >= 8
 
+    await query_runs.delete_query(connection, query)
+
+    assert await marked(connection) == []
+    tables = ("run", "job", "stage_run", "stage_attempt", "stage_vector", "llm_call", "llm_call_use", "queries")
+    assert await counted(connection, *tables, "results", "query_judgement") == [0] * 10
+    with pytest.raises(QueryMissingError):
         await query_runs.delete_query(connection, query)
 
-        assert await marked(connection) == []
-        tables = ("run", "job", "stage_run", "stage_attempt", "stage_vector", "llm_call", "llm_call_use", "queries")
-        assert await counted(connection, *tables, "results", "query_judgement") == [0] * 10
-        with pytest.raises(QueryMissingError):
-            await query_runs.delete_query(connection, query)
+
+async def test_the_former_runs_of_a_question_are_deleted_with_it(connection: Connection) -> None:
+    query = await a_marked_question(connection)
+    for name in ("Broad", "Broader"):
+        await presets.create(connection, name, Preset())
+        query = await take_step(connection, query, Step.EXPAND, preset=name)
+        await complete_stages(connection, query.job_id, "expand")
+    assert await counted(connection, "run", "job") == [3, 3]
+
+    await query_runs.delete_query(connection, query)
+
+    assert (await marked(connection), await counted(connection, "run", "job")) == ([], [0, 0])
 
 
-async def test_the_former_runs_of_a_question_are_deleted_with_it(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_marked_question(connection)
-        for name in ("Broad", "Broader"):
-            await presets.create(connection, name, Preset())
-            query = await take_step(connection, query, Step.EXPAND, preset=name)
-            await complete_stages(connection, query.job_id, "expand")
-        assert await counted(connection, "run", "job") == [3, 3]
+async def test_a_call_that_another_job_used_too_is_kept(connection: Connection) -> None:
+    query = await a_marked_question(connection)
+    other = await ask(connection, request("What is another?"), settings(), key=None)
+    await call_a_model(connection, other.job_id, "expand", f"What is a {MARK}?")
 
-        await query_runs.delete_query(connection, query)
+    await query_runs.delete_query(connection, query)
 
-        assert (await marked(connection), await counted(connection, "run", "job")) == ([], [0, 0])
+    assert await counted(connection, "llm_call", "llm_call_use", "queries", "run") == [1, 1, 1, 1]
+    await query_runs.delete_query(connection, await get_query(connection, other.query_id))
+    assert await counted(connection, "llm_call") == [0]
 
 
-async def test_a_call_that_another_job_used_too_is_kept(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_marked_question(connection)
-        other = await ask(connection, request("What is another?"), settings(), key=None)
-        await call_a_model(connection, other.job_id, "expand", f"What is a {MARK}?")
-
-        await query_runs.delete_query(connection, query)
-
-        assert await counted(connection, "llm_call", "llm_call_use", "queries", "run") == [1, 1, 1, 1]
-        await query_runs.delete_query(connection, await get_query(connection, other.query_id))
-        assert await counted(connection, "llm_call") == [0]
-
-
-async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_whole_again(database: Database) -> None:
+async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_whole_again(
+    connection: Connection,
+) -> None:
     texts = {"q1": f"What is a {MARK}?", "q2": "What is a bridge?"}
     asked = QueryRequest(
         queries=QuerySet(
@@ -156,32 +155,30 @@ async def test_a_single_query_of_a_set_can_be_deleted_and_the_set_is_submitted_w
         ),
         corpora=("small",),
     )
-    async with database.connection() as connection:
-        await store_small_corpus(connection)
-        planned = await plan_queries(connection, asked, settings())
-        stored = await store_run(connection, planned)
-        for job_id in stored.job_ids:
-            await complete_stages(connection, job_id, "expand", "embed")
-        assert (await store_run(connection, planned)).is_new is False
-        query = await queries.of_job(connection, stored.job_ids[0])
-        assert query is not None
+    await store_small_corpus(connection)
+    planned = await plan_queries(connection, asked, settings())
+    stored = await store_run(connection, planned)
+    for job_id in stored.job_ids:
+        await complete_stages(connection, job_id, "expand", "embed")
+    assert (await store_run(connection, planned)).is_new is False
+    query = await queries.of_job(connection, stored.job_ids[0])
+    assert query is not None
 
+    await query_runs.delete_query(connection, query)
+
+    assert await marked(connection) == []
+    overview = await overviews.overview(connection, stored.run_id)
+    assert overview is not None and overview.jobs == 1
+    assert (await audit.audit(connection, stored.run_id)) == (2, [])
+    again = await store_run(connection, planned)
+    assert (again.is_new, len(again.job_ids)) == (True, 2)
+
+
+async def test_a_question_with_a_running_stage_is_not_deleted(connection: Connection) -> None:
+    query = await a_question(connection)
+    await stages.claim(connection, query.job_id, "expand", "worker", 60)
+
+    with pytest.raises(StageRunningError):
         await query_runs.delete_query(connection, query)
 
-        assert await marked(connection) == []
-        overview = await overviews.overview(connection, stored.run_id)
-        assert overview is not None and overview.jobs == 1
-        assert (await audit.audit(connection, stored.run_id)) == (2, [])
-        again = await store_run(connection, planned)
-        assert (again.is_new, len(again.job_ids)) == (True, 2)
-
-
-async def test_a_question_with_a_running_stage_is_not_deleted(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection)
-        await stages.claim(connection, query.job_id, "expand", "worker", 60)
-
-        with pytest.raises(StageRunningError):
-            await query_runs.delete_query(connection, query)
-
-        assert await get_query(connection, query.id) == query
+    assert await get_query(connection, query.id) == query

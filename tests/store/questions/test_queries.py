@@ -6,7 +6,7 @@ import pytest
 
 from schemas.values.failures import AttemptError
 from schemas.values.queries import Answer, Origin, RelevanceJudgement, Source, SubmittedQuery
-from store.database import Connection, Database
+from store.database import Connection
 from store.questions import queries
 from store.runs import job_control, runs, stages
 from store.runs.runs import NewJob, NewRun, StoredRun
@@ -44,20 +44,19 @@ async def complete_stage(connection: Connection, job_id: int, name: str, **outpu
     assert await stages.commit(connection, claim, inputs={}, output=output) is not None
 
 
-async def test_every_job_has_its_question_and_its_judgements(database: Database) -> None:
-    async with database.connection() as connection:
-        stored, corpus_id = await kept(connection, "How is tea made?", "What is a bridge?")
+async def test_every_job_has_its_question_and_its_judgements(connection: Connection) -> None:
+    stored, corpus_id = await kept(connection, "How is tea made?", "What is a bridge?")
 
-        found = [await queries.of_job(connection, job_id) for job_id in stored.job_ids]
+    found = [await queries.of_job(connection, job_id) for job_id in stored.job_ids]
 
-        assert [(query.external_id, query.original_query, query.corpus_id) for query in found if query] == [
-            ("q1", "How is tea made?", corpus_id),
-            ("q2", "What is a bridge?", corpus_id),
-        ]
-        first = found[0]
-        assert first is not None and await queries.by_id(connection, first.id) == first
-        assert await connection.fetch("SELECT document, relevance FROM query_judgement WHERE query_id = $1", first.id)
-        assert await queries.by_id(connection, 999) is None
+    assert [(query.external_id, query.original_query, query.corpus_id) for query in found if query] == [
+        ("q1", "How is tea made?", corpus_id),
+        ("q2", "What is a bridge?", corpus_id),
+    ]
+    first = found[0]
+    assert first is not None and await queries.by_id(connection, first.id) == first
+    assert await connection.fetch("SELECT document, relevance FROM query_judgement WHERE query_id = $1", first.id)
+    assert await queries.by_id(connection, 999) is None
 
 
 @pytest.mark.parametrize(
@@ -73,80 +72,77 @@ async def test_every_job_has_its_question_and_its_judgements(database: Database)
     ],
 )
 async def test_the_status_shows_what_a_question_needs_next(
-    database: Database, done: tuple[str, ...], status: str
+    connection: Connection, done: tuple[str, ...], status: str
 ) -> None:
-    async with database.connection() as connection:
-        stored, _ = await kept(connection, "How is tea made?")
-        for stage in done:
-            await complete_stage(connection, stored.job_ids[0], stage)
+    stored, _ = await kept(connection, "How is tea made?")
+    for stage in done:
+        await complete_stage(connection, stored.job_ids[0], stage)
 
-        (line,) = await queries.lines(connection)
+    (line,) = await queries.lines(connection)
 
-        assert line.status == status
-        assert (line.has_retrieved_context, line.has_clean_context) == ("validate" in done, "consolidate" in done)
-        assert await queries.counts(connection) == {status: 1}
+    assert line.status == status
+    assert (line.has_retrieved_context, line.has_clean_context) == ("validate" in done, "consolidate" in done)
+    assert await queries.counts(connection) == {status: 1}
 
 
 @pytest.mark.parametrize(("done", "status"), [((), "no_vec"), (("expand",), "to_vec"), (("expand", "embed"), "vec")])
-async def test_the_status_of_its_vectors_is_shown_too(database: Database, done: tuple[str, ...], status: str) -> None:
-    async with database.connection() as connection:
-        stored, _ = await kept(connection, "How is tea made?")
-        for stage in done:
-            await complete_stage(connection, stored.job_ids[0], stage)
+async def test_the_status_of_its_vectors_is_shown_too(
+    connection: Connection, done: tuple[str, ...], status: str
+) -> None:
+    stored, _ = await kept(connection, "How is tea made?")
+    for stage in done:
+        await complete_stage(connection, stored.job_ids[0], stage)
 
-        (line,) = await queries.lines(connection)
+    (line,) = await queries.lines(connection)
 
-        assert line.vector_status == status
-
-
-async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(database: Database) -> None:
-    async with database.connection() as connection:
-        stored, _ = await kept(connection, "How is tea made?")
-        await complete_stage(connection, stored.job_ids[0], "expand")
-        claim = await stages.claim(connection, stored.job_ids[0], "embed", "worker", 60)
-        assert claim is not None
-        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
-        (line,) = await queries.lines(connection)
-        assert (line.status, line.vector_status) == ("vec_err", "vec_err")
-
-        await job_control.retry(connection, run_id=stored.run_id)
-
-        assert [line.status for line in await queries.lines(connection)] == ["needs_embeddings"]
+    assert line.vector_status == status
 
 
-async def test_a_question_has_several_answers_newest_first(database: Database) -> None:
-    async with database.connection() as connection:
-        stored, _ = await kept(connection, "How is tea made?")
-        query = await queries.of_job(connection, stored.job_ids[0])
-        assert query is not None
-        for text in ("By steeping [S1].", "With water [S9]."):
-            answer = ANSWER.model_copy(update={"text": text})
-            await queries.add_result(connection, query.id, answer, [SOURCE], attempt_id=None, preset="Balanced")
+async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(connection: Connection) -> None:
+    stored, _ = await kept(connection, "How is tea made?")
+    await complete_stage(connection, stored.job_ids[0], "expand")
+    claim = await stages.claim(connection, stored.job_ids[0], "embed", "worker", 60)
+    assert claim is not None
+    await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
+    (line,) = await queries.lines(connection)
+    assert (line.status, line.vector_status) == ("vec_err", "vec_err")
 
-        found = await queries.results(connection, query.id)
+    await job_control.retry(connection, run_id=stored.run_id)
 
-        assert [result.response_text for result in found] == ["With water [S9].", "By steeping [S1]."]
-        assert (found[0].unknown_citations, found[0].preset) == (["S9"], "Balanced")
-        assert json.loads(json.dumps(found[0].sources)) == [SOURCE.model_dump(mode="json")]
+    assert [line.status for line in await queries.lines(connection)] == ["needs_embeddings"]
 
 
-async def test_an_answer_is_found_by_its_number_and_by_the_job_that_made_it(database: Database) -> None:
-    async with database.connection() as connection:
-        stored, _ = await kept(connection, "How is tea made?", "Why?")
-        query, other = [await queries.of_job(connection, job_id) for job_id in stored.job_ids]
-        assert query is not None and other is not None
-        assert await queries.newest_result(connection, query.id) == 0
-        pasted = await queries.add_result(connection, query.id, ANSWER, [SOURCE], attempt_id=None, preset=None)
-        for stage in CHAIN:
-            await complete_stage(connection, query.job_id, stage)
-        attempt_id = await connection.fetchval("SELECT max(id) FROM stage_attempt")
-        made = await queries.add_result(connection, query.id, ANSWER, [SOURCE], attempt_id=attempt_id, preset=None)
+async def test_a_question_has_several_answers_newest_first(connection: Connection) -> None:
+    stored, _ = await kept(connection, "How is tea made?")
+    query = await queries.of_job(connection, stored.job_ids[0])
+    assert query is not None
+    for text in ("By steeping [S1].", "With water [S9]."):
+        answer = ANSWER.model_copy(update={"text": text})
+        await queries.add_result(connection, query.id, answer, [SOURCE], attempt_id=None, preset="Balanced")
 
-        assert (await queries.result(connection, query.id, pasted)).response_text == ANSWER.text
-        assert await queries.newest_result(connection, query.id) == made
-        assert await queries.made_result(connection, query.id, job_id=query.job_id, after=0) == made
-        assert await queries.made_result(connection, query.id, job_id=query.job_id, after=made) is None
-        assert await queries.made_result(connection, query.id, job_id=other.job_id, after=0) is None
-        assert await queries.total(connection) == 2
-        with refused("result-missing"):
-            await queries.result(connection, other.id, made)
+    found = await queries.results(connection, query.id)
+
+    assert [result.response_text for result in found] == ["With water [S9].", "By steeping [S1]."]
+    assert (found[0].unknown_citations, found[0].preset) == (["S9"], "Balanced")
+    assert json.loads(json.dumps(found[0].sources)) == [SOURCE.model_dump(mode="json")]
+
+
+async def test_an_answer_is_found_by_its_number_and_by_the_job_that_made_it(connection: Connection) -> None:
+    stored, _ = await kept(connection, "How is tea made?", "Why?")
+    query, other = [await queries.of_job(connection, job_id) for job_id in stored.job_ids]
+    assert query is not None and other is not None
+    assert await queries.newest_result(connection, query.id) == 0
+    pasted = await queries.add_result(connection, query.id, ANSWER, [SOURCE], attempt_id=None, preset=None)
+    for stage in CHAIN:
+        await complete_stage(connection, query.job_id, stage)
+    attempt_id = await connection.fetchval("SELECT max(id) FROM stage_attempt")
+    made = await queries.add_result(connection, query.id, ANSWER, [SOURCE], attempt_id=attempt_id, preset=None)
+
+    assert (await queries.result(connection, query.id, pasted)).response_text == ANSWER.text
+    assert await queries.newest_result(connection, query.id) == made
+    assert await queries.made_result(connection, query.id, job_id=query.job_id, after=0) == made
+    assert await queries.made_result(connection, query.id, job_id=query.job_id, after=made) is None
+    assert await queries.made_result(connection, query.id, job_id=other.job_id, after=0) is None
+    assert await queries.total(connection) == 2
+    with refused("result-missing"):
+        await queries.result(connection, other.id, made)

@@ -1,34 +1,33 @@
 """A run of queries as reports read it."""
 
 from schemas.statuses import JobStatus
-from store.database import Database
+from store.database import Connection
 from store.questions import queries
 from store.questions.query_runs import query_run
 from tests.store.query_runs import store_corpus, store_query_run
 
 
-async def test_rankings_judgements_and_names_are_read(database: Database) -> None:
-    async with database.connection() as connection:
-        chunks = await store_corpus(connection, ["d1", "d2"])
-        one, two = chunks["d1"], chunks["d2"]
-        run_id = await store_query_run(
-            connection,
-            {
-                "a": {
-                    "dense": [two, one],
-                    "lexical": [],
-                    "fused": [two, one],
-                    "ranking": [one, two],
-                    "accepted": [one],
-                    "groups": [one],
-                },
-                "b": None,
-                "c": {"dense": [one], "lexical": [one], "fused": [one]},
+async def test_rankings_judgements_and_names_are_read(connection: Connection) -> None:
+    chunks = await store_corpus(connection, ["d1", "d2"])
+    one, two = chunks["d1"], chunks["d2"]
+    run_id = await store_query_run(
+        connection,
+        {
+            "a": {
+                "dense": [two, one],
+                "lexical": [],
+                "fused": [two, one],
+                "ranking": [one, two],
+                "accepted": [one],
+                "groups": [one],
             },
-            [("a", "d1", 1), ("a", "d9", 2), ("b", "d8", 0)],
-            settings={"retrieval.fusion": "zscore"},
-        )
-        found = await query_run(connection, run_id)
+            "b": None,
+            "c": {"dense": [one], "lexical": [one], "fused": [one]},
+        },
+        [("a", "d1", 1), ("a", "d9", 2), ("b", "d8", 0)],
+        settings={"retrieval.fusion": "zscore"},
+    )
+    found = await query_run(connection, run_id)
 
     assert found is not None
     assert found.documents == {one: "d1", two: "d2"}
@@ -55,13 +54,12 @@ async def test_rankings_judgements_and_names_are_read(database: Database) -> Non
     assert [attempt.stage for attempt in found.attempts][:2] == ["retrieve", "rerank"]
 
 
-async def test_no_text_is_read(database: Database) -> None:
-    async with database.connection() as connection:
-        chunks = await store_corpus(connection, ["d1"])
-        one = [chunks["d1"]]
-        run_id = await store_query_run(connection, {"a": {"dense": one, "lexical": one, "fused": one, "ranking": one}})
-        found = await query_run(connection, run_id)
-        stored = await queries.lines(connection)
+async def test_no_text_is_read(connection: Connection) -> None:
+    chunks = await store_corpus(connection, ["d1"])
+    one = [chunks["d1"]]
+    run_id = await store_query_run(connection, {"a": {"dense": one, "lexical": one, "fused": one, "ranking": one}})
+    found = await query_run(connection, run_id)
+    stored = await queries.lines(connection)
 
     assert found is not None
     assert "words" not in found.model_dump_json()

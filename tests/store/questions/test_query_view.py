@@ -1,7 +1,7 @@
 """A question with everything that is current."""
 
 from schemas.values.failures import AttemptError
-from store.database import Database
+from store.database import Connection
 from store.questions.query_runs import query_view
 from store.runs import edits, stages
 from tests.services.questions.questions import CONTEXT, EMBEDDED, EXPANSION, FOUND, VALIDATED, WHOLE, a_question
@@ -9,39 +9,37 @@ from tests.services.questions.questions import CONTEXT, EMBEDDED, EXPANSION, FOU
 BROKEN = AttemptError("schemas.errors.WorkChangedError", "Work 7 changed.", "work_changed", {"words": "private"})
 
 
-async def test_stored_values_are_shown_and_stale_ones_are_not(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
+async def test_stored_values_are_shown_and_stale_ones_are_not(connection: Connection) -> None:
+    query = await a_question(connection, *WHOLE)
 
-        view = await query_view(connection, query.id)
+    view = await query_view(connection, query.id)
 
-        assert view is not None
-        outputs = (view.expansion, view.embedded, view.found, view.retrieved, view.consolidated)
-        assert outputs == (EXPANSION, EMBEDDED, FOUND, VALIDATED, CONTEXT)
-        assert view.available == len(CONTEXT.groups)
+    assert view is not None
+    outputs = (view.expansion, view.embedded, view.found, view.retrieved, view.consolidated)
+    assert outputs == (EXPANSION, EMBEDDED, FOUND, VALIDATED, CONTEXT)
+    assert view.available == len(CONTEXT.groups)
 
-        none_left = CONTEXT.model_copy(update={"groups": ()}).model_dump(mode="json")
-        await edits.set_output(connection, query.job_id, "consolidate", none_left)
-        view = await query_view(connection, query.id)
+    none_left = CONTEXT.model_copy(update={"groups": ()}).model_dump(mode="json")
+    await edits.set_output(connection, query.job_id, "consolidate", none_left)
+    view = await query_view(connection, query.id)
 
-        assert view is not None
-        assert view.available == len(VALIDATED.chunks)
+    assert view is not None
+    assert view.available == len(VALIDATED.chunks)
 
-        await edits.redo(connection, query.job_id, "validate")
-        view = await query_view(connection, query.id)
+    await edits.redo(connection, query.job_id, "validate")
+    view = await query_view(connection, query.id)
 
-        assert view is not None
-        assert (view.found, view.retrieved, view.consolidated, view.available) == (FOUND, None, None, 0)
+    assert view is not None
+    assert (view.found, view.retrieved, view.consolidated, view.available) == (FOUND, None, None, 0)
 
 
-async def test_the_error_of_a_failed_job_is_shown_without_its_private_details(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, "expand")
-        claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
-        assert claim is not None
-        await stages.fail(connection, claim, BROKEN, inputs={})
+async def test_the_error_of_a_failed_job_is_shown_without_its_private_details(connection: Connection) -> None:
+    query = await a_question(connection, "expand")
+    claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
+    assert claim is not None
+    await stages.fail(connection, claim, BROKEN, inputs={})
 
-        view = await query_view(connection, query.id)
+    view = await query_view(connection, query.id)
 
     assert view is not None and view.error is not None
     assert (view.error.stage, view.error.type, view.error.message) == ("embed", BROKEN.type, BROKEN.message)

@@ -4,7 +4,7 @@ import pytest
 
 from schemas.errors import TemplateError, TemplateMissingError
 from stages.queries.templates import RULES, TemplateTag, default_template
-from store.database import Connection, Database
+from store.database import Connection
 from store.questions import templates
 from store.seeds import seed
 
@@ -17,32 +17,29 @@ async def versions(connection: Connection) -> list[tuple[int, bool]]:
 
 
 @pytest.mark.parametrize("tag", list(TemplateTag))
-async def test_a_new_database_has_version_1_of_every_template_active(database: Database, tag: TemplateTag) -> None:
-    async with database.connection() as connection:
-        stored = await templates.get(connection, tag)
+async def test_a_new_database_has_version_1_of_every_template_active(connection: Connection, tag: TemplateTag) -> None:
+    stored = await templates.get(connection, tag)
 
-        assert (stored.version, stored.text, stored.is_active) == (1, default_template(tag), True)
-        assert await templates.variables(connection, tag) == dict(RULES[tag].variables)
-
-
-async def test_a_new_version_is_the_next_one_and_not_active(database: Database) -> None:
-    async with database.connection() as connection:
-        added = await templates.add(connection, TAG, TEXT, title="Short")
-
-        assert (added.version, added.title, added.text, added.is_active) == (2, "Short", TEXT, False)
-        assert await versions(connection) == [(1, True), (2, False)]
-        assert await templates.get(connection, TAG, 2) == added
+    assert (stored.version, stored.text, stored.is_active) == (1, default_template(tag), True)
+    assert await templates.variables(connection, tag) == dict(RULES[tag].variables)
 
 
-async def test_activating_a_version_retires_the_one_before(database: Database) -> None:
-    async with database.connection() as connection:
-        await templates.add(connection, TAG, TEXT, title="Short")
+async def test_a_new_version_is_the_next_one_and_not_active(connection: Connection) -> None:
+    added = await templates.add(connection, TAG, TEXT, title="Short")
 
-        await templates.activate(connection, TAG, 2)
+    assert (added.version, added.title, added.text, added.is_active) == (2, "Short", TEXT, False)
+    assert await versions(connection) == [(1, True), (2, False)]
+    assert await templates.get(connection, TAG, 2) == added
 
-        assert await versions(connection) == [(1, False), (2, True)]
-        assert (await templates.get(connection, TAG)).text == TEXT
-        assert (await templates.get(connection, TemplateTag.QUERY_EXPANSION)).version == 1
+
+async def test_activating_a_version_retires_the_one_before(connection: Connection) -> None:
+    await templates.add(connection, TAG, TEXT, title="Short")
+
+    await templates.activate(connection, TAG, 2)
+
+    assert await versions(connection) == [(1, False), (2, True)]
+    assert (await templates.get(connection, TAG)).text == TEXT
+    assert (await templates.get(connection, TemplateTag.QUERY_EXPANSION)).version == 1
 
 
 @pytest.mark.parametrize(
@@ -54,27 +51,26 @@ async def test_activating_a_version_retires_the_one_before(database: Database) -
         ("{query} {chunk} {", "braces"),
     ],
 )
-async def test_placeholders_are_checked_when_a_version_is_saved(database: Database, text: str, problem: str) -> None:
-    async with database.connection() as connection:
-        with pytest.raises(TemplateError, match=problem):
-            await templates.add(connection, TAG, text, title="Broken")
+async def test_placeholders_are_checked_when_a_version_is_saved(
+    connection: Connection, text: str, problem: str
+) -> None:
+    with pytest.raises(TemplateError, match=problem):
+        await templates.add(connection, TAG, text, title="Broken")
 
-        assert await versions(connection) == [(1, True)]
-
-
-async def test_no_active_template_is_an_error_and_never_a_built_in(database: Database) -> None:
-    async with database.connection() as connection:
-        await connection.execute("UPDATE prompt_templates SET is_active = false")
-
-        with pytest.raises(TemplateMissingError, match="No template of chunk_validation is active"):
-            await templates.get(connection, TAG)
+    assert await versions(connection) == [(1, True)]
 
 
-async def test_seeding_again_keeps_the_active_version(database: Database) -> None:
-    async with database.connection() as connection:
-        await templates.add(connection, TAG, TEXT, title="Short")
-        await templates.activate(connection, TAG, 2)
+async def test_no_active_template_is_an_error_and_never_a_built_in(connection: Connection) -> None:
+    await connection.execute("UPDATE prompt_templates SET is_active = false")
 
-        await seed(connection)
+    with pytest.raises(TemplateMissingError, match="No template of chunk_validation is active"):
+        await templates.get(connection, TAG)
 
-        assert await versions(connection) == [(1, False), (2, True)]
+
+async def test_seeding_again_keeps_the_active_version(connection: Connection) -> None:
+    await templates.add(connection, TAG, TEXT, title="Short")
+    await templates.activate(connection, TAG, 2)
+
+    await seed(connection)
+
+    assert await versions(connection) == [(1, False), (2, True)]

@@ -73,19 +73,18 @@ async def sleep_scores(connection: Connection) -> Sequence[int | None]:
     return [None if row["score"] is None else int(row["score"]) for row in rows]
 
 
-async def test_scores_are_visible_once_the_last_chunk_has_its_own(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id, jobs = await submitted(connection, 1, 2)
-        first, second = [await scored(connection, job_id, score) for job_id, score in zip(jobs, (3, 0), strict=True)]
+async def test_scores_are_visible_once_the_last_chunk_has_its_own(connection: Connection) -> None:
+    run_id, jobs = await submitted(connection, 1, 2)
+    first, second = [await scored(connection, job_id, score) for job_id, score in zip(jobs, (3, 0), strict=True)]
 
-        assert await publish(connection, run_id, first) == [False]
-        assert await sleep_scores(connection) == [None, None]
-        assert await publish(connection, run_id, second) == [True]
+    assert await publish(connection, run_id, first) == [False]
+    assert await sleep_scores(connection) == [None, None]
+    assert await publish(connection, run_id, second) == [True]
 
-        assert await sleep_scores(connection) == [3, 0]
-        assert (await references.sidecars(connection, INDEX)).has_scores
-        stored = await connection.fetchval("SELECT scores FROM reference_chunk WHERE id = 1")
-        assert stored == dict.fromkeys((item.evidence_key for item in PHQ8Item), None) | {"PHQ8_Sleep": 3}
+    assert await sleep_scores(connection) == [3, 0]
+    assert (await references.sidecars(connection, INDEX)).has_scores
+    stored = await connection.fetchval("SELECT scores FROM reference_chunk WHERE id = 1")
+    assert stored == dict.fromkeys((item.evidence_key for item in PHQ8Item), None) | {"PHQ8_Sleep": 3}
 
 
 async def test_jobs_that_end_at_the_same_moment_store_the_scores_once(database: Database) -> None:
@@ -102,37 +101,34 @@ async def test_jobs_that_end_at_the_same_moment_store_the_scores_once(database: 
     assert sorted(done) == [[False], [True]]
 
 
-async def test_a_run_that_left_a_chunk_out_stores_nothing(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id, (job_id,) = await submitted(connection, 1)
-        claim = await scored(connection, job_id, 1)
+async def test_a_run_that_left_a_chunk_out_stores_nothing(connection: Connection) -> None:
+    run_id, (job_id,) = await submitted(connection, 1)
+    claim = await scored(connection, job_id, 1)
 
-        with pytest.raises(EmbeddingArtifactMismatchError, match="scored 1 of 2 chunks"):
-            await publish(connection, run_id, claim)
+    with pytest.raises(EmbeddingArtifactMismatchError, match="scored 1 of 2 chunks"):
+        await publish(connection, run_id, claim)
 
-        assert await sleep_scores(connection) == [None, None]
-
-
-async def test_scores_by_different_weights_are_not_stored(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id, jobs = await submitted(connection, 1, 2)
-        await publish(connection, run_id, await scored(connection, jobs[0], 1, digest="old"))
-        last = await scored(connection, jobs[1], 1, digest="new")
-
-        with pytest.raises(EmbeddingArtifactMismatchError, match="2 different weights or prompts"):
-            await publish(connection, run_id, last)
-
-        assert await sleep_scores(connection) == [None, None]
+    assert await sleep_scores(connection) == [None, None]
 
 
-async def test_an_index_that_was_replaced_meanwhile_gets_no_scores(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id, jobs = await submitted(connection, 1, 2)
-        claims = [await scored(connection, job_id, 1) for job_id in jobs]
-        await publish(connection, run_id, claims[0])
-        await connection.execute("UPDATE reference_index SET replaced_at = now()")
+async def test_scores_by_different_weights_are_not_stored(connection: Connection) -> None:
+    run_id, jobs = await submitted(connection, 1, 2)
+    await publish(connection, run_id, await scored(connection, jobs[0], 1, digest="old"))
+    last = await scored(connection, jobs[1], 1, digest="new")
 
-        with pytest.raises(ReferenceIndexReplacedError, match="Reference index 7 was replaced"):
-            await publish(connection, run_id, claims[1])
+    with pytest.raises(EmbeddingArtifactMismatchError, match="2 different weights or prompts"):
+        await publish(connection, run_id, last)
 
-        assert await sleep_scores(connection) == [None, None]
+    assert await sleep_scores(connection) == [None, None]
+
+
+async def test_an_index_that_was_replaced_meanwhile_gets_no_scores(connection: Connection) -> None:
+    run_id, jobs = await submitted(connection, 1, 2)
+    claims = [await scored(connection, job_id, 1) for job_id in jobs]
+    await publish(connection, run_id, claims[0])
+    await connection.execute("UPDATE reference_index SET replaced_at = now()")
+
+    with pytest.raises(ReferenceIndexReplacedError, match="Reference index 7 was replaced"):
+        await publish(connection, run_id, claims[1])
+
+    assert await sleep_scores(connection) == [None, None]

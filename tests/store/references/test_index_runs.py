@@ -75,106 +75,101 @@ async def the_index(connection: Connection) -> StoredIndex:
     return index
 
 
-async def test_a_job_that_succeeds_last_publishes_without_those_that_failed(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id, (bad, good, other) = await planned(connection, 304, 313, 321)
-        await fail(connection, bad)
-        assert not await succeed(connection, run_id, good)
-        assert await references.current(connection) == []
+async def test_a_job_that_succeeds_last_publishes_without_those_that_failed(connection: Connection) -> None:
+    run_id, (bad, good, other) = await planned(connection, 304, 313, 321)
+    await fail(connection, bad)
+    assert not await succeed(connection, run_id, good)
+    assert await references.current(connection) == []
 
-        assert await succeed(connection, run_id, other)
+    assert await succeed(connection, run_id, other)
 
-        index = await the_index(connection)
-        assert (index.participants, index.chunks) == (2, 4)
-        assert index.partial == {
-            "output_npz": "small.npz",
-            "skipped_participants": [304],
-            "skipped_participant_count": 1,
-            "skipped_chunks": 2,
-            "chunk_skip_reason_counts": {"embedding_nan": 2},
-        }
-        assert [person.participant_id for person in await references.of_index(connection, index.id)] == [313, 321]
-        assert not await references.is_publication_due(connection, run_id)
-
-
-async def test_when_the_last_job_fails_another_publishes_again(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id, (good, bad) = await planned(connection, 304, 313)
-        await succeed(connection, run_id, good)
-        assert not await references.is_publication_due(connection, run_id)
-        assert await index_runs.publish_again(connection) == []
-        await fail(connection, bad)
-        assert await references.is_publication_due(connection, run_id)
-        assert await references.current(connection) == []
-
-        assert await index_runs.publish_again(connection) == [good]
-        assert await index_runs.publish_again(connection) == []
-        assert await backlog.oldest(connection, {}, {Flow(run_id, False): 9}) == {Flow(run_id, False): [good]}
-        assert await publish(connection, run_id, good)
-
-        index = await the_index(connection)
-        assert (index.participants, (index.partial or {})["skipped_participants"]) == (1, [313])
-        assert not await references.is_publication_due(connection, run_id)
+    index = await the_index(connection)
+    assert (index.participants, index.chunks) == (2, 4)
+    assert index.partial == {
+        "output_npz": "small.npz",
+        "skipped_participants": [304],
+        "skipped_participant_count": 1,
+        "skipped_chunks": 2,
+        "chunk_skip_reason_counts": {"embedding_nan": 2},
+    }
+    assert [person.participant_id for person in await references.of_index(connection, index.id)] == [313, 321]
+    assert not await references.is_publication_due(connection, run_id)
 
 
-async def test_without_permission_nothing_is_due(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id, (good, bad) = await planned(connection, 304, 313, may_be_partial=False)
-        await fail(connection, bad)
-        assert not await succeed(connection, run_id, good)
+async def test_when_the_last_job_fails_another_publishes_again(connection: Connection) -> None:
+    run_id, (good, bad) = await planned(connection, 304, 313)
+    await succeed(connection, run_id, good)
+    assert not await references.is_publication_due(connection, run_id)
+    assert await index_runs.publish_again(connection) == []
+    await fail(connection, bad)
+    assert await references.is_publication_due(connection, run_id)
+    assert await references.current(connection) == []
 
-        assert not await references.is_publication_due(connection, run_id)
-        assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
+    assert await index_runs.publish_again(connection) == [good]
+    assert await index_runs.publish_again(connection) == []
+    assert await backlog.oldest(connection, {}, {Flow(run_id, False): 9}) == {Flow(run_id, False): [good]}
+    assert await publish(connection, run_id, good)
 
-        await index_runs.allow_partial(connection, run_id)
-        assert await index_runs.publish_again(connection) == [good]
+    index = await the_index(connection)
+    assert (index.participants, (index.partial or {})["skipped_participants"]) == (1, [313])
+    assert not await references.is_publication_due(connection, run_id)
+
+
+async def test_without_permission_nothing_is_due(connection: Connection) -> None:
+    run_id, (good, bad) = await planned(connection, 304, 313, may_be_partial=False)
+    await fail(connection, bad)
+    assert not await succeed(connection, run_id, good)
+
+    assert not await references.is_publication_due(connection, run_id)
+    assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
+
+    await index_runs.allow_partial(connection, run_id)
+    assert await index_runs.publish_again(connection) == [good]
 
 
 async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_those_who_search_it(
-    database: Database,
+    connection: Connection,
 ) -> None:
-    async with database.connection() as connection:
-        run_id, (good, bad, worse) = await planned(connection, 304, 313, 321)
-        await fail(connection, bad)
-        await fail(connection, worse)
-        await succeed(connection, run_id, good)
-        partial = await the_index(connection)
-        await job_control.retry(connection, run_id=run_id)
+    run_id, (good, bad, worse) = await planned(connection, 304, 313, 321)
+    await fail(connection, bad)
+    await fail(connection, worse)
+    await succeed(connection, run_id, good)
+    partial = await the_index(connection)
+    await job_control.retry(connection, run_id=run_id)
 
-        await embed_and_publish(connection, run_id, bad)
-        assert (await the_index(connection)).id == partial.id
-        await stages.fail(connection, await claimed(connection, worse, "embed"), NAN, inputs={})
-        (again,) = await index_runs.publish_again(connection)
-        await publish(connection, run_id, again)
+    await embed_and_publish(connection, run_id, bad)
+    assert (await the_index(connection)).id == partial.id
+    await stages.fail(connection, await claimed(connection, worse, "embed"), NAN, inputs={})
+    (again,) = await index_runs.publish_again(connection)
+    await publish(connection, run_id, again)
 
-        fuller = await the_index(connection)
-        assert (fuller.participants, (fuller.partial or {})["skipped_participants"]) == (2, [321])
-        await job_control.retry(connection, run_id=run_id)
-        assert await embed_and_publish(connection, run_id, worse)
-        whole = await the_index(connection)
-        assert (whole.participants, whole.partial, whole.run_id) == (3, None, run_id)
-        kept = await references.of_index(connection, partial.id)
-        assert [person.participant_id for person in kept] == [304]
+    fuller = await the_index(connection)
+    assert (fuller.participants, (fuller.partial or {})["skipped_participants"]) == (2, [321])
+    await job_control.retry(connection, run_id=run_id)
+    assert await embed_and_publish(connection, run_id, worse)
+    whole = await the_index(connection)
+    assert (whole.participants, whole.partial, whole.run_id) == (3, None, run_id)
+    kept = await references.of_index(connection, partial.id)
+    assert [person.participant_id for person in kept] == [304]
 
 
-async def test_a_failed_publish_waits_for_a_manual_retry(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id, (good, other, bad) = await planned(connection, 304, 313, 321)
-        await succeed(connection, run_id, good, digest="old")
-        await succeed(connection, run_id, other, digest="new")
-        await fail(connection, bad)
-        assert await index_runs.publish_again(connection) == [good]
-        claim = await claimed(connection, good, "publish")
+async def test_a_failed_publish_waits_for_a_manual_retry(connection: Connection) -> None:
+    run_id, (good, other, bad) = await planned(connection, 304, 313, 321)
+    await succeed(connection, run_id, good, digest="old")
+    await succeed(connection, run_id, other, digest="new")
+    await fail(connection, bad)
+    assert await index_runs.publish_again(connection) == [good]
+    claim = await claimed(connection, good, "publish")
 
-        async def effect(connection: Connection) -> None:
-            await index_runs.publish_when_complete(connection, run_id)
+    async def effect(connection: Connection) -> None:
+        await index_runs.publish_when_complete(connection, run_id)
 
-        with pytest.raises(EmbeddingArtifactMismatchError, match="2 different weights"):
-            await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
-        await stages.fail(connection, claim, NAN, inputs={})
+    with pytest.raises(EmbeddingArtifactMismatchError, match="2 different weights"):
+        await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
+    await stages.fail(connection, claim, NAN, inputs={})
 
-        assert not await references.is_publication_due(connection, run_id)
-        assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
+    assert not await references.is_publication_due(connection, run_id)
+    assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
 
 
 async def test_of_reapers_at_the_same_moment_one_starts_the_publication(database: Database) -> None:

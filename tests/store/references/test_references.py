@@ -55,17 +55,16 @@ async def publish(connection: Connection, run_id: int, claim: Claim) -> list[boo
     return done
 
 
-async def test_an_index_is_listed_when_its_last_participant_is_done_and_not_before(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id, jobs = await planned(connection, 304, 313)
-        first, second = [await embedded(connection, job_id) for job_id in jobs]
+async def test_an_index_is_listed_when_its_last_participant_is_done_and_not_before(connection: Connection) -> None:
+    run_id, jobs = await planned(connection, 304, 313)
+    first, second = [await embedded(connection, job_id) for job_id in jobs]
 
-        assert await publish(connection, run_id, first) == [False]
-        assert await references.current(connection) == []
-        assert await publish(connection, run_id, second) == [True]
+    assert await publish(connection, run_id, first) == [False]
+    assert await references.current(connection) == []
+    assert await publish(connection, run_id, second) == [True]
 
-        (index,) = await references.current(connection)
-        assert (index.run_id, index.participants, index.chunks, index.model_digest) == (run_id, 2, 4, "w")
+    (index,) = await references.current(connection)
+    assert (index.run_id, index.participants, index.chunks, index.model_digest) == (run_id, 2, 4, "w")
 
 
 async def test_jobs_that_end_at_the_same_moment_publish_exactly_once(database: Database) -> None:
@@ -85,35 +84,33 @@ async def test_jobs_that_end_at_the_same_moment_publish_exactly_once(database: D
         assert await connection.fetchval("SELECT count(*) FROM reference_vector") == 8
 
 
-async def test_while_a_participant_fails_the_older_index_is_kept(database: Database) -> None:
-    async with database.connection() as connection:
-        old_run, (old_job,) = await planned(connection, 304)
-        await publish(connection, old_run, await embedded(connection, old_job))
-        new_run, (good, bad) = await planned(connection, 304, 313)
-        await publish(connection, new_run, await embedded(connection, good))
-        await stages.fail(connection, await claimed(connection, bad, "chunk"), BOOM, inputs={})
+async def test_while_a_participant_fails_the_older_index_is_kept(connection: Connection) -> None:
+    old_run, (old_job,) = await planned(connection, 304)
+    await publish(connection, old_run, await embedded(connection, old_job))
+    new_run, (good, bad) = await planned(connection, 304, 313)
+    await publish(connection, new_run, await embedded(connection, good))
+    await stages.fail(connection, await claimed(connection, bad, "chunk"), BOOM, inputs={})
 
-        assert [index.run_id for index in await references.current(connection)] == [old_run]
-        await job_control.retry(connection, run_id=new_run)
-        await publish(connection, new_run, await embedded(connection, bad))
+    assert [index.run_id for index in await references.current(connection)] == [old_run]
+    await job_control.retry(connection, run_id=new_run)
+    await publish(connection, new_run, await embedded(connection, bad))
 
-        assert [index.run_id for index in await references.current(connection)] == [new_run]
-        old = await index_runs.by_run(connection, old_run)
-        assert old is not None
-        assert old.replaced_at is not None
+    assert [index.run_id for index in await references.current(connection)] == [new_run]
+    old = await index_runs.by_run(connection, old_run)
+    assert old is not None
+    assert old.replaced_at is not None
 
 
-async def test_windows_embedded_by_different_weights_are_not_published(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id, (one, other) = await planned(connection, 304, 313)
-        await publish(connection, run_id, await embedded(connection, one, digest="old weights"))
-        last = await embedded(connection, other, digest="new weights")
+async def test_windows_embedded_by_different_weights_are_not_published(connection: Connection) -> None:
+    run_id, (one, other) = await planned(connection, 304, 313)
+    await publish(connection, run_id, await embedded(connection, one, digest="old weights"))
+    last = await embedded(connection, other, digest="new weights")
 
-        with pytest.raises(EmbeddingArtifactMismatchError, match="2 different weights"):
-            await publish(connection, run_id, last)
+    with pytest.raises(EmbeddingArtifactMismatchError, match="2 different weights"):
+        await publish(connection, run_id, last)
 
-        assert await references.current(connection) == []
-        assert await connection.fetchval("SELECT count(*) FROM reference_chunk") == 0
+    assert await references.current(connection) == []
+    assert await connection.fetchval("SELECT count(*) FROM reference_chunk") == 0
 
 
 async def test_the_chunks_and_scores_of_a_published_index_are_found(database: Database) -> None:

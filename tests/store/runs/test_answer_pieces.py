@@ -16,10 +16,9 @@ CUT_OFF = AttemptError("schemas.errors.LLMResponseParseError", "it was cut off",
 
 
 @pytest.fixture
-async def query(database: Database) -> StoredQuery:
+async def query(connection: Connection) -> StoredQuery:
     """A question whose prompt is stored."""
-    async with database.connection() as connection:
-        return await a_question(connection, *WHOLE[:7])
+    return await a_question(connection, *WHOLE[:7])
 
 
 async def begin(connection: Connection, query: StoredQuery, lease_s: float = 60) -> Claim:
@@ -33,17 +32,16 @@ async def stored(connection: Connection) -> int:
     return counted
 
 
-async def test_what_was_written_after_a_position_is_read_in_order(database: Database, query: StoredQuery) -> None:
-    async with database.connection() as connection:
-        before = await answer_pieces.read(connection, query.id)
-        claim = await begin(connection, query)
-        for ordinal, text in enumerate(("By ", "oxygen", "."), start=1):
-            await answer_pieces.add(connection, claim.attempt_id, ordinal, text)
-            await answer_pieces.add(connection, claim.attempt_id, ordinal, "stored once")
-        found = [
-            await answer_pieces.read(connection, query.id, position)
-            for position in (Position(0, 0), Position(claim.attempt_id, 1), Position(claim.attempt_id, 3))
-        ]
+async def test_what_was_written_after_a_position_is_read_in_order(connection: Connection, query: StoredQuery) -> None:
+    before = await answer_pieces.read(connection, query.id)
+    claim = await begin(connection, query)
+    for ordinal, text in enumerate(("By ", "oxygen", "."), start=1):
+        await answer_pieces.add(connection, claim.attempt_id, ordinal, text)
+        await answer_pieces.add(connection, claim.attempt_id, ordinal, "stored once")
+    found = [
+        await answer_pieces.read(connection, query.id, position)
+        for position in (Position(0, 0), Position(claim.attempt_id, 1), Position(claim.attempt_id, 3))
+    ]
 
     assert before is not None and (before.is_written, before.is_awaited, before.text) == (False, True, None)
     assert [(one.text, one.last, one.is_written) for one in found if one is not None] == [
@@ -54,13 +52,12 @@ async def test_what_was_written_after_a_position_is_read_in_order(database: Data
     assert "oxygen" not in repr(found)
 
 
-async def test_pieces_without_their_beginning_are_left_out(database: Database, query: StoredQuery) -> None:
-    async with database.connection() as connection:
-        claim = await begin(connection, query)
-        await answer_pieces.add(connection, claim.attempt_id, 5, "oxygen.")
+async def test_pieces_without_their_beginning_are_left_out(connection: Connection, query: StoredQuery) -> None:
+    claim = await begin(connection, query)
+    await answer_pieces.add(connection, claim.attempt_id, 5, "oxygen.")
 
-        found = await answer_pieces.read(connection, query.id)
-        after = await answer_pieces.read(connection, query.id, Position(claim.attempt_id, 4))
+    found = await answer_pieces.read(connection, query.id)
+    after = await answer_pieces.read(connection, query.id, Position(claim.attempt_id, 4))
 
     assert found is not None and found.text is None
     assert after is not None and after.text == "oxygen."
@@ -68,24 +65,23 @@ async def test_pieces_without_their_beginning_are_left_out(database: Database, q
 
 @pytest.mark.parametrize("end", ["commit", "fail", "interruption", "deletion"])
 async def test_an_attempt_takes_its_pieces_with_it_however_it_ends(
-    database: Database, query: StoredQuery, end: str
+    connection: Connection, query: StoredQuery, end: str
 ) -> None:
-    async with database.connection() as connection:
-        claim = await begin(connection, query, lease_s=0 if end == "interruption" else 60)
-        await answer_pieces.add(connection, claim.attempt_id, 1, "By ")
-        assert await stored(connection) == 1
-        match end:
-            case "commit":
-                await stages.commit(connection, claim, inputs={}, output={})
-            case "fail":
-                await stages.fail(connection, claim, CUT_OFF, inputs={})
-            case "interruption":
-                await stages.expire(connection, max_interruptions=3)
-            case "deletion":
-                await connection.execute("DELETE FROM job WHERE id = $1", query.job_id)
-        await answer_pieces.add(connection, claim.attempt_id, 2, "a late one")
+    claim = await begin(connection, query, lease_s=0 if end == "interruption" else 60)
+    await answer_pieces.add(connection, claim.attempt_id, 1, "By ")
+    assert await stored(connection) == 1
+    match end:
+        case "commit":
+            await stages.commit(connection, claim, inputs={}, output={})
+        case "fail":
+            await stages.fail(connection, claim, CUT_OFF, inputs={})
+        case "interruption":
+            await stages.expire(connection, max_interruptions=3)
+        case "deletion":
+            await connection.execute("DELETE FROM job WHERE id = $1", query.job_id)
+    await answer_pieces.add(connection, claim.attempt_id, 2, "a late one")
 
-        assert await stored(connection) == 0
+    assert await stored(connection) == 0
 
 
 async def test_a_piece_that_is_written_while_its_attempt_ends_is_not_left_behind(
@@ -103,16 +99,15 @@ async def test_a_piece_that_is_written_while_its_attempt_ends_is_not_left_behind
         assert await stored(connection) == 0
 
 
-async def test_a_retried_attempt_begins_anew(database: Database, query: StoredQuery) -> None:
-    async with database.connection() as connection:
-        first = await begin(connection, query)
-        await answer_pieces.add(connection, first.attempt_id, 1, "By ")
-        await stages.fail(connection, first, CUT_OFF, inputs={})
-        failed = await answer_pieces.read(connection, query.id)
-        await job_control.retry(connection, job_id=query.job_id)
-        second = await begin(connection, query)
-        await answer_pieces.add(connection, second.attempt_id, 1, "Air")
-        again = await answer_pieces.read(connection, query.id, Position(first.attempt_id, 1))
+async def test_a_retried_attempt_begins_anew(connection: Connection, query: StoredQuery) -> None:
+    first = await begin(connection, query)
+    await answer_pieces.add(connection, first.attempt_id, 1, "By ")
+    await stages.fail(connection, first, CUT_OFF, inputs={})
+    failed = await answer_pieces.read(connection, query.id)
+    await job_control.retry(connection, job_id=query.job_id)
+    second = await begin(connection, query)
+    await answer_pieces.add(connection, second.attempt_id, 1, "Air")
+    again = await answer_pieces.read(connection, query.id, Position(first.attempt_id, 1))
 
     assert failed is not None and (failed.is_awaited, failed.text, failed.result_id) == (False, None, None)
     assert again is not None and (again.attempt, again.text) == (2, "Air")

@@ -40,11 +40,10 @@ async def retried_run(connection: Connection, store_run: StoreRun) -> StoredRun:
     return stored
 
 
-async def test_an_unchanged_run_has_no_flaw(database: Database, store_run: StoreRun) -> None:
-    async with database.connection() as connection:
-        stored = await retried_run(connection, store_run)
+async def test_an_unchanged_run_has_no_flaw(connection: Connection, store_run: StoreRun) -> None:
+    stored = await retried_run(connection, store_run)
 
-        assert await audit.audit(connection, stored.run_id) == audit.Audit(3, [])
+    assert await audit.audit(connection, stored.run_id) == audit.Audit(3, [])
 
 
 OUTPUT = "its output or its vectors changed"
@@ -75,16 +74,13 @@ CHANGES = [
 
 @pytest.mark.parametrize(("change", "found"), CHANGES, ids=[change for change, _ in CHANGES])
 async def test_changes_are_found(
-    database: Database, store_run: StoreRun, change: str, found: list[tuple[str, int, str]]
+    connection: Connection, store_run: StoreRun, change: str, found: list[tuple[str, int, str]]
 ) -> None:
-    async with database.connection() as connection:
-        stored = await retried_run(connection, store_run)
+    stored = await retried_run(connection, store_run)
 
-        await connection.execute(change)
+    await connection.execute(change)
 
-        assert (await audit.audit(connection, stored.run_id)).flaws == [
-            Flaw(stored.job_ids[0], *flaw) for flaw in found
-        ]
+    assert (await audit.audit(connection, stored.run_id)).flaws == [Flaw(stored.job_ids[0], *flaw) for flaw in found]
 
 
 async def test_the_current_attempt_is_found_by_two_indexes(database: Database) -> None:
@@ -101,22 +97,21 @@ HASHED = ("stage", "number", "outcome", "inputs", "output", "output_hash", "prev
 
 
 async def test_each_of_100_random_single_byte_changes_of_stored_rows_is_found(
-    database: Database, store_run: StoreRun
+    connection: Connection, store_run: StoreRun
 ) -> None:
     chosen = random.Random(17)
-    async with database.connection() as connection:
-        stored = await retried_run(connection, store_run)
-        missed = []
-        for _ in range(100):
-            transaction = connection.transaction()
-            await transaction.start()
-            changed = await change_a_byte(connection, chosen)
-            if not (await audit.audit(connection, stored.run_id)).flaws:
-                missed.append(changed)
-            await transaction.rollback()
+    stored = await retried_run(connection, store_run)
+    missed = []
+    for _ in range(100):
+        transaction = connection.transaction()
+        await transaction.start()
+        changed = await change_a_byte(connection, chosen)
+        if not (await audit.audit(connection, stored.run_id)).flaws:
+            missed.append(changed)
+        await transaction.rollback()
 
-        assert missed == []
-        assert (await audit.audit(connection, stored.run_id)).flaws == []
+    assert missed == []
+    assert (await audit.audit(connection, stored.run_id)).flaws == []
 
 
 async def change_a_byte(connection: Connection, chosen: random.Random) -> str:
@@ -166,23 +161,22 @@ def with_a_changed_character(value: Any, chosen: random.Random) -> Any:
     return value[:at] + chr(ord(value[at]) ^ 1) + value[at + 1 :]
 
 
-async def test_the_settings_and_the_requests_of_a_run_are_audited(database: Database, store_run: StoreRun) -> None:
-    async with database.connection() as connection:
-        stored = await retried_run(connection, store_run)
-        settings = {"A": {"value": 1.5, "source": "default"}}
-        await connection.execute("UPDATE run SET settings = $1", json.dumps(settings))
-        served_by = {"backend": "b", "server": "s", "model": "m", "digest": "d"}
-        await connection.execute(
-            "INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, seconds, served_by) "
-            "VALUES ('forged', 'm', 'd', '{\"messages\": []}', 'yes', 'stop', 1, $1)",
-            json.dumps(served_by),
-        )
-        await connection.execute(
-            "INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused) "
-            "SELECT min(a.id), 0, min(c.id), 'p', false FROM stage_attempt AS a, llm_call AS c"
-        )
+async def test_the_settings_and_the_requests_of_a_run_are_audited(connection: Connection, store_run: StoreRun) -> None:
+    stored = await retried_run(connection, store_run)
+    settings = {"A": {"value": 1.5, "source": "default"}}
+    await connection.execute("UPDATE run SET settings = $1", json.dumps(settings))
+    served_by = {"backend": "b", "server": "s", "model": "m", "digest": "d"}
+    await connection.execute(
+        "INSERT INTO llm_call (key, model, digest, request, reply, stop_reason, seconds, served_by) "
+        "VALUES ('forged', 'm', 'd', '{\"messages\": []}', 'yes', 'stop', 1, $1)",
+        json.dumps(served_by),
+    )
+    await connection.execute(
+        "INSERT INTO llm_call_use (attempt_id, ordinal, call_id, purpose, is_reused) "
+        "SELECT min(a.id), 0, min(c.id), 'p', false FROM stage_attempt AS a, llm_call AS c"
+    )
 
-        found = (await audit.audit(connection, stored.run_id)).flaws
+    found = (await audit.audit(connection, stored.run_id)).flaws
 
     assert found == [
         Flaw(None, "", 0, "the settings of the run changed"),

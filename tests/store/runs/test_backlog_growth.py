@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from store.database import Connection, Database
+from store.database import Connection
 from store.references import index_runs
 from store.runs import backlog, job_control, runs, stages
 
@@ -77,31 +77,30 @@ async def grow(connection: Connection, since: int, to: int) -> None:
 
 
 @pytest.mark.parametrize("analyzed", ["all", "before it grew", "while it was empty"])
-async def test_ten_times_the_backlog_is_read_with_as_many_pages(database: Database, analyzed: str) -> None:
+async def test_ten_times_the_backlog_is_read_with_as_many_pages(connection: Connection, analyzed: str) -> None:
     """Also right after a large submission or retry, when Postgres knows nothing of the new backlog yet."""
     touched: dict[int, dict[str, int]] = {}
-    async with database.connection() as connection:
-        await connection.execute("ALTER TABLE job SET (autovacuum_enabled = false)")
-        await connection.execute("ALTER TABLE stage_run SET (autovacuum_enabled = false)")
-        await connection.execute(RUNS)
-        await connection.execute(PARTIAL)
-        await connection.execute(BUILT)
-        await grow(connection, 0, SMALL)
-        await connection.execute(SEND, IN_FLIGHT)
-        await connection.execute("VACUUM ANALYZE")
-        for size in (SMALL, LARGE):
-            if size == LARGE:
-                await grow(connection, SMALL, LARGE)
-                if analyzed == "while it was empty":
-                    await connection.execute(END)
-                if analyzed != "before it grew":
-                    await connection.execute("VACUUM ANALYZE")
-                if analyzed == "while it was empty":
-                    await connection.execute(RETRY)
-            await connection.execute(backlog.BY_INDEX)
-            for name, (statement, arguments) in STATEMENTS.items():
-                await buffers(connection, statement, arguments)
-                touched.setdefault(size, {})[name] = await buffers(connection, statement, arguments)
+    await connection.execute("ALTER TABLE job SET (autovacuum_enabled = false)")
+    await connection.execute("ALTER TABLE stage_run SET (autovacuum_enabled = false)")
+    await connection.execute(RUNS)
+    await connection.execute(PARTIAL)
+    await connection.execute(BUILT)
+    await grow(connection, 0, SMALL)
+    await connection.execute(SEND, IN_FLIGHT)
+    await connection.execute("VACUUM ANALYZE")
+    for size in (SMALL, LARGE):
+        if size == LARGE:
+            await grow(connection, SMALL, LARGE)
+            if analyzed == "while it was empty":
+                await connection.execute(END)
+            if analyzed != "before it grew":
+                await connection.execute("VACUUM ANALYZE")
+            if analyzed == "while it was empty":
+                await connection.execute(RETRY)
+        await connection.execute(backlog.BY_INDEX)
+        for name, (statement, arguments) in STATEMENTS.items():
+            await buffers(connection, statement, arguments)
+            touched.setdefault(size, {})[name] = await buffers(connection, statement, arguments)
 
     # A tree may have one level more, and rows that were not vacuumed are looked up: those that are returned.
     grown = {name: (touched[SMALL][name], touched[LARGE][name]) for name in STATEMENTS}

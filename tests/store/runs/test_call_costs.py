@@ -10,7 +10,7 @@ from schemas.values.estimates import ModelPrice, Prices
 from schemas.values.failures import AttemptError
 from services.costs import cost_of_run, read_prices
 from stages.reports.costs import cost_words
-from store.database import Connection, Database
+from store.database import Connection
 from store.runs import job_control, stages
 from store.runs.runs import StoredRun
 from store.runs.stages import Claim
@@ -46,21 +46,20 @@ async def call(
     )
 
 
-async def test_a_retry_never_lowers_the_cost(database: Database, store_run: StoreRun) -> None:
-    async with database.connection() as connection:
-        stored = await store_run()
-        (job_id,) = stored.job_ids
-        await stages.commit(connection, await claimed(connection, job_id, "extract"), inputs={}, output={"a": 1})
-        failing = await claimed(connection, job_id, "embed")
-        await call(connection, failing)
-        await stages.fail(connection, failing, BROKEN, inputs={})
-        before = await cost_of_run(connection, stored.run_id, PRICES, by_job=True)
-        await job_control.retry(connection, run_id=stored.run_id)
-        again = await claimed(connection, job_id, "embed")
-        await call(connection, again, reused=True)
-        await call(connection, again)
-        await stages.commit(connection, again, inputs={}, output={"b": 1})
-        after = await cost_of_run(connection, stored.run_id, PRICES, by_job=True)
+async def test_a_retry_never_lowers_the_cost(connection: Connection, store_run: StoreRun) -> None:
+    stored = await store_run()
+    (job_id,) = stored.job_ids
+    await stages.commit(connection, await claimed(connection, job_id, "extract"), inputs={}, output={"a": 1})
+    failing = await claimed(connection, job_id, "embed")
+    await call(connection, failing)
+    await stages.fail(connection, failing, BROKEN, inputs={})
+    before = await cost_of_run(connection, stored.run_id, PRICES, by_job=True)
+    await job_control.retry(connection, run_id=stored.run_id)
+    again = await claimed(connection, job_id, "embed")
+    await call(connection, again, reused=True)
+    await call(connection, again)
+    await stages.commit(connection, again, inputs={}, output={"b": 1})
+    after = await cost_of_run(connection, stored.run_id, PRICES, by_job=True)
 
     assert (before.total.attempts, before.total.calls_paid, before.total.prompt_tokens) == (2, 1, 1000)
     assert before.total.money == pytest.approx(0.003)
@@ -77,32 +76,26 @@ async def test_a_retry_never_lowers_the_cost(database: Database, store_run: Stor
     assert any(line.startswith("saved by retries: 1 stored stage") for line in words)
 
 
-async def test_what_a_fork_copied_is_saved_and_not_spent(database: Database, store_run: StoreRun) -> None:
-    async with database.connection() as connection:
-        parent, child = await store_run(), await store_run("317")
-        await stages.commit(
-            connection, await claimed(connection, parent.job_ids[0], "extract"), inputs={}, output={"a": 1}
-        )
-        await stages.commit(
-            connection, await claimed(connection, child.job_ids[0], "extract"), inputs={}, output={"a": 1}
-        )
-        await connection.execute("UPDATE stage_attempt SET started_at = ended_at - interval '7 s'")
-        await connection.execute("UPDATE stage_attempt SET worker_id = 'copied' WHERE job_id = $1", child.job_ids[0])
-        cost = await cost_of_run(connection, child.run_id)
-        sums = await cost_of_run(connection, parent.run_id)
+async def test_what_a_fork_copied_is_saved_and_not_spent(connection: Connection, store_run: StoreRun) -> None:
+    parent, child = await store_run(), await store_run("317")
+    await stages.commit(connection, await claimed(connection, parent.job_ids[0], "extract"), inputs={}, output={"a": 1})
+    await stages.commit(connection, await claimed(connection, child.job_ids[0], "extract"), inputs={}, output={"a": 1})
+    await connection.execute("UPDATE stage_attempt SET started_at = ended_at - interval '7 s'")
+    await connection.execute("UPDATE stage_attempt SET worker_id = 'copied' WHERE job_id = $1", child.job_ids[0])
+    cost = await cost_of_run(connection, child.run_id)
+    sums = await cost_of_run(connection, parent.run_id)
 
     assert (cost.total.attempts, cost.forks.stages, cost.forks.seconds) == (0, 1, 7.0)
     assert (sums.total.seconds, sums.jobs) == (7.0, {})
     assert any(line.startswith("saved by the fork: 1 stored stage") for line in cost_words(cost))
 
 
-async def test_no_money_is_summed_that_lacks_a_price_or_a_count(database: Database, store_run: StoreRun) -> None:
-    async with database.connection() as connection:
-        stored = await store_run()
-        claim = await claimed(connection, stored.job_ids[0], "extract")
-        await call(connection, claim, model="small")
-        await call(connection, claim, prompt_tokens=None)
-        cost = await cost_of_run(connection, stored.run_id, PRICES, by_job=True)
+async def test_no_money_is_summed_that_lacks_a_price_or_a_count(connection: Connection, store_run: StoreRun) -> None:
+    stored = await store_run()
+    claim = await claimed(connection, stored.job_ids[0], "extract")
+    await call(connection, claim, model="small")
+    await call(connection, claim, prompt_tokens=None)
+    cost = await cost_of_run(connection, stored.run_id, PRICES, by_job=True)
 
     assert (cost.total.money, cost.unpriced, cost.total.calls_uncounted) == (None, ("small",), 1)
     assert cost.models["big"].money == pytest.approx(0.001)

@@ -8,7 +8,7 @@ from schemas.statuses import JobStatus
 from services.questions.lookup import get_query
 from services.questions.steps import Step, take_step
 from services.runs import delete_run
-from store.database import Connection, Database
+from store.database import Connection
 from store.questions import presets, queries
 from store.questions import query_runs as question_deletions
 from store.questions.queries import StoredQuery
@@ -35,48 +35,45 @@ async def finished_run(connection: Connection) -> ShownRun:
     return shown
 
 
-async def test_a_run_goes_with_its_jobs_attempts_vectors_and_calls(database: Database) -> None:
-    async with database.connection() as connection:
-        shown = await finished_run(connection)
-        (calls,) = await counted(connection, "llm_call")
+async def test_a_run_goes_with_its_jobs_attempts_vectors_and_calls(connection: Connection) -> None:
+    shown = await finished_run(connection)
+    (calls,) = await counted(connection, "llm_call")
 
-        deleted = await delete_run(connection, shown.run_id)
+    deleted = await delete_run(connection, shown.run_id)
 
-        assert deleted == DeletedRun(run_id=shown.run_id, jobs=5, calls=calls, kept_calls=0)
-        assert await counted(connection, *OF_RUNS) == [0] * len(OF_RUNS)
-        with pytest.raises(RunMissingError):
-            await delete_run(connection, shown.run_id)
-
-
-async def test_a_call_that_another_run_used_is_kept(database: Database) -> None:
-    async with database.connection() as connection:
-        made = [await runs.store(connection, new_run(stages=("expand",)), always_new=True) for _ in range(2)]
-        for stored in made:
-            await call_a_model(connection, stored.job_ids[0], "expand", "the same")
-        first, second = (stored.run_id for stored in made)
-
-        deleted = await delete_run(connection, first)
-
-        assert (deleted.calls, deleted.kept_calls) == (0, 1)
-        assert await counted(connection, "llm_call", "run") == [1, 1]
-        assert await flaws(connection) == []
-        assert (await delete_run(connection, second)).calls == 1
+    assert deleted == DeletedRun(run_id=shown.run_id, jobs=5, calls=calls, kept_calls=0)
+    assert await counted(connection, *OF_RUNS) == [0] * len(OF_RUNS)
+    with pytest.raises(RunMissingError):
+        await delete_run(connection, shown.run_id)
 
 
-async def test_the_text_of_its_questions_is_left_nowhere(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_marked_question(connection)
-        await presets.create(connection, "Broad", Preset())
-        former = query.run_id
-        query = await take_step(connection, query, Step.EXPAND, preset="Broad")
-        await complete_stages(connection, query.job_id, "expand")
-        assert query.run_id != former
+async def test_a_call_that_another_run_used_is_kept(connection: Connection) -> None:
+    made = [await runs.store(connection, new_run(stages=("expand",)), always_new=True) for _ in range(2)]
+    for stored in made:
+        await call_a_model(connection, stored.job_ids[0], "expand", "the same")
+    first, second = (stored.run_id for stored in made)
 
-        deleted = await delete_run(connection, query.run_id)
+    deleted = await delete_run(connection, first)
 
-        assert deleted.jobs == 1
-        assert await marked(connection) == []
-        assert await counted(connection, "run", "queries", "results", "llm_call") == [0, 0, 0, 0]
+    assert (deleted.calls, deleted.kept_calls) == (0, 1)
+    assert await counted(connection, "llm_call", "run") == [1, 1]
+    assert await flaws(connection) == []
+    assert (await delete_run(connection, second)).calls == 1
+
+
+async def test_the_text_of_its_questions_is_left_nowhere(connection: Connection) -> None:
+    query = await a_marked_question(connection)
+    await presets.create(connection, "Broad", Preset())
+    former = query.run_id
+    query = await take_step(connection, query, Step.EXPAND, preset="Broad")
+    await complete_stages(connection, query.job_id, "expand")
+    assert query.run_id != former
+
+    deleted = await delete_run(connection, query.run_id)
+
+    assert deleted.jobs == 1
+    assert await marked(connection) == []
+    assert await counted(connection, "run", "queries", "results", "llm_call") == [0, 0, 0, 0]
 
 
 async def moved_twice(connection: Connection) -> tuple[list[int], StoredQuery]:
@@ -91,59 +88,55 @@ async def moved_twice(connection: Connection) -> tuple[list[int], StoredQuery]:
     return run_ids, query
 
 
-async def test_a_question_that_continued_elsewhere_keeps_its_answers_and_its_history(database: Database) -> None:
-    async with database.connection() as connection:
-        run_ids, query = await moved_twice(connection)
-        answers = [answer.id for answer in await queries.results(connection, query.id)]
+async def test_a_question_that_continued_elsewhere_keeps_its_answers_and_its_history(connection: Connection) -> None:
+    run_ids, query = await moved_twice(connection)
+    answers = [answer.id for answer in await queries.results(connection, query.id)]
 
-        deleted = await delete_run(connection, run_ids[1])
+    deleted = await delete_run(connection, run_ids[1])
 
-        assert deleted.jobs == 1
-        await delete_run(connection, run_ids[0])
-        assert [answer.id for answer in await queries.results(connection, query.id)] == answers
-        assert await get_query(connection, query.id) == query
-        await question_deletions.delete_query(connection, query)
-        assert await marked(connection) == []
-
-
-async def test_an_active_run_is_refused_with_the_way_out(database: Database) -> None:
-    async with database.connection() as connection:
-        stored = await runs.store(connection, new_run(("316", "317")))
-        run_id = stored.run_id
-        with refused("run-active", match=f"2 of its jobs are unfinished. `ragq cancel r{run_id}` ends them"):
-            await delete_run(connection, run_id)
-
-        assert await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
-        await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
-        with refused("run-active", match="a worker still computes stage 'extract'"):
-            await delete_run(connection, run_id)
-
-        assert await counted(connection, "run", "job") == [1, 2]
+    assert deleted.jobs == 1
+    await delete_run(connection, run_ids[0])
+    assert [answer.id for answer in await queries.results(connection, query.id)] == answers
+    assert await get_query(connection, query.id) == query
+    await question_deletions.delete_query(connection, query)
+    assert await marked(connection) == []
 
 
-async def test_an_index_that_was_published_outlives_its_run(database: Database) -> None:
+async def test_an_active_run_is_refused_with_the_way_out(connection: Connection) -> None:
+    stored = await runs.store(connection, new_run(("316", "317")))
+    run_id = stored.run_id
+    with refused("run-active", match=f"2 of its jobs are unfinished. `ragq cancel r{run_id}` ends them"):
+        await delete_run(connection, run_id)
+
+    assert await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
+    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
+    with refused("run-active", match="a worker still computes stage 'extract'"):
+        await delete_run(connection, run_id)
+
+    assert await counted(connection, "run", "job") == [1, 2]
+
+
+async def test_an_index_that_was_published_outlives_its_run(connection: Connection) -> None:
     chunk = IndexedChunk(1, 301, 0, "text", [1.0, 0.0], {}, {}, ())  # type: ignore[arg-type]
-    async with database.connection() as connection:
-        run_id = (await runs.store(connection, new_run())).run_id
-        await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
-        await store_index(connection, 7, [chunk])
-        await connection.execute("UPDATE reference_index SET run_id = $1", run_id)
-        (before,) = await references.current(connection)
+    run_id = (await runs.store(connection, new_run())).run_id
+    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
+    await store_index(connection, 7, [chunk])
+    await connection.execute("UPDATE reference_index SET run_id = $1", run_id)
+    (before,) = await references.current(connection)
 
-        deleted = await delete_run(connection, run_id)
+    deleted = await delete_run(connection, run_id)
 
-        (after,) = await references.current(connection)
-        assert (deleted.kept_indexes, after.id, after.run_id) == ((before.name,), before.id, None)
+    (after,) = await references.current(connection)
+    assert (deleted.kept_indexes, after.id, after.run_id) == ((before.name,), before.id, None)
 
 
-async def test_no_text_of_phrases_is_left(database: Database) -> None:
-    async with database.connection() as connection:
-        phrases = new_run(stages=("embed",))
-        stored = await runs.store(connection, phrases)
-        await connection.execute("UPDATE job SET kind = 'tags', inputs = $1", f'{{"phrases": ["{MARK}"]}}')
-        await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
-        assert await marked(connection) == ["job.inputs"]
+async def test_no_text_of_phrases_is_left(connection: Connection) -> None:
+    phrases = new_run(stages=("embed",))
+    stored = await runs.store(connection, phrases)
+    await connection.execute("UPDATE job SET kind = 'tags', inputs = $1", f'{{"phrases": ["{MARK}"]}}')
+    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
+    assert await marked(connection) == ["job.inputs"]
 
-        await delete_run(connection, stored.run_id)
+    await delete_run(connection, stored.run_id)
 
-        assert await marked(connection) == []
+    assert await marked(connection) == []

@@ -35,149 +35,145 @@ async def status(connection: Connection, job_id: int) -> str:
 
 
 async def test_a_set_output_replaces_the_computed_one_and_later_stages_run_again(
-    database: Database, store_run: StoreRun
+    connection: Connection, store_run: StoreRun
 ) -> None:
     stored = await store_run(stages=("extract", "embed", "score"))
     job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        await complete_stages(connection, job_id, "extract", "embed", "score")
-        assert await status(connection, job_id) == JobStatus.SUCCEEDED
+    await complete_stages(connection, job_id, "extract", "embed", "score")
+    assert await status(connection, job_id) == JobStatus.SUCCEEDED
 
-        await edits.set_output(connection, job_id, "extract", {"by": "me"})
+    await edits.set_output(connection, job_id, "extract", {"by": "me"})
 
-        assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "me"}, None, None]
-        assert await status(connection, job_id) == JobStatus.WAITING
-        (chain,) = await job_control.pending_chains(connection, [job_id])
-        assert [stage.stage for stage in chain.stages] == ["embed", "score"]
-        await complete_stages(connection, job_id, "embed", "score")
-        assert await status(connection, job_id) == JobStatus.SUCCEEDED
-        assert len(await attempts.history(connection, job_id, "extract")) == 2
-        assert (await audit.audit(connection, stored.run_id)).flaws == []
+    assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "me"}, None, None]
+    assert await status(connection, job_id) == JobStatus.WAITING
+    (chain,) = await job_control.pending_chains(connection, [job_id])
+    assert [stage.stage for stage in chain.stages] == ["embed", "score"]
+    await complete_stages(connection, job_id, "embed", "score")
+    assert await status(connection, job_id) == JobStatus.SUCCEEDED
+    assert len(await attempts.history(connection, job_id, "extract")) == 2
+    assert (await audit.audit(connection, stored.run_id)).flaws == []
 
 
-async def test_a_stage_can_run_again(database: Database, store_run: StoreRun) -> None:
+async def test_a_stage_can_run_again(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run(stages=("extract", "embed"))
     job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        await complete_stages(connection, job_id, "extract", "embed")
+    await complete_stages(connection, job_id, "extract", "embed")
 
-        await edits.redo(connection, job_id, "embed")
+    await edits.redo(connection, job_id, "embed")
 
-        assert await outputs(connection, job_id, "extract", "embed") == [{"by": "extract"}, None]
-        await complete_stages(connection, job_id, "embed")
-        assert [attempt.number for attempt in await attempts.history(connection, job_id, "embed")] == [1, 2]
-        with pytest.raises(Refused, match="has no stage 'dance'"):
-            await edits.redo(connection, job_id, "dance")
+    assert await outputs(connection, job_id, "extract", "embed") == [{"by": "extract"}, None]
+    await complete_stages(connection, job_id, "embed")
+    assert [attempt.number for attempt in await attempts.history(connection, job_id, "embed")] == [1, 2]
+    with pytest.raises(Refused, match="has no stage 'dance'"):
+        await edits.redo(connection, job_id, "dance")
 
 
 async def test_a_running_stage_an_unknown_one_and_one_that_is_not_reached_are_refused(
-    database: Database, store_run: StoreRun
+    connection: Connection, store_run: StoreRun
 ) -> None:
     stored = await store_run(stages=("extract", "embed"))
     job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        with pytest.raises(Refused, match=r"'extract' of job .* comes before 'embed'"):
-            await edits.redo(connection, job_id, "embed")
-        assert await stages.claim(connection, job_id, "extract", "worker", 60) is not None
-        for change in (
-            edits.set_output(connection, job_id, "extract", {}),
-            edits.redo(connection, job_id, "extract"),
-            edits.append_stages(connection, job_id, ("extract", "embed", "score")),
-            edits.truncate_after(connection, job_id, "extract"),
-        ):
-            with pytest.raises(StageRunningError, match="'extract' of job j1 is running"):
-                await change
+    with pytest.raises(Refused, match=r"'extract' of job .* comes before 'embed'"):
+        await edits.redo(connection, job_id, "embed")
+    assert await stages.claim(connection, job_id, "extract", "worker", 60) is not None
+    for change in (
+        edits.set_output(connection, job_id, "extract", {}),
+        edits.redo(connection, job_id, "extract"),
+        edits.append_stages(connection, job_id, ("extract", "embed", "score")),
+        edits.truncate_after(connection, job_id, "extract"),
+    ):
+        with pytest.raises(StageRunningError, match="'extract' of job j1 is running"):
+            await change
 
 
-async def test_a_chain_that_ended_early_continues_with_appended_stages(database: Database, store_run: StoreRun) -> None:
+async def test_a_chain_that_ended_early_continues_with_appended_stages(
+    connection: Connection, store_run: StoreRun
+) -> None:
     stored = await store_run(stages=("extract",))
     job_id = stored.job_ids[0]
     whole = ("extract", "embed", "score")
-    async with database.connection() as connection:
-        await complete_stages(connection, job_id, "extract")
+    await complete_stages(connection, job_id, "extract")
 
-        assert await edits.append_stages(connection, job_id, whole) == ["embed", "score"]
-        assert await edits.append_stages(connection, job_id, whole) == []
+    assert await edits.append_stages(connection, job_id, whole) == ["embed", "score"]
+    assert await edits.append_stages(connection, job_id, whole) == []
 
-        await complete_stages(connection, job_id, "embed", "score")
-        assert await status(connection, job_id) == JobStatus.SUCCEEDED
+    await complete_stages(connection, job_id, "embed", "score")
+    assert await status(connection, job_id) == JobStatus.SUCCEEDED
 
 
-async def test_an_unfinished_chain_takes_new_stages_after_its_last_one(database: Database, store_run: StoreRun) -> None:
+async def test_an_unfinished_chain_takes_new_stages_after_its_last_one(
+    connection: Connection, store_run: StoreRun
+) -> None:
     stored = await store_run(stages=("extract",))
     job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        assert await edits.append_stages(connection, job_id, ("extract", "embed", "validate")) == ["embed", "validate"]
+    assert await edits.append_stages(connection, job_id, ("extract", "embed", "validate")) == ["embed", "validate"]
 
-        (chain,) = await job_control.pending_chains(connection, [job_id])
-        assert chain.queues == ("extract", "embed", "validate.local")
-        assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
-        await complete_stages(connection, job_id, "extract", "embed", "validate")
+    (chain,) = await job_control.pending_chains(connection, [job_id])
+    assert chain.queues == ("extract", "embed", "validate.local")
+    assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
+    await complete_stages(connection, job_id, "extract", "embed", "validate")
 
 
 async def test_a_chain_can_end_after_any_of_its_stages_and_later_ones_are_kept_as_history(
-    database: Database, store_run: StoreRun
+    connection: Connection, store_run: StoreRun
 ) -> None:
     stored = await store_run(stages=("extract", "embed", "score"))
     job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        await complete_stages(connection, job_id, "extract", "embed", "score")
+    await complete_stages(connection, job_id, "extract", "embed", "score")
 
-        await edits.truncate_after(connection, job_id, "extract")
+    await edits.truncate_after(connection, job_id, "extract")
 
-        assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "extract"}, None, None]
-        assert await status(connection, job_id) == JobStatus.SUCCEEDED
-        assert await job_control.pending_chains(connection, [job_id]) == []
-        assert [attempt.stage for attempt in await attempts.history(connection, job_id)] == [
-            "extract",
-            "embed",
-            "score",
-        ]
-        assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
-        with pytest.raises(Refused, match="has no stage 'embed'"):
-            await edits.truncate_after(connection, job_id, "embed")
+    assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "extract"}, None, None]
+    assert await status(connection, job_id) == JobStatus.SUCCEEDED
+    assert await job_control.pending_chains(connection, [job_id]) == []
+    assert [attempt.stage for attempt in await attempts.history(connection, job_id)] == [
+        "extract",
+        "embed",
+        "score",
+    ]
+    assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
+    with pytest.raises(Refused, match="has no stage 'embed'"):
+        await edits.truncate_after(connection, job_id, "embed")
 
 
 async def test_a_removed_stage_that_is_added_again_continues_its_numbers_and_fences(
-    database: Database, store_run: StoreRun
+    connection: Connection, store_run: StoreRun
 ) -> None:
     stored = await store_run(stages=("extract", "embed"))
     job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        await complete_stages(connection, job_id, "extract")
-        lost = await stages.claim(connection, job_id, "embed", "worker", 0)
-        assert lost is not None
-        assert await stages.expire(connection, max_interruptions=3)
-        await edits.truncate_after(connection, job_id, "extract")
+    await complete_stages(connection, job_id, "extract")
+    lost = await stages.claim(connection, job_id, "embed", "worker", 0)
+    assert lost is not None
+    assert await stages.expire(connection, max_interruptions=3)
+    await edits.truncate_after(connection, job_id, "extract")
 
-        assert await edits.append_stages(connection, job_id, ("extract", "embed")) == ["embed"]
+    assert await edits.append_stages(connection, job_id, ("extract", "embed")) == ["embed"]
 
-        again = await stages.claim(connection, job_id, "embed", "worker", 60)
-        assert again is not None and (again.attempt, again.fence > lost.fence) == (2, True)
-        assert await stages.commit(connection, lost, inputs={}, output={"by": "lost"}) is None
-        assert await stages.commit(connection, again, inputs={}, output={"by": "again"}) is not None
-        assert await outputs(connection, job_id, "embed") == [{"by": "again"}]
-        assert (await audit.audit(connection, stored.run_id)).flaws == []
+    again = await stages.claim(connection, job_id, "embed", "worker", 60)
+    assert again is not None and (again.attempt, again.fence > lost.fence) == (2, True)
+    assert await stages.commit(connection, lost, inputs={}, output={"by": "lost"}) is None
+    assert await stages.commit(connection, again, inputs={}, output={"by": "again"}) is not None
+    assert await outputs(connection, job_id, "embed") == [{"by": "again"}]
+    assert (await audit.audit(connection, stored.run_id)).flaws == []
 
 
 async def test_what_another_job_stored_is_carried_over_with_its_vectors(
-    database: Database, store_run: StoreRun
+    connection: Connection, store_run: StoreRun
 ) -> None:
     old, new = await store_run(), await store_run()
     vectors = np.array([[1, 0], [0, 1]], dtype=np.float32)
-    async with database.connection() as connection:
-        claim = await stages.claim(connection, old.job_ids[0], "extract", "worker", 60)
-        assert claim is not None
-        await stages.commit(connection, claim, inputs={}, output={"by": "old"}, vectors=vectors)
+    claim = await stages.claim(connection, old.job_ids[0], "extract", "worker", 60)
+    assert claim is not None
+    await stages.commit(connection, claim, inputs={}, output={"by": "old"}, vectors=vectors)
 
-        await edits.carry_over(connection, claim.attempt_id, new.job_ids[0])
+    await edits.carry_over(connection, claim.attempt_id, new.job_ids[0])
 
-        copy = await attempts.output(connection, new.job_ids[0], "extract")
-        assert copy is not None and copy.value == {"by": "old"}
-        assert (await stage_vectors.of_attempt(connection, copy.attempt_id)).tolist() == vectors.tolist()
-        (attempt,) = await attempts.history(connection, new.job_ids[0])
-        assert attempt.inputs == {"by": "manual", "from": {"job": old.job_ids[0], "attempt": 1}}
-        assert (await audit.audit(connection, new.run_id)).flaws == []
+    copy = await attempts.output(connection, new.job_ids[0], "extract")
+    assert copy is not None and copy.value == {"by": "old"}
+    assert (await stage_vectors.of_attempt(connection, copy.attempt_id)).tolist() == vectors.tolist()
+    (attempt,) = await attempts.history(connection, new.job_ids[0])
+    assert attempt.inputs == {"by": "manual", "from": {"job": old.job_ids[0], "attempt": 1}}
+    assert (await audit.audit(connection, new.run_id)).flaws == []
 
 
 async def test_two_concurrent_appends_to_a_chain_are_serialised(database: Database, store_run: StoreRun) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from store.database import Database
+from store.database import Connection
 from store.runs import job_control, jobs, stages
 from store.runs.failures import run_failures
 from tests.stages.reports.builders import scores
@@ -16,16 +16,15 @@ def facts(found: Any) -> list[tuple[Any, ...]]:
 
 
 async def test_a_failed_attempt_is_final_until_a_retry_and_resolved_when_it_succeeds(
-    database: Database,
+    connection: Connection,
 ) -> None:
-    async with database.connection() as connection:
-        run_id = await store_scored_run(connection, {SUBJECT: TIMED_OUT})
-        before = await run_failures(connection, run_id)
-        (job_id,) = await job_control.retry(connection, run_id=run_id)
-        waiting = await run_failures(connection, run_id)
-        await end(connection, job_id, scores("1"), first="score")
+    run_id = await store_scored_run(connection, {SUBJECT: TIMED_OUT})
+    before = await run_failures(connection, run_id)
+    (job_id,) = await job_control.retry(connection, run_id=run_id)
+    waiting = await run_failures(connection, run_id)
+    await end(connection, job_id, scores("1"), first="score")
 
-        after = await run_failures(connection, run_id)
+    after = await run_failures(connection, run_id)
 
     category = "scoring_llm_timeout"
     assert facts(before) == [("score", 1, category, False, True)]
@@ -33,28 +32,26 @@ async def test_a_failed_attempt_is_final_until_a_retry_and_resolved_when_it_succ
     assert facts(after) == [("score", 1, category, True, False)]
 
 
-async def test_a_lost_worker_is_a_failure(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id = await store_scored_run(connection, {SUBJECT: None})
-        (job_id,) = await jobs.in_order(connection, run_id, limit=2)
-        await stages.claim(connection, job_id, "extract", "worker", 0)
-        await stages.expire(connection, max_interruptions=3)
+async def test_a_lost_worker_is_a_failure(connection: Connection) -> None:
+    run_id = await store_scored_run(connection, {SUBJECT: None})
+    (job_id,) = await jobs.in_order(connection, run_id, limit=2)
+    await stages.claim(connection, job_id, "extract", "worker", 0)
+    await stages.expire(connection, max_interruptions=3)
 
-        found = await run_failures(connection, run_id)
+    found = await run_failures(connection, run_id)
 
     assert facts(found) == [("extract", 1, "worker_lost", False, False)]
 
 
 async def test_an_extraction_of_only_hallucinated_quotes_is_found_although_its_job_continued(
-    database: Database,
+    connection: Connection,
 ) -> None:
     hallucinated = {"rejected": {"Sleep": 2, "Tired": 1}, "quotes": {"Sleep": [], "Tired": []}}
     grounded = {"rejected": {"Sleep": 2}, "quotes": {"Sleep": [], "Tired": ["I am tired"]}}
-    async with database.connection() as connection:
-        run_id = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=hallucinated)
-        other = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=grounded)
+    run_id = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=hallucinated)
+    other = await store_scored_run(connection, {SUBJECT: scores("1")}, extracted=grounded)
 
-        found, nothing = await run_failures(connection, run_id), await run_failures(connection, other)
+    found, nothing = await run_failures(connection, run_id), await run_failures(connection, other)
 
     assert found is not None and nothing is not None
     assert [(one.subject, one.rejected) for one in found.hallucinated] == [("316", 3)]

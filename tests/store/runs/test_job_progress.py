@@ -4,22 +4,21 @@ from collections.abc import Awaitable, Callable
 
 from schemas.statuses import StageStatus
 from schemas.values.failures import AttemptError
-from store.database import Database
+from store.database import Connection
 from store.runs import jobs, stages
 from store.runs.runs import StoredRun
 
 
 async def test_every_job_lists_its_stages_in_the_order_of_the_chain(
-    database: Database, store_run: Callable[..., Awaitable[StoredRun]]
+    connection: Connection, store_run: Callable[..., Awaitable[StoredRun]]
 ) -> None:
     stored = await store_run("316", "302")
     first, second = stored.job_ids
-    async with database.connection() as connection:
-        claim = await stages.claim(connection, first, "extract", "worker", 60)
-        assert claim is not None
-        await stages.commit(connection, claim, inputs={}, output={})
+    claim = await stages.claim(connection, first, "extract", "worker", 60)
+    assert claim is not None
+    await stages.commit(connection, claim, inputs={}, output={})
 
-        found = await jobs.progress(connection, stored.job_ids)
+    found = await jobs.progress(connection, stored.job_ids)
 
     assert [(view.stage, view.status) for view in found[first].stages] == [
         ("extract", StageStatus.DONE),
@@ -32,15 +31,14 @@ async def test_every_job_lists_its_stages_in_the_order_of_the_chain(
 
 
 async def test_a_failed_job_shows_its_last_error_and_others_show_none(
-    database: Database, store_run: Callable[..., Awaitable[StoredRun]]
+    connection: Connection, store_run: Callable[..., Awaitable[StoredRun]]
 ) -> None:
     stored = await store_run("316", "302")
-    async with database.connection() as connection:
-        claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
-        assert claim is not None
-        await stages.fail(connection, claim, AttemptError("a.Broken", "broke", "unknown", {}), inputs={})
+    claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
+    assert claim is not None
+    await stages.fail(connection, claim, AttemptError("a.Broken", "broke", "unknown", {}), inputs={})
 
-        found = await jobs.progress(connection, stored.job_ids)
+    found = await jobs.progress(connection, stored.job_ids)
 
     error = found[stored.job_ids[0]].error
     assert error is not None

@@ -35,60 +35,56 @@ async def due(connection: Connection) -> DueMessage:
     return message
 
 
-async def test_a_message_is_due_once_when_nothing_is_left_to_do(database: Database) -> None:
-    async with database.connection() as connection:
-        working, finished = [await told_run(connection, jobs) for jobs in (OPEN, FAILED)]
+async def test_a_message_is_due_once_when_nothing_is_left_to_do(connection: Connection) -> None:
+    working, finished = [await told_run(connection, jobs) for jobs in (OPEN, FAILED)]
 
-        assert await make_due(connection) == [finished]
-        assert await make_due(connection) == []
-        message = await due(connection)
+    assert await make_due(connection) == [finished]
+    assert await make_due(connection) == []
+    message = await due(connection)
 
-        assert (message.run_id, message.url, message.attempts) == (finished, URL, 1)
-        assert message.message["type"] == "run.finished"
-        assert message.message["data"] == {"run_id": finished, "states": {"succeeded": 1, "failed": 1}}
-        assert message.message_id.startswith("msg_")
-        assert await notifications.claim(connection, limit=8) == []
-        assert (await found(connection, working)).due_at is None
-
-
-async def test_a_pause_is_told_and_the_end_after_it_too(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id = await told_run(connection, OPEN)
-        await job_control.hold(connection, JobStatus.PAUSED, "holidays", run_id=run_id)
-        await make_due(connection)
-        first = await due(connection)
-        await notifications.sent(connection, first)
-        await job_control.resume(connection, run_id=run_id)
-        assert await make_due(connection) == []
-        await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
-        await make_due(connection)
-        second = await due(connection)
-
-        assert [one.message["type"] for one in (first, second)] == ["run.paused", "run.finished"]
-        assert first.message_id != second.message_id
-        assert "holidays" not in str(first.message)
+    assert (message.run_id, message.url, message.attempts) == (finished, URL, 1)
+    assert message.message["type"] == "run.finished"
+    assert message.message["data"] == {"run_id": finished, "states": {"succeeded": 1, "failed": 1}}
+    assert message.message_id.startswith("msg_")
+    assert await notifications.claim(connection, limit=8) == []
+    assert (await found(connection, working)).due_at is None
 
 
-async def test_a_run_that_waits_for_another_is_not_told_as_paused(database: Database) -> None:
-    async with database.connection() as connection:
-        after_id = await store_scored_run(connection, OPEN)
-        run_id = await told_run(connection, OPEN)
-        await job_control.wait_for(connection, run_id, after_id)
+async def test_a_pause_is_told_and_the_end_after_it_too(connection: Connection) -> None:
+    run_id = await told_run(connection, OPEN)
+    await job_control.hold(connection, JobStatus.PAUSED, "holidays", run_id=run_id)
+    await make_due(connection)
+    first = await due(connection)
+    await notifications.sent(connection, first)
+    await job_control.resume(connection, run_id=run_id)
+    assert await make_due(connection) == []
+    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
+    await make_due(connection)
+    second = await due(connection)
 
-        assert await make_due(connection) == []
+    assert [one.message["type"] for one in (first, second)] == ["run.paused", "run.finished"]
+    assert first.message_id != second.message_id
+    assert "holidays" not in str(first.message)
 
 
-async def test_whoever_claims_a_message_and_dies_is_followed_by_another(database: Database) -> None:
-    async with database.connection() as connection:
-        await told_run(connection, DONE)
-        await make_due(connection)
-        first = await due(connection)
-        assert await notifications.claim(connection, limit=8) == []
-        await connection.execute("UPDATE run_notification SET due_at = now()")
+async def test_a_run_that_waits_for_another_is_not_told_as_paused(connection: Connection) -> None:
+    after_id = await store_scored_run(connection, OPEN)
+    run_id = await told_run(connection, OPEN)
+    await job_control.wait_for(connection, run_id, after_id)
 
-        second = await due(connection)
+    assert await make_due(connection) == []
 
-        assert (second.message_id, second.message, second.attempts) == (first.message_id, first.message, 2)
+
+async def test_whoever_claims_a_message_and_dies_is_followed_by_another(connection: Connection) -> None:
+    await told_run(connection, DONE)
+    await make_due(connection)
+    first = await due(connection)
+    assert await notifications.claim(connection, limit=8) == []
+    await connection.execute("UPDATE run_notification SET due_at = now()")
+
+    second = await due(connection)
+
+    assert (second.message_id, second.message, second.attempts) == (first.message_id, first.message, 2)
 
 
 async def test_two_claim_different_messages(database: Database) -> None:
@@ -103,44 +99,41 @@ async def test_two_claim_different_messages(database: Database) -> None:
         assert len({one.run_id for one in (*mine, *theirs)}) == 2
 
 
-async def test_a_failure_is_shown_with_its_next_time_and_forgotten_when_accepted(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id = await told_run(connection, DONE)
-        before = notification_in_words(await found(connection, run_id))
-        await make_due(connection)
-        message = await due(connection)
-        await notifications.failed(connection, message, "answered with status 500", again_in_s=300)
-        later = await found(connection, run_id)
-        await notifications.failed(connection, message, "answered with status 410", again_in_s=None)
-        given_up = await found(connection, run_id)
-        await notifications.sent(connection, message)
-        accepted = await found(connection, run_id)
+async def test_a_failure_is_shown_with_its_next_time_and_forgotten_when_accepted(connection: Connection) -> None:
+    run_id = await told_run(connection, DONE)
+    before = notification_in_words(await found(connection, run_id))
+    await make_due(connection)
+    message = await due(connection)
+    await notifications.failed(connection, message, "answered with status 500", again_in_s=300)
+    later = await found(connection, run_id)
+    await notifications.failed(connection, message, "answered with status 410", again_in_s=None)
+    given_up = await found(connection, run_id)
+    await notifications.sent(connection, message)
+    accepted = await found(connection, run_id)
 
-        assert later.due_at is not None and given_up.due_at is None
-        words = [before, *map(notification_in_words, (later, given_up, accepted))]
-        assert all("secret" not in line and "https://hooks.example.org/…" in line for line in words)
-        assert "status 500; sent again at" in words[1] and "status 410; given up after 1 attempt" in words[2]
-        assert accepted.error is None and "accepted at" in words[3]
-        assert "url" not in accepted.model_dump() and accepted.model_dump()["receiver"]
-
-
-async def test_a_newer_message_is_not_marked_by_the_answer_to_an_older_one(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id = await told_run(connection, DONE)
-        await make_due(connection)
-        older = await due(connection)
-        await notifications.keep(connection, run_id, URL)
-        await make_due(connection)
-
-        await notifications.sent(connection, older)
-
-        assert (await found(connection, run_id)).sent_at is None
-        assert (await due(connection)).message_id != older.message_id
+    assert later.due_at is not None and given_up.due_at is None
+    words = [before, *map(notification_in_words, (later, given_up, accepted))]
+    assert all("secret" not in line and "https://hooks.example.org/…" in line for line in words)
+    assert "status 500; sent again at" in words[1] and "status 410; given up after 1 attempt" in words[2]
+    assert accepted.error is None and "accepted at" in words[3]
+    assert "url" not in accepted.model_dump() and accepted.model_dump()["receiver"]
 
 
-async def test_it_goes_with_its_run(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id = await told_run(connection, DONE)
-        await deletions.delete_run(connection, run_id)
+async def test_a_newer_message_is_not_marked_by_the_answer_to_an_older_one(connection: Connection) -> None:
+    run_id = await told_run(connection, DONE)
+    await make_due(connection)
+    older = await due(connection)
+    await notifications.keep(connection, run_id, URL)
+    await make_due(connection)
 
-        assert await notifications.find(connection, run_id) is None
+    await notifications.sent(connection, older)
+
+    assert (await found(connection, run_id)).sent_at is None
+    assert (await due(connection)).message_id != older.message_id
+
+
+async def test_it_goes_with_its_run(connection: Connection) -> None:
+    run_id = await told_run(connection, DONE)
+    await deletions.delete_run(connection, run_id)
+
+    assert await notifications.find(connection, run_id) is None

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from store.database import Database
+from store.database import Connection
 from store.runs import past_work, runs
 from store.runs.past_work import PastStage
 from store.runs.runs import NewJob
@@ -29,19 +29,18 @@ SELECT attempt.id, 0, call.id, 'extract', false FROM attempt, call
 """
 
 
-async def test_a_large_run_is_known_from_its_first_jobs_in_each_mode(database: Database) -> None:
+async def test_a_large_run_is_known_from_its_first_jobs_in_each_mode(connection: Connection) -> None:
     jobs = [
         NewJob(mode=("few_shot", "zero_shot")[number % 2], subject=str(number), inputs={}, stages=("extract",))
         for number in range(1000)
     ]
-    async with database.connection() as connection:
-        run_id = (await runs.store(connection, replace(new_run(), jobs=jobs))).run_id
-        assert await past_work.past_runs(connection, new_run().kind, ["few_shot"], limit=9) == []
-        await connection.execute(WORK, run_id)
+    run_id = (await runs.store(connection, replace(new_run(), jobs=jobs))).run_id
+    assert await past_work.past_runs(connection, new_run().kind, ["few_shot"], limit=9) == []
+    await connection.execute(WORK, run_id)
 
-        (run,) = await past_work.past_runs(connection, new_run().kind, ["few_shot"], limit=9)
-        found = await past_work.past_stages(connection, [run_id])
-        at_once = await past_work.at_once(connection, [run_id])
+    (run,) = await past_work.past_runs(connection, new_run().kind, ["few_shot"], limit=9)
+    found = await past_work.past_stages(connection, [run_id])
+    at_once = await past_work.at_once(connection, [run_id])
 
     assert run.id == run_id
     median = PastStage(seconds=10, calls=1, prompt_tokens=7, reply_tokens=None)

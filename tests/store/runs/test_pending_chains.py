@@ -2,19 +2,18 @@
 
 from collections.abc import Awaitable, Callable
 
-from store.database import Database
+from store.database import Connection
 from store.runs.job_control import PendingChain, PendingStage, pending_chains
 from store.runs.runs import StoredRun
 
 
 async def test_chains_are_in_the_order_asked_and_each_job_is_there_once(
-    database: Database, store_run: Callable[..., Awaitable[StoredRun]]
+    connection: Connection, store_run: Callable[..., Awaitable[StoredRun]]
 ) -> None:
     stored = await store_run("316", "319", stages=("extract", "embed"))
     first, second = stored.job_ids
 
-    async with database.connection() as connection:
-        found = await pending_chains(connection, [second, first, second])
+    found = await pending_chains(connection, [second, first, second])
 
     stages = [PendingStage("extract", 1, "extract"), PendingStage("embed", 1, "embed")]
     assert found == [

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from schemas.statuses import JobStatus
-from store.database import Connection, Database
+from store.database import Connection
 from store.runs import job_control, jobs, stages, workers
 from store.runs.problems import ProblemKind, problems
 from tests.store.runs.test_run_origins import HERE
@@ -30,14 +30,13 @@ async def found(connection: Connection) -> list[tuple[str, str | None, int]]:
     return [(one.what, one.stage, one.jobs) for one in await problems(connection)]
 
 
-async def test_jobs_whose_queue_no_worker_takes_are_a_problem_until_one_does(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id = await store_scored_run(connection, WAITING)
-        without = await problems(connection)
-        await enroll(connection, "extract")
-        with_one = await found(connection)
-        await connection.execute("UPDATE worker SET seen_at = now() - interval '1 minute'")
-        silent = await found(connection)
+async def test_jobs_whose_queue_no_worker_takes_are_a_problem_until_one_does(connection: Connection) -> None:
+    run_id = await store_scored_run(connection, WAITING)
+    without = await problems(connection)
+    await enroll(connection, "extract")
+    with_one = await found(connection)
+    await connection.execute("UPDATE worker SET seen_at = now() - interval '1 minute'")
+    silent = await found(connection)
 
     (problem,) = without
     assert (problem.what, problem.run_id, problem.stage, problem.jobs) == ("no_worker", run_id, "extract", 2)
@@ -46,26 +45,24 @@ async def test_jobs_whose_queue_no_worker_takes_are_a_problem_until_one_does(dat
     assert silent == [("no_worker", "extract", 2)]
 
 
-async def test_a_stage_is_lost_once_its_lease_is_over_for_ten_seconds(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id = await store_scored_run(connection, {("zero_shot", 316): None})
-        await enroll(connection, "extract")
-        (job_id,) = await jobs.in_order(connection, run_id, limit=2)
-        await stages.claim(connection, job_id, "extract", "worker", 0)
-        running = await found(connection)
-        await connection.execute("UPDATE stage_run SET lease_until = now() - interval '11 seconds'")
+async def test_a_stage_is_lost_once_its_lease_is_over_for_ten_seconds(connection: Connection) -> None:
+    run_id = await store_scored_run(connection, {("zero_shot", 316): None})
+    await enroll(connection, "extract")
+    (job_id,) = await jobs.in_order(connection, run_id, limit=2)
+    await stages.claim(connection, job_id, "extract", "worker", 0)
+    running = await found(connection)
+    await connection.execute("UPDATE stage_run SET lease_until = now() - interval '11 seconds'")
 
-        assert running == []
-        assert await found(connection) == [("worker_lost", "extract", 1)]
+    assert running == []
+    assert await found(connection) == [("worker_lost", "extract", 1)]
 
 
-async def test_failed_jobs_are_listed_by_stage_and_error_until_they_are_retried(database: Database) -> None:
-    async with database.connection() as connection:
-        await enroll(connection, "extract", "score")
-        run_id = await store_scored_run(connection, {("zero_shot", 316): TIMED_OUT, ("zero_shot", 319): TIMED_OUT})
-        (problem,) = await problems(connection)
-        await job_control.retry(connection, run_id=run_id)
-        after = await found(connection)
+async def test_failed_jobs_are_listed_by_stage_and_error_until_they_are_retried(connection: Connection) -> None:
+    await enroll(connection, "extract", "score")
+    run_id = await store_scored_run(connection, {("zero_shot", 316): TIMED_OUT, ("zero_shot", 319): TIMED_OUT})
+    (problem,) = await problems(connection)
+    await job_control.retry(connection, run_id=run_id)
+    after = await found(connection)
 
     assert (problem.what, problem.stage, problem.jobs) == (ProblemKind.FAILED, "score", 2)
     assert problem.reason is not None and problem.reason.startswith(f"{TIMED_OUT.type}: ")
@@ -73,14 +70,13 @@ async def test_failed_jobs_are_listed_by_stage_and_error_until_they_are_retried(
     assert after == []
 
 
-async def test_what_waits_for_a_time_says_until_when_and_paused_jobs_say_why(database: Database) -> None:
-    async with database.connection() as connection:
-        await enroll(connection, "extract")
-        waiting = await store_scored_run(connection, {("zero_shot", 316): None})
-        paused = await store_scored_run(connection, {("few_shot", 316): None})
-        await connection.execute("UPDATE job SET sent_at = now() + interval '1 hour' WHERE run_id = $1", waiting)
-        await job_control.hold(connection, JobStatus.PAUSED, "the GPU is needed", run_id=paused)
-        first, second = await problems(connection)
+async def test_what_waits_for_a_time_says_until_when_and_paused_jobs_say_why(connection: Connection) -> None:
+    await enroll(connection, "extract")
+    waiting = await store_scored_run(connection, {("zero_shot", 316): None})
+    paused = await store_scored_run(connection, {("few_shot", 316): None})
+    await connection.execute("UPDATE job SET sent_at = now() + interval '1 hour' WHERE run_id = $1", waiting)
+    await job_control.hold(connection, JobStatus.PAUSED, "the GPU is needed", run_id=paused)
+    first, second = await problems(connection)
 
     assert (first.what, first.run_id, first.reason) == ("paused", paused, "the GPU is needed")
     assert (second.what, second.run_id) == ("waits", waiting)

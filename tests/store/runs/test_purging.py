@@ -44,44 +44,41 @@ async def a_finished_run(connection: Connection) -> int:
     return stored.run_id
 
 
-async def test_a_purged_run_is_gone_with_all_that_it_stored(database: Database) -> None:
-    async with database.connection() as connection:
-        shown = await finished_run(connection)
-        (calls,) = await counted(connection, "llm_call")
+async def test_a_purged_run_is_gone_with_all_that_it_stored(connection: Connection) -> None:
+    shown = await finished_run(connection)
+    (calls,) = await counted(connection, "llm_call")
 
-        (done,) = await purged(connection, shown.run_id)
+    (done,) = await purged(connection, shown.run_id)
 
-        assert (done.jobs, done.calls, done.kept_calls) == (5, calls, 0)
-        await purged(connection)
-        assert await counted(connection, *OF_RUNS) == [0] * len(OF_RUNS)
-
-
-async def test_only_runs_that_finished_long_ago_are_purged(database: Database) -> None:
-    async with database.connection() as connection:
-        old, young = await a_finished_run(connection), await a_finished_run(connection)
-        unfinished = (await participant_run(connection)).run_id
-        for run_id in (old, unfinished):
-            await age(connection, run_id, 91)
-        paused = await runs.store(connection, new_run(), always_new=True)
-        await job_control.hold(connection, JobStatus.PAUSED, None, run_id=paused.run_id)
-        await age(connection, paused.run_id, 91)
-
-        assert await deletions.find(connection, older_than=timedelta(days=90)) == [old]
-        now = await deletions.find(connection, older_than=NOW)
-        assert (now[:2], {unfinished, paused.run_id} & set(now)) == ([old, young], set())
+    assert (done.jobs, done.calls, done.kept_calls) == (5, calls, 0)
+    await purged(connection)
+    assert await counted(connection, *OF_RUNS) == [0] * len(OF_RUNS)
 
 
-async def test_a_call_that_another_run_used_is_kept(database: Database) -> None:
-    async with database.connection() as connection:
-        made = [await runs.store(connection, new_run(stages=("expand",)), always_new=True) for _ in range(2)]
-        for stored in made:
-            await call_a_model(connection, stored.job_ids[0], "expand", "the same")
-        await connection.execute("UPDATE job SET status = 'succeeded', finished_at = now()")
-        await connection.execute("UPDATE stage_run SET status = 'done'")
+async def test_only_runs_that_finished_long_ago_are_purged(connection: Connection) -> None:
+    old, young = await a_finished_run(connection), await a_finished_run(connection)
+    unfinished = (await participant_run(connection)).run_id
+    for run_id in (old, unfinished):
+        await age(connection, run_id, 91)
+    paused = await runs.store(connection, new_run(), always_new=True)
+    await job_control.hold(connection, JobStatus.PAUSED, None, run_id=paused.run_id)
+    await age(connection, paused.run_id, 91)
 
-        (done,) = await purged(connection, made[0].run_id)
+    assert await deletions.find(connection, older_than=timedelta(days=90)) == [old]
+    now = await deletions.find(connection, older_than=NOW)
+    assert (now[:2], {unfinished, paused.run_id} & set(now)) == ([old, young], set())
 
-        assert (done.calls, done.kept_calls, await counted(connection, "llm_call")) == (0, 1, [1])
+
+async def test_a_call_that_another_run_used_is_kept(connection: Connection) -> None:
+    made = [await runs.store(connection, new_run(stages=("expand",)), always_new=True) for _ in range(2)]
+    for stored in made:
+        await call_a_model(connection, stored.job_ids[0], "expand", "the same")
+    await connection.execute("UPDATE job SET status = 'succeeded', finished_at = now()")
+    await connection.execute("UPDATE stage_run SET status = 'done'")
+
+    (done,) = await purged(connection, made[0].run_id)
+
+    assert (done.calls, done.kept_calls, await counted(connection, "llm_call")) == (0, 1, [1])
 
 
 @pytest.mark.parametrize("keep_results", [False, True])
@@ -105,57 +102,53 @@ async def test_a_call_that_another_run_begins_to_use_during_a_purge_is_kept(
         assert await user.fetchval("SELECT reply FROM llm_call") == "reply to the same"
 
 
-async def test_a_run_that_became_active_is_not_purged(database: Database) -> None:
-    async with database.connection() as connection:
-        shown = await finished_run(connection)
-        await job_control.retry(connection, job_id=shown.failed)
+async def test_a_run_that_became_active_is_not_purged(connection: Connection) -> None:
+    shown = await finished_run(connection)
+    await job_control.retry(connection, job_id=shown.failed)
 
-        for delete in (deletions.delete_run, deletions.empty):
-            with refused("run-active"):
-                await delete(connection, shown.run_id)
-
-
-async def test_results_are_kept_and_what_led_to_them_is_gone(database: Database) -> None:
-    async with database.connection() as connection:
-        shown = await finished_run(connection)
-        before, report = await run_view(connection, shown.run_id), await scored_run(connection, shown.run_id)
-        # Settings and calls of these tests are stored without their real hashes.
-        flaws = (await audit.audit(connection, shown.run_id)).flaws
-
-        await purged(connection, shown.run_id, keep_results=True)
-
-        after, again = await run_view(connection, shown.run_id), await scored_run(connection, shown.run_id)
-        assert before is not None and after is not None and report is not None and again is not None
-        assert [(job.status, job.kept) for job in after.jobs] == [(job.status, job.kept) for job in before.jobs]
-        assert [job.scores for job in again.jobs] == [job.scores for job in report.jobs]
-        assert await counted(connection, "stage_vector") == [0]
-        assert set((await audit.audit(connection, shown.run_id)).flaws) <= set(flaws)
-        assert await attempts.output(connection, shown.succeeded, "extract") is None
-        assert shown.run_id not in await deletions.find(connection, older_than=NOW, keep_results=True)
-        assert shown.run_id in await deletions.find(connection, older_than=NOW)
+    for delete in (deletions.delete_run, deletions.empty):
+        with refused("run-active"):
+            await delete(connection, shown.run_id)
 
 
-async def test_a_failed_job_without_its_outputs_starts_with_the_first_stage(database: Database) -> None:
-    async with database.connection() as connection:
-        shown = await finished_run(connection)
-        await purged(connection, keep_results=True)
+async def test_results_are_kept_and_what_led_to_them_is_gone(connection: Connection) -> None:
+    shown = await finished_run(connection)
+    before, report = await run_view(connection, shown.run_id), await scored_run(connection, shown.run_id)
+    # Settings and calls of these tests are stored without their real hashes.
+    flaws = (await audit.audit(connection, shown.run_id)).flaws
 
-        await job_control.retry(connection, job_id=shown.failed)
+    await purged(connection, shown.run_id, keep_results=True)
 
-        rows = await connection.fetch("SELECT status FROM stage_run WHERE job_id = $1 ORDER BY position", shown.failed)
-        assert [row["status"] for row in rows] == ["ready"] + ["waiting"] * (len(rows) - 1)
+    after, again = await run_view(connection, shown.run_id), await scored_run(connection, shown.run_id)
+    assert before is not None and after is not None and report is not None and again is not None
+    assert [(job.status, job.kept) for job in after.jobs] == [(job.status, job.kept) for job in before.jobs]
+    assert [job.scores for job in again.jobs] == [job.scores for job in report.jobs]
+    assert await counted(connection, "stage_vector") == [0]
+    assert set((await audit.audit(connection, shown.run_id)).flaws) <= set(flaws)
+    assert await attempts.output(connection, shown.succeeded, "extract") is None
+    assert shown.run_id not in await deletions.find(connection, older_than=NOW, keep_results=True)
+    assert shown.run_id in await deletions.find(connection, older_than=NOW)
 
 
-async def test_the_texts_of_a_purged_question_are_gone_except_question_and_answer(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_marked_question(connection)
-        assert len(await marked(connection)) > 4
-        await connection.execute("UPDATE job SET status = 'succeeded', finished_at = now() WHERE status <> 'succeeded'")
-        await connection.execute("UPDATE stage_run SET status = 'done' WHERE status <> 'done'")
+async def test_a_failed_job_without_its_outputs_starts_with_the_first_stage(connection: Connection) -> None:
+    shown = await finished_run(connection)
+    await purged(connection, keep_results=True)
 
-        await purged(connection, query.run_id, keep_results=True)
-        left = await marked(connection)
-        await purged(connection, query.run_id)
+    await job_control.retry(connection, job_id=shown.failed)
 
-        assert not {"llm_call.reply", "llm_call.request"} & set(left)
-        assert await marked(connection) == []
+    rows = await connection.fetch("SELECT status FROM stage_run WHERE job_id = $1 ORDER BY position", shown.failed)
+    assert [row["status"] for row in rows] == ["ready"] + ["waiting"] * (len(rows) - 1)
+
+
+async def test_the_texts_of_a_purged_question_are_gone_except_question_and_answer(connection: Connection) -> None:
+    query = await a_marked_question(connection)
+    assert len(await marked(connection)) > 4
+    await connection.execute("UPDATE job SET status = 'succeeded', finished_at = now() WHERE status <> 'succeeded'")
+    await connection.execute("UPDATE stage_run SET status = 'done' WHERE status <> 'done'")
+
+    await purged(connection, query.run_id, keep_results=True)
+    left = await marked(connection)
+    await purged(connection, query.run_id)
+
+    assert not {"llm_call.reply", "llm_call.request"} & set(left)
+    assert await marked(connection) == []

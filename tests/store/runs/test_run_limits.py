@@ -32,25 +32,23 @@ async def states(connection: Connection, run_id: int) -> dict[str, int]:
     return {str(state): count for state, count in found.states.items()}
 
 
-async def test_a_run_without_limits_has_none(database: Database, store_run: StoreRun) -> None:
+async def test_a_run_without_limits_has_none(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run("316")
-    async with database.connection() as connection:
-        await backlog.keep(connection, stored.run_id, RunLimits())
+    await backlog.keep(connection, stored.run_id, RunLimits())
 
-        assert await backlog.find(connection, stored.run_id) is None
-        assert await backlog.stop_failing(connection, run_id=stored.run_id) == []
+    assert await backlog.find(connection, stored.run_id) is None
+    assert await backlog.stop_failing(connection, run_id=stored.run_id) == []
 
 
-async def test_limits_that_are_not_given_again_stay(database: Database, store_run: StoreRun) -> None:
+async def test_limits_that_are_not_given_again_stay(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run("316")
-    async with database.connection() as connection:
-        await backlog.keep(connection, stored.run_id, RunLimits(max_failures="10%", max_llm_calls=5))
-        await backlog.spend_call(connection, stored.run_id)
-        await backlog.keep(connection, stored.run_id, RunLimits(max_llm_calls=9, max_tokens=1000))
+    await backlog.keep(connection, stored.run_id, RunLimits(max_failures="10%", max_llm_calls=5))
+    await backlog.spend_call(connection, stored.run_id)
+    await backlog.keep(connection, stored.run_id, RunLimits(max_llm_calls=9, max_tokens=1000))
 
-        assert await backlog.find(connection, stored.run_id) == RunLimitState(
-            max_failures="10%", max_llm_calls=9, max_tokens=1000, llm_calls=1
-        )
+    assert await backlog.find(connection, stored.run_id) == RunLimitState(
+        max_failures="10%", max_llm_calls=9, max_tokens=1000, llm_calls=1
+    )
 
 
 async def test_no_more_calls_are_counted_than_the_limit_however_many_ask_at_once(
@@ -68,63 +66,59 @@ async def test_no_more_calls_are_counted_than_the_limit_however_many_ask_at_once
     assert sum(await asyncio.gather(*(spend() for _ in range(40)))) == 7
 
 
-async def test_no_call_is_sent_once_the_tokens_are_used(database: Database, store_run: StoreRun) -> None:
+async def test_no_call_is_sent_once_the_tokens_are_used(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run("316")
-    async with database.connection() as connection:
-        await backlog.keep(connection, stored.run_id, RunLimits(max_tokens=100))
+    await backlog.keep(connection, stored.run_id, RunLimits(max_tokens=100))
 
-        assert await backlog.spend_call(connection, stored.run_id)
-        await backlog.count(connection, stored.run_id, tokens=99)
-        assert await backlog.spend_call(connection, stored.run_id)
-        await backlog.count(connection, stored.run_id, tokens=50)
-        assert not await backlog.spend_call(connection, stored.run_id)
+    assert await backlog.spend_call(connection, stored.run_id)
+    await backlog.count(connection, stored.run_id, tokens=99)
+    assert await backlog.spend_call(connection, stored.run_id)
+    await backlog.count(connection, stored.run_id, tokens=50)
+    assert not await backlog.spend_call(connection, stored.run_id)
 
 
 async def test_a_run_stops_at_its_number_of_failures_and_counts_anew_when_it_is_resumed(
-    database: Database, store_run: StoreRun
+    connection: Connection, store_run: StoreRun
 ) -> None:
     stored = await store_run(*map(str, range(301, 309)), stages=("extract",))
     jobs = iter(stored.job_ids)
-    async with database.connection() as connection:
-        await backlog.keep(connection, stored.run_id, RunLimits(max_failures="2"))
-        await end(connection, next(jobs), well=True)
-        await end(connection, next(jobs), well=False)
-        assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 1, "waiting": 6}
-        await end(connection, next(jobs), well=False)
-        assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 2, "paused": 5}
-        note = await connection.fetchval("SELECT note FROM job WHERE status = 'paused' LIMIT 1")
-        assert note.startswith("2 of 3 finished jobs failed, and the limit is 2.")
+    await backlog.keep(connection, stored.run_id, RunLimits(max_failures="2"))
+    await end(connection, next(jobs), well=True)
+    await end(connection, next(jobs), well=False)
+    assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 1, "waiting": 6}
+    await end(connection, next(jobs), well=False)
+    assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 2, "paused": 5}
+    note = await connection.fetchval("SELECT note FROM job WHERE status = 'paused' LIMIT 1")
+    assert note.startswith("2 of 3 finished jobs failed, and the limit is 2.")
 
-        await job_control.resume(connection, run_id=stored.run_id)
-        await backlog.forgive_failures(connection, run_id=stored.run_id)
-        await end(connection, next(jobs), well=False)
-        assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 3, "waiting": 4}
-        await end(connection, next(jobs), well=False)
-        assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 4, "paused": 3}
+    await job_control.resume(connection, run_id=stored.run_id)
+    await backlog.forgive_failures(connection, run_id=stored.run_id)
+    await end(connection, next(jobs), well=False)
+    assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 3, "waiting": 4}
+    await end(connection, next(jobs), well=False)
+    assert await states(connection, stored.run_id) == {"succeeded": 1, "failed": 4, "paused": 3}
 
 
 @pytest.mark.parametrize(("percent", "stops_at"), [("10%", 21), ("50%", 36), ("100%", None)])
 async def test_a_run_stops_at_its_percentage_of_failures_after_some_have_finished(
-    database: Database, store_run: StoreRun, percent: str, stops_at: int | None
+    connection: Connection, store_run: StoreRun, percent: str, stops_at: int | None
 ) -> None:
     stored = await store_run(*map(str, range(100, 150)), stages=("extract",))
     stopped = None
-    async with database.connection() as connection:
-        await backlog.keep(connection, stored.run_id, RunLimits(max_failures=percent))
-        for number, job_id in enumerate(stored.job_ids, start=1):
-            await end(connection, job_id, well=number > 2 and number <= 20)
-            if "paused" in await states(connection, stored.run_id):
-                stopped = number
-                break
+    await backlog.keep(connection, stored.run_id, RunLimits(max_failures=percent))
+    for number, job_id in enumerate(stored.job_ids, start=1):
+        await end(connection, job_id, well=number > 2 and number <= 20)
+        if "paused" in await states(connection, stored.run_id):
+            stopped = number
+            break
 
     assert stopped == stops_at
 
 
-async def test_poisoned_jobs_are_failures(database: Database, store_run: StoreRun) -> None:
+async def test_poisoned_jobs_are_failures(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run("316", "319", stages=("extract",))
-    async with database.connection() as connection:
-        await backlog.keep(connection, stored.run_id, RunLimits(max_failures="1"))
-        await stages.claim(connection, stored.job_ids[0], "extract", "worker", 0)
-        await stages.expire(connection, max_interruptions=1)
+    await backlog.keep(connection, stored.run_id, RunLimits(max_failures="1"))
+    await stages.claim(connection, stored.job_ids[0], "extract", "worker", 0)
+    await stages.expire(connection, max_interruptions=1)
 
-        assert await states(connection, stored.run_id) == {"poisoned": 1, "paused": 1}
+    assert await states(connection, stored.run_id) == {"poisoned": 1, "paused": 1}

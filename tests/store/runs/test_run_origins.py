@@ -6,7 +6,7 @@ from dataclasses import replace
 from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.runs import Environment, RunOrigin
 from stages.reports.words import origin_words
-from store.database import Database
+from store.database import Connection
 from store.runs import ledger, runs, stages, workers
 from store.runs.run_view import run_origin
 from store.runs.runs import StoredRun
@@ -31,53 +31,51 @@ THERE = replace(HERE, packages={"numpy": "2.3.0"}, git_commit=None, git_dirty=No
 
 
 async def test_stages_are_counted_by_the_distinct_environments_of_their_workers(
-    database: Database, store_run: StoreRun
+    connection: Connection, store_run: StoreRun
 ) -> None:
     stored = await store_run("316", "319", stages=("extract", "embed"))
-    async with database.connection() as connection:
-        for worker, environment in (("one", HERE), ("two", HERE), ("three", THERE)):
-            await workers.enroll(
-                connection,
-                worker,
-                host="h",
-                pid=1,
-                stages=["extract"],
-                environment=environment,
-                servers={},
-                concurrency=1,
-                broker="broker",
-            )
-        for job_id, stage, worker in [
-            (stored.job_ids[0], "extract", "one"),
-            (stored.job_ids[0], "embed", "two"),
-            (stored.job_ids[1], "extract", "three"),
-            (stored.job_ids[1], "embed", "unknown"),
-        ]:
-            claim = await stages.claim(connection, job_id, stage, worker, 60)
-            assert claim is not None
-            await stages.commit(connection, claim, inputs={}, output={})
-        found = await run_origin(connection, stored.run_id)
-        rows = await connection.fetchval("SELECT count(*) FROM environment")
+    for worker, environment in (("one", HERE), ("two", HERE), ("three", THERE)):
+        await workers.enroll(
+            connection,
+            worker,
+            host="h",
+            pid=1,
+            stages=["extract"],
+            environment=environment,
+            servers={},
+            concurrency=1,
+            broker="broker",
+        )
+    for job_id, stage, worker in [
+        (stored.job_ids[0], "extract", "one"),
+        (stored.job_ids[0], "embed", "two"),
+        (stored.job_ids[1], "extract", "three"),
+        (stored.job_ids[1], "embed", "unknown"),
+    ]:
+        claim = await stages.claim(connection, job_id, stage, worker, 60)
+        assert claim is not None
+        await stages.commit(connection, claim, inputs={}, output={})
+    found = await run_origin(connection, stored.run_id)
+    rows = await connection.fetchval("SELECT count(*) FROM environment")
 
     assert [(one.stages, one.environment) for one in found.workers] == [(2, HERE), (1, THERE)]
     assert (rows, found.submitter) == (2, None)
 
 
-async def test_the_submitter_the_models_and_the_servers_are_kept(database: Database) -> None:
+async def test_the_submitter_the_models_and_the_servers_are_kept(connection: Connection) -> None:
     run = new_run()
     model = served(server="http://gpu-box:11434", quantization="Q4_1")
-    async with database.connection() as connection:
-        stored = await runs.store(
-            connection,
-            runs.NewRun(**{**vars(run), "environment": HERE, "models": [model]}),
-        )
-        claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
-        assert claim is not None
-        call = ChatCall(model="m", messages=(Message(role="user", content="?"),))
-        reply = ChatReply(text="yes", model="m", digest="d", stop_reason="stop", seconds=1.0)
-        kept = await ledger.keep(connection, "key", call, reply, served(server="http://spare:11434"))
-        await ledger.use(connection, claim.attempt_id, kept.call_id, "score", is_reused=False)
-        found = await run_origin(connection, stored.run_id)
+    stored = await runs.store(
+        connection,
+        runs.NewRun(**{**vars(run), "environment": HERE, "models": [model]}),
+    )
+    claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
+    assert claim is not None
+    call = ChatCall(model="m", messages=(Message(role="user", content="?"),))
+    reply = ChatReply(text="yes", model="m", digest="d", stop_reason="stop", seconds=1.0)
+    kept = await ledger.keep(connection, "key", call, reply, served(server="http://spare:11434"))
+    await ledger.use(connection, claim.attempt_id, kept.call_id, "score", is_reused=False)
+    found = await run_origin(connection, stored.run_id)
 
     assert (found.submitter, found.servers) == (HERE, ("http://spare:11434",))
     assert [(one.model, one.identity, one.is_from_submission) for one in found.models] == [("m", model, True)]
@@ -88,8 +86,7 @@ async def test_the_submitter_the_models_and_the_servers_are_kept(database: Datab
     ]
 
 
-async def test_a_run_older_than_the_record_has_no_origin(database: Database, store_run: StoreRun) -> None:
+async def test_a_run_older_than_the_record_has_no_origin(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run("316", stages=("extract",))
-    async with database.connection() as connection:
-        await take(connection, stored.job_ids[0], "extract", committing({}))
-        assert await run_origin(connection, stored.run_id) == RunOrigin()
+    await take(connection, stored.job_ids[0], "extract", committing({}))
+    assert await run_origin(connection, stored.run_id) == RunOrigin()

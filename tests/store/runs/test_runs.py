@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from schemas.suggestions import Each
-from store.database import Database
+from store.database import Connection
 from store.runs import runs, stage_vectors
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
@@ -42,15 +42,14 @@ def test_the_identity_of_jobs_that_older_versions_stored_is_theirs() -> None:
 
 
 async def test_jobs_of_several_batches_have_their_places_stages_and_inputs(
-    database: Database, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(runs, "BATCH", 4)
     reports: list[tuple[int, int]] = []
-    async with database.connection() as connection:
-        stored = await runs.store(connection, run_of(9), report=lambda *report: reports.append(report))
+    stored = await runs.store(connection, run_of(9), report=lambda *report: reports.append(report))
 
-        rows = await connection.fetch("SELECT * FROM job WHERE run_id = $1 ORDER BY ordinal", stored.run_id)
-        found = await stage_vectors.of_jobs(connection, stored.job_ids)
+    rows = await connection.fetch("SELECT * FROM job WHERE run_id = $1 ORDER BY ordinal", stored.run_id)
+    found = await stage_vectors.of_jobs(connection, stored.job_ids)
 
     assert reports == [(0, 9), (4, 9), (8, 9), (9, 9)]
     assert [row["id"] for row in rows] == stored.job_ids == sorted(stored.job_ids)
@@ -64,7 +63,7 @@ async def test_jobs_of_several_batches_have_their_places_stages_and_inputs(
     ]
 
 
-async def test_jobs_that_cannot_be_made_leave_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_jobs_that_cannot_be_made_leave_nothing(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "BATCH", 2)
 
     class Breaking:
@@ -79,9 +78,8 @@ async def test_jobs_that_cannot_be_made_leave_nothing(database: Database, monkey
             if self.readings > 1:
                 raise ValueError("gone")
 
-    async with database.connection() as connection:
-        with pytest.raises(ValueError, match="gone"):
-            await runs.store(connection, replace(new_run(), jobs=Breaking()))
+    with pytest.raises(ValueError, match="gone"):
+        await runs.store(connection, replace(new_run(), jobs=Breaking()))
 
-        assert await connection.fetchval("SELECT count(*) FROM run") == 0
-        assert await connection.fetchval("SELECT count(*) FROM job") == 0
+    assert await connection.fetchval("SELECT count(*) FROM run") == 0
+    assert await connection.fetchval("SELECT count(*) FROM job") == 0

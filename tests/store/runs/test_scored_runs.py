@@ -8,7 +8,7 @@ from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.runs import CallCount, ScoredJob, ScoredRun, SettingValue
 from stages.participants.validate import keep_all
 from stages.reports.report import build_report
-from store.database import Connection, Database
+from store.database import Connection
 from store.runs import job_control, runs, scored_runs
 from tests.stages.participants.builders import ranked, reference
 from tests.stages.reports.builders import labels, scores
@@ -24,16 +24,15 @@ async def read(connection: Connection, run_id: int) -> ScoredRun:
     return found
 
 
-async def test_each_job_is_read_with_its_scores_and_labels(database: Database) -> None:
-    async with database.connection() as connection:
-        await import_labels(connection, {316: labels("10320102"), 319: None})
-        run_id = await store_scored_run(
-            connection,
-            {("zero_shot", 316): scores("1023"), ("zero_shot", 319): TIMED_OUT, ("few_shot", 330): None},
-            settings={"LLM_BACKEND": "ollama"},
-        )
+async def test_each_job_is_read_with_its_scores_and_labels(connection: Connection) -> None:
+    await import_labels(connection, {316: labels("10320102"), 319: None})
+    run_id = await store_scored_run(
+        connection,
+        {("zero_shot", 316): scores("1023"), ("zero_shot", 319): TIMED_OUT, ("few_shot", 330): None},
+        settings={"LLM_BACKEND": "ollama"},
+    )
 
-        found = await read(connection, run_id)
+    found = await read(connection, run_id)
 
     first = found.jobs[0].job_id
     common = {"index_id": None, "embedding_digest": None, "embedding_dtype": None, "ranked": None, "validated": None}
@@ -76,7 +75,7 @@ async def test_each_job_is_read_with_its_scores_and_labels(database: Database) -
     assert found.calls == tuple[CallCount]()
 
 
-async def test_references_and_telemetry_are_read_from_the_outputs_that_count(database: Database) -> None:
+async def test_references_and_telemetry_are_read_from_the_outputs_that_count(connection: Connection) -> None:
     references = ranked({PHQ8Item.SLEEP: (reference(),)}).model_copy(update={"dropped": {PHQ8Item.SLEEP: {"tags": 9}}})
     outputs: dict[str, dict[str, Any]] = {
         "extract": {"quotes": {}, "rejected": {}, "repairs": ["json_fixups_applied"], "reasks": ["json_parse"]},
@@ -84,20 +83,17 @@ async def test_references_and_telemetry_are_read_from_the_outputs_that_count(dat
         "rerank": references.model_dump(mode="json"),
         "validate": keep_all(references).model_dump(mode="json"),
     }
-    async with database.connection() as connection:
-        stored = await runs.store(
-            connection,
-            new_run(stages=(*outputs, "score")),
-            always_new=True,
-        )
-        for stage, output in outputs.items():
-            await take(connection, stored.job_ids[0], stage, committing(output))
+    stored = await runs.store(
+        connection,
+        new_run(stages=(*outputs, "score")),
+        always_new=True,
+    )
+    for stage, output in outputs.items():
+        await take(connection, stored.job_ids[0], stage, committing(output))
 
-        found = await read(connection, stored.run_id)
+    found = await read(connection, stored.run_id)
 
-        assert await scored_runs.reference_outputs(connection, stored.run_id) == [
-            (references, keep_all(references), None)
-        ]
+    assert await scored_runs.reference_outputs(connection, stored.run_id) == [(references, keep_all(references), None)]
     assert (found.jobs[0].ranked, found.jobs[0].validated) == (references, keep_all(references))
     assert [(one.stage, one.repairs, one.reasks, one.cut_texts) for one in found.telemetry] == [
         ("embed", (), (), 2),
@@ -106,20 +102,19 @@ async def test_references_and_telemetry_are_read_from_the_outputs_that_count(dat
     ]
 
 
-async def test_a_retried_run_reports_the_same_but_for_timings(database: Database) -> None:
+async def test_a_retried_run_reports_the_same_but_for_timings(connection: Connection) -> None:
     outcomes = {("zero_shot", 316): scores("1023"), ("zero_shot", 319): scores("2")}
     reports = []
-    async with database.connection() as connection:
-        await import_labels(connection, {316: labels("10320102"), 319: labels("0")})
-        straight = await store_scored_run(connection, outcomes)
-        crooked = await store_scored_run(connection, dict.fromkeys(outcomes))
-        job_ids = [job.job_id for job in (await read(connection, crooked)).jobs]
-        for job_id, outcome in zip(reversed(job_ids), reversed(outcomes.values()), strict=True):
-            await end(connection, job_id, TIMED_OUT)
-            await job_control.retry(connection, job_id=job_id)
-            await end(connection, job_id, outcome, first="score")
-        for run_id in (straight, crooked):
-            found = build_report(await read(connection, run_id), measures=Measures(bootstrap_resamples=20))
-            reports.append(found.model_dump_json(exclude={"timings": True, "run_metadata": {"run_id"}}))
+    await import_labels(connection, {316: labels("10320102"), 319: labels("0")})
+    straight = await store_scored_run(connection, outcomes)
+    crooked = await store_scored_run(connection, dict.fromkeys(outcomes))
+    job_ids = [job.job_id for job in (await read(connection, crooked)).jobs]
+    for job_id, outcome in zip(reversed(job_ids), reversed(outcomes.values()), strict=True):
+        await end(connection, job_id, TIMED_OUT)
+        await job_control.retry(connection, job_id=job_id)
+        await end(connection, job_id, outcome, first="score")
+    for run_id in (straight, crooked):
+        found = build_report(await read(connection, run_id), measures=Measures(bootstrap_resamples=20))
+        reports.append(found.model_dump_json(exclude={"timings": True, "run_metadata": {"run_id"}}))
 
     assert reports[0] == reports[1]

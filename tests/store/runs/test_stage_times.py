@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import pytest
 
-from store.database import Connection, Database
+from store.database import Connection
 from store.runs import past_work as times_module
 from store.runs.past_work import Progress, progress, stage_times
 from store.runs.runs import StoredRun
@@ -13,33 +13,33 @@ from tests.store.scored import TIMED_OUT, committing, failing, take
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
-async def test_attempts_are_counted_and_timed_per_stage(database: Database, store_run: StoreRun) -> None:
+async def test_attempts_are_counted_and_timed_per_stage(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run("1", "2", "3", stages=("extract", "embed"))
-    async with database.connection() as connection:
-        for job_id, seconds in zip(stored.job_ids, (1, 2, 9), strict=True):
-            await take(connection, job_id, "extract", committing({"quotes": {}}))
-            await _lasted(connection, job_id, "extract", seconds)
-        await take(connection, stored.job_ids[0], "embed", failing(TIMED_OUT))
-        await _lasted(connection, stored.job_ids[0], "embed", 4)
-        extract, embed = await stage_times(connection, stored.run_id)
+    for job_id, seconds in zip(stored.job_ids, (1, 2, 9), strict=True):
+        await take(connection, job_id, "extract", committing({"quotes": {}}))
+        await _lasted(connection, job_id, "extract", seconds)
+    await take(connection, stored.job_ids[0], "embed", failing(TIMED_OUT))
+    await _lasted(connection, stored.job_ids[0], "embed", 4)
+    extract, embed = await stage_times(connection, stored.run_id)
     assert (extract.stage, extract.attempts, extract.unsuccessful) == ("extract", 3, 0)
     assert (extract.total, extract.median, extract.longest) == (12, 2, 9)
     assert extract.p95 == pytest.approx(2 + 0.9 * 7)
     assert (embed.stage, embed.attempts, embed.unsuccessful, embed.total) == ("embed", 1, 1, 4)
 
 
-async def test_what_is_left_is_estimated_from_the_times_of_each_stage(database: Database, store_run: StoreRun) -> None:
+async def test_what_is_left_is_estimated_from_the_times_of_each_stage(
+    connection: Connection, store_run: StoreRun
+) -> None:
     stored = await store_run("1", "2", "3", stages=("extract", "score"))
     first, second = stored.job_ids[:2]
-    async with database.connection() as connection:
-        before = await progress(connection, stored.run_id)
-        await _took(connection, first, "extract", {"quotes": {}}, seconds=1, ended=100)
-        await _took(connection, second, "extract", {"quotes": {}}, seconds=1, ended=99)
-        no_score_yet = await progress(connection, stored.run_id)
-        await _took(connection, first, "score", {}, seconds=50, ended=40)
-        after = await progress(connection, stored.run_id)
-        await connection.execute("UPDATE stage_run SET finished_at = now() - interval '1 day' WHERE status = 'done'")
-        later = await progress(connection, stored.run_id)
+    before = await progress(connection, stored.run_id)
+    await _took(connection, first, "extract", {"quotes": {}}, seconds=1, ended=100)
+    await _took(connection, second, "extract", {"quotes": {}}, seconds=1, ended=99)
+    no_score_yet = await progress(connection, stored.run_id)
+    await _took(connection, first, "score", {}, seconds=50, ended=40)
+    after = await progress(connection, stored.run_id)
+    await connection.execute("UPDATE stage_run SET finished_at = now() - interval '1 day' WHERE status = 'done'")
+    later = await progress(connection, stored.run_id)
 
     assert before == Progress(0, 6, None)
     assert no_score_yet == Progress(2, 6, None)
@@ -50,20 +50,19 @@ async def test_what_is_left_is_estimated_from_the_times_of_each_stage(database: 
 
 
 async def test_of_a_large_run_jobs_are_counted_and_their_pace_is_that_of_the_last_minutes(
-    database: Database, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, store_run: StoreRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stored = await store_run("1", "2", "3", "4", "5", stages=("extract", "score"))
     monkeypatch.setattr(times_module, "_LARGE_JOBS", 4)
-    async with database.connection() as connection:
-        before = await progress(connection, stored.run_id)
-        for job_id, ended in zip(stored.job_ids, (40, 20), strict=False):
-            await take(connection, job_id, "extract", committing({"quotes": {}}))
-            await take(connection, job_id, "score", committing({}))
-            await connection.execute(
-                "UPDATE job SET finished_at = now() - $2 * interval '1 second' WHERE id = $1", job_id, ended
-            )
-        await take(connection, stored.job_ids[2], "extract", committing({"quotes": {}}))
-        after = await progress(connection, stored.run_id)
+    before = await progress(connection, stored.run_id)
+    for job_id, ended in zip(stored.job_ids, (40, 20), strict=False):
+        await take(connection, job_id, "extract", committing({"quotes": {}}))
+        await take(connection, job_id, "score", committing({}))
+        await connection.execute(
+            "UPDATE job SET finished_at = now() - $2 * interval '1 second' WHERE id = $1", job_id, ended
+        )
+    await take(connection, stored.job_ids[2], "extract", committing({"quotes": {}}))
+    after = await progress(connection, stored.run_id)
 
     assert before == Progress(0, 10, None)
     assert (after.done, after.stages) == (4, 10)

@@ -46,214 +46,205 @@ async def test_of_many_copies_of_a_message_one_claims(database: Database, store_
 
 @pytest.mark.parametrize("ends", ["commit", "fail"])
 async def test_waiting_in_a_queue_is_before_the_work_of_an_attempt(
-    database: Database, store_run: StoreRun, ends: str
+    connection: Connection, store_run: StoreRun, ends: str
 ) -> None:
     stored = await store_run()
-    async with database.connection() as connection:
-        claim = await claimed(connection, stored.job_ids[0])
-        for table in ("stage_run", "stage_attempt"):
-            begun = f"UPDATE {table} SET started_at = now() - interval '60 s' WHERE job_id = $1 AND stage = 'extract'"
-            await connection.execute(begun, claim.job_id)
+    claim = await claimed(connection, stored.job_ids[0])
+    for table in ("stage_run", "stage_attempt"):
+        begun = f"UPDATE {table} SET started_at = now() - interval '60 s' WHERE job_id = $1 AND stage = 'extract'"
+        await connection.execute(begun, claim.job_id)
 
-        if ends == "commit":
-            await stages.commit(connection, claim, inputs={}, output={}, waited_s=50)
-        else:
-            await stages.fail(connection, claim, FAILURE, inputs={}, waited_s=50)
+    if ends == "commit":
+        await stages.commit(connection, claim, inputs={}, output={}, waited_s=50)
+    else:
+        await stages.fail(connection, claim, FAILURE, inputs={}, waited_s=50)
 
-        took = "extract(epoch FROM {} - started_at) FROM {} WHERE job_id = $1 AND stage = 'extract'"
-        for ended, table in (("ended_at", "stage_attempt"), ("finished_at", "stage_run")):
-            assert 10 <= await connection.fetchval(f"SELECT {took.format(ended, table)}", claim.job_id) < 15
+    took = "extract(epoch FROM {} - started_at) FROM {} WHERE job_id = $1 AND stage = 'extract'"
+    for ended, table in (("ended_at", "stage_attempt"), ("finished_at", "stage_run")):
+        assert 10 <= await connection.fetchval(f"SELECT {took.format(ended, table)}", claim.job_id) < 15
 
 
 async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(
-    database: Database, store_run: StoreRun
+    connection: Connection, store_run: StoreRun
 ) -> None:
     stored = await store_run()
     job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        claim = await claimed(connection, job_id)
-        vectors = np.arange(6, dtype=np.float32).reshape(2, 3)
+    claim = await claimed(connection, job_id)
+    vectors = np.arange(6, dtype=np.float32).reshape(2, 3)
 
-        committed = await stages.commit(connection, claim, inputs={}, output={"a": 1}, vectors=vectors)
+    committed = await stages.commit(connection, claim, inputs={}, output={"a": 1}, vectors=vectors)
 
-        assert committed == Committed("embed")
-        output = await attempts.output(connection, job_id, "extract")
-        assert output is not None
-        assert (output.value, (await stage_vectors.of_attempt(connection, output.attempt_id)).tolist()) == (
-            {"a": 1},
-            [[0, 1, 2], [3, 4, 5]],
-        )
-        assert [chain.stages[0] for chain in await job_control.pending_chains(connection, [job_id])] == [
-            job_control.PendingStage("embed", 1, "embed")
-        ]
+    assert committed == Committed("embed")
+    output = await attempts.output(connection, job_id, "extract")
+    assert output is not None
+    assert (output.value, (await stage_vectors.of_attempt(connection, output.attempt_id)).tolist()) == (
+        {"a": 1},
+        [[0, 1, 2], [3, 4, 5]],
+    )
+    assert [chain.stages[0] for chain in await job_control.pending_chains(connection, [job_id])] == [
+        job_control.PendingStage("embed", 1, "embed")
+    ]
 
 
-async def test_a_job_succeeds_with_its_last_stage(database: Database, store_run: StoreRun) -> None:
+async def test_a_job_succeeds_with_its_last_stage(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run()
-    async with database.connection() as connection:
-        for stage in ("extract", "embed", "assemble"):
-            claim = await claimed(connection, stored.job_ids[0], stage)
-            await stages.commit(connection, claim, inputs={}, output={})
+    for stage in ("extract", "embed", "assemble"):
+        claim = await claimed(connection, stored.job_ids[0], stage)
+        await stages.commit(connection, claim, inputs={}, output={})
 
-        assert await job_states(connection, stored.run_id) == {JobStatus.SUCCEEDED: 1}
-        assert await job_control.pending_chains(connection, stored.job_ids) == []
+    assert await job_states(connection, stored.run_id) == {JobStatus.SUCCEEDED: 1}
+    assert await job_control.pending_chains(connection, stored.job_ids) == []
 
 
-async def test_a_fenced_off_worker_commits_nothing(database: Database, store_run: StoreRun) -> None:
+async def test_a_fenced_off_worker_commits_nothing(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run()
     job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        stale = await claimed(connection, job_id, lease_s=0)
-        await stages.expire(connection, max_interruptions=3)
+    stale = await claimed(connection, job_id, lease_s=0)
+    await stages.expire(connection, max_interruptions=3)
 
-        assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
-        fresh = await claimed(connection, job_id)
-        assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
-        assert not await stages.fail(connection, stale, FAILURE, inputs={})
-        assert await stages.commit(connection, fresh, inputs={}, output={"who": "fresh"}) == Committed("embed")
+    assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
+    fresh = await claimed(connection, job_id)
+    assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
+    assert not await stages.fail(connection, stale, FAILURE, inputs={})
+    assert await stages.commit(connection, fresh, inputs={}, output={"who": "fresh"}) == Committed("embed")
 
-        history = await attempts.history(connection, job_id, "extract")
-        assert [(attempt.outcome, attempt.output) for attempt in history] == [
-            ("interrupted", None),
-            ("succeeded", {"who": "fresh"}),
-        ]
+    history = await attempts.history(connection, job_id, "extract")
+    assert [(attempt.outcome, attempt.output) for attempt in history] == [
+        ("interrupted", None),
+        ("succeeded", {"who": "fresh"}),
+    ]
 
 
 @pytest.mark.parametrize(("fence", "token"), [(1, 0), (0, 1)], ids=["fence", "token"])
 async def test_fence_and_token_are_compared_each_by_itself(
-    database: Database, store_run: StoreRun, fence: int, token: int
+    connection: Connection, store_run: StoreRun, fence: int, token: int
 ) -> None:
     job_id = (await store_run()).job_ids[0]
-    async with database.connection() as connection:
-        held = await claimed(connection, job_id, lease_s=0)
-        stale = replace(held, fence=held.fence - fence, token=held.token - token)
+    held = await claimed(connection, job_id, lease_s=0)
+    stale = replace(held, fence=held.fence - fence, token=held.token - token)
 
-        await stages.renew(connection, "worker", [stale], 60)
-        assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
-        assert not await stages.fail(connection, stale, FAILURE, inputs={})
-        assert not await stages.give_back(connection, stale)
-        found = await stages.look(connection, job_id, "extract")
-        assert found is not None
-        assert (found.status, found.is_expired) == (StageStatus.RUNNING, True)
+    await stages.renew(connection, "worker", [stale], 60)
+    assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
+    assert not await stages.fail(connection, stale, FAILURE, inputs={})
+    assert not await stages.give_back(connection, stale)
+    found = await stages.look(connection, job_id, "extract")
+    assert found is not None
+    assert (found.status, found.is_expired) == (StageStatus.RUNNING, True)
 
-        assert await stages.commit(connection, held, inputs={}, output={"who": "held"}) == Committed("embed")
-        assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
+    assert await stages.commit(connection, held, inputs={}, output={"who": "held"}) == Committed("embed")
+    assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
 
 
-async def test_a_commit_whose_answer_was_lost_counts_when_repeated(database: Database, store_run: StoreRun) -> None:
+async def test_a_commit_whose_answer_was_lost_counts_when_repeated(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run()
-    async with database.connection() as connection:
-        claim = await claimed(connection, stored.job_ids[0])
-        await stages.commit(connection, claim, inputs={}, output={})
+    claim = await claimed(connection, stored.job_ids[0])
+    await stages.commit(connection, claim, inputs={}, output={})
 
-        assert await stages.commit(connection, claim, inputs={}, output={}) == Committed("embed")
-        assert len(await attempts.history(connection, stored.job_ids[0])) == 1
+    assert await stages.commit(connection, claim, inputs={}, output={}) == Committed("embed")
+    assert len(await attempts.history(connection, stored.job_ids[0])) == 1
 
 
-async def test_an_effect_that_raises_rolls_the_output_back(database: Database, store_run: StoreRun) -> None:
+async def test_an_effect_that_raises_rolls_the_output_back(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run()
 
     async def effect(connection: Connection) -> None:
         raise RuntimeError("no")
 
-    async with database.connection() as connection:
-        claim = await claimed(connection, stored.job_ids[0])
-        with pytest.raises(RuntimeError):
-            await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
+    claim = await claimed(connection, stored.job_ids[0])
+    with pytest.raises(RuntimeError):
+        await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
 
-        assert await attempts.output(connection, stored.job_ids[0], "extract") is None
-
-
-async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run()
-    job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        await stages.commit(connection, await claimed(connection, job_id), inputs={}, output={"kept": True})
-        await stages.fail(connection, await claimed(connection, job_id, "embed"), FAILURE, inputs={})
-        assert await job_states(connection, stored.run_id) == {JobStatus.FAILED: 1}
-
-        assert await job_control.retry(connection, run_id=stored.run_id) == [job_id]
-
-        assert [chain.stages for chain in await job_control.pending_chains(connection, [job_id])] == [
-            [job_control.PendingStage("embed", 2, "embed"), job_control.PendingStage("assemble", 1, "assemble")]
-        ]
-        history = await attempts.history(connection, job_id)
-        assert [(attempt.stage, attempt.outcome, attempt.error and attempt.error.message) for attempt in history] == [
-            ("extract", "succeeded", None),
-            ("embed", "failed", "it broke"),
-        ]
+    assert await attempts.output(connection, stored.job_ids[0], "extract") is None
 
 
-async def test_an_automatic_retry_waits_in_the_database(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run()
-    job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        await stages.fail(connection, await claimed(connection, job_id), FAILURE, inputs={}, retry_in_s=0.2)
-
-        assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
-        (chain,) = await job_control.pending_chains(connection, [job_id])
-        assert (await in_backlog(connection, job_id), chain.not_before is not None) == (True, True)
-        await asyncio.sleep(0.25)
-        (chain,) = await job_control.pending_chains(connection, [job_id])
-        assert chain.not_before is None
-        assert (await claimed(connection, job_id)).retries == 1
-
-
-async def test_a_stage_that_kills_its_workers_is_poisoned_at_the_cap(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run()
-    job_id = stored.job_ids[0]
-    seen: list[JobStatus] = []
-    async with database.connection() as connection:
-        for _ in range(3):
-            await claimed(connection, job_id, lease_s=0)
-            await stages.expire(connection, max_interruptions=3)
-            seen += (await job_states(connection, stored.run_id)).keys()
-
-        assert seen == [JobStatus.INTERRUPTED, JobStatus.INTERRUPTED, JobStatus.POISONED]
-        assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
-        assert await job_control.retry(connection, job_id=job_id) == [job_id]
-        assert (await claimed(connection, job_id)).attempt == 4
-
-
-async def test_a_stage_that_its_worker_gives_back_is_due_and_never_poisoned(
-    database: Database, store_run: StoreRun
+async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(
+    connection: Connection, store_run: StoreRun
 ) -> None:
     stored = await store_run()
     job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        for _ in range(5):
-            assert await stages.give_back(connection, await claimed(connection, job_id))
+    await stages.commit(connection, await claimed(connection, job_id), inputs={}, output={"kept": True})
+    await stages.fail(connection, await claimed(connection, job_id, "embed"), FAILURE, inputs={})
+    assert await job_states(connection, stored.run_id) == {JobStatus.FAILED: 1}
 
-        found = await stages.look(connection, job_id, "extract")
-        assert found is not None
-        assert (found.status, found.interruptions) == (StageStatus.READY, 0)
-        assert await in_backlog(connection, job_id)
-        assert {(one.outcome, one.error and one.error.type) for one in await attempts.history(connection, job_id)} == {
-            ("interrupted", "WorkerStopped")
-        }
-        assert await job_states(connection, stored.run_id) == {JobStatus.INTERRUPTED: 1}
+    assert await job_control.retry(connection, run_id=stored.run_id) == [job_id]
 
-
-async def test_only_the_holder_gives_a_stage_back(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run("316", "319")
-    async with database.connection() as connection:
-        late, done = [await claimed(connection, job_id, lease_s=0) for job_id in stored.job_ids]
-        await stages.commit(connection, done, inputs={}, output={})
-        await stages.expire(connection, max_interruptions=3)
-        await claimed(connection, late.job_id)
-
-        assert [await stages.give_back(connection, claim) for claim in (late, done)] == [False, False]
-        found = [await stages.look(connection, claim.job_id, "extract") for claim in (late, done)]
-        assert [look.status for look in found if look] == [StageStatus.RUNNING, StageStatus.DONE]
+    assert [chain.stages for chain in await job_control.pending_chains(connection, [job_id])] == [
+        [job_control.PendingStage("embed", 2, "embed"), job_control.PendingStage("assemble", 1, "assemble")]
+    ]
+    history = await attempts.history(connection, job_id)
+    assert [(attempt.stage, attempt.outcome, attempt.error and attempt.error.message) for attempt in history] == [
+        ("extract", "succeeded", None),
+        ("embed", "failed", "it broke"),
+    ]
 
 
-async def test_a_renewed_lease_does_not_expire(database: Database, store_run: StoreRun) -> None:
+async def test_an_automatic_retry_waits_in_the_database(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run()
-    async with database.connection() as connection:
-        claim = await claimed(connection, stored.job_ids[0], lease_s=0)
-        await stages.renew(connection, "worker", [claim], 60)
+    job_id = stored.job_ids[0]
+    await stages.fail(connection, await claimed(connection, job_id), FAILURE, inputs={}, retry_in_s=0.2)
 
-        assert await stages.expire(connection, max_interruptions=3) == []
+    assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
+    (chain,) = await job_control.pending_chains(connection, [job_id])
+    assert (await in_backlog(connection, job_id), chain.not_before is not None) == (True, True)
+    await asyncio.sleep(0.25)
+    (chain,) = await job_control.pending_chains(connection, [job_id])
+    assert chain.not_before is None
+    assert (await claimed(connection, job_id)).retries == 1
+
+
+async def test_a_stage_that_kills_its_workers_is_poisoned_at_the_cap(
+    connection: Connection, store_run: StoreRun
+) -> None:
+    stored = await store_run()
+    job_id = stored.job_ids[0]
+    seen: list[JobStatus] = []
+    for _ in range(3):
+        await claimed(connection, job_id, lease_s=0)
+        await stages.expire(connection, max_interruptions=3)
+        seen += (await job_states(connection, stored.run_id)).keys()
+
+    assert seen == [JobStatus.INTERRUPTED, JobStatus.INTERRUPTED, JobStatus.POISONED]
+    assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
+    assert await job_control.retry(connection, job_id=job_id) == [job_id]
+    assert (await claimed(connection, job_id)).attempt == 4
+
+
+async def test_a_stage_that_its_worker_gives_back_is_due_and_never_poisoned(
+    connection: Connection, store_run: StoreRun
+) -> None:
+    stored = await store_run()
+    job_id = stored.job_ids[0]
+    for _ in range(5):
+        assert await stages.give_back(connection, await claimed(connection, job_id))
+
+    found = await stages.look(connection, job_id, "extract")
+    assert found is not None
+    assert (found.status, found.interruptions) == (StageStatus.READY, 0)
+    assert await in_backlog(connection, job_id)
+    assert {(one.outcome, one.error and one.error.type) for one in await attempts.history(connection, job_id)} == {
+        ("interrupted", "WorkerStopped")
+    }
+    assert await job_states(connection, stored.run_id) == {JobStatus.INTERRUPTED: 1}
+
+
+async def test_only_the_holder_gives_a_stage_back(connection: Connection, store_run: StoreRun) -> None:
+    stored = await store_run("316", "319")
+    late, done = [await claimed(connection, job_id, lease_s=0) for job_id in stored.job_ids]
+    await stages.commit(connection, done, inputs={}, output={})
+    await stages.expire(connection, max_interruptions=3)
+    await claimed(connection, late.job_id)
+
+    assert [await stages.give_back(connection, claim) for claim in (late, done)] == [False, False]
+    found = [await stages.look(connection, claim.job_id, "extract") for claim in (late, done)]
+    assert [look.status for look in found if look] == [StageStatus.RUNNING, StageStatus.DONE]
+
+
+async def test_a_renewed_lease_does_not_expire(connection: Connection, store_run: StoreRun) -> None:
+    stored = await store_run()
+    claim = await claimed(connection, stored.job_ids[0], lease_s=0)
+    await stages.renew(connection, "worker", [claim], 60)
+
+    assert await stages.expire(connection, max_interruptions=3) == []
 
 
 async def test_a_lease_is_renewed_although_another_is_being_committed(database: Database, store_run: StoreRun) -> None:
@@ -268,31 +259,29 @@ async def test_a_lease_is_renewed_although_another_is_being_committed(database: 
             assert await stages.expire(heart, max_interruptions=3) == []
 
 
-async def test_an_interrupted_stage_can_be_postponed(database: Database, store_run: StoreRun) -> None:
+async def test_an_interrupted_stage_can_be_postponed(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run()
     job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        await claimed(connection, job_id, lease_s=0)
-        await stages.expire(connection, max_interruptions=3)
+    await claimed(connection, job_id, lease_s=0)
+    await stages.expire(connection, max_interruptions=3)
 
-        assert await stages.claim(connection, job_id, "extract", "worker", 60, interrupted_below=1) is None
-        assert await stages.claim(connection, job_id, "extract", "worker", 60, interrupted_below=2) is not None
+    assert await stages.claim(connection, job_id, "extract", "worker", 60, interrupted_below=1) is None
+    assert await stages.claim(connection, job_id, "extract", "worker", 60, interrupted_below=2) is not None
 
 
 async def test_a_done_stage_forwards_only_when_the_next_message_may_be_missing(
-    database: Database, store_run: StoreRun
+    connection: Connection, store_run: StoreRun
 ) -> None:
     stored = await store_run()
     job_id = stored.job_ids[0]
-    async with database.connection() as connection:
-        await stages.commit(connection, await claimed(connection, job_id), inputs={}, output={})
+    await stages.commit(connection, await claimed(connection, job_id), inputs={}, output={})
 
-        assert await stages.forward(connection, job_id, "extract", redelivered=False, grace_s=60) is None
-        assert await stages.forward(connection, job_id, "extract", redelivered=True, grace_s=60) == "embed"
-        await asyncio.sleep(0.02)
-        assert await stages.forward(connection, job_id, "extract", redelivered=False, grace_s=0.01) == "embed"
-        await claimed(connection, job_id, "embed")
-        assert await stages.forward(connection, job_id, "extract", redelivered=True, grace_s=0) is None
+    assert await stages.forward(connection, job_id, "extract", redelivered=False, grace_s=60) is None
+    assert await stages.forward(connection, job_id, "extract", redelivered=True, grace_s=60) == "embed"
+    await asyncio.sleep(0.02)
+    assert await stages.forward(connection, job_id, "extract", redelivered=False, grace_s=0.01) == "embed"
+    await claimed(connection, job_id, "embed")
+    assert await stages.forward(connection, job_id, "extract", redelivered=True, grace_s=0) is None
 
 
 async def in_backlog(connection: Connection, job_id: int) -> bool:
@@ -304,35 +293,32 @@ async def in_backlog(connection: Connection, job_id: int) -> bool:
 
 @pytest.mark.parametrize("status", [JobStatus.PAUSED, JobStatus.CANCELLED])
 async def test_a_paused_job_is_not_claimed_and_not_sent(
-    database: Database, store_run: StoreRun, status: JobStatus
+    connection: Connection, store_run: StoreRun, status: JobStatus
 ) -> None:
     stored = await store_run()
-    async with database.connection() as connection:
-        await job_control.hold(connection, status, "why", run_id=stored.run_id)
+    await job_control.hold(connection, status, "why", run_id=stored.run_id)
 
-        assert await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60) is None
-        assert not await in_backlog(connection, stored.job_ids[0])
-        assert await job_states(connection, stored.run_id) == {status: 1}
+    assert await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60) is None
+    assert not await in_backlog(connection, stored.job_ids[0])
+    assert await job_states(connection, stored.run_id) == {status: 1}
 
 
-async def test_what_a_worker_computes_for_a_paused_job_is_stored(database: Database, store_run: StoreRun) -> None:
+async def test_what_a_worker_computes_for_a_paused_job_is_stored(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run()
-    async with database.connection() as connection:
-        claim = await claimed(connection, stored.job_ids[0])
-        await job_control.hold(connection, JobStatus.PAUSED, None, run_id=stored.run_id)
+    claim = await claimed(connection, stored.job_ids[0])
+    await job_control.hold(connection, JobStatus.PAUSED, None, run_id=stored.run_id)
 
-        assert await stages.commit(connection, claim, inputs={}, output={}) == Committed("embed")
-        assert await job_states(connection, stored.run_id) == {JobStatus.PAUSED: 1}
-        assert await job_control.resume(connection, run_id=stored.run_id) == stored.job_ids
-        assert (await claimed(connection, stored.job_ids[0], "embed")).fence == 1
+    assert await stages.commit(connection, claim, inputs={}, output={}) == Committed("embed")
+    assert await job_states(connection, stored.run_id) == {JobStatus.PAUSED: 1}
+    assert await job_control.resume(connection, run_id=stored.run_id) == stored.job_ids
+    assert (await claimed(connection, stored.job_ids[0], "embed")).fence == 1
 
 
-async def test_the_state_of_a_stage_is_read(database: Database, store_run: StoreRun) -> None:
+async def test_the_state_of_a_stage_is_read(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run()
-    async with database.connection() as connection:
-        await claimed(connection, stored.job_ids[0], lease_s=0)
+    await claimed(connection, stored.job_ids[0], lease_s=0)
 
-        assert await stages.look(connection, stored.job_ids[0], "extract") == stages.StageLook(
-            StageStatus.RUNNING, 1, 0, True
-        )
-        assert await stages.look(connection, 999, "extract") is None
+    assert await stages.look(connection, stored.job_ids[0], "extract") == stages.StageLook(
+        StageStatus.RUNNING, 1, 0, True
+    )
+    assert await stages.look(connection, 999, "extract") is None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from schemas.statuses import JobStatus
-from store.database import Connection, Database
+from store.database import Connection
 from store.runs import deletions, job_control, overviews
 from store.runs.problems import problems
 from store.views import run_state
@@ -31,62 +31,57 @@ async def state(connection: Connection, run_id: int) -> tuple[str, str | None]:
     return row["status"], row["note"]
 
 
-async def test_a_run_waits_while_the_other_one_works(database: Database) -> None:
-    async with database.connection() as connection:
-        after_id, run_id = await waiting_run(connection, OPEN)
+async def test_a_run_waits_while_the_other_one_works(connection: Connection) -> None:
+    after_id, run_id = await waiting_run(connection, OPEN)
 
-        assert await job_control.end_waits(connection) == []
-        assert await state(connection, run_id) == ("paused", f"Waits until r{after_id} has succeeded.")
-        found = await run_state(connection, run_id)
-        assert found is not None and not found.is_idle
-        assert "paused" not in [one.what for one in await problems(connection)]
-        await job_control.hold(connection, JobStatus.PAUSED, None, run_id=after_id)
-        assert await job_control.end_waits(connection) == []
+    assert await job_control.end_waits(connection) == []
+    assert await state(connection, run_id) == ("paused", f"Waits until r{after_id} has succeeded.")
+    found = await run_state(connection, run_id)
+    assert found is not None and not found.is_idle
+    assert "paused" not in [one.what for one in await problems(connection)]
+    await job_control.hold(connection, JobStatus.PAUSED, None, run_id=after_id)
+    assert await job_control.end_waits(connection) == []
 
 
 @pytest.mark.parametrize(("first", "ends"), [(DONE, "waiting"), (FAILED, "cancelled")])
 async def test_it_begins_after_success_and_is_cancelled_with_a_reason_after_anything_else(
-    first: Mapping[Any, Any], ends: str, database: Database
+    first: Mapping[Any, Any], ends: str, connection: Connection
 ) -> None:
-    async with database.connection() as connection:
-        after_id, run_id = await waiting_run(connection, first)
+    after_id, run_id = await waiting_run(connection, first)
 
-        ((ended, after, has_succeeded),) = await job_control.end_waits(connection)
+    ((ended, after, has_succeeded),) = await job_control.end_waits(connection)
 
-        assert (ended, after, has_succeeded) == (run_id, after_id, ends == "waiting")
-        reason = None if has_succeeded else f"r{after_id}, which it waited for, did not succeed."
-        assert await state(connection, run_id) == (ends, reason)
-        assert await job_control.end_waits(connection) == []
-
-
-async def test_it_is_cancelled_when_the_other_run_is_deleted(database: Database) -> None:
-    async with database.connection() as connection:
-        after_id, run_id = await waiting_run(connection, DONE)
-        await deletions.delete_run(connection, after_id)
-
-        await job_control.end_waits(connection)
-
-        assert (await state(connection, run_id))[0] == "cancelled"
+    assert (ended, after, has_succeeded) == (run_id, after_id, ends == "waiting")
+    reason = None if has_succeeded else f"r{after_id}, which it waited for, did not succeed."
+    assert await state(connection, run_id) == (ends, reason)
+    assert await job_control.end_waits(connection) == []
 
 
-async def test_a_third_run_waits_for_a_waiting_one(database: Database) -> None:
-    async with database.connection() as connection:
-        _, second = await waiting_run(connection, FAILED)
-        third = await store_scored_run(connection, OPEN)
-        await job_control.wait_for(connection, third, second)
+async def test_it_is_cancelled_when_the_other_run_is_deleted(connection: Connection) -> None:
+    after_id, run_id = await waiting_run(connection, DONE)
+    await deletions.delete_run(connection, after_id)
 
-        await job_control.end_waits(connection)
-        await job_control.end_waits(connection)
+    await job_control.end_waits(connection)
 
-        assert (await state(connection, third))[0] == "cancelled"
+    assert (await state(connection, run_id))[0] == "cancelled"
 
 
-async def test_jobs_that_somebody_resumed_are_left_alone(database: Database) -> None:
-    async with database.connection() as connection:
-        _, run_id = await waiting_run(connection, FAILED)
-        await job_control.resume(connection, run_id=run_id)
+async def test_a_third_run_waits_for_a_waiting_one(connection: Connection) -> None:
+    _, second = await waiting_run(connection, FAILED)
+    third = await store_scored_run(connection, OPEN)
+    await job_control.wait_for(connection, third, second)
 
-        await job_control.end_waits(connection)
+    await job_control.end_waits(connection)
+    await job_control.end_waits(connection)
 
-        overview = await overviews.get(connection, run_id)
-        assert Counter(overview.states) == {"waiting": 1}
+    assert (await state(connection, third))[0] == "cancelled"
+
+
+async def test_jobs_that_somebody_resumed_are_left_alone(connection: Connection) -> None:
+    _, run_id = await waiting_run(connection, FAILED)
+    await job_control.resume(connection, run_id=run_id)
+
+    await job_control.end_waits(connection)
+
+    overview = await overviews.get(connection, run_id)
+    assert Counter(overview.states) == {"waiting": 1}

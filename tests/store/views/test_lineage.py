@@ -4,7 +4,7 @@ from typing import Any
 
 from schemas.statuses import AttemptOutcome, StageStatus
 from schemas.values.chat import ChatCall, ChatReply, Message
-from store.database import Connection, Database
+from store.database import Connection
 from store.runs import ledger
 from store.views import job_trace
 from tests.fakes.chat import served
@@ -17,10 +17,9 @@ REPLY = ChatReply(
 )
 
 
-async def test_a_failed_job_shows_its_error_with_private_details(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
-        trace = await job_trace(connection, await _job_of(connection, run_id))
+async def test_a_failed_job_shows_its_error_with_private_details(connection: Connection) -> None:
+    run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
+    trace = await job_trace(connection, await _job_of(connection, run_id))
     assert trace is not None
     extract, score = trace.stages
     assert (extract.status, score.status) == (StageStatus.DONE, StageStatus.FAILED)
@@ -34,16 +33,15 @@ async def test_a_failed_job_shows_its_error_with_private_details(database: Datab
     assert "private" not in repr(trace)
 
 
-async def test_calls_are_listed_at_the_attempt_that_made_them(database: Database) -> None:
-    async with database.connection() as connection:
-        run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
-        job_id = await _job_of(connection, run_id)
-        kept = await ledger.keep(connection, "key", CALL, REPLY, served())
-        for attempt_id in await _attempts_of(connection, job_id):
-            await ledger.use(connection, attempt_id, kept.call_id, "judge", is_reused=False)
-        last = (await _attempts_of(connection, job_id))[-1]
-        await ledger.use(connection, last, kept.call_id, "judge", is_reused=True)
-        trace = await job_trace(connection, job_id)
+async def test_calls_are_listed_at_the_attempt_that_made_them(connection: Connection) -> None:
+    run_id = await store_scored_run(connection, {("few_shot", 316): TIMED_OUT})
+    job_id = await _job_of(connection, run_id)
+    kept = await ledger.keep(connection, "key", CALL, REPLY, served())
+    for attempt_id in await _attempts_of(connection, job_id):
+        await ledger.use(connection, attempt_id, kept.call_id, "judge", is_reused=False)
+    last = (await _attempts_of(connection, job_id))[-1]
+    await ledger.use(connection, last, kept.call_id, "judge", is_reused=True)
+    trace = await job_trace(connection, job_id)
     assert trace is not None
     first, second = trace.attempts
     assert (first.paid, first.reused, first.paid_tokens) == (1, 0, (7, 2))
@@ -52,20 +50,19 @@ async def test_calls_are_listed_at_the_attempt_that_made_them(database: Database
     assert second.calls[1].reply == "accept"
 
 
-async def test_texts_are_read_with_their_ids(database: Database) -> None:
-    async with database.connection() as connection:
-        chunk = (await store_corpus(connection, ["nile"]))["nile"]
-        found: dict[str, Any] = {"dense": [chunk], "lexical": [], "fused": [chunk], "ranking": [chunk]}
-        run_id = await store_query_run(connection, {"q1": found})
-        job_id = await _job_of(connection, run_id)
-        work_id = await connection.fetchval("SELECT work_id FROM chunks WHERE id = $1", chunk)
-        await connection.execute(
-            "UPDATE stage_attempt SET output = jsonb_set(output, '{chunks,0,work_id}', to_jsonb($1::bigint))"
-            " WHERE job_id = $2 AND stage = 'rerank'",
-            work_id,
-            job_id,
-        )
-        trace = await job_trace(connection, job_id)
+async def test_texts_are_read_with_their_ids(connection: Connection) -> None:
+    chunk = (await store_corpus(connection, ["nile"]))["nile"]
+    found: dict[str, Any] = {"dense": [chunk], "lexical": [], "fused": [chunk], "ranking": [chunk]}
+    run_id = await store_query_run(connection, {"q1": found})
+    job_id = await _job_of(connection, run_id)
+    work_id = await connection.fetchval("SELECT work_id FROM chunks WHERE id = $1", chunk)
+    await connection.execute(
+        "UPDATE stage_attempt SET output = jsonb_set(output, '{chunks,0,work_id}', to_jsonb($1::bigint))"
+        " WHERE job_id = $2 AND stage = 'rerank'",
+        work_id,
+        job_id,
+    )
+    trace = await job_trace(connection, job_id)
     assert trace is not None
     assert trace.question is not None
     assert trace.question.original_query == "text of the question about q1"

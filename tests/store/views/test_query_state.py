@@ -1,7 +1,7 @@
 """The view of queries for those who read by SQL."""
 
 from api.rest.rag.queries import detail_of
-from store.database import Database
+from store.database import Connection
 from store.questions.query_runs import existing_view
 from store.runs import edits
 from tests.services.questions.questions import VECTORS, WHOLE, a_question, complete_stages
@@ -13,11 +13,10 @@ SEED_COLUMNS = (
 STATE = "SELECT * FROM query_state"
 
 
-async def test_it_has_the_columns_of_the_seeds_table_with_the_values_of_the_api(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection, *WHOLE)
-        row = dict(await connection.fetchrow(STATE))
-        shown = detail_of(await existing_view(connection, query.id)).model_dump(mode="json")
+async def test_it_has_the_columns_of_the_seeds_table_with_the_values_of_the_api(connection: Connection) -> None:
+    query = await a_question(connection, *WHOLE)
+    row = dict(await connection.fetchrow(STATE))
+    shown = detail_of(await existing_view(connection, query.id)).model_dump(mode="json")
 
     assert ", ".join(row) == SEED_COLUMNS
     assert row.pop("updated_at") > row.pop("created_at")
@@ -31,13 +30,12 @@ async def test_it_has_the_columns_of_the_seeds_table_with_the_values_of_the_api(
     assert row == {name: shown[name] for name in row}
 
 
-async def test_what_is_not_stored_or_stale_is_null(database: Database) -> None:
-    async with database.connection() as connection:
-        query = await a_question(connection)
-        new = await connection.fetchrow(STATE)
-        await complete_stages(connection, query.job_id, *WHOLE)
-        await edits.redo(connection, query.job_id, "embed")
-        stale = await connection.fetchrow(STATE)
+async def test_what_is_not_stored_or_stale_is_null(connection: Connection) -> None:
+    query = await a_question(connection)
+    new = await connection.fetchrow(STATE)
+    await complete_stages(connection, query.job_id, *WHOLE)
+    await edits.redo(connection, query.job_id, "embed")
+    stale = await connection.fetchrow(STATE)
 
     assert [name for name, value in new.items() if value is not None] == [
         *("id", "original_query", "vector_status", "created_at", "updated_at")

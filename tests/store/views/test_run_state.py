@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from schemas.statuses import JobStatus
-from store.database import Database
+from store.database import Connection
 from store.runs.runs import StoredRun
 from store.views import run_state
 from tests.store.scored import TIMED_OUT, committing, failing, take
@@ -11,15 +11,14 @@ from tests.store.scored import TIMED_OUT, committing, failing, take
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
-async def test_a_run_counts_stages_and_reports_when_it_is_idle(database: Database, store_run: StoreRun) -> None:
+async def test_a_run_counts_stages_and_reports_when_it_is_idle(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run("1", "2", stages=("extract", "embed"))
     first, second = stored.job_ids
-    async with database.connection() as connection:
-        await take(connection, first, "extract", committing({"quotes": {}}))
-        await take(connection, second, "extract", failing(TIMED_OUT))
-        going_on = await run_state(connection, stored.run_id)
-        await take(connection, first, "embed", committing({}))
-        resting = await run_state(connection, stored.run_id)
+    await take(connection, first, "extract", committing({"quotes": {}}))
+    await take(connection, second, "extract", failing(TIMED_OUT))
+    going_on = await run_state(connection, stored.run_id)
+    await take(connection, first, "embed", committing({}))
+    resting = await run_state(connection, stored.run_id)
 
     assert going_on is not None and resting is not None
     assert (going_on.stages_done, going_on.stages, going_on.is_idle) == (1, 4, False)

@@ -9,7 +9,7 @@ import pytest
 from schemas.errors import Refused, VocabularyMissingError, VocabularyModelsError
 from stages.tags.similarity import SentenceModel
 from store import vocabularies
-from store.database import Database
+from store.database import Connection
 from tests.contracts.test_tag_search import built
 from tests.stages.tags.builders import at
 from tests.store.vocabularies.test_vocabularies import CLOTHES
@@ -17,14 +17,13 @@ from tests.store.vocabularies.test_vocabularies import CLOTHES
 MODELS = built({"shirt": at(0), "tee": at(10)}, shirt=at(45))
 
 
-async def test_models_are_kept_with_their_files_and_rows(database: Database) -> None:
-    async with database.connection() as connection:
-        vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-        await vocabularies.keep_models(connection, vocabulary_id, MODELS)
+async def test_models_are_kept_with_their_files_and_rows(connection: Connection) -> None:
+    vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+    await vocabularies.keep_models(connection, vocabulary_id, MODELS)
 
-        assert await vocabularies.file(connection, vocabulary_id, "tokens") == b"tokens"
-        rows = await vocabularies.context_rows(connection, vocabulary_id, ["shirt", "hat"])
-        (listed,) = await vocabularies.current(connection)
+    assert await vocabularies.file(connection, vocabulary_id, "tokens") == b"tokens"
+    rows = await vocabularies.context_rows(connection, vocabulary_id, ["shirt", "hat"])
+    (listed,) = await vocabularies.current(connection)
 
     assert list(rows) == ["shirt"]
     np.testing.assert_array_equal(rows["shirt"], at(45))
@@ -32,43 +31,38 @@ async def test_models_are_kept_with_their_files_and_rows(database: Database) -> 
     assert listed.indexed_at is not None
 
 
-async def test_models_are_built_once_and_the_same_ones_change_nothing(database: Database) -> None:
-    async with database.connection() as connection:
-        vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-        await vocabularies.keep_models(connection, vocabulary_id, MODELS)
-        await vocabularies.keep_models(connection, vocabulary_id, MODELS)
-        others = built({"shirt": at(0)})
+async def test_models_are_built_once_and_the_same_ones_change_nothing(connection: Connection) -> None:
+    vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+    await vocabularies.keep_models(connection, vocabulary_id, MODELS)
+    await vocabularies.keep_models(connection, vocabulary_id, MODELS)
+    others = built({"shirt": at(0)})
 
-        with pytest.raises(Refused, match="has other models already"):
-            await vocabularies.keep_models(
-                connection, vocabulary_id, type(others)(**vars(others) | {"tokens_file": b"x"})
-            )
+    with pytest.raises(Refused, match="has other models already"):
+        await vocabularies.keep_models(connection, vocabulary_id, type(others)(**vars(others) | {"tokens_file": b"x"}))
 
-        assert await connection.fetchval("SELECT count(*) FROM tag_vector") == 2
+    assert await connection.fetchval("SELECT count(*) FROM tag_vector") == 2
 
 
-async def test_models_that_are_missing_or_changed_are_refused(database: Database) -> None:
-    async with database.connection() as connection:
-        with pytest.raises(VocabularyMissingError):
-            await vocabularies.keep_models(connection, 99, MODELS)
-        vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-        with pytest.raises(VocabularyModelsError, match="ragq index tags"):
-            await vocabularies.file(connection, vocabulary_id, "context")
-        await vocabularies.keep_models(connection, vocabulary_id, MODELS)
-        await connection.execute("UPDATE vocabulary_model SET data = 'other' WHERE part = 'context'")
+async def test_models_that_are_missing_or_changed_are_refused(connection: Connection) -> None:
+    with pytest.raises(VocabularyMissingError):
+        await vocabularies.keep_models(connection, 99, MODELS)
+    vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+    with pytest.raises(VocabularyModelsError, match="ragq index tags"):
+        await vocabularies.file(connection, vocabulary_id, "context")
+    await vocabularies.keep_models(connection, vocabulary_id, MODELS)
+    await connection.execute("UPDATE vocabulary_model SET data = 'other' WHERE part = 'context'")
 
-        with pytest.raises(VocabularyModelsError, match="is not what was stored"):
-            await vocabularies.file(connection, vocabulary_id, "context")
+    with pytest.raises(VocabularyModelsError, match="is not what was stored"):
+        await vocabularies.file(connection, vocabulary_id, "context")
 
 
-async def test_the_embedder_and_the_bytes_of_spelling_and_meaning_are_kept(database: Database) -> None:
+async def test_the_embedder_and_the_bytes_of_spelling_and_meaning_are_kept(connection: Connection) -> None:
     models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
-    async with database.connection() as connection:
-        vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
-        await vocabularies.keep_models(connection, vocabulary_id, models)
-        (listed,) = await vocabularies.current(connection)
+    vocabulary_id = await vocabularies.keep(connection, "clothes", CLOTHES)
+    await vocabularies.keep_models(connection, vocabulary_id, models)
+    (listed,) = await vocabularies.current(connection)
 
-        assert await vocabularies.file(connection, vocabulary_id, "similarity") == b"similar"
+    assert await vocabularies.file(connection, vocabulary_id, "similarity") == b"similar"
 
     assert (listed.sentence_backend, listed.sentence_model, listed.sentence_digest) == ("huggingface", "mini", "abc")
     assert listed.similarity_digest == sha256(b"similar").hexdigest()
