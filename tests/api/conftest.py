@@ -10,7 +10,7 @@ from api.app import make_app
 from api.context import ApiContext
 from schemas.settings.process import ProcessSettings
 from stack.valkey import ValkeyServer
-from store.database import Database
+from store.database import Connection, Database
 from workers.app import make_app as make_broker
 
 
@@ -25,6 +25,13 @@ async def ctx(database_url: str, valkey: ValkeyServer) -> AsyncIterator[ApiConte
     )
     yield made
     await made.close()
+
+
+@pytest.fixture
+async def connection(ctx: ApiContext) -> AsyncIterator[Connection]:
+    """A connection to its database, open for the whole test."""
+    async with ctx.database.connection() as opened:
+        yield opened
 
 
 @pytest.fixture

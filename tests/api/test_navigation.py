@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from api.context import ApiContext
+from store.database import Connection
 from tests.api.pages.example_runs import participant_run
 from tests.api.pages.html import see
 
@@ -29,9 +29,8 @@ async def test_the_root_leads_every_client_to_the_questions(client: httpx.AsyncC
     assert (shown.status_code, "<h1>Questions</h1>" in shown.text) == (200, True)
 
 
-async def test_the_section_of_a_page_is_marked(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        shown = await participant_run(connection)
+async def test_the_section_of_a_page_is_marked(client: httpx.AsyncClient, connection: Connection) -> None:
+    shown = await participant_run(connection)
     for address, section in (
         ("/rag/new", "/rag"),
         (f"/runs/{shown.run_id}", "/runs"),

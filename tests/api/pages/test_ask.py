@@ -4,15 +4,15 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from store.database import Connection
 from store.questions import queries
 from tests.api.pages.html import see, send, words
 from tests.services.questions.questions import chain, store_small_corpus
 
 
 @pytest.fixture(autouse=True)
-async def corpus(ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        await store_small_corpus(connection)
+async def corpus(connection: Connection) -> None:
+    await store_small_corpus(connection)
 
 
 async def asked(ctx: ApiContext) -> list[queries.QueryLine]:

@@ -5,9 +5,9 @@ from typing import Any
 import httpx
 import pytest
 
-from api.context import ApiContext
 from api.rest.bodies.documents import MAX_FILES
 from store.corpora import corpora
+from store.database import Connection
 from tests.api.pages.html import HTML, form, see, send, words
 from tests.api.works import POT, TEA, imported
 from tests.services.questions.questions import a_question
@@ -26,12 +26,11 @@ async def upload(
     return await client.post(NEW, headers=HTML, data=fields | values, files=sent)
 
 
-async def test_files_are_uploaded_into_a_new_corpus(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_files_are_uploaded_into_a_new_corpus(client: httpx.AsyncClient, connection: Connection) -> None:
     files = (("tea.md", TEA.encode()), ("pot.md", POT.encode()))
     reply = await upload(client, *files, name="library", embed_headings="true")
 
-    async with ctx.database.connection() as connection:
-        made = await corpora.find(connection, "library")
+    made = await corpora.find(connection, "library")
     assert made is not None
     assert made.embeds_headings
     assert (reply.status_code, reply.headers["location"]) == (
@@ -72,11 +71,10 @@ async def test_a_wrong_field_is_named_beside_it(
 
 
 async def test_a_corpus_is_deleted_after_a_warning_that_counts_what_goes(
-    client: httpx.AsyncClient, ctx: ApiContext
+    client: httpx.AsyncClient, connection: Connection
 ) -> None:
-    async with ctx.database.connection() as connection:
-        query = await a_question(connection)
-        corpus_id = await connection.fetchval("SELECT corpus_id FROM queries WHERE id = $1", query.id)
+    query = await a_question(connection)
+    corpus_id = await connection.fetchval("SELECT corpus_id FROM queries WHERE id = $1", query.id)
     shown = await see(client, f"/corpora/{corpus_id}")
     assert "and 1 question with 0 answers" in words(shown)
 

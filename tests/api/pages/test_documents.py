@@ -4,12 +4,12 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from api.context import ApiContext
 from schemas.values.documents import DecidedBy, RepairedTitles
 from services.corpora import CorpusOptions
 from services.document_edits import repair_text
 from services.imports import import_files
 from services.work_files import WorkFile
+from store.database import Connection
 from tests.api.pages.html import HTML, form, see, words
 from tests.services.documents import Library, library
 
@@ -55,12 +55,11 @@ async def test_a_changed_heading_is_an_attempt_and_others_are_left(
 
 
 async def test_a_reply_is_pasted_and_one_that_cannot_be_used_stays_in_its_field(
-    client: httpx.AsyncClient, ctx: ApiContext, library: Library, job: int
+    client: httpx.AsyncClient, connection: Connection, library: Library, job: int
 ) -> None:
     address = f"/documents/{job}/headings/pasted"
     page = await see(client, f"/documents/{job}")
-    async with ctx.database.connection() as connection:
-        first_line, *_ = (await repair_text(connection, job)).splitlines()
+    first_line, *_ = (await repair_text(connection, job)).splitlines()
     assert first_line in page.text
 
     refused = await sent(client, address, form(page, address) | {"reply": "Gladly!"}, status=422)

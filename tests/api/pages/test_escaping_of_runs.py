@@ -6,7 +6,6 @@ from typing import Final
 import httpx
 import pytest
 
-from api.context import ApiContext
 from store.database import Connection
 from tests.api.pages.example_runs import participant_run, question_run
 from tests.api.pages.html import see
@@ -49,12 +48,13 @@ CLOSED: Final = frozenset(
 
 
 @pytest.mark.parametrize("keeps_shape", [True, False])
-async def test_stored_text_is_escaped_everywhere(client: httpx.AsyncClient, ctx: ApiContext, keeps_shape: bool) -> None:
-    async with ctx.database.connection() as connection:
-        shown = await participant_run(connection)
-        query = await question_run(connection)
-        await connection.execute("UPDATE run SET name = id::text, note = 'note'")
-        await _poison(connection, keeps_shape=keeps_shape)
+async def test_stored_text_is_escaped_everywhere(
+    client: httpx.AsyncClient, connection: Connection, keeps_shape: bool
+) -> None:
+    shown = await participant_run(connection)
+    query = await question_run(connection)
+    await connection.execute("UPDATE run SET name = id::text, note = 'note'")
+    await _poison(connection, keeps_shape=keeps_shape)
     jobs = (shown.succeeded, shown.failed, query.job_id)
     for path in ("/runs", f"/runs/{shown.run_id}", f"/runs/{query.run_id}", *(f"/jobs/{job_id}" for job_id in jobs)):
         page = await see(client, path)

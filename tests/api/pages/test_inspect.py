@@ -5,6 +5,7 @@ import pytest
 
 from api.context import ApiContext
 from schemas.values.queries import ConsolidatedContext, Expansion, Origin
+from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts
@@ -15,10 +16,9 @@ READY = WHOLE[:6]
 
 
 @pytest.fixture
-async def ready(ctx: ApiContext) -> StoredQuery:
+async def ready(connection: Connection) -> StoredQuery:
     """A question with three passages, whose job is idle."""
-    async with ctx.database.connection() as connection:
-        return await a_question(connection, *READY, until="consolidate")
+    return await a_question(connection, *READY, until="consolidate")
 
 
 async def expansion(ctx: ApiContext, query: StoredQuery) -> Expansion:

@@ -5,8 +5,8 @@ import re
 import httpx
 import pytest
 
-from api.context import ApiContext
 from schemas.statuses import JobStatus
+from store.database import Connection
 from store.runs import jobs
 from tests.api.pages.example_runs import (
     MODEL_REPLY,
@@ -17,10 +17,9 @@ from tests.api.pages.html import see, send, words
 
 
 @pytest.fixture
-async def shown(ctx: ApiContext) -> ShownRun:
+async def shown(connection: Connection) -> ShownRun:
     """A run with a job in every state."""
-    async with ctx.database.connection() as connection:
-        return await participant_run(connection)
+    return await participant_run(connection)
 
 
 async def test_every_attempt_shows_its_error_and_its_private_details(
@@ -42,12 +41,13 @@ async def test_a_job_in_any_state_has_a_page(client: httpx.AsyncClient, shown: S
     assert ("No worker has started a stage" in page.text) is (name == "waiting")
 
 
-async def test_a_job_is_retried_from_its_page(client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun) -> None:
+async def test_a_job_is_retried_from_its_page(
+    client: httpx.AsyncClient, connection: Connection, shown: ShownRun
+) -> None:
     page = await see(client, f"/jobs/{shown.failed}")
     reply = await send(client, page, f"/jobs/{shown.failed}/retry")
     assert reply.status_code == 303
     assert reply.headers["location"] == f"/jobs/{shown.failed}?action=retry&jobs=1"
-    async with ctx.database.connection() as connection:
-        job = await jobs.job(connection, shown.failed)
+    job = await jobs.job(connection, shown.failed)
     assert job is not None
     assert job.status is JobStatus.WAITING

@@ -5,15 +5,16 @@ from html import unescape
 import httpx
 import pytest
 
-from api.context import ApiContext
+from store.database import Connection
 from tests.api.pages.html import see, words
 from tests.store.noticed import NOTICES, noticed_run
 
 
 @pytest.mark.parametrize("address", ["/runs/1", "/runs/1/plots", "/jobs/1"])
-async def test_every_notice_stands_with_the_results(client: httpx.AsyncClient, ctx: ApiContext, address: str) -> None:
-    async with ctx.database.connection() as connection:
-        assert await noticed_run(connection) == 1
+async def test_every_notice_stands_with_the_results(
+    client: httpx.AsyncClient, connection: Connection, address: str
+) -> None:
+    assert await noticed_run(connection) == 1
 
     shown = unescape(words(await see(client, address)))
 

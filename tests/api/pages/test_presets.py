@@ -4,6 +4,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from store.database import Connection
 from store.questions import presets
 from store.questions.presets import StoredPreset
 from tests.api.pages.html import form, see, send, words
@@ -15,12 +16,11 @@ async def stored(ctx: ApiContext, name: str) -> StoredPreset:
 
 
 @pytest.fixture
-async def small(ctx: ApiContext) -> StoredPreset:
+async def small(connection: Connection) -> StoredPreset:
     """A preset that differs from the default one in one value."""
-    async with ctx.database.connection() as connection:
-        base = (await presets.default(connection)).preset
-        changed = base.changed({"augmentation.top_n_contexts": 2}, origin="test")
-        return await presets.create(connection, "Small", changed, description="Few sources")
+    base = (await presets.default(connection)).preset
+    changed = base.changed({"augmentation.top_n_contexts": 2}, origin="test")
+    return await presets.create(connection, "Small", changed, description="Few sources")
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import stages
@@ -19,14 +20,13 @@ OTHER_PASSAGES = (
 
 
 @pytest.fixture
-async def ready(ctx: ApiContext) -> StoredQuery:
+async def ready(connection: Connection) -> StoredQuery:
     """A question with three passages, whose job is idle."""
-    async with ctx.database.connection() as connection:
-        return await a_question(connection, *READY, until="consolidate")
+    return await a_question(connection, *READY, until="consolidate")
 
 
 async def test_a_page_that_waits_for_an_answer_redirects_to_it(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
+    client: httpx.AsyncClient, connection: Connection, ready: StoredQuery
 ) -> None:
     waiting = f"/rag/{ready.id}"
     shown = await see(client, waiting)
@@ -35,14 +35,13 @@ async def test_a_page_that_waits_for_an_answer_redirects_to_it(
     assert "The answer is being generated" in shown.text
     assert '<noscript><meta http-equiv="refresh"' in shown.text
 
-    async with ctx.database.connection() as connection:
-        await complete_stages(connection, ready.job_id, "augment", "generate")
-        await connection.execute(
-            "INSERT INTO results (query_id, response_text, origin, prompt_hash, sources, unknown_citations) "
-            "VALUES ($1, 'So.', 'model', 'p', '[]', '[]')",
-            ready.id,
-        )
-        (result,) = await queries.results(connection, ready.id)
+    await complete_stages(connection, ready.job_id, "augment", "generate")
+    await connection.execute(
+        "INSERT INTO results (query_id, response_text, origin, prompt_hash, sources, unknown_citations) "
+        "VALUES ($1, 'So.', 'model', 'p', '[]', '[]')",
+        ready.id,
+    )
+    (result,) = await queries.results(connection, ready.id)
 
     there = f"/rag/{ready.id}/results/{result.id}"
     assert (await see(client, waiting, awaits=0)).headers["location"] == there
@@ -52,15 +51,14 @@ async def test_a_page_that_waits_for_an_answer_redirects_to_it(
 
 
 async def test_a_pasted_answer_is_kept_with_the_sources_that_were_shown(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
+    client: httpx.AsyncClient, connection: Connection, ready: StoredQuery
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}", top_n=2)
 
     reply = await send(client, shown, f"/rag/{ready.id}/pasted", response_text="So [S1].\r\nYes.", top_n=2)
     again = await send(client, shown, f"/rag/{ready.id}/pasted", response_text="So [S1].\r\nYes.", top_n=2)
 
-    async with ctx.database.connection() as connection:
-        (result,) = await queries.results(connection, ready.id)
+    (result,) = await queries.results(connection, ready.id)
     assert reply.headers["location"] == again.headers["location"] == f"/rag/{ready.id}/results/{result.id}"
     assert (result.response_text, result.origin) == ("So [S1].\nYes.", "pasted")
     assert [source["label"] for source in result.sources] == ["S1", "S2"]
@@ -75,13 +73,12 @@ async def test_a_pasted_answer_is_kept_with_the_sources_that_were_shown(
     ],
 )
 async def test_an_answer_of_other_sources_is_marked(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, change: str, is_of_others: int
+    client: httpx.AsyncClient, connection: Connection, ready: StoredQuery, change: str, is_of_others: int
 ) -> None:
     at = f"/rag/{ready.id}"
     await send(client, await see(client, at, top_n=2), f"{at}/pasted", response_text="Oxygen did it [S1].")
-    async with ctx.database.connection() as connection:
-        await connection.execute(change)
-        (result,) = await queries.results(connection, ready.id)
+    await connection.execute(change)
+    (result,) = await queries.results(connection, ready.id)
 
     words_of = {at: "The sources changed", f"{at}/results/{result.id}": "The sources changed"}
     for page, mark in (words_of | {f"{at}/results": "of other sources"}).items():
@@ -106,16 +103,15 @@ async def test_numbers_out_of_range_are_refused(client: httpx.AsyncClient, ready
 
 
 @pytest.mark.parametrize("path", ["", "/inspect"])
-async def test_every_text_is_shown_as_text(client: httpx.AsyncClient, ctx: ApiContext, path: str) -> None:
+async def test_every_text_is_shown_as_text(client: httpx.AsyncClient, connection: Connection, path: str) -> None:
     strange = '<script>alert("x")</script>'
     outputs = {stage: _with(value, strange) for stage, value in OUTPUTS.items()}
-    async with ctx.database.connection() as connection:
-        query = await a_question(connection, text=strange)
-        await connection.execute("UPDATE works SET title = $1", strange)
-        for name in READY:
-            claim = await stages.claim(connection, query.job_id, name, "worker", 60)
-            assert claim is not None
-            await stages.commit(connection, claim, inputs={}, output=outputs[name])
+    query = await a_question(connection, text=strange)
+    await connection.execute("UPDATE works SET title = $1", strange)
+    for name in READY:
+        claim = await stages.claim(connection, query.job_id, name, "worker", 60)
+        assert claim is not None
+        await stages.commit(connection, claim, inputs={}, output=outputs[name])
 
     shown = await see(client, f"/rag/{query.id}{path}")
 

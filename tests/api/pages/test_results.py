@@ -5,6 +5,7 @@ import pytest
 
 from api.context import ApiContext
 from services.questions.answers import answer
+from store.database import Connection
 from store.questions.queries import StoredQuery
 from tests.api.pages.html import see, words
 from tests.services.questions.questions import WHOLE, a_question
@@ -13,10 +14,9 @@ ANSWER = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
 
 
 @pytest.fixture
-async def ready(ctx: ApiContext) -> StoredQuery:
+async def ready(connection: Connection) -> StoredQuery:
     """A question with three passages, whose job is idle."""
-    async with ctx.database.connection() as connection:
-        return await a_question(connection, *WHOLE[:6], until="consolidate")
+    return await a_question(connection, *WHOLE[:6], until="consolidate")
 
 
 async def answered(ctx: ApiContext, query: StoredQuery, text: str = ANSWER, top_n: int | None = 2) -> int:

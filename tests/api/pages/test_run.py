@@ -7,6 +7,7 @@ from api.context import ApiContext
 from schemas.statuses import JobStatus
 from schemas.values.chat import ChatCall, Message, ModelIdentity
 from schemas.values.runs import RunLimits
+from store.database import Connection
 from store.runs import backlog, batches, job_control, notifications, overviews
 from store.runs.ledger import Caller
 from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run
@@ -14,10 +15,9 @@ from tests.api.pages.html import forms, see, send, words
 
 
 @pytest.fixture
-async def shown(ctx: ApiContext) -> ShownRun:
+async def shown(connection: Connection) -> ShownRun:
     """A run with a job in every state."""
-    async with ctx.database.connection() as connection:
-        return await participant_run(connection)
+    return await participant_run(connection)
 
 
 async def test_failures_show_stage_type_and_category_and_no_private_text(
@@ -46,11 +46,10 @@ async def test_a_failed_job_is_retried_from_the_page_of_its_run(
 
 
 async def test_a_run_over_its_budget_is_resumed_with_another(
-    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
+    client: httpx.AsyncClient, ctx: ApiContext, connection: Connection, shown: ShownRun
 ) -> None:
-    async with ctx.database.connection() as connection:
-        await backlog.keep(connection, shown.run_id, RunLimits(max_llm_calls=5))
-        await job_control.hold(connection, JobStatus.PAUSED, "5 calls are used", run_id=shown.run_id)
+    await backlog.keep(connection, shown.run_id, RunLimits(max_llm_calls=5))
+    await job_control.hold(connection, JobStatus.PAUSED, "5 calls are used", run_id=shown.run_id)
     page = await see(client, f"/runs/{shown.run_id}")
     assert "of 5 language model calls" in words(page)
     assert "Resume with these limits" in words(page)
@@ -59,19 +58,17 @@ async def test_a_run_over_its_budget_is_resumed_with_another(
     assert wrong.status_code == 409
     await send(client, page, f"/runs/{shown.run_id}/resume", max_llm_calls="50")
 
-    async with ctx.database.connection() as connection:
-        limits = await backlog.find(connection, shown.run_id)
+    limits = await backlog.find(connection, shown.run_id)
     assert limits is not None
     assert (limits.max_llm_calls, limits.max_tokens) == (50, None)
     assert JobStatus.PAUSED not in await _states(ctx, shown)
 
 
 async def test_only_what_changes_something_is_offered(
-    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
+    client: httpx.AsyncClient, connection: Connection, shown: ShownRun
 ) -> None:
-    async with ctx.database.connection() as connection:
-        await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
-        await connection.execute("DELETE FROM job WHERE id = $1", shown.failed)
+    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
+    await connection.execute("DELETE FROM job WHERE id = $1", shown.failed)
     page = await see(client, f"/runs/{shown.run_id}")
     address = f"/runs/{shown.run_id}"
     assert [one.action for one in forms(page)] == [f"{address}/describe", f"{address}/delete"]
@@ -102,15 +99,14 @@ async def test_the_live_part_is_loaded_again_as_it_was_asked_for(client: httpx.A
 
 
 async def test_a_run_is_deleted_from_its_page_once_it_has_finished(
-    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
+    client: httpx.AsyncClient, connection: Connection, shown: ShownRun
 ) -> None:
     address = f"/runs/{shown.run_id}"
     page = await see(client, address)
     assert f"{address}/delete" not in page.text
     assert "An unfinished run is not deleted" in page.text
-    async with ctx.database.connection() as connection:
-        await connection.execute("UPDATE stage_run SET status = 'waiting' WHERE status = 'running'")
-        await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
+    await connection.execute("UPDATE stage_run SET status = 'waiting' WHERE status = 'running'")
+    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=shown.run_id)
     reply = await send(client, await see(client, address), f"{address}/delete")
     listed = words(await see(client, reply.headers["location"]))
     assert f"Run {shown.run_id} is deleted." in listed
@@ -118,16 +114,15 @@ async def test_a_run_is_deleted_from_its_page_once_it_has_finished(
 
 
 async def test_a_run_says_whom_it_tells_and_what_waits_for_a_batch(
-    client: httpx.AsyncClient, ctx: ApiContext, shown: ShownRun
+    client: httpx.AsyncClient, connection: Connection, shown: ShownRun
 ) -> None:
     identity = ModelIdentity(backend="openai", server="https://api.example.org/v1", model="small", digest="")
     call = ChatCall(model="small", messages=(Message(role="user", content="private"),), purpose="test")
-    async with ctx.database.connection() as connection:
-        await notifications.keep(connection, shown.run_id, "https://hooks.example.org/<secret>")
-        await batches.ask_for(connection, shown.run_id, 24)
-        job_id = await connection.fetchval("SELECT min(id) FROM job WHERE run_id = $1", shown.run_id)
-        caller = Caller(shown.run_id, job_id, "score")
-        await batches.register(connection, caller, "key", call, identity, 24)
+    await notifications.keep(connection, shown.run_id, "https://hooks.example.org/<secret>")
+    await batches.ask_for(connection, shown.run_id, 24)
+    job_id = await connection.fetchval("SELECT min(id) FROM job WHERE run_id = $1", shown.run_id)
+    caller = Caller(shown.run_id, job_id, "score")
+    await batches.register(connection, caller, "key", call, identity, 24)
 
     page = words(await see(client, f"/runs/{shown.run_id}"))
 

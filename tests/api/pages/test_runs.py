@@ -2,25 +2,23 @@
 
 import httpx
 
-from api.context import ApiContext
 from services.runs import change_run
+from store.database import Connection
 from tests.api.pages.example_runs import participant_run, question_run
 from tests.api.pages.html import see, words
 
 
-async def test_the_list_contains_no_text_of_a_question(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        await question_run(connection)
+async def test_the_list_contains_no_text_of_a_question(client: httpx.AsyncClient, connection: Connection) -> None:
+    await question_run(connection)
     assert "tea" not in words(await see(client, "/runs"))
 
 
 async def test_a_search_finds_runs_by_name_note_number_kind_and_state(
-    client: httpx.AsyncClient, ctx: ApiContext
+    client: httpx.AsyncClient, connection: Connection
 ) -> None:
-    async with ctx.database.connection() as connection:
-        shown = await participant_run(connection)
-        await change_run(connection, shown.run_id, {"name": "Baseline <b>", "note": "of the paper"})
-        asked = await question_run(connection)
+    shown = await participant_run(connection)
+    await change_run(connection, shown.run_id, {"name": "Baseline <b>", "note": "of the paper"})
+    asked = await question_run(connection)
     for typed in ("baseline", "of the paper", f"r{shown.run_id}", "participant failed"):
         page = await see(client, "/runs", search=typed)
         assert f'href="/runs/{shown.run_id}"' in page.text

@@ -4,6 +4,7 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from store.database import Connection
 from store.runs import overviews
 from store.runs.overviews import RunOverview
 from tests.api.pages.html import see, send, words
@@ -14,9 +15,8 @@ ZERO_SHOT = {"modes": "zero_shot"}
 
 
 @pytest.fixture(autouse=True)
-async def people(ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        await store_participants(connection, paper_train=(304, 313), paper_test=(316, 319, 330))
+async def people(connection: Connection) -> None:
+    await store_participants(connection, paper_train=(304, 313), paper_test=(316, 319, 330))
 
 
 async def submitted(ctx: ApiContext) -> list[RunOverview]:

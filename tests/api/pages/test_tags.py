@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from api.context import ApiContext
+from store.database import Connection
 from store.runs import jobs, overviews
 from tests.acceptance.wardrobe import FILES
 from tests.api.pages.html import HTML, form, see, send, words
@@ -11,25 +11,25 @@ from tests.api.vocabularies import finish, mark_built, upload
 
 
 @pytest.fixture
-async def wardrobe(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def wardrobe(client: httpx.AsyncClient, connection: Connection) -> None:
     await upload(client)
-    async with ctx.database.connection() as connection:
-        await mark_built(connection)
+    await mark_built(connection)
 
 
 @pytest.mark.usefixtures("wardrobe")
-async def test_phrases_are_submitted_and_their_candidates_shown(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_phrases_are_submitted_and_their_candidates_shown(
+    client: httpx.AsyncClient, connection: Connection
+) -> None:
     shown = await see(client, "/tags")
 
     reply = await send(
         client, shown, "/tags", phrases="Overcoat, umbrela\r\nred", vocabulary="wardrobe", context_tags="hat"
     )
 
-    async with ctx.database.connection() as connection:
-        (run,) = await overviews.overviews(connection)
-        first, _ = await jobs.in_order(connection, run.id, limit=9)
-        assert (reply.status_code, reply.headers["location"]) == (303, f"/tags/runs/{run.id}")
-        await finish(connection, first)
+    (run,) = await overviews.overviews(connection)
+    first, _ = await jobs.in_order(connection, run.id, limit=9)
+    assert (reply.status_code, reply.headers["location"]) == (303, f"/tags/runs/{run.id}")
+    await finish(connection, first)
     page = words(await see(client, f"/tags/runs/{run.id}"))
     assert "coat 0.900 1.000 0.500 500 overcoat" in page
     assert "Not finished yet." in page
@@ -40,18 +40,19 @@ async def test_phrases_are_submitted_and_their_candidates_shown(client: httpx.As
 
 
 @pytest.mark.usefixtures("wardrobe")
-async def test_lines_that_cannot_be_read_are_named_beside_the_box(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_lines_that_cannot_be_read_are_named_beside_the_box(
+    client: httpx.AsyncClient, connection: Connection
+) -> None:
     shown = await see(client, "/tags")
 
     reply = await send(client, shown, "/tags", phrases='red\n{"phrase": ["x"]}', vocabulary="wardrobe")
 
     assert reply.status_code == 422
     assert "phrases:2" in words(reply)
-    async with ctx.database.connection() as connection:
-        assert await overviews.overviews(connection) == []
+    assert await overviews.overviews(connection) == []
 
 
-async def test_a_vocabulary_is_uploaded_built_and_deleted(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_a_vocabulary_is_uploaded_built_and_deleted(client: httpx.AsyncClient, connection: Connection) -> None:
     filled = form(await see(client, "/vocabularies"), "/vocabularies")
     sent = [("files", (file, text.encode())) for file, text in FILES.items()]
 
@@ -67,8 +68,7 @@ async def test_a_vocabulary_is_uploaded_built_and_deleted(client: httpx.AsyncCli
     dry = words(await see(client, "/vocabularies/wardrobe?estimate=true"))
     assert "Nothing was stored or sent. 1 job" in dry
     built = await send(client, shown, "/vocabularies/wardrobe/models")
-    async with ctx.database.connection() as connection:
-        (run,) = await overviews.overviews(connection)
+    (run,) = await overviews.overviews(connection)
     assert built.headers["location"] == f"/runs/{run.id}"
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from api.context import ApiContext
 from stages.queries.templates import TemplateTag
+from store.database import Connection
 from store.questions import templates
 from store.questions.templates import StoredTemplate
 from tests.api.pages.html import form, see, send, words
@@ -21,10 +22,9 @@ async def stored(ctx: ApiContext) -> list[StoredTemplate]:
 
 
 @pytest.fixture
-async def two_versions(ctx: ApiContext) -> None:
+async def two_versions(connection: Connection) -> None:
     """A second version, which is not active."""
-    async with ctx.database.connection() as connection:
-        await templates.add(connection, TAG, TEXT, title="Shorter")
+    await templates.add(connection, TAG, TEXT, title="Shorter")
 
 
 async def test_a_new_version_starts_from_another_and_is_used_when_it_is_activated(

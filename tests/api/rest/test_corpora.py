@@ -2,7 +2,7 @@
 
 import httpx
 
-from api.context import ApiContext
+from store.database import Connection
 from store.runs import overviews
 from tests.api.works import POT, TEA, imported
 from tests.store.query_runs import store_corpus
@@ -19,10 +19,9 @@ async def send_files(client: httpx.AsyncClient, *files: tuple[str, bytes], **fie
     )
 
 
-async def test_corpora_are_listed_by_name_with_their_sizes(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        await store_corpus(connection, ["tea", "bridges"], name="small")
-        await store_corpus(connection, [], name="empty")
+async def test_corpora_are_listed_by_name_with_their_sizes(client: httpx.AsyncClient, connection: Connection) -> None:
+    await store_corpus(connection, ["tea", "bridges"], name="small")
+    await store_corpus(connection, [], name="empty")
 
     found = (await client.get("/corpora")).json()["corpora"]
 
@@ -32,13 +31,12 @@ async def test_corpora_are_listed_by_name_with_their_sizes(client: httpx.AsyncCl
     assert (await client.get("/corpora", params={"name": "small"})).json()["corpora"] == found[1:]
 
 
-async def test_texts_are_imported_and_a_run_embeds_them(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_texts_are_imported_and_a_run_embeds_them(client: httpx.AsyncClient, connection: Connection) -> None:
     made = await imported(client)
 
     assert [(file["file_name"], file["outcome"]) for file in made["files"]] == [("tea.md", "new"), ("pot.md", "new")]
     assert (made["waiting"], made["jobs"]) == (4, 1)
-    async with ctx.database.connection() as connection:
-        run = await overviews.overview(connection, made["run_id"])
+    run = await overviews.overview(connection, made["run_id"])
     assert run is not None
     assert (run.kind, run.request["corpus"], run.request["chunks"]) == ("index", "library", 4)
     shown = (await client.get(f"/corpora/{made['corpus_id']}")).json()

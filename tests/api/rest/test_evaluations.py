@@ -6,6 +6,7 @@ import pytest
 from api.context import ApiContext
 from schemas.values.evaluations import AnswerScores, Tally
 from schemas.values.queries import Answer, Origin, Source
+from store.database import Connection
 from store.questions import queries
 from store.runs import jobs
 from tests.api.pages.html import see, words
@@ -16,23 +17,22 @@ SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1
 
 
 @pytest.fixture
-async def answered(ctx: ApiContext) -> None:
+async def answered(connection: Connection) -> None:
     """A run of three questions, of which two have an answer."""
-    async with ctx.database.connection() as connection:
-        await store_corpus(connection, ["tea"])
-        run_id = await store_query_run(connection, dict.fromkeys(("q1", "q2", "q3")))
-        for job_id in await jobs.in_order(connection, run_id, limit=2):
-            asked = await queries.of_job(connection, job_id)
-            assert asked is not None
-            answer = Answer(
-                origin=Origin.PASTED,
-                model=None,
-                prompt_hash="0" * 12,
-                text="Tea is brown [S1]. So it is.",
-                cited=("S1",),
-                unknown=(),
-            )
-            await queries.add_result(connection, asked.id, answer, [SOURCE], attempt_id=None, preset=None)
+    await store_corpus(connection, ["tea"])
+    run_id = await store_query_run(connection, dict.fromkeys(("q1", "q2", "q3")))
+    for job_id in await jobs.in_order(connection, run_id, limit=2):
+        asked = await queries.of_job(connection, job_id)
+        assert asked is not None
+        answer = Answer(
+            origin=Origin.PASTED,
+            model=None,
+            prompt_hash="0" * 12,
+            text="Tea is brown [S1]. So it is.",
+            cited=("S1",),
+            unknown=(),
+        )
+        await queries.add_result(connection, asked.id, answer, [SOURCE], attempt_id=None, preset=None)
 
 
 async def finish_one(ctx: ApiContext, run_id: int) -> None:

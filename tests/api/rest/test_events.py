@@ -17,7 +17,7 @@ from api.context import ApiContext
 from stack.ports import LOOPBACK, free_port
 from stack.probes import http_answers
 from stack.valkey import ValkeyServer
-from store.database import Database
+from store.database import Connection, Database
 from store.runs import job_control, runs
 from store.runs.runs import StoredRun
 from tests.api.rest.conftest import Open, eventually
@@ -28,10 +28,9 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-async def stored(ctx: ApiContext) -> StoredRun:
+async def stored(connection: Connection) -> StoredRun:
     """A run of one job of two stages."""
-    async with ctx.database.connection() as connection:
-        return await runs.store(connection, new_run(("316",), stages=("extract", "embed")))
+    return await runs.store(connection, new_run(("316",), stages=("extract", "embed")))
 
 
 async def until(events: AsyncIterator[ServerSentEvent], name: str, **wanted: object) -> dict[str, Any]:

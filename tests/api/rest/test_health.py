@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from api.app import make_app
 from api.context import ApiContext
 from stack.home import this_environment
-from store.database import Database
+from store.database import Connection, Database
 from store.runs import workers
 from workers.app import make_app as make_broker
 
@@ -21,20 +21,19 @@ async def ask(app: FastAPI, path: str = "/readyz", client: str = "127.0.0.1") ->
 
 
 @pytest.fixture
-async def worker(ctx: ApiContext) -> None:
+async def worker(connection: Connection) -> None:
     """A worker that was seen just now."""
-    async with ctx.database.connection() as connection:
-        await workers.enroll(
-            connection,
-            "w",
-            host="h",
-            pid=1,
-            stages=["embed"],
-            environment=this_environment(),
-            servers={},
-            concurrency=1,
-            broker="broker",
-        )
+    await workers.enroll(
+        connection,
+        "w",
+        host="h",
+        pid=1,
+        stages=["embed"],
+        environment=this_environment(),
+        servers={},
+        concurrency=1,
+        broker="broker",
+    )
 
 
 async def test_a_process_is_alive_without_any_server(ctx: ApiContext) -> None:

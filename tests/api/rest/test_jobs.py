@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from api.context import ApiContext
 from schemas.values.chat import ChatCall, ChatReply, Message
+from store.database import Connection
 from store.runs import ledger, runs, stages
 from store.runs.runs import StoredRun
 from tests.fakes.chat import served
@@ -15,28 +15,27 @@ SECRET = {"quotes": {"sleep": ["I lie awake"]}}
 
 
 @pytest.fixture
-async def stored(ctx: ApiContext) -> StoredRun:
+async def stored(connection: Connection) -> StoredRun:
     """A run of one job, whose first stage is done and whose second failed once after a call."""
-    async with ctx.database.connection() as connection:
-        run = await runs.store(connection, new_run(("316",), stages=("extract", "score")))
-        (job_id,) = run.job_ids
-        await take(connection, job_id, "extract", committing(SECRET))
-        claim = await stages.claim(connection, job_id, "score", "worker", 60)
-        assert claim is not None
-        call = ChatCall(model="small", messages=(Message(role="user", content="I lie awake"),), timeout_s=1)
-        reply = ChatReply(
-            text="she said so",
-            model="small",
-            digest="d",
-            stop_reason="stop",
-            prompt_tokens=7,
-            reply_tokens=3,
-            seconds=0.5,
-            tokens=None,
-        )
-        kept = await ledger.keep(connection, "key", call, reply, served())
-        await ledger.use(connection, claim.attempt_id, kept.call_id, "score", is_reused=False)
-        await stages.fail(connection, claim, TIMED_OUT, inputs={"transcript_hash": "t"})
+    run = await runs.store(connection, new_run(("316",), stages=("extract", "score")))
+    (job_id,) = run.job_ids
+    await take(connection, job_id, "extract", committing(SECRET))
+    claim = await stages.claim(connection, job_id, "score", "worker", 60)
+    assert claim is not None
+    call = ChatCall(model="small", messages=(Message(role="user", content="I lie awake"),), timeout_s=1)
+    reply = ChatReply(
+        text="she said so",
+        model="small",
+        digest="d",
+        stop_reason="stop",
+        prompt_tokens=7,
+        reply_tokens=3,
+        seconds=0.5,
+        tokens=None,
+    )
+    kept = await ledger.keep(connection, "key", call, reply, served())
+    await ledger.use(connection, claim.attempt_id, kept.call_id, "score", is_reused=False)
+    await stages.fail(connection, claim, TIMED_OUT, inputs={"transcript_hash": "t"})
     return run
 
 

@@ -15,12 +15,12 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from api.context import ApiContext
 from api.mcp import TOOLS
 from schemas.settings.process import KNOWN_NAMES
 from stack.valkey import ValkeyServer
 from store import access
 from store.access import Scope
+from store.database import Connection
 from tests.services.questions.questions import store_small_corpus
 
 ASK = {"question": "Why is tea dark?", "corpus": "small"}
@@ -28,9 +28,8 @@ Connect = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-async def corpus(ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        await store_small_corpus(connection)
+async def corpus(connection: Connection) -> None:
+    await store_small_corpus(connection)
 
 
 @pytest.fixture
@@ -74,14 +73,11 @@ async def test_a_question_is_asked_once_and_read_by_its_number(connect: Connect)
     assert searched["run_id"] != first["run_id"]
 
 
-async def test_searching_asks_no_language_model(connect: Connect, ctx: ApiContext) -> None:
+async def test_searching_asks_no_language_model(connect: Connect, connection: Connection) -> None:
     async with connect() as client:
         found = (await client.call_tool("search_corpus", ASK)).structured_content
         run = (await client.call_tool("show_run", {"run_id": found["run_id"]})).structured_content
-    async with ctx.database.connection() as connection:
-        origin = await connection.fetchval(
-            "SELECT inputs->'expansion'->>'origin' FROM job WHERE id = $1", found["job_id"]
-        )
+    origin = await connection.fetchval("SELECT inputs->'expansion'->>'origin' FROM job WHERE id = $1", found["job_id"])
 
     assert (run["run"]["request"]["until"], origin) == ("rerank", "none")
 
@@ -123,10 +119,9 @@ async def test_what_cannot_be_done_is_said_to_the_model(
 
 
 async def test_a_read_only_token_reads_and_nobody_comes_without_one(
-    connect: Connect, ctx: ApiContext, address: str
+    connect: Connect, connection: Connection, address: str
 ) -> None:
-    async with ctx.database.connection() as connection:
-        token = (await access.create(connection, "reader", Scope.READ, lifetime=None)).secret
+    token = (await access.create(connection, "reader", Scope.READ, lifetime=None)).secret
 
     async with connect(token) as client:
         listed = await client.call_tool("list_runs", {})

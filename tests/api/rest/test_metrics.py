@@ -27,10 +27,9 @@ def metrics(ctx: ApiContext) -> Metrics:
 
 
 @pytest.fixture
-async def stored(ctx: ApiContext) -> StoredRun:
+async def stored(connection: Connection) -> StoredRun:
     """A run of three jobs of two stages."""
-    async with ctx.database.connection() as connection:
-        return await runs.store(connection, new_run(("1", "2", "3"), stages=("extract", "embed")))
+    return await runs.store(connection, new_run(("1", "2", "3"), stages=("extract", "embed")))
 
 
 def parsed(text: bytes) -> Figures:
@@ -63,12 +62,11 @@ async def call(connection: Connection, attempt_id: int, *, is_reused: bool) -> N
     await ledger.use(connection, attempt_id, kept.call_id, "score", is_reused=is_reused)
 
 
-async def test_the_depth_and_age_of_queues(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
-    async with ctx.database.connection() as connection:
-        await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
-        await connection.execute(
-            "UPDATE stage_run SET enq_at = now() - interval '90 seconds' WHERE job_id = $1", stored.job_ids[1]
-        )
+async def test_the_depth_and_age_of_queues(connection: Connection, metrics: Metrics, stored: StoredRun) -> None:
+    await take(connection, stored.job_ids[0], "extract", committing({"quotes": {}}))
+    await connection.execute(
+        "UPDATE stage_run SET enq_at = now() - interval '90 seconds' WHERE job_id = $1", stored.job_ids[1]
+    )
 
     figures = parsed(await metrics.text())
 
@@ -79,22 +77,21 @@ async def test_the_depth_and_age_of_queues(ctx: ApiContext, metrics: Metrics, st
     assert age is not None and 90 <= age < 150
 
 
-async def test_jobs_leases_and_workers(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
-    async with ctx.database.connection() as connection:
-        await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
-        await stages.claim(connection, stored.job_ids[1], "extract", "w", 60)
-        await stages.claim(connection, stored.job_ids[2], "extract", "w", 0)
-        await workers.enroll(
-            connection,
-            "w",
-            host="h",
-            pid=1,
-            stages=["embed"],
-            environment=this_environment(),
-            servers={},
-            concurrency=1,
-            broker="broker",
-        )
+async def test_jobs_leases_and_workers(connection: Connection, metrics: Metrics, stored: StoredRun) -> None:
+    await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
+    await stages.claim(connection, stored.job_ids[1], "extract", "w", 60)
+    await stages.claim(connection, stored.job_ids[2], "extract", "w", 0)
+    await workers.enroll(
+        connection,
+        "w",
+        host="h",
+        pid=1,
+        stages=["embed"],
+        environment=this_environment(),
+        servers={},
+        concurrency=1,
+        broker="broker",
+    )
 
     figures = parsed(await metrics.text())
 
@@ -106,13 +103,12 @@ async def test_jobs_leases_and_workers(ctx: ApiContext, metrics: Metrics, stored
     assert figure(figures, "ragq_workers") == 1
 
 
-async def test_seconds_of_stages_by_outcome(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
+async def test_seconds_of_stages_by_outcome(connection: Connection, metrics: Metrics, stored: StoredRun) -> None:
     await metrics.text()
-    async with ctx.database.connection() as connection:
-        for job_id, seconds in zip(stored.job_ids[:2], (0.25, 3.5), strict=True):
-            await take(connection, job_id, "extract", committing({"quotes": {}}))
-            await lasted(connection, job_id, "extract", seconds)
-        await take(connection, stored.job_ids[2], "extract", failing(TIMED_OUT))
+    for job_id, seconds in zip(stored.job_ids[:2], (0.25, 3.5), strict=True):
+        await take(connection, job_id, "extract", committing({"quotes": {}}))
+        await lasted(connection, job_id, "extract", seconds)
+    await take(connection, stored.job_ids[2], "extract", failing(TIMED_OUT))
 
     figures = parsed(await metrics.text())
 
@@ -129,13 +125,12 @@ async def test_seconds_of_stages_by_outcome(ctx: ApiContext, metrics: Metrics, s
     assert figure(figures, "ragq_stage_seconds_count", stage="extract", outcome="failed") == 1
 
 
-async def test_calls_and_tokens_by_cache(ctx: ApiContext, metrics: Metrics, stored: StoredRun) -> None:
+async def test_calls_and_tokens_by_cache(connection: Connection, metrics: Metrics, stored: StoredRun) -> None:
     await metrics.text()
-    async with ctx.database.connection() as connection:
-        for job_id, is_reused in zip(stored.job_ids[:2], (False, True), strict=True):
-            claim = await stages.claim(connection, job_id, "extract", "w", 60)
-            assert claim is not None
-            await call(connection, claim.attempt_id, is_reused=is_reused)
+    for job_id, is_reused in zip(stored.job_ids[:2], (False, True), strict=True):
+        claim = await stages.claim(connection, job_id, "extract", "w", 60)
+        assert claim is not None
+        await call(connection, claim.attempt_id, is_reused=is_reused)
 
     text = await metrics.text()
 
@@ -148,24 +143,21 @@ async def test_calls_and_tokens_by_cache(ctx: ApiContext, metrics: Metrics, stor
 
 
 async def test_each_attempt_is_counted_once_however_long_it_takes(
-    ctx: ApiContext, metrics: Metrics, stored: StoredRun
+    connection: Connection, metrics: Metrics, stored: StoredRun
 ) -> None:
     slow, quick, later = stored.job_ids
-    async with ctx.database.connection() as connection:
-        held = await stages.claim(connection, slow, "extract", "w", 60)
-        assert held is not None
-        await metrics.text()
-        await take(connection, quick, "extract", committing({"quotes": {}}))
-        await connection.execute(
-            "UPDATE stage_attempt SET ended_at = now() - interval '2 minutes' WHERE job_id = $1", quick
-        )
-        await metrics.text()
-        await stages.commit(connection, held, inputs={}, output={})
-        await connection.execute(
-            "UPDATE stage_attempt SET ended_at = now() - interval '2 minutes' WHERE job_id = $1", slow
-        )
-        await metrics.text()
-        await take(connection, later, "extract", committing({"quotes": {}}))
+    held = await stages.claim(connection, slow, "extract", "w", 60)
+    assert held is not None
+    await metrics.text()
+    await take(connection, quick, "extract", committing({"quotes": {}}))
+    await connection.execute(
+        "UPDATE stage_attempt SET ended_at = now() - interval '2 minutes' WHERE job_id = $1", quick
+    )
+    await metrics.text()
+    await stages.commit(connection, held, inputs={}, output={})
+    await connection.execute("UPDATE stage_attempt SET ended_at = now() - interval '2 minutes' WHERE job_id = $1", slow)
+    await metrics.text()
+    await take(connection, later, "extract", committing({"quotes": {}}))
 
     figures = parsed(await metrics.text())
 

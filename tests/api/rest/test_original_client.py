@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from api.app import make_app
 from api.context import ApiContext
 from stack.home import this_environment
+from store.database import Connection
 from store.runs import workers
 from store.seeds import PRESETS
 from tests.api.rest.test_health import ask
@@ -16,20 +17,19 @@ from workers.app import make_app as make_broker
 
 
 @pytest.fixture
-async def worker(ctx: ApiContext) -> None:
+async def worker(connection: Connection) -> None:
     """A worker that was seen just now."""
-    async with ctx.database.connection() as connection:
-        await workers.enroll(
-            connection,
-            "w",
-            host="h",
-            pid=1,
-            stages=["embed"],
-            environment=this_environment(),
-            servers={},
-            concurrency=1,
-            broker="broker",
-        )
+    await workers.enroll(
+        connection,
+        "w",
+        host="h",
+        pid=1,
+        stages=["embed"],
+        environment=this_environment(),
+        servers={},
+        concurrency=1,
+        broker="broker",
+    )
 
 
 @pytest.mark.usefixtures("worker")
@@ -61,12 +61,11 @@ async def test_without_a_token_only_the_status_is_shown(app: FastAPI) -> None:
 
 
 async def test_missing_presets_and_templates_are_added_and_the_rest_stays(
-    client: httpx.AsyncClient, ctx: ApiContext
+    client: httpx.AsyncClient, connection: Connection
 ) -> None:
     await client.put("/settings/templates/query_expansion/1", json={"title": "Mine"})
-    async with ctx.database.connection() as connection:
-        await connection.execute("DELETE FROM rag_config")
-        await connection.execute("DELETE FROM prompt_templates WHERE function_tag = 'rag_augmentation'")
+    await connection.execute("DELETE FROM rag_config")
+    await connection.execute("DELETE FROM prompt_templates WHERE function_tag = 'rag_augmentation'")
 
     added = await client.post("/init/database", json={"reset": False})
 
@@ -78,11 +77,10 @@ async def test_missing_presets_and_templates_are_added_and_the_rest_stays(
 
 
 async def test_nothing_is_dropped_and_an_older_database_is_sent_to_migrate(
-    client: httpx.AsyncClient, ctx: ApiContext
+    client: httpx.AsyncClient, connection: Connection
 ) -> None:
     refused = await client.post("/init/database", json={"reset": True})
-    async with ctx.database.connection() as connection:
-        await connection.execute("UPDATE alembic_version SET version_num = '0000'")
+    await connection.execute("UPDATE alembic_version SET version_num = '0000'")
     old = await client.post("/init/database")
 
     assert (refused.status_code, old.status_code) == (409, 409)

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.context import ApiContext
+from store.database import Connection
 from store.runs import jobs
 from tests.api.participants import store_participants
 
@@ -14,9 +14,8 @@ SPLIT = {"split": "paper-test"} | ZERO_SHOT
 
 
 @pytest.fixture(autouse=True)
-async def people(ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        await store_participants(connection, paper_train=(304, 313), paper_test=(316, 319, 330))
+async def people(connection: Connection) -> None:
+    await store_participants(connection, paper_train=(304, 313), paper_test=(316, 319, 330))
 
 
 async def submit(client: httpx.AsyncClient, body: dict[str, Any], **headers: str) -> httpx.Response:
@@ -24,7 +23,7 @@ async def submit(client: httpx.AsyncClient, body: dict[str, Any], **headers: str
     return await client.post("/participants/runs", json=body, headers=headers)
 
 
-async def test_a_split_is_submitted(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_a_split_is_submitted(client: httpx.AsyncClient, connection: Connection) -> None:
     body = SPLIT | {"limit": 2, "profile": "paper", "settings": {"MODEL_TEMPERATURE": 0.5, "CONSISTENCY_ENABLED": True}}
 
     reply = await submit(client, body)
@@ -39,8 +38,7 @@ async def test_a_split_is_submitted(client: httpx.AsyncClient, ctx: ApiContext) 
     settings = (await client.get(f"/runs/{made['run_id']}/settings")).json()
     assert settings["MODEL_TEMPERATURE"] == {"value": 0.5, "source": "option"}
     assert settings["CONSISTENCY_ENABLED"] == {"value": True, "source": "option"}
-    async with ctx.database.connection() as connection:
-        assert len(await jobs.in_order(connection, made["run_id"], limit=9)) == 2
+    assert len(await jobs.in_order(connection, made["run_id"], limit=9)) == 2
 
 
 async def test_a_request_with_a_key_is_carried_out_once(client: httpx.AsyncClient) -> None:

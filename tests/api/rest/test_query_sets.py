@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.context import ApiContext
+from store.database import Connection
 from store.runs import jobs
 from tests.services.questions.questions import store_small_corpus
 
@@ -15,12 +15,11 @@ SET: dict[str, Any] = {"queries": LINES, "corpus": "small", "until": "retrieve"}
 
 
 @pytest.fixture(autouse=True)
-async def corpus(ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        await store_small_corpus(connection)
+async def corpus(connection: Connection) -> None:
+    await store_small_corpus(connection)
 
 
-async def test_a_set_is_one_run_with_a_job_per_question(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_a_set_is_one_run_with_a_job_per_question(client: httpx.AsyncClient, connection: Connection) -> None:
     reply = await client.post(SETS, json=SET | {"expand": False})
 
     made = reply.json()
@@ -28,8 +27,7 @@ async def test_a_set_is_one_run_with_a_job_per_question(client: httpx.AsyncClien
     assert (made["is_new"], made["jobs"]) == (True, 2)
     listed = (await client.get("/rag/queries")).json()["queries"]
     assert {line["original_query"] for line in listed} == {line["text"] for line in LINES}
-    async with ctx.database.connection() as connection:
-        assert len(await jobs.in_order(connection, made["run_id"], limit=9)) == 2
+    assert len(await jobs.in_order(connection, made["run_id"], limit=9)) == 2
     shown = (await client.get(f"/runs/{made['run_id']}")).json()
     assert [job["subject"] for job in shown["jobs"]] == ["tea", "arch"]
 

@@ -2,8 +2,8 @@
 
 import httpx
 
-from api.context import ApiContext
 from store.corpora.keeping import keep
+from store.database import Connection
 from tests.api.rest.test_corpora import slug
 from tests.api.works import POT, TEA, imported
 from tests.store.kept_works import new_work
@@ -25,13 +25,12 @@ async def test_works_that_are_named_are_removed_and_no_others(client: httpx.Asyn
 
 
 async def test_an_unknown_work_and_one_of_another_corpus_remove_nothing_and_one_without_a_file_is_removed(
-    client: httpx.AsyncClient, ctx: ApiContext
+    client: httpx.AsyncClient, connection: Connection
 ) -> None:
     made = await imported(client, tea=TEA)
     other = await imported(client, corpus="other", pot=POT)
     tea, pot = made["files"][0]["work_id"], other["files"][0]["work_id"]
-    async with ctx.database.connection() as connection:
-        kept = await keep(connection, made["corpus_id"], new_work("# Told\n\nBy heart.\n", source_path=None))
+    kept = await keep(connection, made["corpus_id"], new_work("# Told\n\nBy heart.\n", source_path=None))
     address = f"/corpora/{made['corpus_id']}/works/remove"
 
     for wrong in (pot, 999):

@@ -3,23 +3,21 @@
 import httpx
 import pytest
 
-from api.context import ApiContext
+from store.database import Connection
 from tests.api.pages.example_runs import question_run
 from tests.cli.test_diff import twelve_worse, two_runs
 
 
 @pytest.fixture
-async def pair(ctx: ApiContext) -> tuple[int, int]:
+async def pair(connection: Connection) -> tuple[int, int]:
     """Two scored runs."""
-    async with ctx.database.connection() as connection:
-        return await two_runs(connection)
+    return await two_runs(connection)
 
 
 async def test_the_scores_of_a_run_are_beside_the_truth(
-    client: httpx.AsyncClient, ctx: ApiContext, pair: tuple[int, int]
+    client: httpx.AsyncClient, connection: Connection, pair: tuple[int, int]
 ) -> None:
-    async with ctx.database.connection() as connection:
-        query = await question_run(connection)
+    query = await question_run(connection)
 
     found = (await client.get(f"/runs/{pair[0]}/scores")).json()
     missing = await client.get("/runs/999/scores")
@@ -46,13 +44,12 @@ async def test_the_scores_of_a_run_are_beside_the_truth(
     ],
 )
 async def test_scores_in_another_form_are_refused_and_never_counted_as_missing(
-    client: httpx.AsyncClient, ctx: ApiContext, pair: tuple[int, int], other_form: str
+    client: httpx.AsyncClient, connection: Connection, pair: tuple[int, int], other_form: str
 ) -> None:
-    async with ctx.database.connection() as connection:
-        await connection.execute(
-            f"UPDATE stage_attempt SET output = {other_form} WHERE stage = 'score' AND job_id = "
-            f"(SELECT min(id) FROM job WHERE run_id = {pair[0]})"
-        )
+    await connection.execute(
+        f"UPDATE stage_attempt SET output = {other_form} WHERE stage = 'score' AND job_id = "
+        f"(SELECT min(id) FROM job WHERE run_id = {pair[0]})"
+    )
 
     refused = await client.get(f"/runs/{pair[0]}/scores")
 
@@ -60,9 +57,8 @@ async def test_scores_in_another_form_are_refused_and_never_counted_as_missing(
     assert (await client.get(f"/runs/{pair[1]}/scores")).status_code == 200
 
 
-async def test_a_gate_is_decided_with_the_comparison(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        before, after = await twelve_worse(connection)
+async def test_a_gate_is_decided_with_the_comparison(client: httpx.AsyncClient, connection: Connection) -> None:
+    before, after = await twelve_worse(connection)
     address = f"/runs/{before}/diff/{after}"
 
     found = await client.get(address, params={"fail_if": ["mae increases", "mae decreases"]})

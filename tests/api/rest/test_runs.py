@@ -7,6 +7,7 @@ import pytest
 
 from api.context import ApiContext
 from schemas.statuses import JobStatus
+from store.database import Connection
 from store.runs import runs
 from store.runs.runs import StoredRun
 from tests.store.conftest import new_run
@@ -52,10 +53,11 @@ async def test_what_is_no_run_is_refused(client: httpx.AsyncClient, path: str) -
     assert (await client.get(path)).status_code == 422
 
 
-async def test_a_failed_run_is_retried_once(client: httpx.AsyncClient, ctx: ApiContext, make_run: MakeRun) -> None:
+async def test_a_failed_run_is_retried_once(
+    client: httpx.AsyncClient, connection: Connection, make_run: MakeRun
+) -> None:
     stored = await make_run("316", "317")
-    async with ctx.database.connection() as connection:
-        await take(connection, stored.job_ids[1], "extract", failing(TIMED_OUT))
+    await take(connection, stored.job_ids[1], "extract", failing(TIMED_OUT))
 
     retried = await client.post(f"/runs/{stored.run_id}/retry")
     again = await client.post(f"/runs/{stored.run_id}/retry")

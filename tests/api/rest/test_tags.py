@@ -3,8 +3,8 @@
 import httpx
 import pytest
 
-from api.context import ApiContext
 from store import vocabularies
+from store.database import Connection
 from store.runs import jobs
 from tests.api.vocabularies import COAT, PHRASES, RANKS, REPORT, finish, mark_built, upload
 
@@ -12,19 +12,17 @@ BODY = {"vocabulary": "wardrobe", "phrase_sets": [{"id": "q7", "phrases": PHRASE
 
 
 @pytest.fixture(autouse=True)
-async def wardrobe(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def wardrobe(client: httpx.AsyncClient, connection: Connection) -> None:
     await upload(client)
-    async with ctx.database.connection() as connection:
-        await mark_built(connection)
+    await mark_built(connection)
 
 
-async def test_sets_of_phrases_are_submitted_once(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_sets_of_phrases_are_submitted_once(client: httpx.AsyncClient, connection: Connection) -> None:
     first, again = [await client.post("/tags/runs", json=BODY) for _ in range(2)]
 
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.json()["run_id"] == again.json()["run_id"]
-    async with ctx.database.connection() as connection:
-        stored = await vocabularies.results(connection, run_id=first.json()["run_id"])
+    stored = await vocabularies.results(connection, run_id=first.json()["run_id"])
     assert [one.subject for one in stored] == ["q7", "2"]
 
 
@@ -41,11 +39,12 @@ async def test_bodies_that_cannot_be_used_are_refused(client: httpx.AsyncClient,
     assert (await client.post("/tags/runs", json=BODY | body)).status_code == 422
 
 
-async def test_candidates_are_shown_in_the_shape_that_is_asked_for(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_candidates_are_shown_in_the_shape_that_is_asked_for(
+    client: httpx.AsyncClient, connection: Connection
+) -> None:
     run_id = (await client.post("/tags/runs", json=BODY)).json()["run_id"]
-    async with ctx.database.connection() as connection:
-        first, _ = await jobs.in_order(connection, run_id, limit=9)
-        await finish(connection, first)
+    first, _ = await jobs.in_order(connection, run_id, limit=9)
+    await finish(connection, first)
     candidates, reports = [COAT.model_dump(mode="json")], [REPORT.model_dump(mode="json")]
 
     async def result(**options: str) -> object:

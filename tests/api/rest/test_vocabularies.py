@@ -2,8 +2,8 @@
 
 import httpx
 
-from api.context import ApiContext
 from schemas.statuses import JobStatus
+from store.database import Connection
 from store.runs import job_control, jobs, overviews
 from tests.api.vocabularies import PHRASES, mark_built, upload
 
@@ -25,23 +25,23 @@ async def test_files_are_imported_and_shown(client: httpx.AsyncClient) -> None:
     assert (await client.get("/vocabularies")).json()["vocabularies"] == [shown]
 
 
-async def test_models_are_built_by_a_run(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_models_are_built_by_a_run(client: httpx.AsyncClient, connection: Connection) -> None:
     await upload(client)
 
     first, again = [await client.post("/vocabularies/wardrobe/models") for _ in range(2)]
 
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.json() == {"run_id": again.json()["run_id"], "is_new": True}
-    async with ctx.database.connection() as connection:
-        run = await overviews.overview(connection, first.json()["run_id"])
+    run = await overviews.overview(connection, first.json()["run_id"])
     assert run is not None
     assert (run.kind, run.request["vocabulary"]) == ("index", "wardrobe")
 
 
-async def test_a_vocabulary_that_unfinished_jobs_use_is_not_deleted(client: httpx.AsyncClient, ctx: ApiContext) -> None:
+async def test_a_vocabulary_that_unfinished_jobs_use_is_not_deleted(
+    client: httpx.AsyncClient, connection: Connection
+) -> None:
     await upload(client)
-    async with ctx.database.connection() as connection:
-        await mark_built(connection)
+    await mark_built(connection)
     body = {"vocabulary": "wardrobe", "phrase_sets": [{"phrases": PHRASES}]}
     run_id = (await client.post("/tags/runs", json=body)).json()["run_id"]
 
@@ -49,9 +49,7 @@ async def test_a_vocabulary_that_unfinished_jobs_use_is_not_deleted(client: http
     assert (refused.status_code, refused.json()["type"]) == (409, "urn:ragq:problem:refused")
     assert f"`ragq cancel r{run_id}`" in refused.json()["detail"]
 
-    async with ctx.database.connection() as connection:
-        await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
+    await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=run_id)
     assert (await client.delete("/vocabularies/wardrobe")).status_code == 204
     assert (await client.get("/vocabularies/wardrobe")).status_code == 404
-    async with ctx.database.connection() as connection:
-        assert len(await jobs.in_order(connection, run_id, limit=9)) == 1
+    assert len(await jobs.in_order(connection, run_id, limit=9)) == 1

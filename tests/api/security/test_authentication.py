@@ -13,7 +13,7 @@ from api.context import ApiContext
 from api.security.authentication import CurrentPrincipal
 from schemas.settings.process import ProcessSettings
 from store.access import Scope
-from store.database import Database
+from store.database import Connection, Database
 from tests.api.security.conftest import Client, MakeToken, Revoke
 
 HTML = {"Accept": "text/html,*/*;q=0.8"}
@@ -140,9 +140,8 @@ async def test_public_paths_need_no_token(visit: Client, make_token: MakeToken) 
         assert (await anonymous.post("/readyz")).status_code == 401
 
 
-async def test_a_database_without_tables_is_reported(visit: Client, ctx: ApiContext) -> None:
-    async with ctx.database.connection() as connection:
-        await connection.execute("DROP TABLE api_session, api_token CASCADE")
+async def test_a_database_without_tables_is_reported(visit: Client, connection: Connection) -> None:
+    await connection.execute("DROP TABLE api_session, api_token CASCADE")
     async with visit() as client:
         reply = await client.get("/guarded")
         ready = await client.get("/readyz")

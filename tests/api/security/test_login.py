@@ -8,6 +8,7 @@ import pytest
 from api.context import ApiContext
 from api.security.authentication import SESSION_COOKIE
 from store.access import Scope, hashed
+from store.database import Connection
 from tests.api.security.conftest import Client, MakeToken
 
 HTML = {"Accept": "text/html"}
@@ -66,7 +67,9 @@ async def test_a_session_of_a_read_only_token_reads_and_logs_out(visit: Client, 
         assert (await client.post("/logout")).status_code == 403
 
 
-async def test_logout_ends_the_session_on_the_server_too(visit: Client, make_token: MakeToken, ctx: ApiContext) -> None:
+async def test_logout_ends_the_session_on_the_server_too(
+    visit: Client, make_token: MakeToken, connection: Connection
+) -> None:
     async with visit(**HTML) as client:
         await log_in(client, await make_token())
         session = client.cookies[SESSION_COOKIE]
@@ -80,8 +83,7 @@ async def test_logout_ends_the_session_on_the_server_too(visit: Client, make_tok
         assert SESSION_COOKIE not in client.cookies
         client.cookies.set(SESSION_COOKIE, session)
         assert (await client.get("/guarded")).status_code == 303
-    async with ctx.database.connection() as connection:
-        assert await connection.fetchval("SELECT count(*) FROM api_session") == 0
+    assert await connection.fetchval("SELECT count(*) FROM api_session") == 0
 
 
 async def test_without_a_session_no_logout_is_shown(visit: Client) -> None:

@@ -9,6 +9,7 @@ from api.app import make_app
 from api.context import ApiContext
 from schemas.settings.process import ProcessSettings
 from store.access import Scope, hashed
+from store.database import Connection
 from tests.api.security.conftest import Client, MakeToken, Revoke
 
 NOTES = "https://notes.example"
@@ -33,7 +34,7 @@ async def test_a_token_opens_a_session_that_is_sent_instead(visit: Client, make_
 
 
 async def test_a_session_ends_by_request_by_time_and_with_its_token(
-    visit: Client, make_token: MakeToken, revoke: Revoke, ctx: ApiContext
+    visit: Client, make_token: MakeToken, revoke: Revoke, connection: Connection
 ) -> None:
     token = await make_token()
     async with visit() as anonymous:
@@ -41,8 +42,7 @@ async def test_a_session_ends_by_request_by_time_and_with_its_token(
     async with visit(left) as client:
         assert (await client.delete("/sessions/current")).status_code == 204
         assert (await client.get("/guarded")).status_code == 401
-    async with ctx.database.connection() as connection:
-        await connection.execute("UPDATE api_session SET expires_at = now() WHERE session_hash = $1", hashed(late))
+    await connection.execute("UPDATE api_session SET expires_at = now() WHERE session_hash = $1", hashed(late))
     async with visit(late) as client:
         assert (await client.get("/guarded")).status_code == 401
     async with visit(kept) as client:

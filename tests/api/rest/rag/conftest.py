@@ -52,10 +52,9 @@ async def ctx(database_url: str, valkey: ValkeyServer, wait_seconds: float) -> A
 
 
 @pytest.fixture
-async def corpus(ctx: ApiContext) -> None:
+async def corpus(connection: Connection) -> None:
     """A corpus named `small` that can be asked."""
-    async with ctx.database.connection() as connection:
-        await store_small_corpus(connection)
+    await store_small_corpus(connection)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 
 from api.context import ApiContext
 from schemas.values.failures import AttemptError
+from store.database import Connection
 from store.runs import jobs, stored_runs
 from tests.api.rest.rag.conftest import Working, waits_long
 from tests.services.questions.questions import chain
@@ -81,12 +82,11 @@ async def test_a_question_is_asked_and_expanded(
     [({"use_full_model": False}, True), ({"use_full_model": True}, None), ({"use_full_model": None}, None), ({}, None)],
 )
 async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
-    client: httpx.AsyncClient, ctx: ApiContext, body: dict[str, Any], light: bool | None
+    client: httpx.AsyncClient, connection: Connection, body: dict[str, Any], light: bool | None
 ) -> None:
     reply = await client.post(RUN, json=SMALL | body | {"query": QUESTION}, headers=AT_ONCE)
 
-    async with ctx.database.connection() as connection:
-        job = await jobs.job(connection, reply.json()["job_id"])
+    job = await jobs.job(connection, reply.json()["job_id"])
     assert job is not None
     assert job.inputs.get("light_model") is light
 

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from api.context import ApiContext
+from store.database import Connection
 from store.runs import attempts
 from tests.api.rest.rag.conftest import Ask
 from tests.services.questions.questions import WHOLE
@@ -45,7 +45,7 @@ async def test_the_prompt_shows_as_many_sources_as_are_asked_for(
 
 
 async def test_a_pasted_answer_is_saved_with_the_sources_it_was_shown(
-    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
+    client: httpx.AsyncClient, connection: Connection, ask: Ask
 ) -> None:
     query = await ask(*TO_CONSOLIDATE)
 
@@ -64,8 +64,7 @@ async def test_a_pasted_answer_is_saved_with_the_sources_it_was_shown(
     assert set(result) == RESULT_FIELDS
     assert (result["response_text"], result["origin"], result["model"]) == (body["response_text"], "pasted", None)
     assert ([source["label"] for source in result["sources"]], result["unknown_citations"]) == (["S1", "S2"], ["S3"])
-    async with ctx.database.connection() as connection:
-        stored = await attempts.output(connection, query.job_id, "augment")
+    stored = await attempts.output(connection, query.job_id, "augment")
     assert stored is not None
     assert stored.value["top_n"] == 2
 

@@ -9,6 +9,7 @@ from api.context import ApiContext
 from schemas.values.failures import AttemptError
 from services.questions import answers as query_asked
 from services.questions.lookup import get_query
+from store.database import Connection
 from store.questions.queries import StoredQuery
 from store.runs import stages
 from tests.api.rest.rag.conftest import Ask
@@ -127,18 +128,16 @@ async def test_a_question_has_the_fields_of_the_seed_and_of_the_code(client: htt
 
 
 async def test_a_failed_embedding_needs_embeddings_and_shows_the_reason(
-    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
+    client: httpx.AsyncClient, connection: Connection, ask: Ask
 ) -> None:
     query = await ask()
-    async with ctx.database.connection() as connection:
-        await complete_stages(connection, query.job_id, "expand")
+    await complete_stages(connection, query.job_id, "expand")
     reply = await client.post(f"{QUERIES}/{query.id}/embed", headers={"Prefer": "respond-async"})
     assert reply.status_code == 202
-    async with ctx.database.connection() as connection:
-        claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
-        assert claim is not None
-        broken = AttemptError("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
-        await stages.fail(connection, claim, broken, inputs={})
+    claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
+    assert claim is not None
+    broken = AttemptError("schemas.errors.EmbeddingError", "It is broken.", "unknown", {"words": "private"})
+    await stages.fail(connection, claim, broken, inputs={})
 
     found = await read(client, query.id)
 
@@ -155,7 +154,7 @@ async def test_a_failed_embedding_needs_embeddings_and_shows_the_reason(
 
 
 async def test_the_seeds_edit_changes_the_question_and_its_intent(
-    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
+    client: httpx.AsyncClient, connection: Connection, ask: Ask
 ) -> None:
     query = await ask(*WHOLE)
 
@@ -174,8 +173,7 @@ async def test_the_seeds_edit_changes_the_question_and_its_intent(
     )
     assert (changed["retrieved_context"], changed["clean_retrieval_context"]) == (None, None)
     assert changed["expanded_queries"] == ["tea leaf oxidation", "catechins turn brown"]
-    async with ctx.database.connection() as connection:
-        assert await chain(connection, query.job_id) == {"expand": "done"}
+    assert await chain(connection, query.job_id) == {"expand": "done"}
 
 
 async def test_passages_are_reordered_and_left_out_and_the_prompt_follows(client: httpx.AsyncClient, ask: Ask) -> None:

@@ -13,6 +13,7 @@ from starlette.types import Message
 from api.context import ApiContext
 from schemas.errors import NothingRelevantError
 from schemas.values.failures import AttemptError
+from store.database import Connection
 from store.questions.queries import StoredQuery
 from tests.api.rest.rag.conftest import ANSWER, Ask, Working, waits_long
 from tests.services.questions.questions import WHOLE, chain
@@ -152,21 +153,20 @@ async def test_an_answer_replies_as_the_seed_and_the_code_do(
     ],
 )
 async def test_what_cannot_be_asked_for_is_refused_and_nothing_runs(
-    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask, params: dict[str, Any], body: dict[str, Any] | None
+    client: httpx.AsyncClient, connection: Connection, ask: Ask, params: dict[str, Any], body: dict[str, Any] | None
 ) -> None:
     query = await ask(*TO_CONSOLIDATE)
 
     reply = await client.post(path(query.id, "augment/run"), params=params, json=body)
 
     assert reply.status_code == 422
-    async with ctx.database.connection() as connection:
-        assert await chain(connection, query.job_id) == dict.fromkeys(TO_CONSOLIDATE, "done")
+    assert await chain(connection, query.job_id) == dict.fromkeys(TO_CONSOLIDATE, "done")
 
 
 @pytest.mark.parametrize(("step", "done", "due"), [EMBED, RETRIEVE, CONSOLIDATE, RUN])
 async def test_without_a_worker_a_step_is_pending_and_links_to_its_job(
     client: httpx.AsyncClient,
-    ctx: ApiContext,
+    connection: Connection,
     ask: Ask,
     step: str,
     done: tuple[str, ...],
@@ -183,10 +183,9 @@ async def test_without_a_worker_a_step_is_pending_and_links_to_its_job(
     assert set(started) == {"query_id", "run_id", "job_id", "status", "message"}
     assert (started["job_id"], started["query_id"], started["status"]) == (query.job_id, query.id, "waiting")
     assert (await client.get(reply.headers["location"])).json()["status"] == "waiting"
-    async with ctx.database.connection() as connection:
-        first, *later = due
-        waiting = {first: "ready"} | dict.fromkeys(later, "waiting")
-        assert await chain(connection, query.job_id) == dict.fromkeys(done, "done") | waiting
+    first, *later = due
+    waiting = {first: "ready"} | dict.fromkeys(later, "waiting")
+    assert await chain(connection, query.job_id) == dict.fromkeys(done, "done") | waiting
 
 
 @waits_long

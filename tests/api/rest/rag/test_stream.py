@@ -10,6 +10,7 @@ from httpx_sse import ServerSentEvent
 
 from api.context import ApiContext
 from schemas.values.failures import AttemptError
+from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import answer_pieces, job_control, stages
@@ -29,10 +30,9 @@ class Event(NamedTuple):
 
 
 @pytest.fixture
-async def query(ctx: ApiContext) -> StoredQuery:
+async def query(connection: Connection) -> StoredQuery:
     """A question whose prompt is stored and whose answer is due."""
-    async with ctx.database.connection() as connection:
-        return await a_question(connection, *WHOLE[:7])
+    return await a_question(connection, *WHOLE[:7])
 
 
 class Writer:
@@ -178,7 +178,7 @@ async def test_another_attempt_begins_the_stream_anew(watching: Open, writer: Wr
 
 
 async def test_a_reply_that_cannot_be_used_is_a_failure_and_no_answer(
-    watching: Open, writer: Writer, query: StoredQuery, ctx: ApiContext, there: str
+    watching: Open, writer: Writer, query: StoredQuery, connection: Connection, there: str
 ) -> None:
     await writer.begin()
     await writer.write("By ")
@@ -191,8 +191,7 @@ async def test_a_reply_that_cannot_be_used_is_a_failure_and_no_answer(
 
     about = {"stage": "generate", "error_type": CUT_OFF.type, "message": CUT_OFF.message}
     assert failed == Event("failed", {"query_id": query.id, "job_id": query.job_id} | about)
-    async with ctx.database.connection() as connection:
-        await job_control.retry(connection, job_id=query.job_id)
+    await job_control.retry(connection, job_id=query.job_id)
     async with watching(there) as events:
         assert (await following(events)).name == "waiting"
 
