@@ -12,10 +12,11 @@ from schemas.settings.process import KNOWN_NAMES
 from store.database import Database
 
 Ragq = Callable[..., Result]
+Stored = Callable[..., Any]
 
 
 @pytest.fixture
-def stored(database_url: str) -> Callable[..., Any]:
+def stored(database_url: str) -> Stored:
     """Calls a coroutine function on a connection to the database that `ragq` uses."""
 
     def store(work: Callable[..., Any], *arguments: Any, **named: Any) -> Any:

@@ -1,7 +1,6 @@
 """`ragq ask` and `ragq search`: which corpus, what is printed, and the exit codes."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from schemas.values.queries import Answer, Origin
 from store.database import Connection
 from store.questions import queries
 from store.runs import stages
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.refusals import slug_of
 from tests.services.questions.questions import OUTPUTS, PROMPT, WHOLE, store_small_corpus
 from tests.store.small_corpora import SearchableChunk, store_corpus
@@ -43,7 +42,7 @@ async def run_stages(connection: Connection, run_id: int, *, fails_at: str | Non
 
 
 @pytest.fixture
-def worker(stored: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def worker(stored: Stored, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A worker that runs a question as soon as it is followed; `fails_at` in it names a stage."""
     chosen: dict[str, Any] = {}
 
@@ -58,7 +57,7 @@ def worker(stored: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> dict[
 
 
 @pytest.fixture
-def shelf(stored: Callable[..., Any]) -> None:
+def shelf(stored: Stored) -> None:
     stored(store_small_corpus)
 
 
@@ -87,7 +86,7 @@ def test_what_cannot_be_answered_leaves_with_3_and_the_reason(
 
 
 def test_ctrl_c_leaves_the_question_running_and_names_how_to_find_it(
-    ragq: Ragq, shelf: None, worker: dict[str, Any], stored: Callable[..., Any]
+    ragq: Ragq, shelf: None, worker: dict[str, Any], stored: Stored
 ) -> None:
     worker["interrupted"] = True
 
@@ -97,7 +96,7 @@ def test_ctrl_c_leaves_the_question_running_and_names_how_to_find_it(
     assert stored(lambda connection: connection.fetchval("SELECT status FROM job")) == "waiting"
 
 
-def test_several_corpora_are_named(ragq: Ragq, shelf: None, stored: Callable[..., Any]) -> None:
+def test_several_corpora_are_named(ragq: Ragq, shelf: None, stored: Stored) -> None:
     chunk = SearchableChunk(2, "tea", np.ones(2, dtype=np.float32))
     stored(store_corpus, [chunk], name="other")
 

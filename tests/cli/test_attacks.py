@@ -1,8 +1,6 @@
 """Files, folders and homes that commands cannot use or do not read, in sentences instead of tracebacks."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -10,7 +8,7 @@ from click.testing import CliRunner
 from cli.main import cli
 from schemas.errors import StackError
 from tests.acceptance.wardrobe import write_wardrobe
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.services.marked_run import marked_run
 
 
@@ -29,9 +27,7 @@ def test_a_home_that_cannot_be_is_refused_in_a_sentence(
     assert str(tmp_path / "file") in f"{done.output} {done.exception}"
 
 
-def test_one_file_for_several_plots_is_refused_and_makes_no_folder(
-    ragq: Ragq, stored: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_one_file_for_several_plots_is_refused_and_makes_no_folder(ragq: Ragq, stored: Stored, tmp_path: Path) -> None:
     stored(marked_run)
 
     assert (ragq("plot", "r1", "--output", "p.svg").exit_code, (tmp_path / "p.svg").exists()) == (2, False)

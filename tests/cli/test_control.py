@@ -1,15 +1,13 @@
 """`ragq retry`, `pause`, `resume` and `cancel`."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 from store.runs import runs
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.store.conftest import new_run
 
 
-def test_a_decision_is_printed_as_text_or_as_json(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_a_decision_is_printed_as_text_or_as_json(ragq: Ragq, stored: Stored) -> None:
     run = stored(runs.store, new_run(("316", "317")))
 
     paused = ragq("pause", f"r{run.run_id}", "--note", "not now")
@@ -23,7 +21,7 @@ def test_a_decision_is_printed_as_text_or_as_json(ragq: Ragq, stored: Callable[.
     }
 
 
-def test_paused_jobs_are_resumed_although_the_broker_is_unavailable(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_paused_jobs_are_resumed_although_the_broker_is_unavailable(ragq: Ragq, stored: Stored) -> None:
     run = stored(runs.store, new_run())
     ragq("pause", f"r{run.run_id}")
 

@@ -1,13 +1,11 @@
 """`ragq diff` over stored rows."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from store.database import Connection
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
 
@@ -31,7 +29,7 @@ async def two_runs(connection: Connection) -> tuple[int, int]:
 
 
 @pytest.fixture
-def pair(stored: Callable[..., Any]) -> tuple[str, str]:
+def pair(stored: Stored) -> tuple[str, str]:
     cold, hot = stored(two_runs)
     return f"r{cold}", f"r{hot}"
 
@@ -54,7 +52,7 @@ async def twelve_worse(connection: Connection) -> tuple[int, int]:
     return before, after
 
 
-def test_a_gate_ends_with_its_own_exit_code_and_says_why(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_a_gate_ends_with_its_own_exit_code_and_says_why(ragq: Ragq, stored: Stored) -> None:
     pair = [f"r{run_id}" for run_id in stored(twelve_worse)]
 
     failed = ragq("diff", *pair, "--fail-if", "mae increases", "--json", *FEW)

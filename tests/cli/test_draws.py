@@ -1,14 +1,12 @@
 """`ragq submit --samples` and `--fresh`, and `ragq report` over draws of the same work."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from store.database import Connection
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.fakes.chat import served
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import import_labels, store_scored_run
@@ -17,7 +15,7 @@ FEW = ("--bootstrap-resamples", "20")
 
 
 @pytest.fixture(autouse=True)
-def participant(stored: Callable[..., Any]) -> None:
+def participant(stored: Stored) -> None:
     stored(import_labels, {316: labels("10"), 319: labels("2")})
 
 
@@ -36,9 +34,7 @@ async def draws(connection: Connection) -> list[int]:
     return runs
 
 
-def test_a_report_shows_the_draws_of_the_same_work_and_models_with_their_spread(
-    ragq: Ragq, stored: Callable[..., Any]
-) -> None:
+def test_a_report_shows_the_draws_of_the_same_work_and_models_with_their_spread(ragq: Ragq, stored: Stored) -> None:
     first, second, third, again, other = stored(draws)
 
     (found,) = json.loads(ragq("report", f"r{first}", "--json", *FEW).stdout)["draws"]

@@ -1,17 +1,15 @@
 """`--dry-run` of submissions and of indexes."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.stages.reports.builders import labels
 from tests.store.scored import import_labels
 
-Stored = Callable[..., Any]
 ZERO_SHOT = ("submit", "--participants", "316", "--zero-shot-only")
 
 

@@ -1,15 +1,13 @@
 """`ragq export`, `verify` and prices."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.services.marked_run import marked_run
 
 
-def test_a_run_is_written_to_a_file_and_checked(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_a_run_is_written_to_a_file_and_checked(ragq: Ragq, stored: Stored) -> None:
     stored(marked_run)
 
     exported = ragq("export", "r1")
@@ -25,7 +23,7 @@ def test_a_run_is_written_to_a_file_and_checked(ragq: Ragq, stored: Callable[...
     assert changed.exit_code == 1
 
 
-def test_the_cost_is_shown_with_prices(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_the_cost_is_shown_with_prices(ragq: Ragq, stored: Stored) -> None:
     stored(marked_run)
     Path("prices.toml").write_text('currency = "EUR"\n[models.m]\nprompt = 10\nreply = 100\n')
 

@@ -1,8 +1,6 @@
 """`ragq failures` over stored rows."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -10,7 +8,7 @@ from schemas.errors import Refused
 from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs import job_control
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.refusals import slug_of
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import TIMED_OUT, end, import_labels, store_scored_run
@@ -25,7 +23,7 @@ async def failing_run(connection: Connection) -> int:
     return run_id
 
 
-def test_json_has_summary_and_failures_without_private_text(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_json_has_summary_and_failures_without_private_text(ragq: Ragq, stored: Stored) -> None:
     printed = ragq("failures", str(stored(failing_run)), "--json").stdout
 
     found = json.loads(printed, parse_constant=pytest.fail)
@@ -51,7 +49,7 @@ async def two_runs(connection: Connection) -> tuple[int, int]:
 
 @pytest.mark.parametrize(("options", "jobs"), [(("--type", "ValueError"), 1), (("--stage", "score"), 2)])
 def test_only_jobs_with_the_failure_are_retried(
-    ragq: Ragq, stored: Callable[..., Any], options: tuple[str, str], jobs: int
+    ragq: Ragq, stored: Stored, options: tuple[str, str], jobs: int
 ) -> None:
     stored(two_runs)
 
@@ -63,7 +61,7 @@ def test_only_jobs_with_the_failure_are_retried(
     assert ragq("retry", "j3", *options).exit_code == 2
 
 
-def test_status_ends_with_1_while_something_is_wrong(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_status_ends_with_1_while_something_is_wrong(ragq: Ragq, stored: Stored) -> None:
     nothing = ragq("status")
     stored(failing_run)
 

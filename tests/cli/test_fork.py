@@ -1,18 +1,14 @@
 """`ragq fork`, and `ragq retry --from`."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from store.runs import jobs
 from store.runs.runs import StoredRun
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.stages.reports.builders import scores
 from tests.store.forkable import forkable_run
-
-Stored = Callable[..., Any]
 
 
 @pytest.fixture

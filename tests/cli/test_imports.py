@@ -1,13 +1,12 @@
 """Imports of a data set."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from schemas.errors import Refused
 from store.database import Connection
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 
 ROWS = "start_time\tstop_time\tspeaker\tvalue\n1\t2\tELLIE\thi\n4\t3\tParticipant\thello\n5\t6\tRA\twait\n"
 
@@ -18,9 +17,7 @@ def write(folder: Path, participant_id: int) -> None:
     (place / f"{participant_id}_TRANSCRIPT.csv").write_text(ROWS)
 
 
-def test_an_import_prints_and_stores_variants_and_irregular_rows(
-    ragq: Ragq, stored: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_an_import_prints_and_stores_variants_and_irregular_rows(ragq: Ragq, stored: Stored, tmp_path: Path) -> None:
     write(tmp_path / "data/transcripts", 316)
     write(tmp_path / "data/transcripts", 319)
 

@@ -1,7 +1,6 @@
 """`ragq import works --language`: found, chosen, and fixed; questions to several corpora, and to some works."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 from store.database import Connection
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
 PLAIN = ("--no-embed", "--profile", "demo")
@@ -44,7 +43,7 @@ def test_the_language_of_a_new_corpus_is_found_in_its_first_works(ragq: Ragq, tm
 
 
 @pytest.fixture
-def shelves(stored: Callable[..., Any]) -> None:
+def shelves(stored: Stored) -> None:
     """Two corpora, of one work each."""
 
     async def store(connection: Connection) -> None:

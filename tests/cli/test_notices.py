@@ -1,13 +1,11 @@
 """What restricts the results of a run is printed with them, by every command that shows them."""
 
-from collections.abc import Callable
 from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.store.noticed import NOTICES, noticed_run
 
 FEW = ("--bootstrap-resamples", "2")
@@ -30,7 +28,7 @@ FEW = ("--bootstrap-resamples", "2")
     ],
     ids=lambda command: " ".join(command[:4]),
 )
-def test_every_notice_stands_with_the_results(ragq: Ragq, stored: Callable[..., Any], command: tuple[str, ...]) -> None:
+def test_every_notice_stands_with_the_results(ragq: Ragq, stored: Stored, command: tuple[str, ...]) -> None:
     assert stored(noticed_run) == 1
 
     done = ragq(*command)

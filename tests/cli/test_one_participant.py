@@ -2,14 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from store.database import Connection
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import import_labels, store_scored_run
 
@@ -24,7 +23,7 @@ async def of_one(connection: Connection) -> int:
 
 
 @pytest.fixture
-def run(stored: Callable[..., Any]) -> str:
+def run(stored: Stored) -> str:
     return f"r{stored(of_one)}"
 
 

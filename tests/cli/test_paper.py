@@ -3,10 +3,8 @@
 import csv
 import json
 import re
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +14,7 @@ from markdown_it import MarkdownIt
 from cli.paper import PaperTable, as_latex, as_markdown
 from cli.paper import latex_escaped as latex
 from store.database import Connection
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
 
@@ -43,7 +41,7 @@ async def two_runs(connection: Connection) -> tuple[int, int]:
 
 
 @pytest.fixture
-def pair(stored: Callable[..., Any]) -> tuple[str, str]:
+def pair(stored: Stored) -> tuple[str, str]:
     first, second = stored(two_runs)
     return f"r{first}", f"r{second}"
 

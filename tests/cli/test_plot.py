@@ -1,15 +1,13 @@
 """`ragq plot`."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from schemas.errors import Refused
 from store.database import Connection
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.services.marked_run import marked_run
 from tests.store.query_runs import store_corpus, store_query_run
 
@@ -22,7 +20,7 @@ async def ranked_run(connection: Connection) -> int:
 
 
 @pytest.mark.parametrize(("ending", "begins"), [("svg", b"<svg"), ("png", b"\x89PNG")])
-def test_plots_are_written_as_files(ragq: Ragq, stored: Callable[..., Any], ending: str, begins: bytes) -> None:
+def test_plots_are_written_as_files(ragq: Ragq, stored: Stored, ending: str, begins: bytes) -> None:
     stored(marked_run)
 
     done = ragq("plot", "r1", "--only", "items", "--output", "plots", "--format", ending)
@@ -35,7 +33,7 @@ def test_plots_are_written_as_files(ragq: Ragq, stored: Callable[..., Any], endi
     assert Path(f"p.{ending}").read_bytes()[: len(begins)] == begins
 
 
-def test_rankings_of_queries_are_plotted(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_rankings_of_queries_are_plotted(ragq: Ragq, stored: Stored) -> None:
     stored(ranked_run)
 
     (ranking,) = json.loads(ragq("plot", "r1", "--only", "ranking", "--json").stdout)

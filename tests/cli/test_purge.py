@@ -1,18 +1,16 @@
 """`ragq purge`."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from store.database import Connection
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.store.runs.test_purging import a_finished_run, age
 
 
 @pytest.fixture
-def old_run(stored: Callable[..., Any]) -> int:
+def old_run(stored: Stored) -> int:
     async def old(connection: Connection) -> int:
         run_id = await a_finished_run(connection)
         await age(connection, run_id, 91)

@@ -1,21 +1,19 @@
 """`ragq query`: what its commands print as JSON, and the deletion of a question."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from schemas.errors import QueryMissingError, StageRunningError
 from store.runs import stages
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.services.questions.questions import PROMPT, WHOLE, a_question
 
 STEPS = WHOLE[:-1]
 
 
-def test_a_prompt_and_a_pasted_answer_are_printed_as_json(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_a_prompt_and_a_pasted_answer_are_printed_as_json(ragq: Ragq, stored: Stored) -> None:
     query = stored(a_question, *STEPS)
     Path("reply.txt").write_text("Because of its catechins [S1].")
 
@@ -26,7 +24,7 @@ def test_a_prompt_and_a_pasted_answer_are_printed_as_json(ragq: Ragq, stored: Ca
     assert answered == {"query": query.id, "answer": 1}
 
 
-def test_a_question_is_deleted_with_its_answers_after_a_question(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_a_question_is_deleted_with_its_answers_after_a_question(ragq: Ragq, stored: Stored) -> None:
     query = stored(a_question, *STEPS)
     Path("reply.txt").write_text("Because of its catechins [S1].")
     ragq("query", "answer", str(query.id), "reply.txt")
@@ -41,9 +39,7 @@ def test_a_question_is_deleted_with_its_answers_after_a_question(ragq: Ragq, sto
     assert isinstance(gone.exception, QueryMissingError)
 
 
-def test_a_question_with_a_running_stage_is_kept_and_the_way_out_is_named(
-    ragq: Ragq, stored: Callable[..., Any]
-) -> None:
+def test_a_question_with_a_running_stage_is_kept_and_the_way_out_is_named(ragq: Ragq, stored: Stored) -> None:
     query = stored(a_question)
     stored(stages.claim, query.job_id, "expand", "worker", 60)
 
@@ -55,9 +51,7 @@ def test_a_question_with_a_running_stage_is_kept_and_the_way_out_is_named(
 
 
 @pytest.mark.parametrize("yes", [(), ("--yes",)])
-def test_the_deletion_of_a_corpus_is_one_json_object(
-    ragq: Ragq, stored: Callable[..., Any], yes: tuple[str, ...]
-) -> None:
+def test_the_deletion_of_a_corpus_is_one_json_object(ragq: Ragq, stored: Stored, yes: tuple[str, ...]) -> None:
     stored(a_question)
 
     deleted = ragq("corpus", "delete", "small", *yes, "--json", input="y\n")

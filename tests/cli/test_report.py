@@ -1,16 +1,14 @@
 """`ragq report` over stored rows."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from schemas.errors import Refused
 from schemas.values.chat import ReaskReason
 from store.database import Connection
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
 
@@ -38,7 +36,7 @@ async def three_participants(connection: Connection) -> int:
 
 
 @pytest.fixture
-def run_id(stored: Callable[..., Any]) -> int:
+def run_id(stored: Stored) -> int:
     found: int = stored(three_participants)
     return found
 
@@ -67,7 +65,7 @@ async def two_splits(connection: Connection) -> tuple[int, int]:
     return one, await store_scored_run(connection, {("zero_shot", 302): scores("12", "21", "52")})
 
 
-def test_a_confidence_is_calibrated_on_a_run_of_other_participants(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_a_confidence_is_calibrated_on_a_run_of_other_participants(ragq: Ragq, stored: Stored) -> None:
     one, other = stored(two_splits)
 
     found = json.loads(ragq("report", f"r{one}", "--calibrate-on", f"r{other}", "--json", *FEW).stdout)

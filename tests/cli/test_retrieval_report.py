@@ -1,14 +1,12 @@
 """`ragq report` and `ragq diff` over stored runs of queries."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from store.database import Connection
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.store.query_runs import store_corpus, store_query_run
 
 FEW = ("--bootstrap-resamples", "20")
@@ -37,7 +35,7 @@ async def two_runs(connection: Connection) -> tuple[int, int]:
 
 
 @pytest.fixture
-def pair(stored: Callable[..., Any]) -> tuple[str, str]:
+def pair(stored: Stored) -> tuple[str, str]:
     first, second = stored(two_runs)
     return f"r{first}", f"r{second}"
 

@@ -1,16 +1,14 @@
 """`ragq runs --json` and `--csv`: the registry of runs, with what ai-psychiatrist kept in `registry.yaml`."""
 
 import json
-from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 import pytest
 
 from schemas.values.runs import Environment
 from store.database import Connection
 from store.runs import runs
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.stages.reports.builders import labels, scores
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
@@ -43,7 +41,7 @@ async def three_runs(connection: Connection) -> list[int]:
 
 
 @pytest.fixture
-def run_ids(stored: Callable[..., Any]) -> list[int]:
+def run_ids(stored: Stored) -> list[int]:
     found: list[int] = stored(three_runs)
     return found
 

@@ -1,11 +1,9 @@
 """The scores of a participant run in the terminal."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 from store.database import Connection
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import TIMED_OUT, Outcome, import_labels, store_scored_run
 
@@ -20,7 +18,7 @@ async def scored(connection: Connection) -> int:
     return await store_scored_run(connection, outcomes)
 
 
-def test_a_finished_run_is_watched_to_its_scores(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_a_finished_run_is_watched_to_its_scores(ragq: Ragq, stored: Stored) -> None:
     run_id = stored(
         lambda connection: store_scored_run(
             connection, {("few_shot", 316): scores("11"), ("zero_shot", 316): TIMED_OUT}

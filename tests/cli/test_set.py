@@ -1,18 +1,16 @@
 """`ragq set`: names, notes and priorities; and `ragq purge --run`."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from store.runs import runs
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.store.conftest import new_run
 
 
 @pytest.fixture
-def run_ids(stored: Callable[..., Any]) -> list[int]:
+def run_ids(stored: Stored) -> list[int]:
     """Two runs."""
     return [stored(runs.store, new_run(), always_new=True).run_id for _ in range(2)]
 

@@ -5,12 +5,11 @@ WRITE_SHOWN=1 pytest tests/cli/test_shown.py writes it again.
 
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from store.database import Connection
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.stages.reports.builders import labels, scores
 from tests.store.scored import TIMED_OUT, import_labels, store_scored_run
 
@@ -48,7 +47,7 @@ async def two_runs(connection: Connection) -> None:
         await connection.execute(f"UPDATE {table} SET {ended} = started_at + interval '2 s' WHERE {ended} IS NOT NULL")
 
 
-def test_what_commands_show_is_what_was_read(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_what_commands_show_is_what_was_read(ragq: Ragq, stored: Stored) -> None:
     stored(two_runs)
     shown = ""
     for command in COMMANDS:

@@ -2,10 +2,9 @@
 
 import json
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from store import vocabularies
 from store.database import Connection
 from store.references import interviews
 from store.references.interviews import NewSplit
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.cli.test_daic_woz_files import write_transcript
 from tests.services.questions.questions import store_small_corpus
 from tests.stages.tags.clothes import CLOTHES
@@ -35,7 +34,7 @@ async def store_everything(connection: Connection) -> None:
 
 
 @pytest.fixture
-def filled(ragq: Ragq, stored: Callable[..., Any], tmp_path: Path) -> Ragq:
+def filled(ragq: Ragq, stored: Stored, tmp_path: Path) -> Ragq:
     """`ragq` on a database with participants, a corpus and a vocabulary, in a folder with files to submit."""
     for participant_id in (303, 304):
         write_transcript(tmp_path / "data/transcripts", participant_id)
@@ -63,9 +62,7 @@ async def identities(connection: Connection) -> list[str]:
     ],
     ids=lambda options: " ".join(options[:2]),
 )
-def test_the_printed_file_submits_the_same_run(
-    filled: Ragq, stored: Callable[..., Any], submitted: Sequence[str]
-) -> None:
+def test_the_printed_file_submits_the_same_run(filled: Ragq, stored: Stored, submitted: Sequence[str]) -> None:
     first = filled("submit", *submitted, "--profile", "demo").stdout.strip()
     printed = filled("show", first, "--config", "--with-text")
     Path(".env").write_text(ELSEWHERE)

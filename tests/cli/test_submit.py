@@ -1,12 +1,11 @@
 """`ragq submit` of participants: what it prints of the settings, and the modes that they leave."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.cli.test_daic_woz_files import write_transcript
 from tests.commit_proxy import CommitProxy
 
@@ -25,9 +24,7 @@ async def cancel(connection: Any, run_id: int) -> None:
     await connection.execute("UPDATE job SET status = 'cancelled' WHERE run_id = $1", run_id)
 
 
-def test_notices_and_settings_of_a_run_that_is_waited_for_are_printed_once(
-    submit: Ragq, stored: Callable[..., Any]
-) -> None:
+def test_notices_and_settings_of_a_run_that_is_waited_for_are_printed_once(submit: Ragq, stored: Stored) -> None:
     assert submit(*ZERO_SHOT, "--set", "BINARY_THRESHOLD=12").exit_code == 0
     stored(cancel, 1)
 

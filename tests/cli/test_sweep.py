@@ -1,19 +1,17 @@
 """`ragq sweep`, and `ragq diff` of several runs."""
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
 from store.database import Connection
 from store.runs import forks
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.stages.reports.builders import labels, scores
 from tests.store.forkable import finish, forkable_run
 from tests.store.scored import import_labels
 
-Stored = Callable[..., Any]
 PEOPLE = (316, 319)
 GRID = ("--from", "score", "--grid", "RAGQ_SCORE_TEXT_CHARS=10,20")
 

@@ -12,7 +12,7 @@ import pytest
 
 from schemas.errors import Refused
 from tests.acceptance.wardrobe import write_wardrobe
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 
 JOBS = "SELECT subject, inputs, mode FROM job WHERE kind = 'tags' ORDER BY id"
 
@@ -32,7 +32,7 @@ def wardrobe(ragq: Ragq, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sql(stored: Callable[..., Any]) -> Callable[[str], Any]:
+def sql(stored: Stored) -> Callable[[str], Any]:
     """Runs a statement; its rows."""
 
     async def fetch(connection: Any, statement: str) -> list[dict[str, Any]]:

@@ -1,14 +1,12 @@
 """`ragq token`: the token alone is on stdout, so that a shell can capture it."""
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 from store.access import Scope, holder_of_token
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 
 
-def test_stdout_holds_the_token_alone(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_stdout_holds_the_token_alone(ragq: Ragq, stored: Stored) -> None:
     made = ragq("token", "create", "laptop")
 
     assert made.stdout.startswith("ragq_")
@@ -18,7 +16,7 @@ def test_stdout_holds_the_token_alone(ragq: Ragq, stored: Callable[..., Any]) ->
     assert "From now on the API and its pages open for tokens alone, on loopback too." in made.stderr
 
 
-def test_a_token_may_be_read_only_and_expire(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_a_token_may_be_read_only_and_expire(ragq: Ragq, stored: Stored) -> None:
     made = ragq("token", "create", "monitor", "--read-only", "--days", "30")
 
     assert stored(holder_of_token, made.stdout.strip()).scope is Scope.READ
@@ -39,7 +37,7 @@ def test_a_list_shows_the_state_and_never_the_token(ragq: Ragq) -> None:
     assert secret not in listed + ragq("token", "list", "--json").stdout
 
 
-def test_revoking_the_last_token_reports_open_access(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_revoking_the_last_token_reports_open_access(ragq: Ragq, stored: Stored) -> None:
     secrets = [ragq("token", "create", name).stdout.strip() for name in ("laptop", "phone")]
 
     first, last = ragq("token", "revoke", "1"), ragq("token", "revoke", "phone")

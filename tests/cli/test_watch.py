@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from threading import Timer
 from typing import Any
 
@@ -14,7 +13,7 @@ from store.database import Connection, Database
 from store.references import index_runs
 from store.runs import runs, stages
 from store.runs.run_view import RunView
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.store.conftest import new_run
 from tests.store.references.test_index_runs import fail, planned, succeed
 
@@ -29,7 +28,7 @@ async def complete_stage(connection: Connection, job_id: int) -> None:
     await stages.commit(connection, claim, inputs={}, output={})
 
 
-def test_a_run_is_watched_until_it_finishes(ragq: Ragq, stored: Callable[..., Any]) -> None:
+def test_a_run_is_watched_until_it_finishes(ragq: Ragq, stored: Stored) -> None:
     run = stored(runs.store, new_run(stages=("extract",)))
     later = Timer(0.7, lambda: stored(complete_stage, run.job_ids[0]))
     later.start()
@@ -41,7 +40,7 @@ def test_a_run_is_watched_until_it_finishes(ragq: Ragq, stored: Callable[..., An
     assert '"succeeded": 1' in watched.stdout
 
 
-def test_ctrl_c_stops_the_watching_and_not_the_run(database_url: str, stored: Callable[..., Any]) -> None:
+def test_ctrl_c_stops_the_watching_and_not_the_run(database_url: str, stored: Stored) -> None:
     run = stored(runs.store, new_run(stages=("extract",)))
     environment = os.environ | {"DATABASE_URL": database_url, "REDIS_URL": "redis://127.0.0.1:1/0"}
     program = (

@@ -1,19 +1,17 @@
 """`ragq work`: documents shown, edited and made again from the command line, without a worker between."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from store.database import Connection, Database
-from tests.cli.conftest import Ragq
+from tests.cli.conftest import Ragq, Stored
 from tests.services.documents import BOOK, made_library
 
 MODEL = ("--set", "MODEL_EMBEDDING_MODEL=fake", "--set", "EMBEDDING_DIMENSION=8", "--chunk-tokens", "0")
 REPAIR = "5 : H1 : On tea\n9 : H2 : Green leaves\n13 : REMOVE : References\n"
-Stored = Callable[..., Any]
 
 
 async def run_stages(_: Connection, database_url: str) -> None:
