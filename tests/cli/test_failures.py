@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from schemas.errors import Refused
 from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs import job_control
@@ -33,10 +32,6 @@ def test_json_has_summary_and_failures_without_private_text(ragq: Ragq, stored: 
         ("error", 319, "score"),
     ]
     assert "private" not in printed
-
-
-def test_a_missing_run_is_refused(ragq: Ragq) -> None:
-    assert isinstance(ragq("failures", "r99").exception, Refused)
 
 
 async def two_runs(connection: Connection) -> tuple[int, int]:

@@ -7,7 +7,6 @@ from typing import Any
 import httpx
 import pytest
 
-from api.context import ApiContext
 from tests.api.rest.rag.conftest import Ask, Working, waits_long
 from tests.services.questions.questions import WHOLE
 
@@ -61,22 +60,3 @@ async def test_of_two_concurrent_requests_one_makes_the_answer_and_both_get_it(
     assert len({reply.json()["result_id"] for reply in replies}) == 1
     assert sorted(reply.headers.get(REPLAYED, "false") for reply in replies) == ["false", "true", "true"]
     assert (await client.get(f"/rag/queries/{query.id}/results")).json()["total"] == 1
-
-
-@pytest.mark.usefixtures("corpus")
-async def test_a_key_belongs_to_one_request(client: httpx.AsyncClient, ctx: ApiContext) -> None:
-    await client.post("/rag/expansion/manual", json=PASTED, headers=KEY)
-
-    other = await client.post("/rag/expansion/manual", json=PASTED | {"original_query": "Another?"}, headers=KEY)
-
-    assert other.status_code == 422
-    assert other.json()["type"] == "urn:ragq:problem:idempotency-key-reused"
-    assert (await client.get("/rag/queries")).json()["total"] == 1
-
-
-@pytest.mark.usefixtures("corpus")
-async def test_a_request_that_was_refused_leaves_its_key_free(client: httpx.AsyncClient) -> None:
-    body = PASTED | {"corpus": "nowhere"}
-    refused = await client.post("/rag/expansion/manual", json=body, headers=KEY)
-    made = await client.post("/rag/expansion/manual", json=PASTED, headers=KEY)
-    assert (refused.status_code, made.status_code, REPLAYED in made.headers) == (404, 200, False)

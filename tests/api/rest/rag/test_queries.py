@@ -13,7 +13,7 @@ from store.database import Connection
 from store.questions.queries import StoredQuery
 from store.runs import stages
 from tests.api.rest.rag.conftest import Ask
-from tests.services.questions.questions import WHOLE, chain, complete_stages, request, settings
+from tests.services.questions.questions import WHOLE, complete_stages, request, settings
 
 TO_CONSOLIDATE = WHOLE[:6]
 QUERIES = "/rag/queries"
@@ -151,44 +151,6 @@ async def test_a_failed_embedding_needs_embeddings_and_shows_the_reason(
     }
     listed = (await client.get(QUERIES, params={"status": "needs_embeddings"})).json()
     assert ([item["id"] for item in listed["queries"]], listed["total"]) == ([query.id], 1)
-
-
-async def test_the_seeds_edit_changes_the_question_and_its_intent(
-    client: httpx.AsyncClient, connection: Connection, ask: Ask
-) -> None:
-    query = await ask(*WHOLE)
-
-    reply = await client.patch(
-        f"{QUERIES}/{query.id}", json={"original_query": "Updated question", "intent": "MECHANISM"}
-    )
-
-    assert reply.status_code == 200
-    changed = reply.json()
-    assert set(changed) == DETAIL_FIELDS
-    assert (changed["original_query"], changed["intent"]) == ("Updated question", "MECHANISM")
-    assert (changed["status"], changed["vector_status"], changed["job_status"]) == (
-        "needs_embeddings",
-        "to_vec",
-        "succeeded",
-    )
-    assert (changed["retrieved_context"], changed["clean_retrieval_context"]) == (None, None)
-    assert changed["expanded_queries"] == ["tea leaf oxidation", "catechins turn brown"]
-    assert await chain(connection, query.job_id) == {"expand": "done"}
-
-
-async def test_passages_are_reordered_and_left_out_and_the_prompt_follows(client: httpx.AsyncClient, ask: Ask) -> None:
-    query = await ask(*TO_CONSOLIDATE)
-    stored = (await read(client, query.id))["clean_retrieval_context"]
-
-    reply = await client.patch(f"{QUERIES}/{query.id}", json={"clean_retrieval_context": [stored[2], {"place": 1}]})
-
-    assert reply.status_code == 200
-    kept = reply.json()["clean_retrieval_context"]
-    assert [(passage["place"], passage["content"]) for passage in kept] == [(1, "passage 3"), (2, "passage 1")]
-    assert (reply.json()["status"], reply.json()["available_context_count"]) == ("ready", 2)
-    prompt = (await client.get(f"{QUERIES}/{query.id}/augment/prompt")).json()["prompt"]
-    assert prompt.index("passage 3") < prompt.index("passage 1")
-    assert "passage 2" not in prompt
 
 
 @pytest.mark.parametrize(

@@ -48,43 +48,16 @@ def slug(reply: httpx.Response) -> str:
     return kind.rpartition(":")[2]
 
 
-@waits_long
-async def test_embed_replies_as_the_seed_and_the_code_do(client: httpx.AsyncClient, ask: Ask, working: Working) -> None:
-    query = await ask("expand")
-
-    async with working():
-        reply = await client.post(path(query.id, "embed"))
-
-    assert reply.status_code == 200
-    assert reply.json() == {
-        "query_id": query.id,
-        "run_id": query.run_id,
-        "job_id": query.job_id,
-        "success": True,
+REPLIES: dict[str, dict[str, Any]] = {
+    "embed": {
         "message": "Query vectorized successfully",
         "vector_status": "vec",
         "total_embeddings": 4,
         "original_count": 1,
         "mqe_count": 2,
         "hyde_count": 1,
-    }
-
-
-@waits_long
-async def test_retrieve_replies_as_the_seed_and_the_code_do(
-    client: httpx.AsyncClient, ask: Ask, working: Working
-) -> None:
-    query = await ask("expand", "embed")
-
-    async with working():
-        reply = await client.post(path(query.id, "retrieve"))
-
-    assert reply.status_code == 200
-    assert reply.json() == {
-        "query_id": query.id,
-        "run_id": query.run_id,
-        "job_id": query.job_id,
-        "success": True,
+    },
+    "retrieve": {
         "message": "Retrieved 3 chunks",
         "chunks_retrieved": 3,
         "total_dense_candidates": 5,
@@ -93,29 +66,29 @@ async def test_retrieve_replies_as_the_seed_and_the_code_do(
         "final_count": 3,
         "dropped_chunks": {"min_chars": 1},
         "kept_short": {},
-    }
-
-
-@waits_long
-async def test_consolidate_replies_as_the_seed_and_the_code_do(
-    client: httpx.AsyncClient, ask: Ask, working: Working
-) -> None:
-    query = await ask(*TO_VALIDATE)
-
-    async with working():
-        reply = await client.post(path(query.id, "consolidate"))
-
-    assert reply.status_code == 200
-    assert reply.json() == {
-        "query_id": query.id,
-        "run_id": query.run_id,
-        "job_id": query.job_id,
-        "success": True,
+    },
+    "consolidate": {
         "message": "Consolidated 3 chunks into 3 groups",
         "original_count": 3,
         "consolidated_count": 3,
         "dropped_passages": 0,
-    }
+    },
+}
+
+
+@waits_long
+@pytest.mark.parametrize(("step", "done", "_due"), [EMBED, RETRIEVE, CONSOLIDATE])
+async def test_a_step_replies_as_the_seed_and_the_code_do(
+    client: httpx.AsyncClient, ask: Ask, working: Working, step: str, done: tuple[str, ...], _due: tuple[str, ...]
+) -> None:
+    query = await ask(*done)
+
+    async with working():
+        reply = await client.post(path(query.id, step))
+
+    assert reply.status_code == 200
+    ids = {"query_id": query.id, "run_id": query.run_id, "job_id": query.job_id}
+    assert reply.json() == {"success": True} | ids | REPLIES[step]
 
 
 @waits_long
