@@ -159,10 +159,7 @@ async def test_an_archive_that_unpacks_to_too_much_is_refused_unread() -> None:
 
 @pytest.mark.parametrize(
     ("limits", "problem"),
-    [
-        (LIMITS._replace(seconds=1), "more than 1 s"),
-        (LIMITS._replace(memory_mb=120), "more than 120 MB of memory"),
-    ],
+    [(LIMITS._replace(seconds=1), "more than 1 s"), (LIMITS._replace(memory_mb=120), "more than 120 MB of memory")],
 )
 async def test_a_document_that_is_made_to_be_slow_is_ended_at_its_limits(limits: ProcessLimits, problem: str) -> None:
     with pytest.raises(DocumentError, match=problem):

@@ -24,10 +24,7 @@ CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),)
         ({"Retry-After": "inf"}, 3600.0),
         ({"Retry-After": "nan"}, None),
         ({"Retry-After": "tomorrow"}, None),
-        (
-            {"Retry-After": "Fri, 13 Mar 2026 10:00:42 GMT", "Date": "Fri, 13 Mar 2026 10:00:00 GMT"},
-            42.0,
-        ),
+        ({"Retry-After": "Fri, 13 Mar 2026 10:00:42 GMT", "Date": "Fri, 13 Mar 2026 10:00:00 GMT"}, 42.0),
         ({"Retry-After": "Fri, 13 Mar 2020 10:00:42 GMT"}, 0.0),
         ({"Retry-After": "Fri, 13 Mar 9999 10:00:42 GMT"}, 3600.0),
         ({"Retry-After": "Fri, 99 Mar 2026 10:00:42 GMT"}, None),

@@ -87,10 +87,7 @@ def test_bad_lines_are_reported_and_nothing_is_submitted(
         (("--phrases", "p.txt", "--vocabulary", "v", "--preset", "Wide"), "--preset does not go with --phrases"),
         (("--query", "Why?", "--allow-nsfw"), "--allow-nsfw does not go with --query"),
         (("--query", "Why?", "--verbose"), "--verbose does not go with --query"),
-        (
-            ("--query", "Why?", "--phrases", "p.txt"),
-            "Name one of --split, --participants, --query",
-        ),
+        (("--query", "Why?", "--phrases", "p.txt"), "Name one of --split, --participants, --query"),
     ],
 )
 def test_incompatible_options_are_wrong_usage(

@@ -41,9 +41,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     shutil.copytree(
-        ROOT,
-        source,
-        ignore=shutil.ignore_patterns(".*", "__pycache__", "tests", "benchmarks", "site", "dist", "build"),
+        ROOT, source, ignore=shutil.ignore_patterns(".*", "__pycache__", "tests", "benchmarks", "site", "dist", "build")
     )
     built = python("-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(source))
     assert built.returncode == 0, built.stderr

@@ -16,15 +16,7 @@ from tests.commit_proxy import CommitProxy
 
 JOBS = [NewJob(mode="zero_shot", subject=subject, inputs={}, stages=("extract", "assemble")) for subject in ("1", "2")]
 
-RUN = NewRun(
-    kind="participant",
-    profile="demo",
-    settings={},
-    settings_hash="s",
-    request={},
-    version="0",
-    jobs=JOBS,
-)
+RUN = NewRun(kind="participant", profile="demo", settings={}, settings_hash="s", request={}, version="0", jobs=JOBS)
 
 NOTICES = (DEMO_NOTICES["participant"],)
 

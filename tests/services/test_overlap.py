@@ -154,9 +154,7 @@ def index_plan(effective: EffectiveSettings) -> IndexPlan:
 def chunks_of(number: int) -> ParticipantChunks:
     rows = np.random.default_rng(number).normal(size=(2, 2)).astype(np.float32)
     return ParticipantChunks(
-        participant_id=number,
-        texts=("one", "two"),
-        vectors=rows / np.linalg.norm(rows, axis=1, keepdims=True),
+        participant_id=number, texts=("one", "two"), vectors=rows / np.linalg.norm(rows, axis=1, keepdims=True)
     )
 
 
@@ -192,13 +190,7 @@ async def test_the_refusal_names_an_index_without_them_or_the_command_that_build
 
     plan = replace(index_plan(SETTINGS), name="x_avec_train", split="train")
     await references.keep_imported(
-        connection,
-        plan,
-        [chunks_of(303)],
-        model_digest=None,
-        artifact_meta=None,
-        chunk_scores_meta=None,
-        partial=None,
+        connection, plan, [chunks_of(303)], model_digest=None, artifact_meta=None, chunk_scores_meta=None, partial=None
     )
     assert await refusal(connection) == f"{who}The index of split avec-train has none of them: {choice}{allow}"
 

@@ -46,14 +46,7 @@ async def brought(
     dry_run: bool = False,
 ) -> ImportedParticipants:
     return await import_participants(
-        connection,
-        data_set,
-        people,
-        splits,
-        labels=labels,
-        paper_splits=False,
-        replace_stored=replace,
-        dry_run=dry_run,
+        connection, data_set, people, splits, labels=labels, paper_splits=False, replace_stored=replace, dry_run=dry_run
     )
 
 
@@ -102,9 +95,7 @@ async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(con
         person(305),
     ]
     await brought(
-        connection,
-        [person(300), person(301, knows=frozenset()), other, person(304)],
-        splits=[split("train", 300, 301)],
+        connection, [person(300), person(301, knows=frozenset()), other, person(304)], splits=[split("train", 300, 301)]
     )
 
     found = await brought(connection, people, splits=[split("train", 300), split("test", 305)], dry_run=True)

@@ -54,9 +54,7 @@ def a_participant(participant_id: int, transcript: str) -> NewParticipant:
 
 def models(extractor: str, judge: str) -> NewRun:
     return a_run(
-        MODEL_QUANTITATIVE_MODEL=extractor,
-        MODEL_JUDGE_MODEL=judge,
-        EMBEDDING_ENABLE_REFERENCE_VALIDATION="true",
+        MODEL_QUANTITATIVE_MODEL=extractor, MODEL_JUDGE_MODEL=judge, EMBEDDING_ENABLE_REFERENCE_VALIDATION="true"
     )
 
 

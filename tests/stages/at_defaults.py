@@ -60,10 +60,7 @@ GROUNDING = GroundingCheck(
     fail_on_all_rejected=_RUN.quantitative.evidence_quote_fail_on_all_rejected,
 )
 extract_evidence = partial(
-    _extract_evidence,
-    temperature=_RUN.model.temperature,
-    retries=_RUN.ragq.reply_retries,
-    grounding=GROUNDING,
+    _extract_evidence, temperature=_RUN.model.temperature, retries=_RUN.ragq.reply_retries, grounding=GROUNDING
 )
 extraction_call = partial(_extraction_call, temperature=_RUN.model.temperature)
 given_evidence = partial(_given_evidence, grounding=GROUNDING)
@@ -214,8 +211,5 @@ answer_call = partial(
 )
 
 rank_tags = partial(
-    _rank_tags,
-    context_weight=_RUN.psq.context_weight,
-    per_phrase_final_k=None,
-    global_k=_RUN.psq.retrieval_global_k,
+    _rank_tags, context_weight=_RUN.psq.context_weight, per_phrase_final_k=None, global_k=_RUN.psq.retrieval_global_k
 )

@@ -10,11 +10,7 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from store.database import (
-    Connection,
-    Database,
-    DatabaseUnavailableError,
-)
+from store.database import Connection, Database, DatabaseUnavailableError
 
 TERMINATE = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'victim'"
 

@@ -71,12 +71,7 @@ def _in_order(page: httpx.Response) -> list[str]:
     ],
 )
 async def test_an_edit_of_the_expansion_is_kept_and_what_it_changes_is_needed(
-    client: httpx.AsyncClient,
-    ctx: ApiContext,
-    ready: StoredQuery,
-    values: dict[str, str],
-    part: str,
-    value: object,
+    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery, values: dict[str, str], part: str, value: object
 ) -> None:
     shown = await see(client, f"/rag/{ready.id}/inspect")
 

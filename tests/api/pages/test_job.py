@@ -8,11 +8,7 @@ import pytest
 from schemas.statuses import JobStatus
 from store.database import Connection
 from store.runs import jobs
-from tests.api.pages.example_runs import (
-    MODEL_REPLY,
-    ShownRun,
-    participant_run,
-)
+from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run
 from tests.api.pages.html import see, send, words
 
 

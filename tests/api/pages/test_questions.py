@@ -8,14 +8,7 @@ from tests.api.pages.html import form, forms, see, send, words
 from tests.services.questions.questions import WHOLE, a_question, chain, complete_stages, job_status
 
 
-@pytest.mark.parametrize(
-    ("done", "button"),
-    [
-        (1, "Embed"),
-        (2, "Retrieve"),
-        (5, "Consolidate"),
-    ],
-)
+@pytest.mark.parametrize(("done", "button"), [(1, "Embed"), (2, "Retrieve"), (5, "Consolidate")])
 async def test_an_idle_question_offers_its_next_step_and_runs_it(
     client: httpx.AsyncClient, connection: Connection, done: int, button: str
 ) -> None:

@@ -37,11 +37,7 @@ async def test_a_failed_job_is_retried_from_the_page_of_its_run(
     reply = await send(client, page, f"/jobs/{shown.failed}/retry")
     assert reply.status_code == 303
     assert reply.headers["location"] == f"/runs/{shown.run_id}?action=retry&jobs=1"
-    assert await _states(ctx, shown) == {
-        JobStatus.RUNNING: 1,
-        JobStatus.SUCCEEDED: 2,
-        JobStatus.WAITING: 2,
-    }
+    assert await _states(ctx, shown) == {JobStatus.RUNNING: 1, JobStatus.SUCCEEDED: 2, JobStatus.WAITING: 2}
     assert "1 job retried." in words(await client.get(reply.headers["location"], headers={"Accept": "text/html"}))
 
 

@@ -41,15 +41,7 @@ async def test_texts_are_imported_and_a_run_embeds_them(client: httpx.AsyncClien
     assert (run.kind, run.request["corpus"], run.request["chunks"]) == ("index", "library", 4)
     shown = (await client.get(f"/corpora/{made['corpus_id']}")).json()
     numbers = {name: shown[name] for name in ("works", "sections", "searchable", "waiting", "failed", "tables", "cut")}
-    assert numbers == {
-        "works": 2,
-        "sections": 3,
-        "searchable": 0,
-        "waiting": 4,
-        "failed": 0,
-        "tables": 1,
-        "cut": 0,
-    }
+    assert numbers == {"works": 2, "sections": 3, "searchable": 0, "waiting": 4, "failed": 0, "tables": 1, "cut": 0}
     assert (shown["dimension"], shown["embeds_headings"], shown["has_vector_index"]) == (384, True, False)
 
 
@@ -60,10 +52,7 @@ async def test_an_import_states_what_became_of_each_file(client: httpx.AsyncClie
         "/corpora/works",
         json={
             "corpus": "library",
-            "works": [
-                {"file_name": "/folder/tea.md", "markdown": TEA},
-                {"file_name": "copy.md", "markdown": POT},
-            ],
+            "works": [{"file_name": "/folder/tea.md", "markdown": TEA}, {"file_name": "copy.md", "markdown": POT}],
         },
     )
     replaced = await imported(client, tea=TEA + "\nBlack leaves.\n")

@@ -38,9 +38,7 @@ async def test_before_consolidation_it_falls_back_to_the_retrieved_chunks_and_is
     assert (augmented.context_source, augmented.available) == (ContextSource.RETRIEVED, 3)
 
 
-async def test_another_preset_uses_its_number_of_sources_and_the_active_template(
-    connection: Connection,
-) -> None:
+async def test_another_preset_uses_its_number_of_sources_and_the_active_template(connection: Connection) -> None:
     query = await a_question(connection, *TO_CONSOLIDATE)
     few = Preset().changed({"augmentation.top_n_contexts": 1}, origin="test")
     await presets.create(connection, "Few", few)

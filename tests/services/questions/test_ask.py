@@ -37,10 +37,7 @@ async def test_the_same_key_finds_the_question_that_it_made(database: Database) 
         assert await counts(connection) == [1, 1, 1]
         with refused("idempotency-key-reused"):
             await ask(
-                connection,
-                request(),
-                settings(),
-                key=RequestKey(principal="open", key="k", request_hash="b" * 64),
+                connection, request(), settings(), key=RequestKey(principal="open", key="k", request_hash="b" * 64)
             )
 
 

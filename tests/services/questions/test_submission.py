@@ -55,8 +55,7 @@ async def test_without_an_expander_no_question_is_expanded_whatever_the_preset_h
     await edits.set_output(connection, asked.job_id, "expand", no_expansion().model_dump(mode="json"))
     move = await planned_move(connection, asked, None, {"expansion.n": 5}, searches=True)
     forked = await plan_fork(
-        connection,
-        ForkRequest(target=Target(asked.run_id, None), stage="expand", values={"RAGQ_EXPANDER": "model"}),
+        connection, ForkRequest(target=Target(asked.run_id, None), stage="expand", values={"RAGQ_EXPANDER": "model"})
     )
 
     assert job.inputs["expansion"] == {"origin": "none"}

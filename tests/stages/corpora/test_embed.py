@@ -23,8 +23,7 @@ def chunk(number: int, breadcrumbs: str | None) -> CorpusChunk:
 
 
 @pytest.mark.parametrize(
-    ("embeds_headings", "texts"),
-    [(True, ["Tea > Leaves\nText 1.", "Text 2."]), (False, ["Text 1.", "Text 2."])],
+    ("embeds_headings", "texts"), [(True, ["Tea > Leaves\nText 1.", "Text 2."]), (False, ["Text 1.", "Text 2."])]
 )
 async def test_all_chunks_go_in_one_call_under_their_headings_or_alone(embeds_headings: bool, texts: list[str]) -> None:
     embedder = FakeEmbedder()

@@ -25,12 +25,7 @@ def test_a_small_end_joins_the_chunk_before_it() -> None:
 
 
 def test_chunks_of_tokens_are_filled_and_share_a_quarter_at_most() -> None:
-    assert packed(*[10] * 12, size=ChunkSize.of_tokens(40)) == [
-        [0, 1, 2, 3],
-        [3, 4, 5, 6],
-        [6, 7, 8, 9],
-        [9, 10, 11],
-    ]
+    assert packed(*[10] * 12, size=ChunkSize.of_tokens(40)) == [[0, 1, 2, 3], [3, 4, 5, 6], [6, 7, 8, 9], [9, 10, 11]]
     assert packed(*[30] * 3, size=ChunkSize.of_tokens(40)) == [[0], [1], [2]]
 
 

@@ -17,13 +17,7 @@ from stages.documents.repair import (
     repair_by_reply,
     sanitise,
 )
-from stages.documents.select import (
-    changed_selections,
-    sections_of,
-    select_by_model,
-    select_by_reply,
-    select_by_rules,
-)
+from stages.documents.select import changed_selections, sections_of, select_by_model, select_by_reply, select_by_rules
 from stages.queries.templates import TemplateTag, default_template
 from tests.fakes.chat import ScriptedChat
 

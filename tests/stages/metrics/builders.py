@@ -7,12 +7,7 @@ from schemas.values.scoring import ItemScore, Subject
 from stages.metrics.scores import Cohort, cohort_of
 
 
-def subject(
-    participant_id: int,
-    scores: str,
-    truth: str,
-    confidences: str = "",
-) -> Subject:
+def subject(participant_id: int, scores: str, truth: str, confidences: str = "") -> Subject:
     """Eight digits each; `-` is N/A. A confidence is the number of quotes. Missing items are N/A, 0 in truth."""
     counts = confidences.ljust(8, "0")
     items = {

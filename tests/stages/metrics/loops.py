@@ -35,7 +35,4 @@ def areas_by_loops(points: list[tuple[float, float, float]]) -> tuple[float | No
     if not points:
         return None, None
     coverage, selective, generalised = (list(column) for column in zip(*points, strict=True))
-    return (
-        float(auc([0.0, *coverage], [selective[0], *selective])),
-        float(auc([0.0, *coverage], [0.0, *generalised])),
-    )
+    return (float(auc([0.0, *coverage], [selective[0], *selective])), float(auc([0.0, *coverage], [0.0, *generalised])))

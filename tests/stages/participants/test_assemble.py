@@ -31,9 +31,7 @@ def test_the_prompt_holds_transcript_and_block_with_one_newline_around_it(mode: 
 
 
 @given(
-    st.text().filter(str.strip),
-    st.sampled_from(MODES),
-    st.dictionaries(st.sampled_from(PHQ8Item), st.integers(0, 3)),
+    st.text().filter(str.strip), st.sampled_from(MODES), st.dictionaries(st.sampled_from(PHQ8Item), st.integers(0, 3))
 )
 def test_few_shot_without_references_is_zero_shot_to_the_byte(
     transcript: str, mode: SeverityMode, unscored: dict[PHQ8Item, int]

@@ -9,12 +9,7 @@ from jsonschema import Draft202012Validator
 from schemas.errors import LLMResponseParseError, Refused, ScoringSchemaError
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ChunkScores
-from stages.participants.chunking import (
-    CHUNK_SCORES_JSON_SCHEMA,
-    PROMPT_HASH,
-    chunk_scores_of,
-    refuse_circular_scoring,
-)
+from stages.participants.chunking import CHUNK_SCORES_JSON_SCHEMA, PROMPT_HASH, chunk_scores_of, refuse_circular_scoring
 from tests.fakes.chat import ScriptedChat
 from tests.stages.at_defaults import chunk_scores_call, score_chunk
 

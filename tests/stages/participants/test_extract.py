@@ -4,10 +4,7 @@ import json
 
 import pytest
 
-from schemas.errors import (
-    EvidenceGroundingError,
-    LLMResponseParseError,
-)
+from schemas.errors import EvidenceGroundingError, LLMResponseParseError
 from schemas.values.chat import Message
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
 from stages.participants.extract import GroundingCheck
@@ -70,9 +67,7 @@ async def test_a_key_of_no_item_is_dropped_and_recorded_without_its_words() -> N
     evidence = await extract(replying('{"PHQ8_Insomnia": ["I can\'t sleep"], "PHQ8_Tired": ["worn out every day"]}'))
 
     assert evidence == evidence_of(
-        {PHQ8Item.TIRED: ("worn out every day",)},
-        repairs=("unknown_keys_dropped",),
-        unknown_keys=("PHQ8_xxxxxxxx",),
+        {PHQ8Item.TIRED: ("worn out every day",)}, repairs=("unknown_keys_dropped",), unknown_keys=("PHQ8_xxxxxxxx",)
     )
 
 

@@ -2,10 +2,7 @@ import pytest
 
 from schemas.values.participants import FileProblem, Labels, PHQ8Item
 from stages.files.records import Parsed
-from stages.participants.daic_woz import (
-    parse_gender_labels,
-    parse_item_labels,
-)
+from stages.participants.daic_woz import parse_gender_labels, parse_item_labels
 
 HEADER = "Participant_ID,PHQ8_Binary,PHQ8_Score,Gender," + ",".join(item.evidence_key for item in PHQ8Item) + "\n"
 ITEMS = dict(zip(PHQ8Item, (1, 2, 2, 3, 1, 0, 1, 0), strict=True))  # adds up to 10
@@ -45,10 +42,7 @@ def test_what_cannot_be_rebuilt_stays_a_problem(row: str, what: str) -> None:
     ("row", "what"),
     [
         ("303,1,11,0,1,2,2,3,1,0,1,0", "PHQ8_Score is 11 and the items add up to 10"),
-        (
-            "303,0,10,0,1,2,2,3,1,0,1,0",
-            "PHQ8_Binary is 0 and PHQ8_Score is 10, and 1 means a score of 10 or more",
-        ),
+        ("303,0,10,0,1,2,2,3,1,0,1,0", "PHQ8_Binary is 0 and PHQ8_Score is 10, and 1 means a score of 10 or more"),
         ("303,1,10,0,1,2,4,3,1,0,1,0", "PHQ8_Sleep is 4"),
         ("303,1,10,,1,2,2,3,1,0,1,0", "Gender is blank"),
         ("x,1,10,0,1,2,2,3,1,0,1,0", "Participant_ID is not a whole number"),

@@ -18,8 +18,7 @@ def to(chunk_id: int, score: int | None) -> Reference:
 
 
 @pytest.mark.parametrize(
-    "items",
-    [{}, {PHQ8Item.SLEEP: ()}, {PHQ8Item.SLEEP: (to(1, None),), PHQ8Item.TIRED: (to(2, None), to(3, None))}],
+    "items", [{}, {PHQ8Item.SLEEP: ()}, {PHQ8Item.SLEEP: (to(1, None),), PHQ8Item.TIRED: (to(2, None), to(3, None))}]
 )
 def test_empty_bundle_is_the_empty_string(items: dict[PHQ8Item, tuple[Reference, ...]]) -> None:
     assert reference_block(items, TEXTS) == ""

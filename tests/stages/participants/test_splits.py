@@ -41,8 +41,7 @@ def test_every_name_of_the_runner_is_a_split(name: str, ids: tuple[int, ...]) ->
 
 
 @pytest.mark.parametrize(
-    ("whole", "names"),
-    [(data_set(train=[1], paper_test=[2]), "paper, paper-test, train"), (data_set(), "none")],
+    ("whole", "names"), [(data_set(train=[1], paper_test=[2]), "paper, paper-test, train"), (data_set(), "none")]
 )
 def test_an_unknown_split_is_refused_with_the_names_that_are_there(whole: DataSet, names: str) -> None:
     with pytest.raises(Refused) as refusal:

@@ -10,14 +10,7 @@ import pytest
 
 from schemas.errors import LLMError, LLMResponseParseError, LLMTimeoutError
 from schemas.values.chat import ChatCall, ChatReply
-from schemas.values.participants import (
-    Decision,
-    PHQ8Item,
-    RankedReferences,
-    Reference,
-    ValidatedReferences,
-    Verdict,
-)
+from schemas.values.participants import Decision, PHQ8Item, RankedReferences, Reference, ValidatedReferences, Verdict
 from stages.participants.validate import keep_all
 from stages.ports import Deferred, OnText
 from tests.fakes.chat import ScriptedChat

@@ -167,8 +167,7 @@ def test_b5_a_work_that_is_not_known_has_its_id_for_a_title() -> None:
 
 
 @pytest.mark.parametrize(
-    "template",
-    ["{intent}|{entities_str}|{user_question}|{context_blocks}", "{intent}|{entities}|{query}|{contexts}"],
+    "template", ["{intent}|{entities_str}|{user_question}|{context_blocks}", "{intent}|{entities}|{query}|{contexts}"]
 )
 def test_b5_both_sets_of_variables_are_given(template: str) -> None:
     expansion = Expansion(origin=Origin.MODEL, intent=Intent.CRITIQUE, entities=("black\ntea", "oolong"))

@@ -164,10 +164,7 @@ def test_b4_a_changed_work_is_an_error(works: Mapping[int, WorkText]) -> None:
 @st.composite
 def _parts(draw: st.DrawFn) -> Sequence[RerankedChunk]:
     spans_ = draw(
-        st.lists(
-            st.tuples(st.integers(1, 90), st.integers(0, 20), st.sampled_from([None, 90, 91, 77])),
-            max_size=6,
-        )
+        st.lists(st.tuples(st.integers(1, 90), st.integers(0, 20), st.sampled_from([None, 90, 91, 77])), max_size=6)
     )
     return [part(id_, first, first + more, parent_id=up) for id_, (first, more, up) in enumerate(spans_, start=1)]
 

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from schemas.errors import (
-    EmbeddingArtifactMismatchError,
-    EmbeddingValidationError,
-)
+from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingValidationError
 from schemas.values.queries import EmbeddedQuery, Expansion, Origin, QueryText
 from stages.queries.expand import no_expansion
 from stages.queries.retrieve import EmbeddedTexts, embed_query

@@ -89,10 +89,7 @@ def test_b1_a_broken_reply_is_an_error_that_names_the_problem(reply: str, wrong:
         ({"queries": ["a", " "]}, {"queries": "entry 2 is blank"}),
         ({"hyde_answer": None}, {"hyde_answer": "expected a string, found null"}),
         ({"intent": ["DEFINITION"]}, {"intent": "expected a string, found array"}),
-        (
-            {"intent": "x" * 51},
-            {"intent": "has more than 50 characters"},
-        ),
+        ({"intent": "x" * 51}, {"intent": "has more than 50 characters"}),
         ({"entities": {"a": 1}}, {"entities": "expected an array, found object"}),
         ({"entities": [""]}, {"entities": "entry 1 is blank"}),
         ({"entities": ["a\0"]}, {"entities": "entry 1 contains characters that cannot be stored"}),

@@ -38,10 +38,7 @@ def test_both_spellings_of_the_keys_are_read() -> None:
         ({"_id": " ", "text": SECRET}, "_id: String should have at least 1 character"),
         ({"_id": "\0", "text": SECRET}, "_id: Text has a NUL character or half of a surrogate pair"),
         ({"_id": "a"}, "text: Field required"),
-        (
-            {"_id": "a", "text": SECRET, "query": SECRET},
-            "Only one of _id and id is allowed, and one of text and query",
-        ),
+        ({"_id": "a", "text": SECRET, "query": SECRET}, "Only one of _id and id is allowed, and one of text and query"),
         ({"_id": "a", "text": [SECRET]}, "text: Input should be a valid string"),
         ({"_id": "a", "text": "\n"}, "text: String should have at least 1 character"),
         ({"_id": "a", "text": "x" * 2001}, "text: String should have at most 2000 characters"),

@@ -11,12 +11,7 @@ from schemas.values.base import Value
 from schemas.values.chat import ChatCall
 from schemas.values.documents import CorpusChunk
 from schemas.values.participants import Decision
-from schemas.values.queries import (
-    Answer,
-    AugmentedPrompt,
-    ContextSource,
-    ValidatedChunks,
-)
+from schemas.values.queries import Answer, AugmentedPrompt, ContextSource, ValidatedChunks
 from stages.corpora.blocks import read_markdown
 from stages.corpora.cut import cut_work
 from stages.corpora.lines import lines_of

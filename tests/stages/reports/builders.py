@@ -139,10 +139,7 @@ def run(
         failures=RunFailures(run_id=run_id, submitted_at=NOON, failed=tuple(failures), hallucinated=()),
         attempts=tuple(
             AttemptTime(
-                job_id=one.job_id,
-                stage="score",
-                started_at=NOON,
-                ended_at=NOON + timedelta(seconds=one.job_id),
+                job_id=one.job_id, stage="score", started_at=NOON, ended_at=NOON + timedelta(seconds=one.job_id)
             )
             for one in jobs
         ),

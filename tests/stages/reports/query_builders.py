@@ -113,10 +113,7 @@ def query_run(
             "failures": {},
             "attempts": tuple(
                 AttemptTime(
-                    job_id=one.job_id,
-                    stage="retrieve",
-                    started_at=NOON,
-                    ended_at=NOON + timedelta(seconds=one.job_id),
+                    job_id=one.job_id, stage="retrieve", started_at=NOON, ended_at=NOON + timedelta(seconds=one.job_id)
                 )
                 for one in queries
             ),

@@ -11,10 +11,7 @@ from stages.reports.report import build_report
 from tests.stages.reports.builders import FEW, FEW_SHOT, job, run, scores
 
 #: Errors 0 0 1 1 and 0 2, stated 5 1 3 4 and 3 2.
-TEST = run(
-    job(1, 316, scores("1023", "3122", "5134"), "1032"),
-    job(2, 319, scores("12", "21", "32"), "10"),
-)
+TEST = run(job(1, 316, scores("1023", "3122", "5134"), "1032"), job(2, 319, scores("12", "21", "32"), "10"))
 #: Three exact scores of four, of which one has no stated confidence.
 TRAINING = run(
     job(3, 302, scores("102", "312", "54-"), "102"), job(4, 307, scores("2", "2", "3"), "0"), run_id=7

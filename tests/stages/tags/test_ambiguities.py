@@ -157,12 +157,7 @@ async def test_ambiguity_14_no_phrase_gives_no_candidate(phrases: tuple[str, ...
     searched = vocabulary({"tag": 1}, rows={"tag": at(0)}, terms={"tag": at(0)})
 
     found = await candidates_from_phrases(
-        searched,
-        phrases,
-        allow_nsfw_tags=True,
-        context_tags=["tag"],
-        verbose=True,
-        return_phrase_ranks=True,
+        searched, phrases, allow_nsfw_tags=True, context_tags=["tag"], verbose=True, return_phrase_ranks=True
     )
 
     assert found == ([], [], {})

@@ -56,9 +56,7 @@ BROKEN: dict[str, Callable[[], object]] = {
     "1 of 3 are not permitted": lambda: validated(allow_nsfw_tags=False),
     "3 of 3 were used less than 2 times": lambda: validated(min_tag_count=2),
     "there are 3, and 2 are allowed": lambda: validated(global_k=2),
-    "they are not in order": lambda: validated(
-        RANKED.model_copy(update={"candidates": RANKED.candidates[::-1]}),
-    ),
+    "they are not in order": lambda: validated(RANKED.model_copy(update={"candidates": RANKED.candidates[::-1]})),
     "1 of 3 have a score that is not a number from -1 to 1": lambda: validated(with_first(score_combined=1.5)),
     "1 of 3 name no phrase of the request": lambda: validated(with_first(sources=("three",))),
     "their ranks are those of other tags": lambda: validated(RANKED.model_copy(update={"phrase_rank_by_tag": {}})),

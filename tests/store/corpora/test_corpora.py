@@ -49,13 +49,7 @@ async def test_the_share_of_tokens_that_the_embedder_does_not_read_is_known_when
     connection: Connection,
 ) -> None:
     corpus = await corpora.make(
-        connection,
-        "counted",
-        backend="huggingface",
-        model="tiny",
-        dimension=2,
-        embeds_headings=True,
-        reads_tokens=10,
+        connection, "counted", backend="huggingface", model="tiny", dimension=2, embeds_headings=True, reads_tokens=10
     )
     await keep(connection, corpus.id, new_work())
     uncounted = await corpora.content(connection, corpus.id)

@@ -48,10 +48,7 @@ async def claimed(connection: Connection, job_id: int, stage: str) -> Claim:
 async def scored(connection: Connection, job_id: int, score: int, *, digest: str = "w") -> Claim:
     """A job whose chunk has been scored for Sleep; the claim on its `publish`."""
     output = ChunkScores(
-        model="scorer",
-        model_digest=digest,
-        prompt_hash="p",
-        scores=dict.fromkeys(PHQ8Item) | {PHQ8Item.SLEEP: score},
+        model="scorer", model_digest=digest, prompt_hash="p", scores=dict.fromkeys(PHQ8Item) | {PHQ8Item.SLEEP: score}
     ).model_dump(mode="json")
     await stages.commit(connection, await claimed(connection, job_id, "score"), inputs={}, output=output)
     return await claimed(connection, job_id, "publish")

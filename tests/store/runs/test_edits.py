@@ -126,11 +126,7 @@ async def test_a_chain_can_end_after_any_of_its_stages_and_later_ones_are_kept_a
     assert await outputs(connection, job_id, "extract", "embed", "score") == [{"by": "extract"}, None, None]
     assert await status(connection, job_id) == JobStatus.SUCCEEDED
     assert await job_control.pending_chains(connection, [job_id]) == []
-    assert [attempt.stage for attempt in await attempts.history(connection, job_id)] == [
-        "extract",
-        "embed",
-        "score",
-    ]
+    assert [attempt.stage for attempt in await attempts.history(connection, job_id)] == ["extract", "embed", "score"]
     assert await stages.claim(connection, job_id, "embed", "worker", 60) is None
     with pytest.raises(Refused, match="has no stage 'embed'"):
         await edits.truncate_after(connection, job_id, "embed")

@@ -15,9 +15,7 @@ def facts(found: Any) -> list[tuple[Any, ...]]:
     return [(one.stage, one.attempt, one.category, one.is_resolved, one.is_final) for one in found.failed]
 
 
-async def test_a_failed_attempt_is_final_until_a_retry_and_resolved_when_it_succeeds(
-    connection: Connection,
-) -> None:
+async def test_a_failed_attempt_is_final_until_a_retry_and_resolved_when_it_succeeds(connection: Connection) -> None:
     run_id = await store_scored_run(connection, {SUBJECT: TIMED_OUT})
     before = await run_failures(connection, run_id)
     (job_id,) = await job_control.retry(connection, run_id=run_id)

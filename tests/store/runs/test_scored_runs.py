@@ -83,11 +83,7 @@ async def test_references_and_telemetry_are_read_from_the_outputs_that_count(con
         "rerank": references.model_dump(mode="json"),
         "validate": keep_all(references).model_dump(mode="json"),
     }
-    stored = await runs.store(
-        connection,
-        new_run(stages=(*outputs, "score")),
-        always_new=True,
-    )
+    stored = await runs.store(connection, new_run(stages=(*outputs, "score")), always_new=True)
     for stage, output in outputs.items():
         await take(connection, stored.job_ids[0], stage, committing(output))
 

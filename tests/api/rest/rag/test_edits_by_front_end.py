@@ -29,12 +29,7 @@ EDITS: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     "text": (("--text", " Why is tea brown?"), {"original_query": " Why is tea brown?"}),
     "parts": (
         ("--intent", "critique", "--mqe", "tannin", "--mqe", "oxygen ", "--hyde", "Air.", "--entity", "leaf"),
-        {
-            "intent": "CRITIQUE",
-            "expanded_queries": ["tannin", "oxygen "],
-            "hyde_answer": "Air.",
-            "entities": ["leaf"],
-        },
+        {"intent": "CRITIQUE", "expanded_queries": ["tannin", "oxygen "], "hyde_answer": "Air.", "entities": ["leaf"]},
     ),
     "text and intent": (
         ("--text", "Why is tea brown?", "--intent", "CRITIQUE"),

@@ -127,8 +127,7 @@ async def test_another_failure_of_the_expansion_is_a_500(client: httpx.AsyncClie
 
 
 @pytest.mark.parametrize(
-    "body",
-    [{"original_query": QUESTION, "llm_response": REPLY}, {"query": QUESTION, "response_text": REPLY}],
+    "body", [{"original_query": QUESTION, "llm_response": REPLY}, {"query": QUESTION, "response_text": REPLY}]
 )
 async def test_a_pasted_expansion_needs_neither_model_nor_worker(
     client: httpx.AsyncClient, ctx: ApiContext, body: dict[str, Any]
@@ -144,11 +143,7 @@ async def test_a_pasted_expansion_needs_neither_model_nor_worker(
         "What is the definition of working memory?",
         "How does working memory function?",
     ]
-    assert (found["status"], found["vector_status"], found["job_status"]) == (
-        "needs_embeddings",
-        "to_vec",
-        "succeeded",
-    )
+    assert (found["status"], found["vector_status"], found["job_status"]) == ("needs_embeddings", "to_vec", "succeeded")
 
 
 @pytest.mark.parametrize("reply", ["Here are the expanded queries...", "{}", '{"queries": [1]}', "  "])
@@ -164,10 +159,7 @@ async def test_a_pasted_expansion_that_cannot_be_used_is_a_400_and_nothing_is_st
 @pytest.mark.parametrize("path", [RUN, MANUAL])
 async def test_a_missing_corpus_or_preset_is_a_404(client: httpx.AsyncClient, path: str) -> None:
     nowhere: dict[str, str] = {"corpus": "nowhere"}
-    for where, kind in (
-        (nowhere, "corpus-missing"),
-        (SMALL | {"config_preset": "x"}, "preset-missing"),
-    ):
+    for where, kind in ((nowhere, "corpus-missing"), (SMALL | {"config_preset": "x"}, "preset-missing")):
         body = where | {"query": QUESTION} | ({"llm_response": REPLY} if path == MANUAL else {})
         reply = await client.post(path, json=body)
         assert (reply.status_code, slug(reply)) == (404, kind)

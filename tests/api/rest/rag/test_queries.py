@@ -54,7 +54,7 @@ CLEAN_FIELDS = {
         "heading_chain",
         "pages",
         "place",
-    ),
+    )
 }
 
 

@@ -138,12 +138,7 @@ async def test_what_cannot_be_asked_for_is_refused_and_nothing_runs(
 
 @pytest.mark.parametrize(("step", "done", "due"), [EMBED, RETRIEVE, CONSOLIDATE, RUN])
 async def test_without_a_worker_a_step_is_pending_and_links_to_its_job(
-    client: httpx.AsyncClient,
-    connection: Connection,
-    ask: Ask,
-    step: str,
-    done: tuple[str, ...],
-    due: tuple[str, ...],
+    client: httpx.AsyncClient, connection: Connection, ask: Ask, step: str, done: tuple[str, ...], due: tuple[str, ...]
 ) -> None:
     query = await ask(*done)
 
@@ -281,13 +276,7 @@ async def test_without_a_broker_a_step_is_stored_and_waits(
     ],
 )
 async def test_a_step_takes_other_values_in_the_body_and_in_the_query(
-    client: httpx.AsyncClient,
-    ctx: ApiContext,
-    ask: Ask,
-    working: Working,
-    step: str,
-    done: tuple[str, ...],
-    where: str,
+    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask, working: Working, step: str, done: tuple[str, ...], where: str
 ) -> None:
     query = await ask(*done)
     request: dict[str, Any] = (

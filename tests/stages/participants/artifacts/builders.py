@@ -96,10 +96,7 @@ def rules(
 ) -> LoadRules:
     """The rules for the artifact under these settings of EMBEDDING_*."""
     return LoadRules(
-        settings=settings(**embedding),
-        with_tags=with_tags,
-        with_chunk_scores=with_chunk_scores,
-        splits=splits or {},
+        settings=settings(**embedding), with_tags=with_tags, with_chunk_scores=with_chunk_scores, splits=splits or {}
     )
 
 

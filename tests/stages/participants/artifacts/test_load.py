@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from schemas.errors import (
-    EmbeddingArtifactMismatchError,
-    EmbeddingValidationError,
-)
+from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingValidationError
 from schemas.values.participants import PHQ8Item
 from schemas.values.references import PartialBuild
 from stages.participants.artifacts.files import LoadRules
@@ -220,10 +217,7 @@ OTHER_PROMPT = as_json(CHUNK_SCORES_META | {"prompt_hash": "0" * 12})
     ("meta", "what"),
     [
         (None, "was requested and is missing"),
-        (
-            OTHER_PROMPT,
-            f"prompt_hash: the scores were made with the prompt 000000000000, now it is {PROMPT_HASH}",
-        ),
+        (OTHER_PROMPT, f"prompt_hash: the scores were made with the prompt 000000000000, now it is {PROMPT_HASH}"),
     ],
 )
 def test_scores_by_another_prompt_are_refused_unless_they_are_accepted(meta: bytes | None, what: str) -> None:
