@@ -15,7 +15,7 @@ from store.runs import job_control, runs, stages
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun, StoredRun
 from tests.stages.reports.builders import labels, scores
-from tests.store.scored import import_labels
+from tests.store.scored import claimed, import_labels
 
 MARK: Final = "MARKED"
 """In every text of the run."""
@@ -106,6 +106,4 @@ def marked_scores() -> dict[str, Any]:
 
 async def taken(connection: Connection, job_id: int, stage: str) -> stages.Claim:
     """The claim of a stage that is due."""
-    claim = await stages.claim(connection, job_id, stage, "worker", 60)
-    assert claim is not None
-    return claim
+    return await claimed(connection, job_id, stage)

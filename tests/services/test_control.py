@@ -14,13 +14,13 @@ from store.runs import job_control, jobs, overviews, stages
 from store.runs.runs import StoredRun
 from tests.refusals import refused
 from tests.services.questions.questions import a_question
+from tests.store.scored import claimed
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def break_down(connection: Connection, job_id: int) -> None:
-    claim = await stages.claim(connection, job_id, "extract", "worker", 60)
-    assert claim is not None
+    claim = await claimed(connection, job_id, "extract")
     await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
 
 
@@ -68,8 +68,7 @@ async def test_a_decision_that_changes_nothing_is_refused(
 async def test_a_retry_of_a_question_that_failed_by_its_values_names_the_way_to_change_them(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, "expand", "embed", "retrieve")
-        claim = await stages.claim(connection, query.job_id, "rerank", "worker", 60)
-        assert claim is not None
+        claim = await claimed(connection, query.job_id, "rerank")
         error = AttemptError("schemas.errors.NothingRelevantError", "All too short.", "nothing_relevant", {})
         await stages.fail(connection, claim, error, inputs={})
 

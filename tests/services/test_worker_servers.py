@@ -6,19 +6,16 @@ import pytest
 
 from schemas.errors import ModelUnavailableError, Refused
 from schemas.settings.resolve import resolve
-from schemas.values.runs import Environment
 from services.new_runs import PlannedRun, submit_run
 from services.served_models import check_servers
-from stack.home import this_environment
 from store.database import Connection, Database
-from store.runs import workers
 from store.runs.runs import NewJob, NewRun
 from tests.scripted_ollama import ScriptedOllama
+from tests.store.enrolled import enroll
 
 GPU = {"OLLAMA_HOST": "gpu"}
 NAMES = {"OLLAMA_HOST": "ollama", "RAGQ_OPENAI_BASE_URL": "openai", "RAGQ_OPENAI_EMBEDDING_BASE_URL": "embeddings"}
 EMBEDDED = "http://127.0.0.1:51903"
-HERE: Environment = this_environment()
 
 
 def a_run(**options: str) -> NewRun:
@@ -39,17 +36,7 @@ async def enrol(
     connection: Connection, name: str, *, stages: tuple[str, ...] = ("extract", "score"), **servers: str | None
 ) -> None:
     known = {name: servers.get(key) for name, key in NAMES.items()}
-    await workers.enroll(
-        connection,
-        name,
-        host="here",
-        pid=1,
-        stages=stages,
-        environment=HERE,
-        servers=known,
-        concurrency=1,
-        broker="broker",
-    )
+    await enroll(connection, *stages, name=name, servers=known)
 
 
 async def test_a_named_server_that_the_workers_do_not_ask_is_refused_with_both_names(connection: Connection) -> None:

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from stack import heartbeats
-from stack.home import this_environment
 from store.database import Database
-from store.runs import workers
+from tests.store.enrolled import enroll
 
 pytestmark = pytest.mark.servers
 
@@ -35,19 +34,9 @@ def started() -> Iterator[list["subprocess.Popen[bytes]"]]:
         process.wait()
 
 
-async def enroll(database: Database, pid: int, silent_s: float) -> None:
+async def enroll_silent(database: Database, pid: int, silent_s: float) -> None:
     async with database.connection() as connection:
-        await workers.enroll(
-            connection,
-            f"w{pid}",
-            host=socket.gethostname(),
-            pid=pid,
-            stages=[],
-            environment=this_environment(),
-            servers={},
-            concurrency=1,
-            broker="broker",
-        )
+        await enroll(connection, name=f"w{pid}", host=socket.gethostname(), pid=pid)
         await connection.execute(
             "UPDATE worker SET seen_at = now() - $2 * interval '1 second' WHERE pid = $1", pid, silent_s
         )
@@ -57,9 +46,9 @@ async def test_only_a_worker_that_lived_when_its_last_heartbeat_came_is_killed(
     database: Database, database_url: str, started: list["subprocess.Popen[bytes]"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hung, fresh, other = started
-    await enroll(database, hung.pid, silent_s=0)
-    await enroll(database, fresh.pid, silent_s=3600)
-    await enroll(database, other.pid, silent_s=0)
+    await enroll_silent(database, hung.pid, silent_s=0)
+    await enroll_silent(database, fresh.pid, silent_s=3600)
+    await enroll_silent(database, other.pid, silent_s=0)
     assert await look(database_url, 5) == []
 
     found = await look(database_url, 0)

@@ -107,9 +107,14 @@ async def take(
     connection: Connection, job_id: int, stage: str, finish: Callable[[Connection, stages.Claim], Awaitable[Any]]
 ) -> None:
     """Claim a stage and finish it."""
-    claim = await stages.claim(connection, job_id, stage, "worker", 60)
-    assert claim is not None
-    await finish(connection, claim)
+    await finish(connection, await claimed(connection, job_id, stage))
+
+
+async def claimed(connection: Connection, job_id: int, stage: str = "extract", lease_s: float = 60) -> stages.Claim:
+    """The claim of a worker on a stage that is due."""
+    claim = await stages.claim(connection, job_id, stage, "worker", lease_s)
+    assert claim is not None, stage
+    return claim
 
 
 def committing(output: Mapping[str, Any]) -> Callable[[Connection, stages.Claim], Awaitable[Any]]:

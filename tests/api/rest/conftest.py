@@ -13,6 +13,8 @@ from fastapi import FastAPI
 from httpx_sse import EventSource, ServerSentEvent, aconnect_sse
 
 from stack.ports import LOOPBACK
+from store.database import Connection
+from tests.store.enrolled import enroll
 
 Open = Callable[..., Any]
 
@@ -51,3 +53,9 @@ def watching(address: str) -> Open:
             yield stream.aiter_sse()
 
     return opened
+
+
+@pytest.fixture
+async def worker(connection: Connection) -> None:
+    """A worker that was seen just now."""
+    await enroll(connection, "embed")

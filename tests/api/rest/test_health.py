@@ -8,9 +8,7 @@ from fastapi import FastAPI
 
 from api.app import make_app
 from api.context import ApiContext
-from stack.home import this_environment
-from store.database import Connection, Database
-from store.runs import workers
+from store.database import Database
 from workers.app import make_app as make_broker
 
 
@@ -18,22 +16,6 @@ async def ask(app: FastAPI, path: str = "/readyz", client: str = "127.0.0.1") ->
     transport = httpx.ASGITransport(app, client=(client, 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as connected:
         return await connected.get(path)
-
-
-@pytest.fixture
-async def worker(connection: Connection) -> None:
-    """A worker that was seen just now."""
-    await workers.enroll(
-        connection,
-        "w",
-        host="h",
-        pid=1,
-        stages=["embed"],
-        environment=this_environment(),
-        servers={},
-        concurrency=1,
-        broker="broker",
-    )
 
 
 async def test_a_process_is_alive_without_any_server(ctx: ApiContext) -> None:

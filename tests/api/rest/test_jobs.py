@@ -9,7 +9,7 @@ from store.runs import ledger, runs, stages
 from store.runs.runs import StoredRun
 from tests.fakes.chat import served
 from tests.store.conftest import new_run
-from tests.store.scored import TIMED_OUT, committing, take
+from tests.store.scored import TIMED_OUT, claimed, committing, take
 
 SECRET = {"quotes": {"sleep": ["I lie awake"]}}
 
@@ -20,8 +20,7 @@ async def stored(connection: Connection) -> StoredRun:
     run = await runs.store(connection, new_run(("316",), stages=("extract", "score")))
     (job_id,) = run.job_ids
     await take(connection, job_id, "extract", committing(SECRET))
-    claim = await stages.claim(connection, job_id, "score", "worker", 60)
-    assert claim is not None
+    claim = await claimed(connection, job_id, "score")
     call = ChatCall(model="small", messages=(Message(role="user", content="I lie awake"),), timeout_s=1)
     reply = ChatReply(
         text="she said so",

@@ -9,12 +9,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from api.context import ApiContext
 from api.metrics import Metrics
 from schemas.values.chat import ChatCall, ChatReply, Message
-from stack.home import this_environment
 from store.database import Connection
-from store.runs import ledger, runs, stages, workers
+from store.runs import ledger, runs, stages
 from store.runs.runs import StoredRun
 from tests.fakes.chat import served
 from tests.store.conftest import new_run
+from tests.store.enrolled import enroll
 from tests.store.scored import TIMED_OUT, committing, failing, take
 
 Figures = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -81,17 +81,7 @@ async def test_jobs_leases_and_workers(connection: Connection, metrics: Metrics,
     await take(connection, stored.job_ids[0], "extract", failing(TIMED_OUT))
     await stages.claim(connection, stored.job_ids[1], "extract", "w", 60)
     await stages.claim(connection, stored.job_ids[2], "extract", "w", 0)
-    await workers.enroll(
-        connection,
-        "w",
-        host="h",
-        pid=1,
-        stages=["embed"],
-        environment=this_environment(),
-        servers={},
-        concurrency=1,
-        broker="broker",
-    )
+    await enroll(connection, "embed")
 
     figures = parsed(await metrics.text())
 

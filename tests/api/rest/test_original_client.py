@@ -8,28 +8,10 @@ from fastapi import FastAPI
 
 from api.app import make_app
 from api.context import ApiContext
-from stack.home import this_environment
 from store.database import Connection
-from store.runs import workers
 from store.seeds import PRESETS
 from tests.api.rest.test_health import ask
 from workers.app import make_app as make_broker
-
-
-@pytest.fixture
-async def worker(connection: Connection) -> None:
-    """A worker that was seen just now."""
-    await workers.enroll(
-        connection,
-        "w",
-        host="h",
-        pid=1,
-        stages=["embed"],
-        environment=this_environment(),
-        servers={},
-        concurrency=1,
-        broker="broker",
-    )
 
 
 @pytest.mark.usefixtures("worker")

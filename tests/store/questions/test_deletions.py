@@ -29,6 +29,7 @@ from tests.services.questions.questions import (
     settings,
     store_small_corpus,
 )
+from tests.store.scored import claimed
 
 MARK = "quetzal"
 COLUMNS = """
@@ -69,8 +70,7 @@ async def counted(connection: Connection, *tables: str) -> list[int]:
 
 async def call_a_model(connection: Connection, job_id: int, stage: str, text: str) -> None:
     """Complete a stage that asks a model; an equal call is answered from the ledger."""
-    claim = await stages.claim(connection, job_id, stage, "worker", 60)
-    assert claim is not None
+    claim = await claimed(connection, job_id, stage)
     call = ChatCall(model="m", messages=(Message(role="user", content=text),), timeout_s=1, purpose="expand")
     key = ledger.call_key(call, served())
     kept = await ledger.find(connection, key)
@@ -98,8 +98,7 @@ async def a_marked_question(connection: Connection) -> StoredQuery:
     await answer(connection, query, f"A {MARK}, written manually.", key=None)
     await edit(connection, query, QueryEdit(hyde_answer=f"The {MARK} is a bird."), run=False)
     await take_step(connection, query, Step.EMBED)
-    claim = await stages.claim(connection, asked.job_id, "embed", "worker", 60)
-    assert claim is not None
+    claim = await claimed(connection, asked.job_id, "embed")
     failure = AttemptError("a.B", "broke", "unknown", {"words": f"no vector for {MARK}"})
     await stages.fail(connection, claim, failure, inputs={})
     await connection.execute("INSERT INTO query_judgement VALUES ($1, $2, 1)", query.id, f"{MARK}.md")

@@ -11,6 +11,7 @@ from store.questions import queries
 from store.runs import job_control, runs, stages
 from store.runs.runs import NewJob, NewRun, StoredRun
 from tests.refusals import refused
+from tests.store.scored import claimed
 
 CHAIN = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
 SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=4)
@@ -39,8 +40,7 @@ async def kept(connection: Connection, *texts: str) -> tuple[StoredRun, int]:
 
 
 async def complete_stage(connection: Connection, job_id: int, name: str, **output: object) -> None:
-    claim = await stages.claim(connection, job_id, name, "worker", 60)
-    assert claim is not None, name
+    claim = await claimed(connection, job_id, name)
     assert await stages.commit(connection, claim, inputs={}, output=output) is not None
 
 
@@ -101,8 +101,7 @@ async def test_the_status_of_its_vectors_is_shown_too(
 async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(connection: Connection) -> None:
     stored, _ = await kept(connection, "How is tea made?")
     await complete_stage(connection, stored.job_ids[0], "expand")
-    claim = await stages.claim(connection, stored.job_ids[0], "embed", "worker", 60)
-    assert claim is not None
+    claim = await claimed(connection, stored.job_ids[0], "embed")
     await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
     (line,) = await queries.lines(connection)
     assert (line.status, line.vector_status) == ("vec_err", "vec_err")

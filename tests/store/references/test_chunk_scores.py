@@ -17,6 +17,7 @@ from store.runs.runs import NewJob, NewRun
 from store.runs.stages import Claim
 from tests.fakes.references import IndexedChunk
 from tests.store.reference_indexes import store_index
+from tests.store.scored import claimed
 
 INDEX = 7
 EAST = np.array([1, 0], dtype=np.float32)
@@ -37,12 +38,6 @@ async def submitted(connection: Connection, *chunk_ids: int) -> tuple[int, list[
     run = NewRun(kind="index", profile="demo", settings={}, settings_hash="s" * 64, request={}, version="0", jobs=jobs)
     stored = await runs.store(connection, run, always_new=True)
     return stored.run_id, stored.job_ids
-
-
-async def claimed(connection: Connection, job_id: int, stage: str) -> Claim:
-    claim = await stages.claim(connection, job_id, stage, "worker", 60)
-    assert claim is not None
-    return claim
 
 
 async def scored(connection: Connection, job_id: int, score: int, *, digest: str = "w") -> Claim:

@@ -14,9 +14,9 @@ from store.references.references import StoredIndex
 from store.runs import backlog, job_control, overviews, runs, stages
 from store.runs.backlog import Flow
 from store.runs.overviews import RunOverview
-from store.runs.stages import Claim
 from store.views import run_state
 from tests.store.reference_indexes import PLAN, index_run
+from tests.store.scored import claimed
 
 CHUNKS = {"chunks": [{"text": "first window", "chunk_hash": "a"}, {"text": "second window", "chunk_hash": "b"}]}
 VECTORS = np.eye(2, dtype=np.float32)
@@ -30,12 +30,6 @@ async def planned(connection: Connection, *participants: int, may_be_partial: bo
     if may_be_partial:
         await index_runs.allow_partial(connection, stored.run_id)
     return stored.run_id, stored.job_ids
-
-
-async def claimed(connection: Connection, job_id: int, stage: str) -> Claim:
-    claim = await stages.claim(connection, job_id, stage, "worker", 60)
-    assert claim is not None
-    return claim
 
 
 async def publish(connection: Connection, run_id: int, job_id: int) -> bool:

@@ -14,6 +14,7 @@ from store.references.search import PostgresReferenceSearch
 from store.runs import job_control, runs, stages
 from store.runs.stages import Claim
 from tests.store.reference_indexes import PLAN, index_run
+from tests.store.scored import claimed
 
 EAST = np.array([1, 0], dtype=np.float32)
 CHUNKS = {"chunks": [{"text": "first window", "chunk_hash": "a"}, {"text": "second window", "chunk_hash": "b"}]}
@@ -26,12 +27,6 @@ async def planned(connection: Connection, *participants: int) -> tuple[int, list
     stored = await runs.store(connection, index_run(*participants), always_new=True)
     await references.plan(connection, stored.run_id, PLAN)
     return stored.run_id, stored.job_ids
-
-
-async def claimed(connection: Connection, job_id: int, stage: str) -> Claim:
-    claim = await stages.claim(connection, job_id, stage, "worker", 60)
-    assert claim is not None
-    return claim
 
 
 async def embedded(connection: Connection, job_id: int, *, digest: str = "w") -> Claim:

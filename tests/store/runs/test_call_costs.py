@@ -14,16 +14,11 @@ from store.database import Connection
 from store.runs import job_control, stages
 from store.runs.runs import StoredRun
 from store.runs.stages import Claim
+from tests.store.scored import claimed
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 BROKEN = AttemptError("builtins.RuntimeError", "it broke", "unknown", {})
 PRICES = Prices(currency="EUR", models={"big": ModelPrice(prompt=2, reply=10)})
-
-
-async def claimed(connection: Connection, job_id: int, stage: str) -> Claim:
-    claim = await stages.claim(connection, job_id, stage, "worker", 60)
-    assert claim is not None
-    return claim
 
 
 async def call(

@@ -12,14 +12,14 @@ from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.runs import attempts, audit, edits, job_control, jobs, stage_vectors, stages
 from store.runs.runs import StoredRun
+from tests.store.scored import claimed
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def complete_stages(connection: Connection, job_id: int, *names: str) -> None:
     for name in names:
-        claim = await stages.claim(connection, job_id, name, "worker", 60)
-        assert claim is not None, name
+        claim = await claimed(connection, job_id, name)
         assert await stages.commit(connection, claim, inputs={}, output={"by": name}) is not None
 
 
@@ -158,8 +158,7 @@ async def test_what_another_job_stored_is_carried_over_with_its_vectors(
 ) -> None:
     old, new = await store_run(), await store_run()
     vectors = np.array([[1, 0], [0, 1]], dtype=np.float32)
-    claim = await stages.claim(connection, old.job_ids[0], "extract", "worker", 60)
-    assert claim is not None
+    claim = await claimed(connection, old.job_ids[0], "extract")
     await stages.commit(connection, claim, inputs={}, output={"by": "old"}, vectors=vectors)
 
     await edits.carry_over(connection, claim.attempt_id, new.job_ids[0])

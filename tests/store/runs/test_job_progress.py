@@ -7,6 +7,7 @@ from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs import jobs, stages
 from store.runs.runs import StoredRun
+from tests.store.scored import claimed
 
 
 async def test_every_job_lists_its_stages_in_the_order_of_the_chain(
@@ -14,8 +15,7 @@ async def test_every_job_lists_its_stages_in_the_order_of_the_chain(
 ) -> None:
     stored = await store_run("316", "302")
     first, second = stored.job_ids
-    claim = await stages.claim(connection, first, "extract", "worker", 60)
-    assert claim is not None
+    claim = await claimed(connection, first, "extract")
     await stages.commit(connection, claim, inputs={}, output={})
 
     found = await jobs.progress(connection, stored.job_ids)
@@ -34,8 +34,7 @@ async def test_a_failed_job_shows_its_last_error_and_others_show_none(
     connection: Connection, store_run: Callable[..., Awaitable[StoredRun]]
 ) -> None:
     stored = await store_run("316", "302")
-    claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
-    assert claim is not None
+    claim = await claimed(connection, stored.job_ids[0], "extract")
     await stages.fail(connection, claim, AttemptError("a.Broken", "broke", "unknown", {}), inputs={})
 
     found = await jobs.progress(connection, stored.job_ids)

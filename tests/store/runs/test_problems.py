@@ -4,26 +4,12 @@ from datetime import timedelta
 
 from schemas.statuses import JobStatus
 from store.database import Connection
-from store.runs import job_control, jobs, stages, workers
+from store.runs import job_control, jobs, stages
 from store.runs.problems import ProblemKind, problems
-from tests.store.runs.test_run_origins import HERE
+from tests.store.enrolled import enroll
 from tests.store.scored import TIMED_OUT, store_scored_run
 
 WAITING = {("zero_shot", 316): None, ("zero_shot", 319): None}
-
-
-async def enroll(connection: Connection, *taken: str) -> None:
-    await workers.enroll(
-        connection,
-        "worker",
-        host="node1",
-        pid=1,
-        stages=taken,
-        environment=HERE,
-        servers={},
-        concurrency=1,
-        broker="here",
-    )
 
 
 async def found(connection: Connection) -> list[tuple[str, str | None, int]]:

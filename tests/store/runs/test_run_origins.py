@@ -7,12 +7,13 @@ from schemas.values.chat import ChatCall, ChatReply, Message
 from schemas.values.runs import Environment, RunOrigin
 from stages.reports.words import origin_words
 from store.database import Connection
-from store.runs import ledger, runs, stages, workers
+from store.runs import ledger, runs, stages
 from store.runs.run_view import run_origin
 from store.runs.runs import StoredRun
 from tests.fakes.chat import served
 from tests.store.conftest import new_run
-from tests.store.scored import committing, take
+from tests.store.enrolled import enroll
+from tests.store.scored import claimed, committing, take
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
@@ -35,17 +36,7 @@ async def test_stages_are_counted_by_the_distinct_environments_of_their_workers(
 ) -> None:
     stored = await store_run("316", "319", stages=("extract", "embed"))
     for worker, environment in (("one", HERE), ("two", HERE), ("three", THERE)):
-        await workers.enroll(
-            connection,
-            worker,
-            host="h",
-            pid=1,
-            stages=["extract"],
-            environment=environment,
-            servers={},
-            concurrency=1,
-            broker="broker",
-        )
+        await enroll(connection, "extract", name=worker, environment=environment)
     for job_id, stage, worker in [
         (stored.job_ids[0], "extract", "one"),
         (stored.job_ids[0], "embed", "two"),
@@ -66,8 +57,7 @@ async def test_the_submitter_the_models_and_the_servers_are_kept(connection: Con
     run = new_run()
     model = served(server="http://gpu-box:11434", quantization="Q4_1")
     stored = await runs.store(connection, runs.NewRun(**{**vars(run), "environment": HERE, "models": [model]}))
-    claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
-    assert claim is not None
+    claim = await claimed(connection, stored.job_ids[0], "extract")
     call = ChatCall(model="m", messages=(Message(role="user", content="?"),))
     reply = ChatReply(text="yes", model="m", digest="d", stop_reason="stop", seconds=1.0)
     kept = await ledger.keep(connection, "key", call, reply, served(server="http://spare:11434"))

@@ -14,16 +14,11 @@ from store.runs import attempts, backlog, job_control, overviews, stage_vectors,
 from store.runs.backlog import Flow
 from store.runs.runs import StoredRun
 from store.runs.stages import Claim, Committed
+from tests.store.scored import claimed
 
 StoreRun = Callable[..., Awaitable[StoredRun]]
 
 FAILURE = AttemptError("builtins.RuntimeError", "it broke", "unknown", {"words": "private"})
-
-
-async def claimed(connection: Connection, job_id: int, stage: str = "extract", lease_s: float = 60) -> Claim:
-    claim = await stages.claim(connection, job_id, stage, "worker", lease_s)
-    assert claim is not None
-    return claim
 
 
 async def job_states(connection: Connection, run_id: int) -> dict[JobStatus, int]:
