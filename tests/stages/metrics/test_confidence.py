@@ -62,16 +62,14 @@ def test_missing_evidence_references_and_words_are_decided(name: str, expected: 
     assert variant_named(name).confidence(BARE) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("name", [name for name, variant in VARIANTS.items() if variant.needs & {Signal.TOKENS}])
-def test_missing_token_signals_are_refused(name: str) -> None:
-    with pytest.raises(Refused, match="needs token probabilities"):
-        variant_named(name).confidence(BARE)
-
-
-@pytest.mark.parametrize("name", [name for name, variant in VARIANTS.items() if variant.needs & {Signal.CONSISTENCY}])
-def test_missing_samples_are_refused(name: str) -> None:
-    with pytest.raises(Refused, match="CONSISTENCY_ENABLED=true"):
-        variant_named(name).confidence(BARE)
+@pytest.mark.parametrize(
+    ("signal", "words"),
+    [(Signal.TOKENS, "needs token probabilities"), (Signal.CONSISTENCY, "CONSISTENCY_ENABLED=true")],
+)
+def test_missing_token_signals_and_samples_are_refused(signal: Signal, words: str) -> None:
+    for variant in (variant for variant in VARIANTS.values() if signal in variant.needs):
+        with pytest.raises(Refused, match=words):
+            variant.confidence(BARE)
 
 
 @pytest.mark.parametrize(

@@ -85,18 +85,6 @@ async def test_verdicts_that_come_later_are_asked_for_together() -> None:
     assert [call.purpose.split()[1][-5:] for call in chat.calls] == ["Sleep", "Sleep", "Tired"]
 
 
-async def test_a_rejected_reference_is_dropped() -> None:
-    validated = await validate(sleep(FIRST, SECOND), deciding("reject", "accept"))
-
-    assert validated.items[PHQ8Item.SLEEP] == (SECOND,)
-
-
-async def test_an_item_whose_references_are_all_rejected_is_empty() -> None:
-    validated = await validate(sleep(FIRST, SECOND), deciding("reject", "reject"))
-
-    assert validated.items[PHQ8Item.SLEEP] == ()
-
-
 async def test_all_items_are_present_and_verdicts_name_rank_and_chunk() -> None:
     validated = await validate(sleep(FIRST, SECOND), deciding("reject", "accept"))
 

@@ -15,15 +15,9 @@ def fused(*lists: RankedList, fusion: str = "rrf", **settings: float) -> dict[in
     return {hit.chunk_id: round(hit.fused_score, 7) for hit in hits}
 
 
-def test_b2_rank_1_in_two_lists_scores_2_51ths() -> None:
-    assert fused(dense(7), lexical(7)) == {7: 0.0392157}
-
-
-def test_b2_ranks_1_and_5_score_1_51th_and_1_55th() -> None:
-    assert fused(dense(7), lexical(1, 2, 3, 4, 7))[7] == 0.0377897
-
-
-def test_b2_all_lists_weigh_the_same_and_k_is_a_setting() -> None:
+def test_b2_ranks_in_lists_that_weigh_the_same_are_added_as_their_fractions() -> None:
+    assert fused(dense(7), lexical(7)) == {7: 0.0392157}  # 2 / 51
+    assert fused(dense(7), lexical(1, 2, 3, 4, 7))[7] == 0.0377897  # 1 / 51 + 1 / 55
     assert fused(dense(7), dense(7), lexical(7), rrf_k=1) == {7: 1.5}
 
 
@@ -53,15 +47,10 @@ def test_unit_ranges_of_both_legs_are_added_by_weight() -> None:
     assert fused(*lists, fusion="minmax", dense_weight=0.6, lexical_limit=3) == {1: 0.6, 3: 0.45, 2: 0.4}
 
 
-def test_a_chunk_that_a_full_list_leaves_out_gets_its_last_score() -> None:
+def test_a_chunk_that_a_list_leaves_out_gets_the_last_score_of_a_full_one_and_0_of_one_with_room() -> None:
     lists = [dense(1, 2), ranked_list(Leg.LEXICAL, (3, 8.0), (1, 4.0))]
 
     assert fused(*lists, fusion="minmax", lexical_limit=2) == {1: 0.5, 3: 0.5, 2: 0.0}
-
-
-def test_a_chunk_that_a_list_with_room_leaves_out_matched_nothing_and_gets_0() -> None:
-    lists = [dense(1, 2), ranked_list(Leg.LEXICAL, (3, 8.0), (1, 4.0))]
-
     assert fused(*lists, fusion="minmax", lexical_limit=5) == {1: 0.75, 3: 0.5, 2: 0.0}
 
 

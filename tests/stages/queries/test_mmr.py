@@ -17,18 +17,10 @@ def test_b3_candidates_up_to_the_limit_are_returned_unchanged() -> None:
     assert select_diverse([], np.empty((0, 0)), count=3) == []
 
 
-def test_b3_lambda_1_is_the_order_of_the_scores() -> None:
-    assert select_diverse([3.0, 2.9, 1.0], TWINS, count=2, mmr_lambda=1.0) == [0, 1]
-
-
-def test_b3_lambda_0_is_variety_alone() -> None:
-    assert select_diverse([3.0, 2.9, 1.0], TWINS, count=2, mmr_lambda=0.0) == [0, 2]
-
-
-def test_b3_in_between_relevance_and_variety_are_weighed() -> None:
-    # Scores become 1, 0.95 and 0: 0.95 * l - 0.9 * (1 - l) against -0.1 * (1 - l) are equal at l = 0.8 / 1.75.
-    assert select_diverse([3.0, 2.9, 1.0], TWINS, count=2, mmr_lambda=0.46) == [0, 1]
-    assert select_diverse([3.0, 2.9, 1.0], TWINS, count=2, mmr_lambda=0.45) == [0, 2]
+# Scores become 1, 0.95 and 0: 0.95 * l - 0.9 * (1 - l) against -0.1 * (1 - l) are equal at l = 0.8 / 1.75.
+@pytest.mark.parametrize(("mmr_lambda", "selected"), [(1.0, [0, 1]), (0.46, [0, 1]), (0.45, [0, 2]), (0.0, [0, 2])])
+def test_b3_lambda_weighs_the_order_of_the_scores_against_variety(mmr_lambda: float, selected: list[int]) -> None:
+    assert select_diverse([3.0, 2.9, 1.0], TWINS, count=2, mmr_lambda=mmr_lambda) == selected
 
 
 @pytest.mark.parametrize(

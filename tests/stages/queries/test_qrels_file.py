@@ -4,21 +4,20 @@ import pytest
 
 from stages.queries.query_files import parse_qrels
 
+BEIR = b"query-id\tcorpus-id\tscore\r\nq 1\td1\t1\r\n\r\nq2\td2\t0\r\n"
+TREC = b"301 0 FBIS-1 1\n301\t0\tFBIS-2\t-2\n"
 
-def test_the_files_of_beir_are_read() -> None:
-    data = b"query-id\tcorpus-id\tscore\r\nq 1\td1\t1\r\n\r\nq2\td2\t0\r\n"
 
-    judgements, problems = parse_qrels(data, file="qrels.tsv")
+@pytest.mark.parametrize(
+    ("data", "read"),
+    [(BEIR, [("q 1", "d1", 1), ("q2", "d2", 0)]), (TREC, [("301", "FBIS-1", 1), ("301", "FBIS-2", -2)])],
+    ids=["BEIR", "TREC"],
+)
+def test_the_files_of_both_collections_are_read(data: bytes, read: list[tuple[str, str, int]]) -> None:
+    judgements, problems = parse_qrels(data, file="qrels")
 
     assert problems == ()
-    assert [tuple(one.model_dump().values()) for one in judgements] == [("q 1", "d1", 1), ("q2", "d2", 0)]
-
-
-def test_the_files_of_trec_are_read() -> None:
-    judgements, problems = parse_qrels(b"301 0 FBIS-1 1\n301\t0\tFBIS-2\t-2\n", file="qrels.txt")
-
-    assert problems == ()
-    assert [tuple(one.model_dump().values()) for one in judgements] == [("301", "FBIS-1", 1), ("301", "FBIS-2", -2)]
+    assert [tuple(one.model_dump().values()) for one in judgements] == read
 
 
 @pytest.mark.parametrize(
