@@ -2,10 +2,11 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from cli.main import cli
 from schemas.settings.process import KNOWN_NAMES
@@ -15,31 +16,31 @@ from store.revision import is_newest
 from tests.store.statements import EMPTIED, execute
 
 
-def test_a_database_is_migrated_without_a_broker(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def ragq_migrate(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs `ragq migrate OPTIONS` in an empty folder, without a broker."""
     monkeypatch.chdir(tmp_path)
-    asyncio.run(execute(database_url, EMPTIED))
     named = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": database_url, "RAGQ_HOME": str(tmp_path)}
+    return lambda *options, **also: CliRunner(env=named).invoke(cli, ["migrate", *options], **also)
 
-    first, second = (CliRunner(env=named).invoke(cli, ["migrate", "--json"]) for _ in range(2))
+
+def test_a_database_is_migrated_without_a_broker(database_url: str, ragq_migrate: Callable[..., Result]) -> None:
+    asyncio.run(execute(database_url, EMPTIED))
+
+    first, second = (ragq_migrate("--json") for _ in range(2))
 
     newest = json.loads(second.stdout)["after"]
     assert (first.exit_code, json.loads(first.stdout)) == (0, {"before": None, "after": newest})
     assert asyncio.run(is_migrated(database_url))
 
 
-def test_the_sql_that_is_printed_makes_the_tables(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_sql_that_is_printed_makes_the_tables(database_url: str, ragq_migrate: Callable[..., Result]) -> None:
     asyncio.run(execute(database_url, EMPTIED))
-    named = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": database_url, "RAGQ_HOME": str(tmp_path)}
 
-    printed = CliRunner(env=named).invoke(cli, ["migrate", "--sql"])
+    printed = ragq_migrate("--sql")
     asyncio.run(execute(database_url, printed.stdout))
-    CliRunner(env=named).invoke(cli, ["migrate"], catch_exceptions=False)
-    again = CliRunner(env=named).invoke(cli, ["migrate", "--sql"])
+    ragq_migrate(catch_exceptions=False)
+    again = ragq_migrate("--sql")
 
     assert asyncio.run(is_migrated(database_url))
     assert "CREATE TABLE" in printed.stdout and "CREATE" not in again.stdout
@@ -47,13 +48,11 @@ def test_the_sql_that_is_printed_makes_the_tables(
 
 
 def test_tables_of_another_version_are_named_and_left_as_they_are(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database_url: str, ragq_migrate: Callable[..., Result]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     asyncio.run(execute(database_url, "UPDATE alembic_version SET version_num = '0041'"))
-    named = dict.fromkeys(KNOWN_NAMES) | {"DATABASE_URL": database_url, "RAGQ_HOME": str(tmp_path)}
 
-    result = CliRunner(env=named).invoke(cli, ["migrate"])
+    result = ragq_migrate()
 
     assert isinstance(result.exception, migrate.OtherTablesError)
     assert "0041" in str(result.exception) and "RAGQ_HOME" in str(result.exception)

@@ -5,20 +5,11 @@ import pytest
 
 from api.context import ApiContext
 from schemas.values.queries import ConsolidatedContext, Expansion, Origin
-from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import attempts
 from tests.api.pages.html import HTML, Form, form, see, send, words
-from tests.services.questions.questions import CONTEXT, EXPANSION, WHOLE, a_question, chain
-
-READY = WHOLE[:6]
-
-
-@pytest.fixture
-async def ready(connection: Connection) -> StoredQuery:
-    """A question with three passages, whose job is idle."""
-    return await a_question(connection, *READY, until="consolidate")
+from tests.services.questions.questions import CONTEXT, EXPANSION, chain
 
 
 async def expansion(ctx: ApiContext, query: StoredQuery) -> Expansion:

@@ -8,14 +8,8 @@ import pytest
 from schemas.statuses import JobStatus
 from store.database import Connection
 from store.runs import jobs
-from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run
+from tests.api.pages.example_runs import MODEL_REPLY, ShownRun
 from tests.api.pages.html import see, send, words
-
-
-@pytest.fixture
-async def shown(connection: Connection) -> ShownRun:
-    """A run with a job in every state."""
-    return await participant_run(connection)
 
 
 async def test_every_attempt_shows_its_error_and_its_private_details(

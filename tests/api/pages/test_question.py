@@ -19,12 +19,6 @@ OTHER_PASSAGES = (
 )
 
 
-@pytest.fixture
-async def ready(connection: Connection) -> StoredQuery:
-    """A question with three passages, whose job is idle."""
-    return await a_question(connection, *READY, until="consolidate")
-
-
 async def test_a_page_that_waits_for_an_answer_redirects_to_it(
     client: httpx.AsyncClient, connection: Connection, ready: StoredQuery
 ) -> None:

@@ -1,22 +1,13 @@
 """The answers to a question."""
 
 import httpx
-import pytest
 
 from api.context import ApiContext
 from services.questions.answers import answer
-from store.database import Connection
 from store.questions.queries import StoredQuery
 from tests.api.pages.html import see, words
-from tests.services.questions.questions import WHOLE, a_question
 
 ANSWER = "It is **oxygen** [S2], not [S9].\n\n<script>alert(1)</script>"
-
-
-@pytest.fixture
-async def ready(connection: Connection) -> StoredQuery:
-    """A question with three passages, whose job is idle."""
-    return await a_question(connection, *WHOLE[:6], until="consolidate")
 
 
 async def answered(ctx: ApiContext, query: StoredQuery, text: str = ANSWER, top_n: int | None = 2) -> int:

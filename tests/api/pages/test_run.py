@@ -1,7 +1,6 @@
 """The page of a run."""
 
 import httpx
-import pytest
 
 from api.context import ApiContext
 from schemas.statuses import JobStatus
@@ -10,14 +9,8 @@ from schemas.values.runs import RunLimits
 from store.database import Connection
 from store.runs import backlog, batches, job_control, notifications, overviews
 from store.runs.ledger import Caller
-from tests.api.pages.example_runs import MODEL_REPLY, ShownRun, participant_run
+from tests.api.pages.example_runs import MODEL_REPLY, ShownRun
 from tests.api.pages.html import forms, see, send, words
-
-
-@pytest.fixture
-async def shown(connection: Connection) -> ShownRun:
-    """A run with a job in every state."""
-    return await participant_run(connection)
 
 
 async def test_failures_show_stage_type_and_category_and_no_private_text(

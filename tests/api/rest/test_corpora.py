@@ -4,12 +4,9 @@ import httpx
 
 from store.database import Connection
 from store.runs import overviews
+from tests.api.rest.problems import problem
 from tests.api.works import POT, TEA, imported
 from tests.store.query_runs import store_corpus
-
-
-def slug(reply: httpx.Response) -> tuple[int, str]:
-    return reply.status_code, reply.json()["type"].rpartition(":")[2]
 
 
 async def send_files(client: httpx.AsyncClient, *files: tuple[str, bytes], **fields: str) -> httpx.Response:
@@ -87,7 +84,7 @@ async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported
         ("nothing.txt", b""),
     )
 
-    assert slug(reply) == (422, "works-unusable")
+    assert problem(reply) == (422, "works-unusable")
     assert [(error["where"], error["message"].split(";")[0]) for error in reply.json()["errors"]] == [
         ("file 2", "byte 2 is not UTF-8"),
         ("file 3", "it is named as pdf and is none"),
@@ -117,7 +114,7 @@ async def test_a_work_has_headings_and_their_chunks(client: httpx.AsyncClient) -
         *("Green leaves.", "| leaf |", "leaf: green.")
     ]
     assert (second["total"], second["next_offset"], second["chunks"][0]["parent_id"]) == (4, 2, leaves["id"])
-    assert slug(await client.get("/works/99")) == (404, "work-missing")
+    assert problem(await client.get("/works/99")) == (404, "work-missing")
 
 
 async def test_the_original_client_reads_works_and_their_text(client: httpx.AsyncClient) -> None:
@@ -135,4 +132,4 @@ async def test_the_original_client_reads_works_and_their_text(client: httpx.Asyn
     assert works["works"][-1]["sanitized_path"] == "tea.md"
     assert content == {"work_id": tea, "work_title": "Tea", "filename": "tea.md", "content": TEA}
     assert (await client.get("/corpus/stats", params={"corpus": "other"})).json()["total_works"] == 1
-    assert slug(await client.get("/corpus/work/99/content")) == (404, "work-missing")
+    assert problem(await client.get("/corpus/work/99/content")) == (404, "work-missing")

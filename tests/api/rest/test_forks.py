@@ -5,6 +5,7 @@ import pytest
 
 from store.database import Connection
 from store.runs.runs import StoredRun
+from tests.api.rest.problems import problem
 from tests.stages.reports.builders import scores
 from tests.store.forkable import forkable_run
 
@@ -58,7 +59,7 @@ async def test_what_cannot_be_forked_is_a_problem(
 ) -> None:
     refused = await client.post(address, json=body)
 
-    assert (refused.status_code, refused.json()["type"].rpartition(":")[2]) == (status, kind)
+    assert problem(refused) == (status, kind)
 
 
 async def test_a_job_computes_stages_again(client: httpx.AsyncClient, parent: StoredRun) -> None:

@@ -2,11 +2,9 @@
 
 import httpx
 
+from tests.api.rest.problems import problem
+
 PRESETS = "/api/rag-config"
-
-
-def slug(reply: httpx.Response) -> tuple[int, str]:
-    return reply.status_code, reply.json()["type"].rpartition(":")[2]
 
 
 async def names(client: httpx.AsyncClient) -> list[tuple[str, bool]]:
@@ -33,7 +31,7 @@ async def test_a_preset_is_made_once_under_a_key(client: httpx.AsyncClient) -> N
 
     assert (first.status_code, again.status_code, again.json()) == (201, 201, first.json())
     assert (first.headers.get("idempotency-replayed"), again.headers["idempotency-replayed"]) == (None, "true")
-    assert slug(other) == (422, "idempotency-key-reused")
+    assert problem(other) == (422, "idempotency-key-reused")
 
 
 async def test_some_values_change_and_the_others_are_kept(client: httpx.AsyncClient) -> None:
@@ -61,7 +59,7 @@ async def test_every_problem_of_the_values_is_reported_and_every_unknown_name(cl
 
 
 async def test_the_default_preset_cannot_be_deleted_and_others_can(client: httpx.AsyncClient) -> None:
-    assert slug(await client.delete(f"{PRESETS}/balanced")) == (400, "preset-is-default")
+    assert problem(await client.delete(f"{PRESETS}/balanced")) == (400, "preset-is-default")
     assert (await client.delete(f"{PRESETS}/original")).status_code == 204
     assert await names(client) == [("Balanced", True)]
 
@@ -75,4 +73,4 @@ async def test_a_missing_preset_is_a_problem(client: httpx.AsyncClient) -> None:
         await client.post(PRESETS, json={"preset_name": "Small", "copy_of": "none"}),
     ]
 
-    assert [slug(reply) for reply in replies] == [(404, "preset-missing")] * 5
+    assert [problem(reply) for reply in replies] == [(404, "preset-missing")] * 5

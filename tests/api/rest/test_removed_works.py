@@ -4,7 +4,7 @@ import httpx
 
 from store.corpora.keeping import keep
 from store.database import Connection
-from tests.api.rest.test_corpora import slug
+from tests.api.rest.problems import problem
 from tests.api.works import POT, TEA, imported
 from tests.store.kept_works import new_work
 
@@ -21,7 +21,7 @@ async def test_works_that_are_named_are_removed_and_no_others(client: httpx.Asyn
     left = (await client.get(f"/corpora/{made['corpus_id']}/works")).json()["works"]
     assert [work["id"] for work in left] == [tea]
     again = await client.post(address, json={"work_ids": [pot, cup]})
-    assert (slug(again), f"{pot}, {cup}" in again.json()["detail"]) == ((404, "work-missing"), True)
+    assert (problem(again), f"{pot}, {cup}" in again.json()["detail"]) == ((404, "work-missing"), True)
 
 
 async def test_an_unknown_work_and_one_of_another_corpus_remove_nothing_and_one_without_a_file_is_removed(
@@ -35,13 +35,13 @@ async def test_an_unknown_work_and_one_of_another_corpus_remove_nothing_and_one_
 
     for wrong in (pot, 999):
         refused = await client.post(address, json={"work_ids": [tea, wrong]})
-        assert (slug(refused), f"each of these numbers: {wrong}." in refused.json()["detail"]) == (
+        assert (problem(refused), f"each of these numbers: {wrong}." in refused.json()["detail"]) == (
             (404, "work-missing"),
             True,
         )
 
     assert (await client.get(f"/corpora/{made['corpus_id']}")).json()["works"] == 2
-    assert slug(await client.post("/corpora/999/works/remove", json={"work_ids": [tea]})) == (404, "corpus-missing")
+    assert problem(await client.post("/corpora/999/works/remove", json={"work_ids": [tea]})) == (404, "corpus-missing")
     told = (await client.post(address, json={"work_ids": [kept.work_id]})).json()["removed"]
     assert [(work["id"], work["source_path"]) for work in told] == [(kept.work_id, None)]
-    assert slug(await client.post(address, json={"work_ids": []})) == (422, "request-invalid")
+    assert problem(await client.post(address, json={"work_ids": []})) == (422, "request-invalid")

@@ -3,14 +3,11 @@
 import httpx
 
 from stages.queries.templates import RULES, TemplateTag, default_template
+from tests.api.rest.problems import problem
 
 TEMPLATES = "/settings/templates"
 TAG = f"{TEMPLATES}/query_expansion"
 NEW = {"title": "Shorter", "template_content": "Ask {n} times: {query}"}
-
-
-def slug(reply: httpx.Response) -> tuple[int, str]:
-    return reply.status_code, reply.json()["type"].rpartition(":")[2]
 
 
 async def test_every_template_has_its_versions_and_placeholders(client: httpx.AsyncClient) -> None:
@@ -40,6 +37,6 @@ async def test_a_new_version_is_used_when_it_is_activated(client: httpx.AsyncCli
 
 
 async def test_a_missing_version_is_a_problem(client: httpx.AsyncClient) -> None:
-    assert slug(await client.get(f"{TAG}/9")) == (404, "template-missing")
-    assert slug(await client.put(f"{TAG}/9/activate")) == (404, "template-missing")
+    assert problem(await client.get(f"{TAG}/9")) == (404, "template-missing")
+    assert problem(await client.put(f"{TAG}/9/activate")) == (404, "template-missing")
     assert [version["is_active"] for version in (await client.get(TAG)).json()] == [True]

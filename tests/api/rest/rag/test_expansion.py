@@ -9,6 +9,7 @@ from api.context import ApiContext
 from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.runs import jobs, stored_runs
+from tests.api.rest.problems import problem, slug
 from tests.api.rest.rag.conftest import Working, waits_long
 from tests.services.questions.questions import chain
 
@@ -25,11 +26,6 @@ REPLY = (
 )
 
 pytestmark = pytest.mark.usefixtures("corpus")
-
-
-def slug(reply: httpx.Response) -> str:
-    kind: str = reply.json()["type"]
-    return kind.rpartition(":")[2]
 
 
 async def frozen_n(ctx: ApiContext, run_id: int) -> object:
@@ -151,7 +147,7 @@ async def test_a_pasted_expansion_that_cannot_be_used_is_a_400_and_nothing_is_st
     client: httpx.AsyncClient, reply: str
 ) -> None:
     refused = await client.post(MANUAL, json=SMALL | {"original_query": QUESTION, "llm_response": reply})
-    assert (refused.status_code, slug(refused)) == (400, "reply-unusable")
+    assert problem(refused) == (400, "reply-unusable")
     assert "expanded queries" not in refused.text
     assert (await client.get("/rag/queries")).json()["total"] == 0
 
@@ -162,5 +158,5 @@ async def test_a_missing_corpus_or_preset_is_a_404(client: httpx.AsyncClient, pa
     for where, kind in ((nowhere, "corpus-missing"), (SMALL | {"config_preset": "x"}, "preset-missing")):
         body = where | {"query": QUESTION} | ({"llm_response": REPLY} if path == MANUAL else {})
         reply = await client.post(path, json=body)
-        assert (reply.status_code, slug(reply)) == (404, kind)
+        assert problem(reply) == (404, kind)
     assert (await client.get("/rag/queries")).json()["total"] == 0

@@ -12,6 +12,7 @@ from services.questions.lookup import get_query
 from store.database import Connection
 from store.questions.queries import StoredQuery
 from store.runs import stages
+from tests.api.rest.problems import problem
 from tests.api.rest.rag.conftest import Ask
 from tests.services.questions.questions import WHOLE, complete_stages, request, settings
 
@@ -70,11 +71,6 @@ async def read(client: httpx.AsyncClient, query_id: int) -> dict[str, Any]:
     assert reply.status_code == 200, reply.text
     found: dict[str, Any] = reply.json()
     return found
-
-
-def slug(reply: httpx.Response) -> str:
-    kind: str = reply.json()["type"]
-    return kind.rpartition(":")[2]
 
 
 async def test_the_list_has_the_fields_of_the_seed_and_of_the_code(client: httpx.AsyncClient, ask: Ask) -> None:
@@ -210,5 +206,5 @@ ENDPOINTS: tuple[tuple[str, str, Any], ...] = (
 async def test_a_missing_question_is_a_404_everywhere(client: httpx.AsyncClient) -> None:
     for method, path, body in ENDPOINTS:
         reply = await client.request(method, f"{QUERIES}/99{path}", json=body)
-        assert (reply.status_code, slug(reply)) == (404, "query-missing"), path
+        assert problem(reply) == (404, "query-missing"), path
         assert "ragq query list" in reply.json()["detail"]

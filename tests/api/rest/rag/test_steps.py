@@ -15,6 +15,7 @@ from schemas.errors import NothingRelevantError
 from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.questions.queries import StoredQuery
+from tests.api.rest.problems import problem, slug
 from tests.api.rest.rag.conftest import ANSWER, Ask, Working, waits_long
 from tests.services.questions.questions import WHOLE, chain
 from workers.app import make_app as make_broker
@@ -41,11 +42,6 @@ async def on_its_way(client: httpx.AsyncClient, query: StoredQuery, **headers: s
             if (await client.get(f"/jobs/{query.job_id}")).json()["status"] == "waiting":
                 break
     return waiting
-
-
-def slug(reply: httpx.Response) -> str:
-    kind: str = reply.json()["type"]
-    return kind.rpartition(":")[2]
 
 
 REPLIES: dict[str, dict[str, Any]] = {
@@ -185,16 +181,16 @@ async def test_a_stage_that_fails_during_the_wait_is_a_problem_with_the_next_ste
     ):
         reply = await client.post(path(query.id, step))
 
-    assert (reply.status_code, slug(reply)) == (status, kind)
-    problem = reply.json()
-    assert (problem["query_id"], problem["job_id"], problem["stage"], problem["error_type"]) == (
+    assert problem(reply) == (status, kind)
+    failed = reply.json()
+    assert (failed["query_id"], failed["job_id"], failed["stage"], failed["error_type"]) == (
         query.id,
         query.job_id,
         stage,
         error,
     )
-    assert f"failed with {error}: It broke." in problem["detail"]
-    assert f"ragq retry j{query.job_id}" in problem["detail"]
+    assert f"failed with {error}: It broke." in failed["detail"]
+    assert f"ragq retry j{query.job_id}" in failed["detail"]
     assert "private" not in reply.text
 
 
@@ -226,7 +222,7 @@ async def test_a_concurrent_change_to_the_question_ends_the_wait(
         assert (await client.delete(f"/rag/queries/{query.id}")).status_code == 204
 
     reply = await waiting
-    assert (reply.status_code, slug(reply)) == (status, kind)
+    assert problem(reply) == (status, kind)
 
 
 async def test_a_step_continues_when_its_client_leaves(
