@@ -115,6 +115,13 @@ def shelf_template(install: Install, migrated_template: str, tmp_path_factory: p
     return run_folder.once("shelf_template", build)
 
 
+@pytest.fixture
+def shelved(install: Install, shelf_template: str) -> Iterator[Installation]:
+    """An installation of one test's own with the shelf in it, without any worker."""
+    with install(shelf_template) as installation:
+        yield installation
+
+
 @pytest.fixture(scope="session")
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> GiveEvidence:
     """Writes evidence files: `evidence({316: 2})` quotes participant 316 for two items."""

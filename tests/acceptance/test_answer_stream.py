@@ -2,15 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 
 import asyncpg
-import pytest
 
 from store.runs.answer_pieces import CHANNEL
 from store.runs.edits import LISTEN_ON
 from tests.acceptance.broker_contents import commands_received, everything_in
-from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, SHORT
 from tests.scripted_ollama import ScriptedOllama, ScriptedReply
@@ -19,13 +16,6 @@ WORDS = "lighthouse keepers drank oolong"
 ANSWER = f"{WORDS} [S1]. " * 20
 
 WRITTEN = "SELECT coalesce(string_agg(text, '' ORDER BY ordinal), '') FROM answer_piece"
-
-
-@pytest.fixture
-def shelved(install: Install, shelf_template: str) -> Iterator[Installation]:
-    """An installation of one test's own with the shelf in it, without any worker."""
-    with install(shelf_template) as installation:
-        yield installation
 
 
 def heard_while_written(installation: Installation, run_id: int) -> list[str]:

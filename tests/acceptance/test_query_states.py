@@ -1,23 +1,12 @@
 """The status of a question, its failures, and what runs again."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, SHORT
 
 UNFIT = "tests.acceptance.unfit_for_questions"
-
-
-@pytest.fixture
-def shelved(install: Install, shelf_template: str) -> Iterator[Installation]:
-    """An installation of one test's own with the shelf in it, without any worker."""
-    with install(shelf_template) as installation:
-        yield installation
 
 
 def ask(installation: Installation, *options: str, until: str = "validate") -> int:

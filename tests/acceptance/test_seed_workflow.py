@@ -1,7 +1,7 @@
 """The workflow of the seed's page over REST, with real workers behind it."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -11,7 +11,6 @@ from api.app import make_app
 from api.context import ApiContext
 from schemas.settings.process import ProcessSettings
 from store.database import Database
-from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, TEA
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
@@ -35,13 +34,6 @@ SHORT = {
     "expansion": {"n": 1},
 }
 ASKED = {"corpus": "shelf", "config_preset": "Short"}
-
-
-@pytest.fixture
-def shelved(install: Install, shelf_template: str) -> Iterator[Installation]:
-    """An installation of one test's own with the shelf in it, without any worker."""
-    with install(shelf_template) as installation:
-        yield installation
 
 
 @pytest.fixture

@@ -25,9 +25,7 @@ async def break_down(connection: Connection, job_id: int) -> None:
 
 
 async def states(connection: Connection, run_id: int) -> dict[JobStatus, int]:
-    overview = await overviews.overview(connection, run_id)
-    assert overview is not None
-    return overview.states
+    return (await overviews.get(connection, run_id)).states
 
 
 async def test_failed_jobs_of_a_run_continue(database: Database, store_run: StoreRun) -> None:
@@ -51,8 +49,7 @@ async def test_held_jobs_keep_the_note(
 
         assert await control(database, target, action, note="not now") == ControlResult(job_ids=stored.job_ids)
 
-        job = await jobs.job(connection, stored.job_ids[0])
-        assert job is not None
+        job = await jobs.get(connection, stored.job_ids[0])
         assert (job.status, job.note) == (status, "not now")
 
 

@@ -38,6 +38,5 @@ async def test_a_job_is_retried_from_its_page(
     reply = await send(client, page, f"/jobs/{shown.failed}/retry")
     assert reply.status_code == 303
     assert reply.headers["location"] == f"/jobs/{shown.failed}?action=retry&jobs=1"
-    job = await jobs.job(connection, shown.failed)
-    assert job is not None
+    job = await jobs.get(connection, shown.failed)
     assert job.status is JobStatus.WAITING

@@ -75,8 +75,7 @@ async def test_a_form_without_the_csrf_token_of_this_browser_changes_nothing(
 
 async def _states(ctx: ApiContext, shown: ShownRun) -> dict[JobStatus, int]:
     async with ctx.database.connection() as connection:
-        overview = await overviews.overview(connection, shown.run_id)
-    assert overview is not None
+        overview = await overviews.get(connection, shown.run_id)
     return overview.states
 
 

@@ -33,8 +33,7 @@ async def test_texts_are_imported_and_a_run_embeds_them(client: httpx.AsyncClien
 
     assert [(file["file_name"], file["outcome"]) for file in made["files"]] == [("tea.md", "new"), ("pot.md", "new")]
     assert (made["waiting"], made["jobs"]) == (4, 1)
-    run = await overviews.overview(connection, made["run_id"])
-    assert run is not None
+    run = await overviews.get(connection, made["run_id"])
     assert (run.kind, run.request["corpus"], run.request["chunks"]) == ("index", "library", 4)
     shown = (await client.get(f"/corpora/{made['corpus_id']}")).json()
     numbers = {name: shown[name] for name in ("works", "sections", "searchable", "waiting", "failed", "tables", "cut")}

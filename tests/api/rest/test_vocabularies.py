@@ -32,8 +32,7 @@ async def test_models_are_built_by_a_run(client: httpx.AsyncClient, connection: 
 
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.json() == {"run_id": again.json()["run_id"], "is_new": True}
-    run = await overviews.overview(connection, first.json()["run_id"])
-    assert run is not None
+    run = await overviews.get(connection, first.json()["run_id"])
     assert (run.kind, run.request["vocabulary"]) == ("index", "wardrobe")
 
 

@@ -33,8 +33,7 @@ TO_AUGMENT = WHOLE[:7]
 
 
 async def sources_asked_for(connection: Connection, query: StoredQuery) -> object:
-    job = await jobs.job(connection, query.job_id)
-    assert job is not None
+    job = await jobs.get(connection, query.job_id)
     return job.inputs.get("top_n")
 
 

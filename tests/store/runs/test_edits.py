@@ -29,8 +29,7 @@ async def outputs(connection: Connection, job_id: int, *names: str) -> list[obje
 
 
 async def status(connection: Connection, job_id: int) -> str:
-    job = await jobs.job(connection, job_id)
-    assert job is not None
+    job = await jobs.get(connection, job_id)
     return job.status
 
 

@@ -27,8 +27,7 @@ async def end(connection: Connection, job_id: int, *, well: bool) -> None:
 
 
 async def states(connection: Connection, run_id: int) -> dict[str, int]:
-    found = await overviews.overview(connection, run_id)
-    assert found is not None
+    found = await overviews.get(connection, run_id)
     return {str(state): count for state, count in found.states.items()}
 
 

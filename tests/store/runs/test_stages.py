@@ -22,9 +22,7 @@ FAILURE = AttemptError("builtins.RuntimeError", "it broke", "unknown", {"words":
 
 
 async def job_states(connection: Connection, run_id: int) -> dict[JobStatus, int]:
-    overview = await overviews.overview(connection, run_id)
-    assert overview is not None
-    return overview.states
+    return (await overviews.get(connection, run_id)).states
 
 
 async def test_of_many_copies_of_a_message_one_claims(database: Database, store_run: StoreRun) -> None:

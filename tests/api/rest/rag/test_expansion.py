@@ -82,8 +82,7 @@ async def test_the_light_model_is_asked_for_by_saying_no_to_the_full_one(
 ) -> None:
     reply = await client.post(RUN, json=SMALL | body | {"query": QUESTION}, headers=AT_ONCE)
 
-    job = await jobs.job(connection, reply.json()["job_id"])
-    assert job is not None
+    job = await jobs.get(connection, reply.json()["job_id"])
     assert job.inputs.get("light_model") is light
 
 
