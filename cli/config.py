@@ -10,7 +10,7 @@ import asyncpg
 import click
 from rich.table import Column
 
-from cli.options import effective_settings, settings_options
+from cli.options import effective_settings, group, settings_options
 from cli.output import FittingTable, Text, draw, plain_table, print_data, print_json
 from schemas.errors import StackError
 from schemas.settings.base import Setting, SettingsGroup, allowed, settings_of, value_in_words
@@ -138,7 +138,7 @@ def _settings_reference_table(head: tuple[str, ...], rows: Iterable[tuple[str, .
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines) + "\n"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@group()
 def config() -> None:
     """Show the settings and where each value comes from.
 

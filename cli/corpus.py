@@ -5,6 +5,8 @@ from dataclasses import asdict
 import click
 
 from cli.config import with_database
+from cli.ids import WORK
+from cli.options import group
 from cli.output import confirm, draw, json_option, plain_table, print_json, print_list, print_result
 from schemas.full_text import language_words
 from schemas.values.works import ListedWork
@@ -16,7 +18,7 @@ from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.database import Connection
 
 
-@click.group("corpus", context_settings={"help_option_names": ["-h", "--help"]})
+@group("corpus")
 def corpus_group() -> None:
     """List, show, shrink and delete corpora: works that are searched together.
 
@@ -112,7 +114,7 @@ def delete_command(name: str, yes: bool, as_json: bool) -> None:
 
 @corpus_group.command("remove")
 @click.argument("name")
-@click.argument("works", nargs=-1, required=True, type=click.IntRange(min=1), metavar="WORK...")
+@click.argument("works", nargs=-1, required=True, type=WORK, metavar="WORK...")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def remove_command(name: str, works: tuple[int, ...], yes: bool, as_json: bool) -> None:

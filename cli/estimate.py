@@ -18,13 +18,13 @@ from stages.reports.costs import money_in_words
 from stages.reports.numbers_in_words import NOT_AVAILABLE, counted, duration
 from store.database import Database
 
-#: Something that the submission needs is missing.
-MISSING = 1
+#: The submission would be refused.
+WOULD_BE_REFUSED = 1
 
 dry_run_option = click.option(
     "--dry-run",
     is_flag=True,
-    help="Print jobs, model calls, tokens, time, money, and what is missing. Nothing is stored or sent.",
+    help="Print jobs, model calls, tokens, time, money, and why it would be refused. Nothing is stored or sent.",
 )
 
 
@@ -37,7 +37,7 @@ def print_estimates(
     in_batches: bool,
     as_json: bool,
 ) -> None:
-    """Print the estimate of a submission, one for each draw; exit code 1 when something is missing for it."""
+    """Print the estimate of a submission, one for each draw; exit code 1 when it would be refused."""
     prices = chosen_prices(price_file)
 
     async def of_draws(database: Database) -> list[Estimate]:
@@ -60,18 +60,18 @@ def print_estimate(
 
 
 def print_found(found: Sequence[Estimate], *, as_json: bool) -> None:
-    """Print estimates; exit code 1 when something is missing for one of them."""
+    """Print estimates; exit code 1 when one of them would be refused."""
     if as_json:
         print_json(found[0] if len(found) == 1 else list(found))
     else:
         draw(spaced(map(estimate_shown, found)))
     if any(one.missing for one in found):
-        raise SystemExit(MISSING)
+        raise SystemExit(WOULD_BE_REFUSED)
 
 
 def estimate_shown(found: Estimate) -> Drawing:
     """An estimate in lines and a table of its stages."""
-    lines: list[Drawing] = [Text(f"missing: {one}", style="red") for one in found.missing]
+    lines: list[Drawing] = [Text(f"cannot be submitted: {one}", style="red") for one in found.missing]
     if not found.stages:
         return Group(*lines)
     modes = ", ".join(f"{count} {mode}" for mode, count in found.modes.items())

@@ -34,6 +34,7 @@ def from_option(command: Command) -> Command:
     return click.option(
         "--from",
         "stage",
+        type=Choice(STAGES),
         metavar="STAGE",
         required=True,
         help="The first stage that is computed; what the stages before it stored is kept.",

@@ -1,4 +1,4 @@
-"""Runs and jobs on the command line: r12 or a name is a run, j345 is a job."""
+"""Runs, jobs and works on the command line: r12 or a name is a run, j345 is a job, a number a work."""
 
 import re
 from typing import Any
@@ -76,6 +76,18 @@ class _Target(click.ParamType[Target]):
         return Target(found, None)
 
 
+class _Work(click.ParamType[int]):
+    name = "WORK"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        if _DIGITS.fullmatch(value) is None:
+            self.fail(f"'{value}' is not the number of a work; `ragq corpus show CORPUS` has the numbers.", param, ctx)
+        return int(value)
+
+
 RUN = _Run()
 JOB = _Job()
 TARGET = _Target()
+WORK = _Work()

@@ -20,7 +20,7 @@ from cli.files import (
     tell_unread,
 )
 from cli.import_works import works_command
-from cli.options import Choice
+from cli.options import Choice, group
 from cli.output import draw, json_option, print_json, print_result, print_text
 from demo.data_set import SEED, write_data_set, write_library, write_tag_vocabulary
 from schemas.errors import Refused
@@ -90,7 +90,7 @@ def _could_rate(path: Path) -> str | None:
 
 
 #: What is imported -> the command that imports it.
-@click.group("import", context_settings={"help_option_names": ["-h", "--help"]})
+@group("import")
 def import_group() -> None:
     """Import data sets; bad files are refused with every problem named.
 

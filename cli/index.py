@@ -7,7 +7,7 @@ import click
 
 from cli.config import with_database, with_open_database
 from cli.estimate import dry_run_option, print_estimate, print_found, run_options
-from cli.options import Choice, effective_settings, refuse_prices, settings_options
+from cli.options import Choice, effective_settings, group, refuse_prices, settings_options
 from cli.output import json_option, plain_table, print_json, print_list, print_result, print_text
 from cli.submit import print_submitted, report_submitted
 from cli.watch import follow, follow_to_rest
@@ -30,7 +30,7 @@ PUBLISHED_IN_PART = 2
 
 
 #: What is indexed -> the command that does it.
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@group()
 def index() -> None:
     """Build, score and list reference indexes; build the models of vocabularies.
 

@@ -21,58 +21,70 @@ class Entry(NamedTuple):
     help: str
 
 
-#: Command name -> its entry, in the order of the help.
-COMMANDS = {
-    "up": Entry("cli.stack", "up", "Start the stack and wait until every part is healthy."),
-    "down": Entry("cli.stack", "down", "Stop what `ragq up` started."),
-    "ps": Entry("cli.stack", "ps", "Show the parts of the stack and their states."),
-    "doctor": Entry("cli.stack", "doctor", "Check everything that ragq needs, with remedies."),
-    "logs": Entry("cli.stack", "logs", "Show the logs of the embedded stack."),
-    "migrate": Entry("cli.migrate", "migrate", "Make or bring up to date every table in the database."),
-    "backup": Entry("cli.migrate", "backup", "Write everything that is stored to a file."),
-    "restore": Entry("cli.migrate", "restore", "Fill an empty database from a backup."),
-    "demo-data": Entry("cli.imports", "demo_data", "Write synthetic interviews, works or a vocabulary."),
-    "import": Entry("cli.imports", "import_group", "Import data sets; bad files are refused."),
-    "splits": Entry("cli.splits", "splits_group", "Make, list and check the splits of participants."),
-    "index": Entry("cli.index", "index", "Build, score and list indexes."),
-    "references": Entry("cli.references", "references_group", "Read and write reference indexes as files."),
-    "corpus": Entry("cli.corpus", "corpus_group", "List, show and delete corpora."),
-    "work": Entry("cli.work", "work", "Show works, and repair their headings and sections."),
-    "preset": Entry("cli.preset", "preset", "Manage presets: named values for query runs."),
-    "template": Entry("cli.template", "template", "Manage the prompt templates of query runs."),
-    "vocabulary": Entry("cli.vocabulary", "vocabulary", "List, show and delete vocabularies: closed sets of tags."),
-    "ask": Entry("cli.ask", "ask", "Ask a corpus a question, and print the answer with its sources."),
-    "search": Entry("cli.ask", "search", "Print the passages of a corpus that a question finds."),
-    "submit": Entry("cli.submit", "submit", "Submit participants, questions or phrases as a run."),
-    "query": Entry("cli.query", "query", "Show questions, edit them and run their stages."),
-    "tags": Entry("cli.tags", "tags", "Show the candidate tags of phrases."),
-    "runs": Entry("cli.runs", "runs", "List the newest runs with the states of their jobs."),
-    "show": Entry("cli.runs", "show", "Show the jobs of a run and the states of their stages."),
-    "watch": Entry("cli.watch", "watch", "Follow a run until it finishes."),
-    "inspect": Entry("cli.failures", "inspect", "Show the attempts of a job, or one of its stages."),
-    "report": Entry("cli.report", "report", "Show the results of a run, with 95 % intervals."),
-    "evaluate": Entry("cli.evaluate", "evaluate_command", "Judge the answers of a run by a language model."),
-    "plot": Entry("cli.plot", "plot", "Plot runs as SVG or PNG files."),
-    "diff": Entry("cli.diff", "diff", "Compare the results of two runs and more."),
-    "status": Entry("cli.failures", "status", "Show what is wrong now, and what helps."),
-    "failures": Entry("cli.failures", "failures", "List the failures of a run, or group those of several."),
-    "retry": Entry("cli.fork", "retry", "Continue failed jobs with the stage that failed."),
-    "fork": Entry("cli.fork", "fork_command", "Compute a run again from a stage on, with other settings."),
-    "sweep": Entry("cli.sweep", "sweep", "Fork a run at every point of a grid, and compare."),
-    "pause": Entry("cli.fork", "pause", "Pause unfinished jobs."),
-    "resume": Entry("cli.fork", "resume", "Continue paused jobs."),
-    "cancel": Entry("cli.fork", "cancel", "End unfinished and paused jobs; stored work is kept."),
-    "set": Entry("cli.fork", "set_command", "Change name, note and priority of a run."),
-    "export": Entry("cli.export", "export_command", "Write a finished run to one file."),
-    "verify": Entry("cli.export", "verify", "Check the file of a run without a database."),
-    "purge": Entry("cli.export", "purge_command", "Delete old runs, or all but their results."),
-    "audit": Entry("cli.export", "audit", "Recompute every hash of a run."),
-    "config": Entry("cli.config", "config", "Show the settings and where each value comes from."),
-    "worker": Entry("cli.stack", "worker", "Run a worker in the foreground."),
-    "api": Entry("cli.stack", "api", "Run the API and its pages in the foreground."),
-    "mcp": Entry("cli.stack", "mcp", "Serve tools for language models on standard input and output."),
-    "token": Entry("cli.migrate", "token", "Create, list and revoke access tokens of the API."),
+#: Section of the help -> command name -> its entry, in the order of the help.
+_SECTIONS = {
+    "Stack": {
+        "up": Entry("cli.stack", "up", "Start the stack and wait until every part is healthy."),
+        "down": Entry("cli.stack", "down", "Stop what `ragq up` started."),
+        "ps": Entry("cli.stack", "ps", "Show the parts of the stack and their states."),
+        "logs": Entry("cli.stack", "logs", "Show the logs of the embedded stack."),
+        "doctor": Entry("cli.stack", "doctor", "Check everything that ragq needs, with remedies."),
+        "worker": Entry("cli.stack", "worker", "Run a worker in the foreground."),
+        "api": Entry("cli.stack", "api", "Run the API and its pages in the foreground."),
+        "mcp": Entry("cli.stack", "mcp", "Serve tools for language models on standard input and output."),
+        "token": Entry("cli.migrate", "token", "Create, list and revoke access tokens of the API."),
+        "migrate": Entry("cli.migrate", "migrate", "Make or bring up to date every table in the database."),
+        "backup": Entry("cli.migrate", "backup", "Write everything that is stored to a file."),
+        "restore": Entry("cli.migrate", "restore", "Fill an empty database from a backup."),
+    },
+    "Data": {
+        "demo-data": Entry("cli.imports", "demo_data", "Write synthetic interviews, works or a vocabulary."),
+        "import": Entry("cli.imports", "import_group", "Import data sets; bad files are refused."),
+        "splits": Entry("cli.splits", "splits_group", "Make, list and check the splits of participants."),
+        "index": Entry("cli.index", "index", "Build, score and list indexes."),
+        "references": Entry("cli.references", "references_group", "Read and write reference indexes as files."),
+        "corpus": Entry("cli.corpus", "corpus_group", "List, show and delete corpora."),
+        "work": Entry("cli.work", "work", "Show works, and repair their headings and sections."),
+        "vocabulary": Entry("cli.vocabulary", "vocabulary", "List, show and delete vocabularies: closed sets of tags."),
+    },
+    "Work": {
+        "submit": Entry("cli.submit", "submit", "Submit participants, questions or phrases as a run."),
+        "ask": Entry("cli.ask", "ask", "Ask a corpus a question, and print the answer with its sources."),
+        "search": Entry("cli.ask", "search", "Print the passages of a corpus that a question finds."),
+        "query": Entry("cli.query", "query", "Show questions, edit them and run their stages."),
+        "retry": Entry("cli.fork", "retry", "Continue failed jobs with the stage that failed."),
+        "fork": Entry("cli.fork", "fork_command", "Compute a run again from a stage on, with other settings."),
+        "sweep": Entry("cli.sweep", "sweep", "Fork a run at every point of a grid, and compare."),
+        "pause": Entry("cli.fork", "pause", "Pause unfinished jobs."),
+        "resume": Entry("cli.fork", "resume", "Continue paused jobs."),
+        "cancel": Entry("cli.fork", "cancel", "End unfinished and paused jobs; stored work is kept."),
+        "set": Entry("cli.fork", "set_command", "Change name, note and priority of a run."),
+    },
+    "Results": {
+        "runs": Entry("cli.runs", "runs", "List the newest runs with the states of their jobs."),
+        "show": Entry("cli.runs", "show", "Show the jobs of a run and the states of their stages."),
+        "watch": Entry("cli.watch", "watch", "Follow a run until it finishes."),
+        "status": Entry("cli.failures", "status", "Show what is wrong now, and what helps."),
+        "failures": Entry("cli.failures", "failures", "List the failures of a run, or group those of several."),
+        "inspect": Entry("cli.failures", "inspect", "Show the attempts of a job, or one of its stages."),
+        "report": Entry("cli.report", "report", "Show the results of a run, with 95 % intervals."),
+        "tags": Entry("cli.tags", "tags", "Show the candidate tags of phrases."),
+        "plot": Entry("cli.plot", "plot", "Plot runs as SVG or PNG files."),
+        "diff": Entry("cli.diff", "diff", "Compare the results of two runs and more."),
+        "evaluate": Entry("cli.evaluate", "evaluate_command", "Judge the answers of a run by a language model."),
+        "export": Entry("cli.export", "export_command", "Write a finished run to one file."),
+        "verify": Entry("cli.export", "verify", "Check the file of a run without a database."),
+        "audit": Entry("cli.export", "audit", "Recompute every hash of a run."),
+        "purge": Entry("cli.export", "purge_command", "Delete old runs, or all but their results."),
+    },
+    "Configuration": {
+        "config": Entry("cli.config", "config", "Show the settings and where each value comes from."),
+        "preset": Entry("cli.preset", "preset", "Manage presets: named values for query runs."),
+        "template": Entry("cli.template", "template", "Manage the prompt templates of query runs."),
+    },
 }
+
+COMMANDS = {name: entry for section in _SECTIONS.values() for name, entry in section.items()}
 
 REFUSED = 1
 
@@ -84,7 +96,7 @@ class AllCommands(click.Group):
     """A group that imports the module of a command when that command is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of COMMANDS."""
+        """The names, in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -109,8 +121,10 @@ class AllCommands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for title, commands in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), entry.help) for name, entry in commands.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Complete the names of commands without importing them."""

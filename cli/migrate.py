@@ -6,11 +6,13 @@ import sys
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
+from typing import Final
 
 import asyncpg
 import click
 
 from cli.config import unavailable, with_database
+from cli.options import group
 from cli.output import Text, draw, json_option, plain_table, print_json, print_list, print_result, print_text
 from schemas.settings.layers import ENV_FILE, merged
 from services import backups
@@ -20,6 +22,8 @@ from store import access, revision
 from store import migrate as migrations
 from store.access import Scope
 from store.database import UNAVAILABLE_ERRORS
+
+_UP_TO_DATE: Final = "The database is up to date."
 
 
 @click.command()
@@ -41,7 +45,8 @@ def migrate(as_sql: bool, as_json: bool) -> None:
     url = database_server(merged(os.environ, ENV_FILE))
     try:
         if as_sql:
-            migrations.sql(asyncio.run(_revision(url)), sys.stdout)
+            if not migrations.sql(asyncio.run(_revision(url)), sys.stdout):
+                print_text(_UP_TO_DATE, err=True)
             return
         before = asyncio.run(_revision(url))
         migrations.upgrade(url)
@@ -50,7 +55,7 @@ def migrate(as_sql: bool, as_json: bool) -> None:
         raise unavailable(error) from error
     if as_json:
         print_json({"before": before, "after": after})
-    print_text("The database is up to date.", err=True)
+    print_text(_UP_TO_DATE, err=True)
 
 
 async def _revision(database_url: str) -> str | None:
@@ -108,7 +113,7 @@ def restore(path: Path, replace: bool, as_json: bool) -> None:
     print_result(done, words, as_json=as_json)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@group()
 def token() -> None:
     """Create, list and revoke the access tokens of the API and its pages.
 

@@ -21,6 +21,25 @@ from services.costs import prices_of, read_prices
 from stages.reports.numbers_in_words import counted
 
 
+class _Group(click.Group):
+    """A group whose help has the first sentence of each command whole."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands, in the order of their names."""
+        commands = {name: self.commands[name] for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(_WHOLE)) for name, one in commands.items()])
+
+
+def group(name: str | None = None) -> Callable[[Callable[..., Any]], click.Group]:
+    """Make a function a group of commands."""
+    return click.group(name, cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+
+
+#: Characters of a sentence that is never cut.
+_WHOLE: Final = 1000
+
+
 class Assignment(click.ParamType[tuple[str, str]]):
     """A text of the form NAME=VALUE, as a pair."""
 
@@ -166,6 +185,3 @@ def refuse_prices(file: Path | None) -> None:
 
 SETTINGS: Final = "settings"
 """The table of settings and of values of the preset."""
-
-
-"""The environment variable by which a shell asks for completions."""

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from cli.config import with_database
-from cli.options import Assignment
+from cli.options import Assignment, group
 from cli.output import Text, draw, json_option, plain_table, print_json, print_list, print_result, print_text
 from schemas.settings.base import allowed, value_in_words
 from schemas.settings.preset import PRESET_SETTINGS, differing_values, preset_of
@@ -18,7 +18,7 @@ _ORIGIN = "command line"
 _VALUES = Assignment("retrieval.dense_limit=25")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@group()
 def preset() -> None:
     """Manage presets: named values for query runs (search, ranking, validation, prompt).
 

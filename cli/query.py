@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from cli.config import with_database
-from cli.options import Assignment
+from cli.options import Assignment, group
 from cli.output import Text, coloured, confirm, draw, json_option, plain_table, print_json, print_result, print_text
 from cli.run_table import print_run, run_json
 from cli.submissions import LIGHT, model_option, read_reply
@@ -136,7 +136,7 @@ _VALUE = Assignment("retrieval.dense_limit=25")
 _QUERY = click.argument("query_id", metavar="QUERY", type=click.IntRange(min=1))
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@group()
 def query() -> None:
     """Show questions, edit them and what a model made of them, and run their stages.
 

@@ -7,7 +7,7 @@ import click
 
 from cli.config import with_database
 from cli.files import data_directory, environment, read_file
-from cli.options import Choice, effective_settings, settings_options
+from cli.options import Choice, effective_settings, group, settings_options
 from cli.output import json_option, print_result, print_text
 from schemas.errors import Refused
 from schemas.values.participants import TranscriptVariant
@@ -86,7 +86,7 @@ def _unfinished(vectors: Path, file: ArtifactFile) -> Path:
     return sibling(vectors, file).with_name(f".{sibling(vectors, file).name}.unfinished")
 
 
-@click.group("references", context_settings={"help_option_names": ["-h", "--help"]})
+@group("references")
 def references_group() -> None:
     """Read and write reference indexes as files.
 

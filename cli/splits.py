@@ -10,6 +10,7 @@ from rich.table import Column
 
 from cli.config import with_database
 from cli.files import data_directory, read_file
+from cli.options import group
 from cli.output import Text, draw, json_option, plain_table, print_json, print_text, with_utc_times
 from schemas.values.participants import Split, SplitMethod, SplitProblem, StoredSplit
 from services.splits import MadeSplits, drawn_splits, find_data_set, make_splits, published_splits
@@ -25,7 +26,7 @@ from store.references.interviews import stored_labels, stored_splits
 WRONG = 1
 
 
-@click.group("splits", context_settings={"help_option_names": ["-h", "--help"]})
+@group("splits")
 def splits_group() -> None:
     """Make, list and check the splits of participants.
 

@@ -7,6 +7,7 @@ import click
 
 from cli.config import with_database
 from cli.ids import TARGET
+from cli.options import group
 from cli.output import FittingTable, Text, coloured, draw, figure_table, print_json, print_text
 from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import Refused
@@ -29,7 +30,7 @@ def shape_options(command: Command) -> Command:
     )(command)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@group()
 def tags() -> None:
     """Show the candidate tags of phrases.
 

@@ -6,7 +6,7 @@ import click
 
 from cli.config import with_database
 from cli.files import read_file
-from cli.options import Choice, effective_settings
+from cli.options import Choice, effective_settings, group
 from cli.output import Text, draw, json_option, plain_table, print_data, print_json, print_result
 from schemas.errors import Refused
 from stages.queries.templates import OF_ANSWERS, TemplateTag
@@ -17,7 +17,7 @@ from store.questions.templates import StoredTemplate
 TAG = Choice([tag.value for tag in TemplateTag])
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@group()
 def template() -> None:
     """Manage the prompt templates of query runs: versions are added and never changed; one version of each is active.
 

@@ -3,6 +3,7 @@
 import click
 
 from cli.config import with_database
+from cli.options import group
 from cli.output import confirm, draw, json_option, plain_table, print_json, print_list, print_result
 from services.tags import delete_vocabulary, vocabulary_of_name
 from stages.reports.numbers_in_words import counted
@@ -10,7 +11,7 @@ from store import vocabularies
 from store.vocabularies import StoredVocabulary
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@group()
 def vocabulary() -> None:
     """List, show and delete vocabularies: closed sets of tags that phrases are mapped to.
 

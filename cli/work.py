@@ -10,7 +10,7 @@ import click
 from cli.config import with_database, with_open_database
 from cli.files import read_stdin
 from cli.ids import JOB
-from cli.options import Assignment
+from cli.options import Assignment, group
 from cli.output import draw, json_option, plain_table, print_data, print_json, print_list, print_result
 from cli.submissions import read_reply
 from schemas.errors import Refused
@@ -218,7 +218,7 @@ def _again(make: Callable[[Database], Awaitable[Again]], *, as_json: bool) -> No
     print_result({"job": f"j{again.job_id}", "from": again.stage, "run": run}, text, as_json=as_json)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@group()
 def work() -> None:
     """Show works with the headings of their documents, change what became of these, and make them again.
 

@@ -157,8 +157,9 @@ async def control(
         else:
             job_ids = await _change(connection, target, action, note)
     if not job_ids and not limits.given:
+        shown = f"`ragq show {target}`" if target.job_id is None else f"`ragq inspect {target}`"
         raise Refused(
-            f"No job of {target} can be {action.verb} in its present state. `ragq show RUN` shows their states.",
+            f"No job of {target} can be {action.verb} in its present state. {shown} shows the state.",
             slug="no-job-in-state",
         )
     return ControlResult(job_ids=job_ids, advice=advice)

@@ -17,6 +17,7 @@ from sqlalchemy.pool import NullPool
 
 from schemas.errors import StackError
 from store import pgvector
+from store import revision as revisions
 from store.database import Database, asyncpg_url
 from store.seeds import seed
 
@@ -48,11 +49,17 @@ def upgrade(database_url: str) -> None:
     asyncio.run(_seed(database_url))
 
 
-def sql(stored: str | None, output: TextIO) -> None:
-    """Write the SQL of the migrations that a database of a revision lacks; None stands for an empty database."""
+def sql(stored: str | None, output: TextIO) -> bool:
+    """Write the SQL of the migrations that a database of a revision lacks; None stands for an empty database.
+
+    False, and nothing written, where it lacks none.
+    """
+    if stored == revisions.newest():
+        return False
     config = _config()
     config.output_buffer = output
     command.upgrade(config, f"{stored or 'base'}:head", sql=True)
+    return True
 
 
 def check(database_url: str) -> None:

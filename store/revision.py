@@ -13,7 +13,7 @@ from store.database import Connection
 
 async def is_newest(connection: Connection) -> bool:
     """Whether every migration that this code has was applied, and no other. The first call loads them all."""
-    head = await asyncio.to_thread(_newest)
+    head = await asyncio.to_thread(newest)
     try:
         return await stored(connection) == head
     except StackError:
@@ -40,7 +40,8 @@ async def stored(connection: Connection) -> str | None:
 
 
 @cache
-def _newest() -> str | None:
+def newest() -> str | None:
+    """The revision that this code was written for."""
     return _scripts().get_current_head()
 
 

@@ -117,10 +117,18 @@ def test_every_option_has_a_description(typed: str) -> None:
 
 
 def test_the_help_of_ragq_shows_every_command_in_a_line() -> None:
-    shown = CliRunner().invoke(cli, ["--help"], terminal_width=80).output.partition("Commands:\n")[2].splitlines()
+    lines = CliRunner().invoke(cli, ["--help"], terminal_width=80).output.partition("Stack:\n")[2].splitlines()
+    shown = [line for line in lines if line.startswith("  ")]
 
     assert [line.split()[0] for line in shown] == list(ENTRIES)
-    assert [line for line in shown if not line.endswith(".") or line.endswith("...")] == []
+    assert [line for line in shown if not line.endswith(".")] == []
+
+
+def test_the_help_of_a_group_cuts_no_sentence() -> None:
+    groups = [typed for typed, command in COMMANDS.items() if isinstance(command, click.Group)]
+    shown = {typed: CliRunner().invoke(cli, [*typed.split()[1:], "--help"]).output for typed in groups}
+
+    assert [typed for typed, words in shown.items() if "..." in words.partition("Commands:")[2]] == []
 
 
 def test_the_installed_command_prints_its_version() -> None:

@@ -16,6 +16,8 @@ from tests.cli.conftest import Ragq
         ("template show query_expansoin", "Did you mean 'query_expansion'?"),
         ("diff r1 r2 --mode zeroshot", "Did you mean 'zero_shot'?"),
         ("show j12", "'j12' is a job; `ragq inspect j12` shows it."),
+        ("fork r12 --from scroe", "Did you mean 'score'?"),
+        ("corpus remove shelf tea", "'tea' is not the number of a work; `ragq corpus show CORPUS` has the numbers."),
         ("inspect r12", "'r12' is a run; `ragq show r12` lists its jobs."),
     ],
 )
