@@ -1,12 +1,11 @@
 """Ids and texts as requests bring them, to resources and pages alike."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from fastapi import Path, Query
 from pydantic import BeforeValidator, StringConstraints
 
-#: The largest number of a thing: the largest integer that every reader of JSON keeps exact.
-MAX_ID: Final = 2**53 - 1
+from schemas.values.base import MAX_ID
 
 
 def _digits(text: Any) -> Any:
@@ -17,9 +16,6 @@ def _digits(text: Any) -> Any:
 
 PathId = Annotated[int, BeforeValidator(_digits), Path(ge=1, le=MAX_ID, examples=[12])]
 """The number of a thing, in its address."""
-
-Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
-"""A text that can be stored: Postgres takes every character but NUL."""
 
 SearchWords = Annotated[
     str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$"), Query(examples=["baseline failed"])

@@ -17,9 +17,9 @@ import redis
 from benchmarks.common import PROJECT, Servers, cpu_seconds, environment, servers, show, show_machine
 from schemas.chains import queues_named, stages_of
 from schemas.settings.resolve import resolve
+from schemas.values.requests import TagsRequest
 from schemas.values.tags import PhraseSet
 from services.submit import submit
-from services.tags import TagsRequest
 from stack.processes import end, worker_command
 from store.database import Connection, Database
 

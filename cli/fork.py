@@ -9,7 +9,7 @@ import click
 from cli.config import with_database, with_open_database
 from cli.estimate import print_found, run_options
 from cli.ids import RUN, TARGET
-from cli.options import Assignment, Choice, chosen_prices, limit_options, refuse_prices
+from cli.options import Assignment, Choice, chosen_prices, refuse_prices, request_options, requested
 from cli.output import json_option, print_json, print_result, print_text
 from cli.watch import follow
 from schemas.chains import STAGES
@@ -146,7 +146,7 @@ def retry(target: Target, stage: str | None, error_type: str | None, first: str 
 
 @click.command()
 @_TARGET
-@limit_options
+@request_options(RunLimits, *RunLimits.model_fields)
 @json_option
 def resume(target: Target, as_json: bool, **limits: Any) -> None:
     """Continue paused jobs. Limits that are given replace those of the run; failures are counted anew.
@@ -156,7 +156,7 @@ def resume(target: Target, as_json: bool, **limits: Any) -> None:
         ragq resume r12
         ragq resume r12 --max-llm-calls 500 --max-failures 5%
     """
-    _control(target, Action.RESUME, None, as_json, RunLimits(**limits))
+    _control(target, Action.RESUME, None, as_json, requested(RunLimits, **limits))
 
 
 @click.command()

@@ -3,10 +3,11 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
 import click
-from pydantic import ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
 
 from cli.output import print_text
 from schemas.settings.layers import ENV_FILE, Layer, merged, outside_layers
@@ -15,8 +16,9 @@ from schemas.settings.process import ProcessSettings
 from schemas.settings.profiles import PROFILES
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.suggestions import did_you_mean
+from schemas.values.base import Value, first_problem
 from schemas.values.estimates import Prices
-from schemas.values.runs import RunLimits
+from schemas.values.runs import Option
 from services.costs import prices_of, read_prices
 from stages.reports.numbers_in_words import counted
 
@@ -57,10 +59,10 @@ class Assignment(click.ParamType[tuple[str, str]]):
         return name, text
 
 
-Value = TypeVar("Value")
+Chosen = TypeVar("Chosen")
 
 
-class Choice(click.Choice[Value]):
+class Choice(click.Choice[Chosen]):
     """One of these values."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
@@ -70,48 +72,55 @@ class Choice(click.Choice[Value]):
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Requested = TypeVar("Requested", bound=BaseModel)
 
 
-class _MaxFailures(click.ParamType[str]):
-    name = "N|P%"
+class _Field(click.ParamType[Any]):
+    """What a field of a request takes."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def __init__(self, field: FieldInfo) -> None:
+        self._adapter: TypeAdapter[Any] = TypeAdapter(field.rebuild_annotation())
+        self.name = "number" if {int, float} & set(get_args(field.annotation)) else "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            RunLimits(max_failures=str(value))
-        except ValidationError:
-            self.fail(f"{value!r} is neither a number of jobs from 1 nor a percentage such as 10%.", param, ctx)
-        return str(value)
+            return self._adapter.validate_python(str(value) if self.name == "text" else value)
+        except ValidationError as error:
+            self.fail(first_problem(error).words, param, ctx)
 
 
-_OPTIONS = (
-    click.option(
-        "--max-failures",
-        type=_MaxFailures(),
-        metavar="N|P%",
-        help="Pause the unfinished jobs of the run once N jobs have failed, or P% of those that finished, which are at "
-        "least 20 or half of a smaller run.",
-    ),
-    click.option(
-        "--max-llm-calls",
-        type=click.IntRange(1, 2**53 - 1),
-        metavar="N",
-        help="Calls of language models that the run may pay for; a job that needs another one is paused.",
-    ),
-    click.option(
-        "--max-tokens",
-        type=click.IntRange(1, 2**53 - 1),
-        metavar="N",
-        help="Tokens of prompts and replies that the run may pay for, and those of the calls in progress then; a job "
-        "that needs another call is paused.",
-    ),
-)
+def request_options(model: type[Value], *fields: str) -> Callable[[Command], Command]:
+    """Give a command an option for each of these fields of a request, whose values it takes by their names.
+
+    Help, type and limits are those of the field.
+    """
+
+    def decorate(command: Command) -> Command:
+        for name in reversed(fields):
+            command = _request_option(name, model.model_fields[name])(command)
+        return command
+
+    return decorate
 
 
-def limit_options(command: Command) -> Command:
-    """Adds the options; the command takes their values as arguments of these names, for RunLimits."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def _request_option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
+    of = next((one for one in field.metadata if isinstance(one, Option)), Option())
+    option = of.name or f"--{name.replace('_', '-')}"
+    words = " ".join((field.description or "").split())
+    if field.annotation is bool:
+        return click.option(option, name, is_flag=True, help=words)
+    bare = {} if of.without_value is None else {"is_flag": False, "flag_value": of.without_value}
+    return click.option(option, name, type=_Field(field), metavar=of.metavar, help=words, **bare)
+
+
+def requested(model: type[Requested], **values: Any) -> Requested:
+    """The request of these options. Raises UsageError for those that do not fit together."""
+    try:
+        return model(**{name: value for name, value in values.items() if value is not None})
+    except ValidationError as error:
+        problem = first_problem(error)
+        named = "" if problem.field is None else f"--{problem.field.replace('_', '-')}: "
+        raise click.UsageError(f"{named}{problem.words}") from None
 
 
 #: Lines of warnings at the head of a command; it counts the others.
@@ -129,8 +138,8 @@ def settings_options(command: Command) -> Command:
     )(command)
     return click.option(
         "--profile",
-        help=f"Set of values to start from: {', '.join(PROFILES)}. Without it RAGQ_PROFILE; without both, demo when "
-        "no language model server is set, else server.",
+        help=f"Set of values to start from: {', '.join(PROFILES)}. Without it RAGQ_PROFILE; without both, local "
+        "where no server of language models is set, else server.",
     )(command)
 
 
@@ -184,4 +193,4 @@ def refuse_prices(file: Path | None) -> None:
 
 
 SETTINGS: Final = "settings"
-"""The table of settings and of values of the preset."""
+"""The table of settings and of values of the preset, in a file of options."""

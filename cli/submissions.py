@@ -7,16 +7,16 @@ from typing import Any, Final
 import click
 
 from cli.files import Rows, read_file
-from cli.options import Choice
+from cli.options import Choice, requested
 from cli.output import print_text
 from schemas.errors import QueryValueError, Refused
 from schemas.settings.preset import is_preset_name
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QuerySet
-from services.participants import ParticipantRequest
+from schemas.values.requests import ParticipantRequest, TagsRequest
 from services.questions.answers import single_query
 from services.questions.submission import QueryRequest
-from services.tags import TagsRequest, phrase_sets
+from services.tags import phrase_sets
 from stages.queries.query_files import read_query_set
 from stages.queries.works import work_filter
 from stages.texts.characters import can_be_stored
@@ -38,34 +38,19 @@ class ParticipantIds(click.ParamType[tuple[int, ...]]):
 
 def participants_request(
     *,
-    split: str | None,
-    participants: tuple[int, ...] | None,
-    limit: int | None,
     few_shot_only: bool,
     zero_shot_only: bool,
     evidence: Path | None,
-    until: str | None,
-    allow_overlap: bool,
-    allow_variant_mismatch: bool,
-    data_set: str | None,
-    references: str | None,
+    **fields: Any,
 ) -> ParticipantRequest:
     """Assessments of participants. Raises UsageError for options that exclude each other."""
     if few_shot_only and zero_shot_only:
         raise click.UsageError("--few-shot-only and --zero-shot-only exclude each other; leave both out for both.")
-    if limit is not None and split is None:
-        raise click.UsageError("--limit goes with --split; name fewer participants instead.")
-    return ParticipantRequest(
-        split=split,
-        participants=participants or (),
+    return requested(
+        ParticipantRequest,
         modes=_modes(few_shot_only, zero_shot_only),
-        limit=limit,
-        until=until,
         evidence=None if evidence is None else read_evidence(evidence),
-        allow_overlap=allow_overlap,
-        allow_variant_mismatch=allow_variant_mismatch,
-        data_set=data_set,
-        references=references,
+        **fields,
     )
 
 
@@ -97,7 +82,7 @@ model_option = click.option(
     type=Choice([FULL, LIGHT]),
     default=FULL,
     show_default=True,
-    help="Questions: expand and answer with RAGQ_QUERY_MODEL, or with RAGQ_QUERY_LIGHT_MODEL where it is set.",
+    help="Expand and answer with RAGQ_QUERY_MODEL, or with RAGQ_QUERY_LIGHT_MODEL where it is set.",
 )
 
 
@@ -175,19 +160,11 @@ def split_assignments(
     return settings, tuple(pair for pair in assignments if is_preset_name(pair[0]))
 
 
-def tags_request(
-    *, phrases: Rows, vocabulary: str | None, allow_nsfw: bool, context_tags: str | None, until: str | None
-) -> TagsRequest:
+def tags_request(*, phrases: Rows, vocabulary: str | None, context_tags: str | None, **fields: Any) -> TagsRequest:
     """Phrase sets to find tags for. Raises UsageError without a vocabulary, and ProblemsFound for the file."""
     if vocabulary is None:
         raise click.UsageError("--phrases goes with --vocabulary NAME: whose tags to find.")
     if context_tags is not None and not can_be_stored(context_tags):
         raise Refused("--context-tags has characters that Postgres cannot store; remove them.")
-    return TagsRequest(
-        phrase_sets=phrase_sets(
-            phrases.content, file=phrases.file, of="file of phrases", context_tags=context_tags or ""
-        ),
-        vocabulary=vocabulary,
-        allow_nsfw_tags=allow_nsfw,
-        until=until,
-    )
+    sets = phrase_sets(phrases.content, file=phrases.file, of="file of phrases", context_tags=context_tags or "")
+    return requested(TagsRequest, phrase_sets=sets, vocabulary=vocabulary, **fields)

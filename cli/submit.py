@@ -14,7 +14,15 @@ from cli.config import changed_line, with_open_database
 from cli.estimate import print_estimates, run_options
 from cli.files import RowFile, read_file
 from cli.ids import RUN
-from cli.options import SETTINGS, Choice, effective_settings, limit_options, refuse_prices, settings_options
+from cli.options import (
+    SETTINGS,
+    Choice,
+    effective_settings,
+    refuse_prices,
+    request_options,
+    requested,
+    settings_options,
+)
 from cli.output import draw, print_result, print_text
 from cli.query import follow_question
 from cli.submissions import (
@@ -36,9 +44,10 @@ from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import Priority
 from schemas.suggestions import did_you_mean
+from schemas.values.requests import ParticipantRequest, RunTerms, TagsRequest
 from schemas.values.runs import RunLimits
 from services.few_shot import MAX_SAMPLES, draws
-from services.new_runs import Submitted, Terms, webhook_url
+from services.new_runs import Submitted, webhook_url
 from services.submit import Request, submit_draws
 from stages.reports.numbers_in_words import counted
 
@@ -169,6 +178,8 @@ def _text(value: str | float) -> str:
 class Kind(NamedTuple):
     """A kind of job: the options that name its subjects, those that go with them, and what makes a request of them."""
 
+    title: str
+    """Of its options, in the help."""
     subjects: tuple[str, ...]
     options: tuple[str, ...]
     request: Callable[..., Request]
@@ -182,6 +193,7 @@ class Kind(NamedTuple):
 
 KINDS: dict[str, Kind] = {
     "participant": Kind(
+        "Participants",
         ("split", "participants"),
         (
             *("limit", "few_shot_only", "zero_shot_only", "evidence", "until"),
@@ -190,6 +202,7 @@ KINDS: dict[str, Kind] = {
         participants_request,
     ),
     "query": Kind(
+        "Questions",
         ("query", "queries"),
         (
             *("corpus", "where", "qrels", "preset", "preset_values", "no_expand", "expansion", "response", "model"),
@@ -199,6 +212,7 @@ KINDS: dict[str, Kind] = {
         follow_question,
     ),
     "tags": Kind(
+        "Phrases",
         ("phrases",),
         ("vocabulary", "allow_nsfw", "context_tags", "until"),
         tags_request,
@@ -216,7 +230,21 @@ _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command()
+class _Submit(click.Command):
+    """A command that lists its options by the kind of job that they belong to."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Those of each kind under its title, and then those that every run has."""
+        left = {str(option.name): record for option in self.get_params(ctx) if (record := option.get_help_record(ctx))}
+        for kind in KINDS.values():
+            names = [name for name in (*kind.subjects, *kind.options, *kind.shown) if name in left and name != "until"]
+            with formatter.section(kind.title):
+                formatter.write_dl([left.pop(name) for name in names])
+        with formatter.section("Every run"):
+            formatter.write_dl(list(left.values()))
+
+
+@click.command(cls=_Submit)
 @click.option(
     "--config",
     type=_FILE,
@@ -224,30 +252,15 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     callback=config_option,
     help="TOML file of options and settings, such as `ragq show RUN --config` prints; the command line wins over it.",
 )
-@click.option("--split", metavar="SPLIT", help="Participants of this split, in the order of its file.")
+@request_options(ParticipantRequest, "split")
 @click.option("--participants", type=ParticipantIds(), help="These participants instead of a split.")
-@click.option("--data-set", help="Whose split or participants; needed where several data sets could be meant.")
-@click.option(
-    "--references",
-    metavar="SPLIT|INDEX",
-    help="Search the reference index of this split or name, also of another data set.",
-)
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first N participants of the split.")
+@request_options(ParticipantRequest, "data_set", "references", "limit")
 @click.option("--few-shot-only", is_flag=True, help="Only with references.")
 @click.option("--zero-shot-only", is_flag=True, help="Only without references.")
 @click.option(
     "--evidence", type=_FILE, help="JSON file of ready-made quotes: participant id -> PHQ8_* key -> list of quotes."
 )
-@click.option(
-    "--allow-overlap",
-    is_flag=True,
-    help="Search an index that has people of the split too: their chunks are left out, and every report shows it.",
-)
-@click.option(
-    "--allow-variant-mismatch",
-    is_flag=True,
-    help="Search an index of another transcript variant than that of the participants; every report shows it.",
-)
+@request_options(ParticipantRequest, "allow_overlap", "allow_variant_mismatch")
 @click.option("--query", metavar="TEXT", help="Ask one question of a corpus.")
 @click.option(
     "--queries",
@@ -258,23 +271,19 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     "--corpus",
     metavar="CORPUS",
     multiple=True,
-    help="Queries: the corpus to ask; `default`, or the only one, unless named. Repeated, all are searched as one.",
+    help="The corpus to ask; `default`, or the only one, unless named. Repeated, all are searched as one.",
 )
 @click.option(
     "--where",
     metavar="CONDITION",
     multiple=True,
-    help="Queries: search only works of author=TEXT, title=TEXT, tag=TAG, year=2001 or year>=2001; repeatable.",
+    help="Search only works of author=TEXT, title=TEXT, tag=TAG, year=2001 or year>=2001; repeatable.",
 )
-@click.option(
-    "--qrels", type=_FILE, help="Queries: judgements to evaluate by, `query-id corpus-id score` or TREC's form."
-)
-@click.option(
-    "--preset", metavar="PRESET", help="Queries: how to search, rank and answer; the default preset unless named."
-)
-@click.option("--no-expand", is_flag=True, help="Queries: search for the questions as they are asked.")
-@click.option("--expansion", type=_FILE, help="Queries: an expansion reply of an external model, for --query.")
-@click.option("--response", type=_FILE, help="Queries: an answer of an external model, for --query.")
+@click.option("--qrels", type=_FILE, help="Judgements to evaluate by, `query-id corpus-id score` or TREC's form.")
+@click.option("--preset", metavar="PRESET", help="How to search, rank and answer; the default preset unless named.")
+@click.option("--no-expand", is_flag=True, help="Search for the questions as they are asked.")
+@click.option("--expansion", type=_FILE, help="An expansion reply of an external model, for --query.")
+@click.option("--response", type=_FILE, help="An answer of an external model, for --query.")
 @model_option
 @click.option(
     "--phrases",
@@ -282,14 +291,13 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Find tags for each line of a file, or of - for stdin: phrases with commas between, a JSON list of them, or "
     "an object with phrases and perhaps id and context_tags.",
 )
-@click.option("--vocabulary", metavar="VOCABULARY", help="Tags: the vocabulary to find them in.")
-@click.option("--allow-nsfw", is_flag=True, help="Tags: permit those that are not safe for work.")
-@click.option("--context-tags", metavar="TAG,TAG...", help="Tags: those that are chosen already, as context of all.")
+@request_options(TagsRequest, "vocabulary", "allow_nsfw")
+@click.option("--context-tags", metavar="TAG,TAG...", help="Those that are chosen already, as context of all.")
 @shape_options
-@click.option("--until", metavar="STAGE", help="End the chain with this stage, e.g. `assemble`.")
+@request_options(ParticipantRequest, "until")
 @settings_options
 @click.option("--retries", type=click.IntRange(0, 10), help="How often a transport error is retried automatically.")
-@limit_options
+@request_options(RunLimits, *RunLimits.model_fields)
 @click.option("--name", metavar="NAME", help="Name of the run, which no other run has; commands take it for RUN.")
 @click.option(
     "--priority",
@@ -303,19 +311,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=RUN,
     help="Begin when this run has succeeded; all jobs are cancelled if one of its jobs does not succeed.",
 )
-@click.option(
-    "--notify", metavar="URL", help="Tell this address when the run has finished or is paused, with a signature."
-)
-@click.option(
-    "--batch",
-    "batch_hours",
-    metavar="[HOURS]",
-    type=click.FloatRange(0, 24 * 14, min_open=True),
-    is_flag=False,
-    flag_value=24,
-    help="Send the calls of language models as batches of an OpenAI-compatible provider, mostly at half the price. "
-    "Those without an answer after HOURS (24 unless given) are sent singly.",
-)
+@request_options(RunTerms, "notify_url", "batch_hours")
 @click.option("--new", "always_new", is_flag=True, help="Store a new run even if the same work was submitted before.")
 @click.option(
     "--fresh", is_flag=True, help="Ask the language models anew: answers of other runs are not reused. A new run."
@@ -333,13 +329,10 @@ def submit(
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     retries: int | None,
-    max_failures: str | None,
-    max_llm_calls: int | None,
-    max_tokens: int | None,
     name: str | None,
     priority: str | None,
     after: int | None,
-    notify: str | None,
+    notify_url: str | None,
     batch_hours: float | None,
     always_new: bool,
     fresh: bool,
@@ -398,7 +391,7 @@ def submit(
     if name is not None and samples > 1:
         raise click.UsageError("--name goes with one run; `ragq set` names each of several.")
     chosen = draws(fresh=fresh, samples=samples)
-    url = webhook_url(ProcessSettings.from_environment(os.environ, ENV_FILE), notify)
+    url = webhook_url(ProcessSettings.from_environment(os.environ, ENV_FILE), notify_url)
     if dry_run:
         print_estimates(
             request,
@@ -410,8 +403,8 @@ def submit(
         )
         return
     refuse_prices(price_file)
-    limits = RunLimits(max_failures=max_failures, max_llm_calls=max_llm_calls, max_tokens=max_tokens)
-    terms = Terms(limits, after=after, notify=url, batch_hours=batch_hours)
+    limits = {name: options[name] for name in RunLimits.model_fields}
+    terms = requested(RunTerms, after_run_id=after, notify_url=url, batch_hours=batch_hours, **limits)
     with writing_progress("jobs", shows=not as_json) as report:
         submitted, is_deterministic = with_open_database(
             lambda database: submit_draws(

@@ -23,10 +23,10 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def shape_options(command: Command) -> Command:
     """Give a command --verbose and --phrase-ranks, as `verbose` and `phrase_ranks`."""
     command = click.option(
-        "--phrase-ranks", is_flag=True, help="Tags: show the best rank that each candidate has for a phrase."
+        "--phrase-ranks", is_flag=True, help="Show the best rank that each candidate has for a phrase."
     )(command)
     return click.option(
-        "--verbose", is_flag=True, help="Tags: show for each phrase every tag that was found for it, before the cut."
+        "--verbose", is_flag=True, help="Show for each phrase every tag that was found for it, before the cut."
     )(command)
 
 

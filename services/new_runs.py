@@ -13,7 +13,7 @@ from schemas.settings.process import ProcessSettings
 from schemas.statuses import Priority
 from schemas.values.base import Value
 from schemas.values.chat import Message
-from schemas.values.runs import RunLimits
+from schemas.values.requests import RunTerms
 from services.runs import checked_name
 from services.served_models import Warn, asked_models, check_servers, with_models
 from stack.home import this_environment
@@ -84,20 +84,7 @@ class _Room(NamedTuple):
 _AFTERWARDS: Final[tuple[type[BaseException], ...]] = (*DATABASE_ERRORS, OutcomeUnknownError)
 
 
-class Terms(NamedTuple):
-    """On what terms a run is carried out, whatever its work is."""
-
-    limits: RunLimits = RunLimits()
-    """Those that are set replace those of a run of the same work."""
-    after: int | None = None
-    """The run that has to succeed before the jobs of a new run begin, which are cancelled if it does not."""
-    notify: str | None = None
-    """The address that is told when the run has finished or is paused, as `webhook_url` returns it."""
-    batch_hours: float | None = None
-    """The calls of language models are sent as batches, each of which may take so long; None sends them singly."""
-
-
-NO_TERMS: Final = Terms()
+NO_TERMS: Final = RunTerms()
 
 
 class PlannedRun(NamedTuple):
@@ -106,7 +93,7 @@ class PlannedRun(NamedTuple):
     run: NewRun
     effect: Callable[[Connection, int], Awaitable[None]] | None = None
     """Stores what belongs to a new run, in the same transaction, by the run's id."""
-    terms: Terms = NO_TERMS
+    terms: RunTerms = NO_TERMS
 
 
 def webhook_url(settings: ProcessSettings, url: str | None) -> str | None:
@@ -172,16 +159,16 @@ async def store_run(
         if stored.is_new and planned.effect is not None:
             await planned.effect(connection, stored.run_id)
         terms = planned.terms
-        await backlog.keep(connection, stored.run_id, terms.limits)
+        await backlog.keep(connection, stored.run_id, terms)
         if terms.batch_hours is not None:
             await batches.ask_for(connection, stored.run_id, terms.batch_hours)
-        if terms.notify is not None:
-            await notifications.keep(connection, stored.run_id, terms.notify)
-        if terms.after is not None:
+        if terms.notify_url is not None:
+            await notifications.keep(connection, stored.run_id, terms.notify_url)
+        if terms.after_run_id is not None:
             if not stored.is_new:
                 raise Refused(f"The same work is stored as r{stored.run_id}, which waits for no other run.")
-            await overviews.get(connection, terms.after)
-            await job_control.wait_for(connection, stored.run_id, terms.after)
+            await overviews.get(connection, terms.after_run_id)
+            await job_control.wait_for(connection, stored.run_id, terms.after_run_id)
     return stored
 
 

@@ -1,7 +1,7 @@
 """Participant runs: who is assessed, in which modes, on which reference index."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from schemas.chains import stages_of
@@ -11,6 +11,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.settings.run import settings_hash
 from schemas.suggestions import did_you_mean
 from schemas.values.participants import AssessmentMode, Labels, PHQ8Item, SplitMethod, TranscriptVariant
+from schemas.values.requests import ParticipantRequest
 from services import baselines
 from services.few_shot import Assessed, PlannedSearch, plan_search
 from services.splits import described, find_data_set, find_split, published_splits, stored_otherwise, stored_part
@@ -27,28 +28,6 @@ from store.runs.runs import NewJob, NewRun
 
 #: The keys of given evidence.
 _KEYS = tuple(item.evidence_key for item in PHQ8Item)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ParticipantRequest:
-    """What is asked for. Either a split, of which `limit` takes the first participants, or participants by id."""
-
-    data_set: str | None = None
-    """Whose split or participants; needed where several data sets could be meant."""
-    split: str | None = None
-    participants: Sequence[int] = ()
-    modes: Sequence[AssessmentMode]
-    limit: int | None = None
-    until: str | None = None
-    """The last stage to run; None runs all."""
-    evidence: Mapping[str, Any] | None = None
-    """Ready-made quotes: participant id -> evidence key -> list of quotes."""
-    allow_overlap: bool = False
-    """Search an index that holds people of the submitted split; their chunks are left out."""
-    allow_variant_mismatch: bool = False
-    """Search an index that was built from another variant of the transcripts."""
-    references: str | None = None
-    """The index to search, by its name or by its split, also of another data set; None is that of the settings."""
 
 
 async def plan_participants(connection: Connection, request: ParticipantRequest, settings: EffectiveSettings) -> NewRun:
@@ -98,7 +77,7 @@ async def plan_participants(connection: Connection, request: ParticipantRequest,
         request={
             "data_set": data_set,
             "split": split,
-            "participants": list(request.participants),
+            "participants": list(request.participants or ()),
             "modes": list(request.modes),
             "limit": request.limit,
             "until": request.until,
@@ -120,7 +99,7 @@ def _inputs(transcript: TranscriptIdentity) -> dict[str, Any]:
 async def _participants(connection: Connection, request: ParticipantRequest) -> tuple[str, str | None, Sequence[int]]:
     """A data set, the split of it if one is named, and everybody in that or named."""
     if request.split is None:
-        named = list(dict.fromkeys(request.participants))
+        named = list(dict.fromkeys(request.participants or ()))
         return await find_data_set(connection, request.data_set, numbers=named), None, named
     split = await find_split(connection, request.split, data_set=request.data_set)
     members = await interviews.members(connection, split.data_set, split.name)
@@ -181,7 +160,7 @@ def in_enabled_modes(request: ParticipantRequest, settings: EffectiveSettings) -
                 "reports have the median of the training split beside it. Submit without --zero-shot-only, or with "
                 "--set RAGQ_SCORER=model and a language model."
             )
-        request = replace(request, modes=(AssessmentMode.FEW_SHOT,))
+        request = request.model_copy(update={"modes": (AssessmentMode.FEW_SHOT,)})
     if settings.run.evaluation.enable_few_shot:
         return request
     if AssessmentMode.ZERO_SHOT not in request.modes:
@@ -189,7 +168,7 @@ def in_enabled_modes(request: ParticipantRequest, settings: EffectiveSettings) -
             f"ENABLE_FEW_SHOT=false ({settings.sources['ENABLE_FEW_SHOT']}) leaves a few-shot submission no mode; "
             "--set ENABLE_FEW_SHOT=true enables it."
         )
-    return replace(request, modes=(AssessmentMode.ZERO_SHOT,))
+    return request.model_copy(update={"modes": (AssessmentMode.ZERO_SHOT,)})
 
 
 #: Fields that an import may add to what is stored, and may not change, with their names.

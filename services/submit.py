@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import Priority
+from schemas.values.requests import ParticipantRequest, RunTerms, TagsRequest
 from services.few_shot import in_draw, is_deterministic
-from services.new_runs import NO_TERMS, PlannedRun, Submitted, Terms, named_in_errors, submit_run
-from services.participants import ParticipantRequest, in_enabled_modes, plan_participants
+from services.new_runs import NO_TERMS, PlannedRun, Submitted, named_in_errors, submit_run
+from services.participants import in_enabled_modes, plan_participants
 from services.questions.submission import QueryRequest, plan_queries
 from services.served_models import Warn
-from services.tags import TagsRequest, plan_tags
+from services.tags import plan_tags
 from store.access import RequestKey
 from store.database import Connection, Database
 from store.runs.runs import Report, ignored
@@ -35,7 +36,7 @@ async def submit(
     always_new: bool = False,
     priority: Priority | None = None,
     key: RequestKey | None = None,
-    terms: Terms = NO_TERMS,
+    terms: RunTerms = NO_TERMS,
 ) -> Submitted:
     """Store what is asked for as a run and send it, or find the run of the same request and retry its failed jobs.
 
@@ -56,7 +57,7 @@ async def submit_draws(
     always_new: bool = False,
     name: str | None = None,
     priority: Priority | None = None,
-    terms: Terms = NO_TERMS,
+    terms: RunTerms = NO_TERMS,
     report: Report = ignored,
     warn: Warn | None = None,
 ) -> SubmittedDraws:

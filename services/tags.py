@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -17,6 +16,7 @@ from schemas.settings.run import RunSettings
 from schemas.statuses import Priority
 from schemas.suggestions import Each, Repeatable, did_you_mean
 from schemas.values.base import Value
+from schemas.values.requests import TagsRequest
 from schemas.values.tags import PhraseSet, VectorLayout, Vocabulary
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.files.records import ProblemsFound
@@ -32,18 +32,6 @@ from store.runs import runs
 from store.runs.chain import content_hash
 from store.runs.runs import NewJob, NewRun
 from store.vocabularies import StoredVocabulary
-
-
-@dataclass(frozen=True, kw_only=True)
-class TagsRequest:
-    """What is asked for."""
-
-    phrase_sets: Repeatable[PhraseSet]
-    """A million of them are not in memory together."""
-    vocabulary: str
-    allow_nsfw_tags: bool = False
-    until: str | None = None
-    """The last stage to run; None runs all."""
 
 
 def phrase_sets(data: bytes, *, file: str, of: str, context_tags: str = "") -> Repeatable[PhraseSet]:
@@ -80,7 +68,7 @@ async def plan_tags(connection: Connection, request: TagsRequest, settings: Effe
         "vocabulary_id": vocabulary.id,
         "tokens_digest": vocabulary.model_digest,
         "context_digest": vocabulary.context_digest,
-        "allow_nsfw_tags": request.allow_nsfw_tags,
+        "allow_nsfw_tags": request.allow_nsfw,
         "min_tag_count": await minimum_count(connection, vocabulary.id, settings.run),
     }
     if is_fused:
@@ -99,7 +87,7 @@ async def plan_tags(connection: Connection, request: TagsRequest, settings: Effe
         request={
             "vocabulary": vocabulary.name,
             "phrase_sets": len(request.phrase_sets),
-            "allow_nsfw_tags": request.allow_nsfw_tags,
+            "allow_nsfw_tags": request.allow_nsfw,
             "until": request.until,
             "profile_source": settings.profile_source,
         },

@@ -12,8 +12,7 @@ from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from schemas.errors import Refused
-
-LONGEST_URL: Final = 2000
+from schemas.values.requests import LONGEST_URL
 
 #: Seconds before the second, third, ... time that a message is sent; after the last one it is given up.
 WAITS_S: Final = (5, 5 * 60, 30 * 60, 2 * 3600, 5 * 3600, 10 * 3600, 14 * 3600, 20 * 3600, 24 * 3600)

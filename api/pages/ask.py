@@ -11,12 +11,13 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.forms import Typed, can_run_all, form_key, next_step
-from api.parameters import PathId, Text
+from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal, Principal
 from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused, StageRunningError
+from schemas.values.base import Text
 from schemas.values.queries import ContextGroup, Intent, RerankedChunks
 from services.corpora import DEFAULT_CORPUS
 from services.questions.answers import AskResult, ask, preview_expansion_prompt, single_query

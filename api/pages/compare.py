@@ -8,10 +8,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from api.context import Context
-from api.parameters import PathId, Text
+from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
 from schemas.errors import JobMissingError, Refused
+from schemas.values.base import Text
 from schemas.values.differences import Difference, SeveralRuns
 from schemas.values.participants import AssessmentMode
 from schemas.values.retrieval_reports import RetrievalDifference

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.parameters import PathId, Text
+from api.parameters import PathId
 from api.rendering import page
 from api.rest.bodies.documents import MAX_FILES
 from api.routes import PageRoute
@@ -15,6 +15,7 @@ from api.security.csrf import csrf
 from api.work_uploads import ImportRequest, import_requested, uploaded
 from schemas.errors import Refused, WorkFilesError
 from schemas.full_text import DICTIONARIES, OTHERS, language_words
+from schemas.values.base import Text
 from services.corpora import (
     AS_IT_IS,
     DEFAULT_TOKENS,

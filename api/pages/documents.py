@@ -13,13 +13,14 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.forms import Typed
-from api.parameters import MAX_ID, PathId, Text
+from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from api.security.headers import CONTENT_SECURITY_POLICY
 from api.work_uploads import base_name
 from schemas.errors import DocumentMissingError, JobMissingError, LLMResponseParseError, Refused, TemplateMissingError
+from schemas.values.base import MAX_ID, Text
 from schemas.values.documents import Bibliography, ConvertedDocument, RepairAction, SanitisedDocument
 from schemas.values.works import WorkHeading
 from services import document_edits

@@ -9,13 +9,14 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.forms import Typed, form_key
-from api.parameters import MAX_ID, PathId, Text
+from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
 from api.security.csrf import CheckedForm
 from schemas.chains import STAGES, in_order, settings_read
 from schemas.errors import Refused, RunMissingError
+from schemas.values.base import MAX_ID, Text
 from schemas.values.estimates import Estimate
 from schemas.values.runs import Target
 from services.estimates import estimate_fork

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from fastapi import Form, Query
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
@@ -12,6 +12,7 @@ from api.context import ApiContext
 from api.security.authentication import Principal
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
+from schemas.values.base import first_problem
 from schemas.values.runs import RunLimits, Target
 from services.questions.steps import Step
 from services.runs import NO_LIMITS, Action, control
@@ -34,29 +35,26 @@ def form_key(principal: Principal, once: str, what: str, form: BaseModel) -> Req
 
 LimitField = Annotated[str, Form(max_length=40)]
 
-_WRONG = {
-    "max_failures": "Write a number of jobs from 1, or a percentage such as 10%.",
-    "max_llm_calls": "Write a number of calls from 1.",
-    "max_tokens": "Write a number of tokens from 1.",
-}
 
+class WrongField(Refused):
+    """A field that cannot be used; `form` is the name of all of them."""
 
-class WrongLimit(Refused):
-    """A field that is no limit."""
-
-    def __init__(self, field: str) -> None:
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(problem)
         self.field = field
-        super().__init__(_WRONG[field])
 
 
-def limits_of(max_failures: str, max_llm_calls: str, max_tokens: str) -> RunLimits:
-    """The limits in fields; an empty one sets none. Raises WrongLimit."""
-    fields = {"max_failures": max_failures, "max_llm_calls": max_llm_calls, "max_tokens": max_tokens}
-    given = {name: text.strip().replace(" ", "") for name, text in fields.items() if text.strip()}
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def filled(model: type[Model], **fields: Any) -> Model:
+    """What was filled in; an empty field has its default. Raises WrongField."""
     try:
-        return RunLimits.model_validate(given)
+        typed = {name: value.strip() if isinstance(value, str) else value for name, value in fields.items()}
+        return model.model_validate({name: value for name, value in typed.items() if value})
     except ValidationError as error:
-        raise WrongLimit(str(error.errors(include_input=False)[0]["loc"][0])) from None
+        problem = first_problem(error)
+        raise WrongField(problem.field or "form", problem.words) from None
 
 
 class Next(NamedTuple):

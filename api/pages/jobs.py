@@ -11,13 +11,13 @@ from starlette.responses import Response
 from api.context import Context
 from api.pages.forms import LastAction, Note, act, possible
 from api.pages.results import answer_html
-from api.parameters import MAX_ID, PathId
+from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
 from schemas.chains import output_of
 from schemas.errors import JobMissingError
-from schemas.values.base import Value
+from schemas.values.base import MAX_ID, Value
 from schemas.values.participants import PHQ8Item
 from schemas.values.queries import Answer, AugmentedPrompt
 from schemas.values.runs import Target

@@ -15,8 +15,8 @@ from pydantic_core import to_json
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.pages.forms import Typed, WrongLimit, form_key, limits_of
-from api.parameters import PathId, Text
+from api.pages.forms import Typed, WrongField, filled, form_key
+from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal, Principal
@@ -24,14 +24,16 @@ from api.security.csrf import csrf
 from api.security.headers import CONTENT_SECURITY_POLICY
 from schemas.errors import Refused
 from schemas.settings.profiles import PROFILES
+from schemas.values.base import Text
 from schemas.values.estimates import Estimate
 from schemas.values.metrics import ScoreTable
 from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.requests import ParticipantRequest, RunTerms
+from schemas.values.runs import RunLimits
 from services.baselines import scores_of_run
 from services.estimates import estimate_request
 from services.indexes import address
-from services.new_runs import Submitted, Terms
-from services.participants import ParticipantRequest
+from services.new_runs import Submitted
 from services.submit import submit
 from stages.participants.split_names import first_index
 from stages.reports.score_table import score_csv
@@ -66,9 +68,6 @@ async def participants_page(request: Request, ctx: Context) -> Response:
     )
 
 
-_LARGEST_ID = 2**31 - 1
-
-
 class Modes(StrEnum):
     """With references, without, or both."""
 
@@ -80,14 +79,6 @@ class Modes(StrEnum):
     def modes(self) -> tuple[AssessmentMode, ...]:
         """The modes of the jobs, in order."""
         return tuple(AssessmentMode) if self is Modes.BOTH else (AssessmentMode(self.value),)
-
-
-class WrongField(Exception):
-    """A field that cannot be used."""
-
-    def __init__(self, field: str, problem: str) -> None:
-        super().__init__(problem)
-        self.field = field
 
 
 class ParticipantsForm(BaseModel):
@@ -118,17 +109,14 @@ class ParticipantsForm(BaseModel):
 
     def request(self) -> ParticipantRequest:
         """The request to submit. Raises WrongField."""
-        if bool(self.split) == bool(self.participants.strip()):
-            raise WrongField("participants", "Choose a split, or write the numbers of participants; not both.")
-        if self.limit.strip() and not self.split:
-            raise WrongField("limit", "A limit goes with a split; write fewer participants instead.")
-        return ParticipantRequest(
-            data_set=None if self.split else self.data_set or None,
-            split=self.split or None,
-            references=self.references or None,
-            participants=_numbers("participants", self.participants),
+        return filled(
+            ParticipantRequest,
+            data_set=None if self.split else self.data_set,
+            split=self.split,
+            references=self.references,
+            participants=[part.strip() for part in self.participants.split(",") if part.strip()],
             modes=self.modes.modes,
-            limit=next(iter(_numbers("limit", self.limit)), None),
+            limit=self.limit.strip(),
             allow_overlap=self.allow_overlap,
             allow_variant_mismatch=self.allow_variant_mismatch,
         )
@@ -160,7 +148,7 @@ async def new(
         if form.check:
             return await _form(request, ctx, form, estimate=await _estimate(ctx, form))
         submitted = await _submit(ctx, form, principal)
-    except (WrongField, WrongLimit) as error:
+    except WrongField as error:
         return await _form(request, ctx, form, wrong={error.field: str(error)})
     except Refused as error:
         return await _form(request, ctx, form, wrong={"form": str(error)})
@@ -174,7 +162,7 @@ async def _submit(ctx: ApiContext, form: ParticipantsForm, principal: Principal)
         ctx.run_settings(profile=form.profile or None, values=form.values()),
         always_new=form.always_new,
         key=form_key(principal, form.once, "participants", form),
-        terms=Terms(limits_of(form.max_failures, form.max_llm_calls, form.max_tokens)),
+        terms=filled(RunTerms, **form.model_dump(include=set(RunLimits.model_fields))),
     )
 
 
@@ -208,19 +196,6 @@ async def _form(
         wrong=wrong or {},
         estimate=estimate,
     )
-
-
-def _numbers(field: str, text: str) -> list[int]:
-    """Whole numbers with commas between them; none in a blank text. Raises WrongField."""
-    parts = [part.strip() for part in text.split(",")] if text.strip() else []
-    if not all(part.isascii() and part.isdigit() and 0 < len(part) < 11 for part in parts):
-        raise WrongField(field, "Write whole numbers, with commas between them.")
-    numbers = [int(part) for part in parts]
-    if field == "limit" and (len(numbers) > 1 or 0 in numbers):
-        raise WrongField(field, "Write one whole number from 1 up.")
-    if any(number > _LARGEST_ID for number in numbers):
-        raise WrongField(field, f"The largest number is {_LARGEST_ID}.")
-    return numbers
 
 
 FILES: Final = "/static/docs"

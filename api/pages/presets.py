@@ -8,13 +8,14 @@ from fastapi import APIRouter, Depends, Form, Request
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.parameters import PathId, Text
+from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm, csrf
 from schemas.errors import DefaultPresetError, PresetExistsError, PresetValueError
 from schemas.settings.base import allowed, field_schemas, value_in_words
 from schemas.settings.preset import PRESET_GROUPS, PRESET_SETTINGS
+from schemas.values.base import Text
 from store.database import Connection
 from store.questions import presets
 from store.questions.presets import StoredPreset

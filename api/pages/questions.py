@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from api.context import ApiContext, Context
 from api.pages.forms import Next, Typed, can_run_all, form_key, next_step
 from api.pages.results import ShownAnswer, shown_answer
-from api.parameters import MAX_ID, PathId, Text
+from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
@@ -22,6 +22,7 @@ from schemas.settings.frozen import thaw
 from schemas.settings.preset import PRESET_SETTINGS
 from schemas.settings.run import RunSettings
 from schemas.statuses import QueryStatus
+from schemas.values.base import MAX_ID, Text
 from schemas.values.queries import AugmentedPrompt
 from schemas.values.runs import Target
 from services.questions.answers import answer, preview

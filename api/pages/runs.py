@@ -8,8 +8,8 @@ from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
-from api.pages.forms import LastAction, LimitField, Note, Typed, act, limits_of, possible
-from api.parameters import MAX_ID, PathId, SearchWords
+from api.pages.forms import LastAction, LimitField, Note, Typed, act, filled, possible
+from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
@@ -18,11 +18,12 @@ from schemas.errors import Refused, RunMissingError
 from schemas.settings.base import value_in_words
 from schemas.settings.changes import changed_settings
 from schemas.statuses import JobStatus, Priority
+from schemas.values.base import MAX_ID
 from schemas.values.estimates import Prices, RunCost
 from schemas.values.metrics import ScoreTable
 from schemas.values.participants import PHQ8Item
 from schemas.values.reports import ReferenceCounts
-from schemas.values.runs import Target
+from schemas.values.runs import RunLimits, Target
 from services.baselines import run_scores
 from services.costs import cost_of_run
 from services.runs import Action, RunChanges, change_run, delete_run
@@ -220,7 +221,7 @@ async def act_on_run(
     max_tokens: LimitField = "",
 ) -> Response:
     """Retry, pause, resume or cancel the jobs of a run; the limits that are given replace those that it has."""
-    limits = limits_of(max_failures, max_llm_calls, max_tokens)
+    limits = filled(RunLimits, max_failures=max_failures, max_llm_calls=max_llm_calls, max_tokens=max_tokens)
     return await act(ctx, Target(run_id, None), action, note, back_to=f"/runs/{run_id}", limits=limits)
 
 

@@ -10,18 +10,19 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.forms import Typed, form_key
-from api.parameters import PathId, Text
+from api.parameters import PathId
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal, Principal
 from api.security.csrf import csrf
 from api.work_uploads import base_name
 from schemas.errors import Refused, RunMissingError
+from schemas.values.base import Text
+from schemas.values.requests import TagsRequest
 from services.estimates import estimate_vocabulary
 from services.new_runs import Submitted
 from services.submit import submit
 from services.tags import (
-    TagsRequest,
     build_vocabulary,
     delete_vocabulary,
     keep_vocabulary,
@@ -54,7 +55,7 @@ class PhrasesForm(BaseModel):
         return TagsRequest(
             phrase_sets=phrase_sets(self.phrases.encode(), file="phrases", of="text", context_tags=self.context_tags),
             vocabulary=self.vocabulary,
-            allow_nsfw_tags=self.allow_nsfw,
+            allow_nsfw=self.allow_nsfw,
         )
 
 

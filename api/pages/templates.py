@@ -11,13 +11,13 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import Context
 from api.pages.forms import Typed, form_key
-from api.parameters import Text
 from api.rendering import page
 from api.rest.presets import Version
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal
 from api.security.csrf import csrf
 from schemas.errors import TemplateError
+from schemas.values.base import Text
 from stages.queries.templates import RULES, TemplateTag
 from stages.texts.line_diff import line_diff
 from store.access import once

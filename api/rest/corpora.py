@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, File, Query, Response
 
 from api.context import Context
-from api.parameters import PathId, Text, next_offset
+from api.parameters import PathId, next_offset
 from api.problems import problem_responses
 from api.rest.bodies.base import StrictRoute
 from api.rest.bodies.documents import (
@@ -19,6 +19,7 @@ from api.rest.bodies.documents import (
     WorksReply,
 )
 from api.work_uploads import ImportRequest, import_requested, uploaded
+from schemas.values.base import Text
 from services.corpora import CorpusOptions, corpus_loss, delete_corpus
 from services.imports import ImportedFiles
 from services.works import listed_documents

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from api.context import ApiContext, Context
-from api.parameters import MAX_ID, PathId, next_offset
+from api.parameters import PathId, next_offset
 from api.problems import problem_responses
 from api.rest.bodies.documents import (
     AgainBody,
@@ -21,6 +21,7 @@ from api.rest.bodies.documents import (
     WorkReply,
 )
 from api.rest.corpora import Limit, Offset
+from schemas.values.base import MAX_ID
 from schemas.values.documents import SelectionAction
 from services import document_edits
 from services.document_edits import Again

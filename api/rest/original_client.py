@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from api.context import Context
-from api.parameters import PathId, Text
+from api.parameters import PathId
 from api.problems import problem_responses
 from api.rest.bodies.base import Body, Reply, StrictRoute, with_example
 from api.rest.bodies.settings import DatabaseReply, PathsReply, Value
@@ -16,6 +16,7 @@ from api.rest.settings import database_of
 from api.security.authentication import OptionalPrincipal
 from api.work_uploads import base_name
 from schemas.errors import Refused
+from schemas.values.base import Text
 from services.corpora import corpus_of_name
 from store import revision
 from store.corpora import corpora, works

@@ -7,10 +7,11 @@ from pydantic import Field
 from starlette.responses import PlainTextResponse
 
 from api.context import Context
-from api.parameters import MAX_ID, PathId, Text
+from api.parameters import PathId
 from api.preferences import REPLAYED, Keyed
 from api.problems import problem_responses
 from api.rest.bodies.base import Reply, SettingsByName, WithSettings, with_example
+from schemas.values.base import MAX_ID, Text
 from schemas.values.differences import Difference, Gate, RetrievalMeasures, SeveralRuns
 from schemas.values.estimates import Estimate
 from schemas.values.evaluations import EvaluationReport

@@ -8,11 +8,12 @@ from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from api.context import Context
-from api.parameters import MAX_ID, PathId, SearchWords, Text
+from api.parameters import PathId, SearchWords
 from api.problems import problem_responses
 from api.rest.bodies.base import Body, Reply, with_example
 from schemas.errors import JobMissingError, Refused, RunMissingError
 from schemas.statuses import JobStatus, Priority
+from schemas.values.base import MAX_ID, Text
 from schemas.values.runs import RunLimits, RunLimitState, RunOrigin, SettingValue, Target
 from services.runs import Action, ControlResult, RunChanges, change_run, control, delete_run, redo
 from store.questions import queries

@@ -27,7 +27,7 @@ from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate
 from services.corpora import remove_works as delete_works
 from services.estimates import estimate_request
-from services.new_runs import Submitted, Terms, webhook_url
+from services.new_runs import Submitted, webhook_url
 from services.submit import Request, submit
 from stages.reports.words import notices
 from store.access import RequestKey
@@ -64,12 +64,7 @@ async def submit_body(
         always_new=body.always_new,
         priority=body.priority,
         key=key,
-        terms=Terms(
-            body.limits,
-            after=body.after_run_id,
-            notify=webhook_url(ctx.settings, body.notify_url),
-            batch_hours=body.batch_hours,
-        ),
+        terms=body.model_copy(update={"notify_url": webhook_url(ctx.settings, body.notify_url)}),
     )
     return await _reply(ctx, submitted, settings, response)
 
@@ -110,7 +105,7 @@ async def estimate_participants(ctx: Context, body: ParticipantSubmission) -> Es
 
     `missing` lists what has to be there before it can be submitted.
     """
-    return await _estimate(ctx, body, body.request, body.values)
+    return await _estimate(ctx, body, body, body.values)
 
 
 @router.post(
@@ -205,4 +200,4 @@ async def submit_participants(
     is refused, for example because the reference index contains participants of the split; the detail has the reason
     and what to do.
     """
-    return await submit_body(ctx, key, body, body.request, response)
+    return await submit_body(ctx, key, body, body, response)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, File, Path, Query, Response
 
 from api.context import Context
-from api.parameters import PathId, Text, next_offset
+from api.parameters import PathId, next_offset
 from api.preferences import Keyed
 from api.problems import problem_responses
 from api.rest.bodies.base import StrictRoute
@@ -23,6 +23,7 @@ from api.rest.bodies.participants import (
 from api.rest.submissions import SUBMITTED, submit_body
 from api.work_uploads import base_name
 from schemas.errors import RunMissingError
+from schemas.values.base import Text
 from schemas.values.estimates import Estimate
 from services.estimates import estimate_vocabulary
 from services.tags import (

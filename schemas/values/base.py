@@ -1,8 +1,14 @@
 """The base of every value."""
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+
+MAX_ID: Final = 2**53 - 1
+"""The largest number of a thing: the largest integer that every reader of JSON keeps exact."""
+
+Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+"""A text that can be stored: Postgres takes every character but NUL."""
 
 
 class Value(BaseModel):
@@ -21,3 +27,36 @@ class PlainValue:
 
     __slots__ = ()
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid", "allow_inf_nan": False}
+
+
+class Problem(NamedTuple):
+    """What is wrong with a value that somebody typed."""
+
+    field: str | None
+    """None where several fields do not fit together."""
+    words: str
+    """A sentence."""
+
+
+def first_problem(error: ValidationError) -> Problem:
+    """The first of the problems of a value."""
+    found = error.errors(include_input=False, include_url=False)[0]
+    limits = found.get("ctx", {})
+    match found["type"]:
+        case "int_parsing" | "int_from_float":
+            words = "write a whole number"
+        case "float_parsing":
+            words = "write a number"
+        case "greater_than_equal":
+            words = f"the smallest number is {limits['ge']}"
+        case "greater_than":
+            words = f"write a number above {limits['gt']}"
+        case "less_than_equal":
+            words = f"the largest number is {limits['le']}"
+        case "less_than":
+            words = f"write a number below {limits['lt']}"
+        case "string_too_long":
+            words = f"write at most {limits['max_length']} characters"
+        case _:
+            words = found["msg"].removeprefix("Value error, ")
+    return Problem(str(found["loc"][0]) if found["loc"] else None, f"{words[:1].upper()}{words[1:]}.")

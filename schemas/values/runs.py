@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any, Final, NamedTuple, Self
 
-from pydantic import Field, StringConstraints
+from pydantic import BeforeValidator, Field, StringConstraints
 
 from schemas.statuses import JobStatus
 from schemas.suggestions import Example
-from schemas.values.base import PlainValue, Value
+from schemas.values.base import MAX_ID, PlainValue, Value
 from schemas.values.chat import ModelIdentity
 from schemas.values.estimates import KeptStage, StageCalls
 from schemas.values.failures import RunFailures
@@ -48,26 +48,46 @@ def run_name(words: str) -> str | None:
     return name if is_name and 0 < len(name) <= LONGEST_NAME else None
 
 
-MaxFailures = Annotated[str, StringConstraints(pattern=r"^([1-9][0-9]{0,8}|([1-9][0-9]?|100)%)$")]
+_MAX_FAILURES: Final = r"^([1-9][0-9]{0,8}|([1-9][0-9]?|100)%)$"
+
+
+def _max_failures(given: Any) -> Any:
+    if isinstance(given, str) and re.fullmatch(_MAX_FAILURES, given) is None:
+        raise ValueError("write a number of jobs from 1, or a percentage such as 10%")
+    return given
+
+
+MaxFailures = Annotated[str, BeforeValidator(_max_failures), StringConstraints(pattern=_MAX_FAILURES)]
 """A number of jobs, or a percentage of the finished ones such as `10%`."""
 
-Amount = Annotated[int, Field(ge=1, lt=2**53)]
+Amount = Annotated[int, Field(ge=1, le=MAX_ID)]
+
+
+class Option(NamedTuple):
+    """How a field is an option of a command, where its name and its type do not say it."""
+
+    name: str | None = None
+    metavar: str | None = None
+    without_value: Any = None
+    """The value of an option that none follows; None where one has to."""
 
 
 class RunLimits(Value):
     """The limits of a run, over all of its jobs; None sets none."""
 
-    max_failures: MaxFailures | None = None
-    """Its unfinished jobs are paused once so many have failed: a number, or a percentage of those that finished."""
-    max_llm_calls: Amount | None = None
-    """Calls of language models that it may pay for. A job that needs another one is paused."""
-    max_tokens: Amount | None = None
-    """Tokens of prompts and replies that it may use. A job that needs a call after that is paused."""
+    max_failures: Annotated[MaxFailures | None, Field(examples=["10%"]), Option(metavar="N|P%")] = None
+    """Pause the unfinished jobs of the run once N jobs have failed, or P% of those that finished, which are at least 20
+    or half of a smaller run."""
+    max_llm_calls: Annotated[Amount | None, Field(examples=[500]), Option(metavar="N")] = None
+    """Calls of language models that the run may pay for; a job that needs another one is paused."""
+    max_tokens: Annotated[Amount | None, Field(examples=[1_000_000]), Option(metavar="N")] = None
+    """Tokens of prompts and replies that the run may pay for, and those of the calls in progress then; a job that needs
+    another call is paused."""
 
     @property
     def given(self) -> dict[str, str | int]:
         """Those that are set."""
-        return self.model_dump(exclude_none=True)
+        return self.model_dump(include=set(RunLimits.model_fields), exclude_none=True)
 
 
 #: A percentage of failures is not looked at before so many jobs have finished, or half of a smaller run.

@@ -124,6 +124,15 @@ def test_the_help_of_ragq_shows_every_command_in_a_line() -> None:
     assert [line for line in shown if not line.endswith(".")] == []
 
 
+def test_the_help_of_submit_has_each_option_once_under_its_kind() -> None:
+    shown = CliRunner().invoke(cli, ["submit", "--help"]).output
+    sections = [line for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    options = [line.split()[0] for line in shown.splitlines() if line.startswith("  -") and not line.startswith("  -h")]
+
+    assert sections == ["Participants:", "Questions:", "Phrases:", "Every run:"]
+    assert sorted(options) == sorted(option.opts[0] for option in submit.submit.params)
+
+
 def test_the_help_of_a_group_cuts_no_sentence() -> None:
     groups = [typed for typed, command in COMMANDS.items() if isinstance(command, click.Group)]
     shown = {typed: CliRunner().invoke(cli, [*typed.split()[1:], "--help"]).output for typed in groups}

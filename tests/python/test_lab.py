@@ -62,4 +62,4 @@ async def test_it_works_where_a_loop_runs_already(database: Database) -> None:
 
 def test_a_submission_with_problems_is_refused_as_in_the_command_line(lab: ragq.Lab) -> None:
     with pytest.raises(ragq.Refused, match="Split 'nowhere' is not stored"):
-        lab.submit(ragq.ParticipantRequest(split="nowhere", modes=("few_shot",)))  # type: ignore[arg-type]
+        lab.submit(ragq.ParticipantRequest(split="nowhere", modes=("few_shot",)))

@@ -8,8 +8,8 @@ import redis
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.values.estimates import ModelPrice, Prices
 from schemas.values.participants import AssessmentMode
+from schemas.values.requests import ParticipantRequest
 from services.estimates import estimate_request
-from services.participants import ParticipantRequest
 from stack.valkey import ValkeyServer
 from store.database import Connection
 from tests.workers.test_settings_matrix import EVIDENCE, STAGES, TESTED, Bench, Combination, bench

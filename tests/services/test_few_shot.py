@@ -7,7 +7,8 @@ import pytest
 from schemas.errors import Refused
 from schemas.settings.resolve import resolve
 from schemas.values.participants import AssessmentMode
-from services.participants import ParticipantRequest, plan_participants
+from schemas.values.requests import ParticipantRequest
+from services.participants import plan_participants
 from services.references import plan_references
 from stages.reports.words import notices
 from store.database import Connection

@@ -6,7 +6,8 @@ import pytest
 
 from schemas.errors import OutcomeUnknownError, Refused, RunMissingError
 from schemas.values.failures import AttemptError
-from services.new_runs import PlannedRun, Submitted, Terms, submit_run
+from schemas.values.requests import RunTerms
+from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.reports.words import DEMO_NOTICES
 from store.access import RequestKey
 from store.database import Connection, Database, StatementTimeoutError
@@ -36,11 +37,11 @@ async def test_a_new_run_is_stored_with_what_belongs_to_it(database: Database) -
 async def test_a_new_run_waits_for_another_and_a_stored_one_is_refused_to(database: Database) -> None:
     first = await submit_run(database, PlannedRun(RUN))
 
-    waiting = await submit_run(database, PlannedRun(RUN, terms=Terms(after=first.run_id)), always_new=True)
+    waiting = await submit_run(database, PlannedRun(RUN, terms=RunTerms(after_run_id=first.run_id)), always_new=True)
     with pytest.raises(Refused, match="waits for no other run"):
-        await submit_run(database, PlannedRun(RUN, terms=Terms(after=first.run_id)))
+        await submit_run(database, PlannedRun(RUN, terms=RunTerms(after_run_id=first.run_id)))
     with pytest.raises(RunMissingError):
-        await submit_run(database, PlannedRun(RUN, terms=Terms(after=999)), always_new=True)
+        await submit_run(database, PlannedRun(RUN, terms=RunTerms(after_run_id=999)), always_new=True)
 
     async with database.connection() as connection:
         assert (await overviews.get(connection, waiting.run_id)).states == {"paused": 2}

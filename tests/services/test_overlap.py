@@ -13,7 +13,8 @@ from pgvector import Vector
 from schemas.errors import Refused
 from schemas.settings.resolve import EffectiveSettings, resolve
 from schemas.values.participants import AssessmentMode, EmbeddedEvidence, ParticipantChunks, PHQ8Item
-from services.participants import ParticipantRequest, plan_participants
+from schemas.values.requests import ParticipantRequest
+from services.participants import plan_participants
 from store.database import Connection, Database
 from store.references import interviews, references
 from store.references.interviews import NewParticipant, NewSplit
@@ -224,13 +225,13 @@ async def test_an_index_of_another_data_set_is_searched_when_it_is_named_without
         partial=None,
     )
 
-    asked = replace(indexed.request, split="data/dev")
+    asked = indexed.request.model_copy(update={"split": "data/dev"})
     own = await plan_participants(connection, asked, SETTINGS)
-    named = await plan_participants(connection, replace(asked, references="of_clinic"), SETTINGS)
+    named = await plan_participants(connection, asked.model_copy(update={"references": "of_clinic"}), SETTINGS)
     with pytest.raises(Refused, match="name one of clinic/dev, data/dev"):
         await plan_participants(connection, indexed.request, SETTINGS)
     with pytest.raises(Refused, match=r"'of_clinik' is neither .* Did you mean 'of_clinic'"):
-        await plan_participants(connection, replace(asked, references="of_clinik"), SETTINGS)
+        await plan_participants(connection, asked.model_copy(update={"references": "of_clinik"}), SETTINGS)
 
     assert (own.request["searched"]["index"], next(iter(own.jobs)).inputs["excluded"]) == ("x", [300, 303, 304])
     assert named.request["searched"] == {"index": "of_clinic", "data_set": "clinic", "split": "clinic-a"}
@@ -249,7 +250,7 @@ async def test_a_data_set_without_an_index_searches_none_of_another(connection: 
     await interviews.keep(connection, "clinic", [person(300), person(301)], own)
 
     with pytest.raises(Refused) as refused:
-        await plan_participants(connection, replace(chosen.request, split="clinic-test"), SETTINGS)
+        await plan_participants(connection, chosen.request.model_copy(update={"split": "clinic-test"}), SETTINGS)
 
     told = str(refused.value)
     assert "Data set 'clinic' has no reference index 'x'" in told

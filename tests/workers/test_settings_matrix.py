@@ -26,7 +26,8 @@ from schemas.values.participants import (
     Reference,
     ValidatedReferences,
 )
-from services.participants import ParticipantRequest, plan_participants
+from schemas.values.requests import ParticipantRequest
+from services.participants import plan_participants
 from stages.participants.chunking import PROMPT_HASH
 from stages.ports import ChatModel, Embedder, PairScorer
 from store.database import Connection, Database

@@ -8,7 +8,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from api.parameters import Text
+from schemas.values.base import Text
 from stages.replies.strict import strict_object
 
 

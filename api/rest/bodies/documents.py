@@ -6,9 +6,9 @@ from typing import Annotated, Any, Final, Literal
 from fastapi import UploadFile
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from api.parameters import MAX_ID, Text
 from api.rest.bodies.base import Body, Reply, SettingsByName, WithSettings, with_example
 from api.work_uploads import ImportRequest, relative_name
+from schemas.values.base import MAX_ID, Text
 from schemas.values.documents import RepairAction, SelectionAction
 from schemas.values.works import CorpusSize, ListedWork, WorkChunk, WorkHeading, WorkView
 from services.corpora import CorpusOptions

@@ -1,27 +1,22 @@
 """Participant runs: their submission, and the splits to choose from."""
 
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Self
 
 from fastapi import UploadFile
-from pydantic import ConfigDict, Field, StringConstraints, model_validator
-from pydantic.config import JsonDict
+from pydantic import ConfigDict, Field, model_validator
 
-from api.parameters import MAX_ID, Text
 from api.rest.bodies.base import Body, Reply, SettingsByName, WithSettings, with_example
 from schemas.statuses import JobStatus, Priority
-from schemas.values.participants import AssessmentMode
-from schemas.values.runs import Amount, MaxFailures, RunLimits
+from schemas.values.base import Text
+from schemas.values.requests import ParticipantRequest, RunTerms, TagsPolicy, TagsRequest
 from schemas.values.tags import PhraseSet, Tag
 from services.few_shot import MAX_SAMPLES, draws
-from services.participants import ParticipantRequest
-from services.tags import TagsRequest
 from stages.tags.phrases import MAX_CHARS, MAX_PHRASES
 from stages.texts.characters import PLAIN_ID
-from stages.webhooks import LONGEST_URL
 from store.vocabularies import StoredVocabulary
 
 
-class Submission(WithSettings):
+class Submission(WithSettings, RunTerms):
     """How a run is submitted, whatever it works on."""
 
     profile: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
@@ -39,32 +34,11 @@ class Submission(WithSettings):
     """How often it has a turn where several runs wait; by default interactive for one question or one set of phrases,
     and normal for others."""
 
-    after_run_id: Annotated[int, Field(ge=1, le=MAX_ID)] | None = None
-    """The jobs begin when this run has succeeded, and are cancelled if one of its jobs does not succeed."""
-    notify_url: Annotated[Text, StringConstraints(min_length=1, max_length=LONGEST_URL)] | None = Field(
-        default=None, repr=False
-    )
-    """The address that gets a signed message when the run has finished or is paused."""
-    batch_hours: Annotated[float, Field(gt=0, le=24 * 14)] | None = None
-    """Calls of language models are sent as batches of their provider, mostly at half the price; those without an answer
-    after so many hours are sent singly."""
-    max_failures: MaxFailures | None = Field(default=None, examples=["10%"])
-    """The run pauses once so many jobs have failed, or that percentage of at least 20 that finished."""
-    max_llm_calls: Amount | None = Field(default=None, examples=[500])
-    """Calls of language models that the run may pay for; a job that needs another one is paused."""
-    max_tokens: Amount | None = Field(default=None, examples=[1_000_000])
-    """Tokens that the run may pay for, and those of the calls in progress then."""
-
     @model_validator(mode="after")
     def _one_choice_of_a_draw(self) -> Self:
         if self.fresh and self.draw:
             raise ValueError("fresh goes without draw")
         return self
-
-    @property
-    def limits(self) -> RunLimits:
-        """The limits of the run."""
-        return RunLimits(max_failures=self.max_failures, max_llm_calls=self.max_llm_calls, max_tokens=self.max_tokens)
 
     @property
     def chosen_draw(self) -> int:
@@ -100,80 +74,8 @@ class SubmittedReply(Reply):
     """What has to be known about the results, as shown with every report of the run."""
 
 
-ParticipantId = Annotated[int, Field(ge=0, le=2**31 - 1)]
-
-
-_TEXT: Final[JsonDict] = {"type": "string"}
-_LIST: Final[JsonDict] = {"type": "array"}
-_ABSENT: Final[JsonDict] = {"type": "null"}
-
-
-class ParticipantSubmission(Submission):
+class ParticipantSubmission(ParticipantRequest, Submission):
     """What `ragq submit` takes: a split, or participants by number."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [
-                {"required": ["split"], "properties": {"split": _TEXT, "participants": _ABSENT}},
-                {
-                    "required": ["participants"],
-                    "properties": {"participants": _LIST, "split": _ABSENT, "limit": _ABSENT},
-                },
-            ],
-            "examples": [{"split": "paper-test", "modes": ["few_shot"], "limit": 3}],
-        }
-    )
-
-    split: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
-    """The participants of this split, in the order of its file."""
-    participants: Annotated[list[ParticipantId], Field(min_length=1, max_length=10_000)] | None = None
-    """These participants instead of a split."""
-    data_set: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
-    """Whose split or participants; needed where several data sets could be meant. `split` may be DATA_SET/NAME too."""
-    references: Annotated[Text, Field(min_length=1, max_length=300)] | None = None
-    """Search the reference index of this split or name, also of another data set."""
-    modes: Annotated[list[Literal["zero_shot", "few_shot"]], Field(min_length=1, max_length=2)] = Field(
-        default=["zero_shot", "few_shot"], json_schema_extra={"uniqueItems": True}
-    )
-    """With or without references, or both, in this order."""
-    limit: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
-    """Only the first participants of the split."""
-    until: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
-    """The last stage to run; by default all run."""
-    evidence: Annotated[dict[Annotated[Text, Field(max_length=20)], Any], Field(max_length=10_000)] | None = Field(
-        default=None, repr=False
-    )
-    """Ready-made quotes: participant id, then `PHQ8_*` key, then a list of quotes."""
-    allow_overlap: bool = False
-    """Search an index with participants of the submitted split; their chunks are left out, and the run records it."""
-    allow_variant_mismatch: bool = False
-    """Search an index that was built from another variant of the transcripts; the run records it."""
-
-    @model_validator(mode="after")
-    def _one_choice_of_participants(self) -> Self:
-        if (self.split is None) == (self.participants is None):
-            raise ValueError("give exactly one of split and participants")
-        if self.limit is not None and self.split is None:
-            raise ValueError("limit goes with split; name fewer participants instead")
-        if len(set(self.modes)) < len(self.modes):
-            raise ValueError("name each mode once")
-        return self
-
-    @property
-    def request(self) -> ParticipantRequest:
-        """The request to submit."""
-        return ParticipantRequest(
-            data_set=self.data_set,
-            split=self.split,
-            references=self.references,
-            participants=self.participants or (),
-            modes=tuple(map(AssessmentMode, self.modes)),
-            limit=self.limit,
-            until=self.until,
-            evidence=self.evidence,
-            allow_overlap=self.allow_overlap,
-            allow_variant_mismatch=self.allow_variant_mismatch,
-        )
 
 
 VocabularyName = Annotated[Text, Field(min_length=1, max_length=64, examples=["wardrobe"])]
@@ -229,30 +131,21 @@ class PhraseSetBody(Body):
     """Tags that are chosen already."""
 
 
-class TagsSubmission(Submission):
+class TagsSubmission(TagsPolicy, Submission):
     """What `ragq submit --phrases` takes."""
 
     model_config = with_example(vocabulary="wardrobe", phrase_sets=[{"phrases": ["overcoat", "umbrela"]}])
 
-    vocabulary: VocabularyName
     phrase_sets: Annotated[list[PhraseSetBody], Field(min_length=1, max_length=MAX_SETS)]
-    allow_nsfw: bool = False
-    """Candidates may be tags that are not safe for work."""
-    until: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
-    """The last stage to run; by default all run."""
 
     @property
     def request(self) -> TagsRequest:
-        """The request to submit."""
-        return TagsRequest(
-            phrase_sets=[
-                PhraseSet(id=one.id or str(number), phrases=tuple(one.phrases), context_tags=tuple(one.context_tags))
-                for number, one in enumerate(self.phrase_sets, start=1)
-            ],
-            vocabulary=self.vocabulary,
-            allow_nsfw_tags=self.allow_nsfw,
-            until=self.until,
-        )
+        """The request, with an id for every set."""
+        sets = [
+            PhraseSet(id=one.id or str(number), phrases=tuple(one.phrases), context_tags=tuple(one.context_tags))
+            for number, one in enumerate(self.phrase_sets, start=1)
+        ]
+        return TagsRequest(phrase_sets=sets, **self.model_dump(include=set(TagsPolicy.model_fields)))
 
 
 class TagsSetReply(Reply):

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
-from api.parameters import MAX_ID, Text
 from api.rest.bodies.base import Body, Reply, with_example
 from api.rest.bodies.participants import Submission
 from api.rest.bodies.rag_steps import StepDone
 from schemas.settings.preset import is_preset_name
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
+from schemas.values.base import MAX_ID, Text
 from schemas.values.documents import LONGEST, WorkFilter
 from schemas.values.failures import StageFailure
 from schemas.values.queries import ContextGroup, QuerySet, RelevanceJudgement, SubmittedQuery

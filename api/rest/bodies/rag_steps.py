@@ -5,9 +5,9 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
 
-from api.parameters import Text
 from api.rest.bodies.base import Body, Reply, with_example
 from schemas.statuses import JobStatus, VectorStatus
+from schemas.values.base import Text
 from schemas.values.queries import AnswerBasis, ContextSource, Origin, Source
 
 SOURCE_EXAMPLE: Final[dict[str, Any]] = {

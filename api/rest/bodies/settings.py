@@ -7,10 +7,10 @@ from typing import Annotated, Any, get_args, get_origin
 from fastapi import Path
 from pydantic import Field, StringConstraints, create_model
 
-from api.parameters import Text
 from api.rest.bodies.base import Body, Reply, with_example
 from schemas.settings.base import SettingsGroup, descriptions
 from schemas.settings.preset import PRESET_GROUPS, Preset
+from schemas.values.base import Text
 from schemas.values.runs import SettingValue
 
 Value = Annotated[Text, StringConstraints(max_length=1000)]

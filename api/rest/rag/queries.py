@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse
 
 from api.context import ApiContext, Context
 from api.event_streams import POLL_SECONDS, CountedStream, event, stream_responses, wait_until_idle
-from api.parameters import MAX_ID, PathId
+from api.parameters import PathId
 from api.preferences import WaitPreference
 from api.problems import problem_responses
 from api.rest.bodies.base import StrictRoute
@@ -29,6 +29,7 @@ from api.rest.bodies.rag_queries import (
 from api.rest.bodies.rag_steps import ResultList, ResultReply, Started
 from schemas.errors import QueryMissingError, QueryValueError, Refused, StepFailedError
 from schemas.statuses import JobStatus, QueryStatus
+from schemas.values.base import MAX_ID
 from schemas.values.queries import ConsolidatedContext, RerankedChunk
 from services.questions.edits import UNCHANGED, QueryEdit, edit, stored_context
 from services.questions.lookup import get_query, lock_query

@@ -1,0 +1,111 @@
+"""What a run is asked for, and on what terms: declared once for the terminal, JSON, forms and notebooks."""
+
+from typing import Annotated, Any, Final, Self
+
+from pydantic import ConfigDict, Field, SkipValidation, StringConstraints, model_validator
+from pydantic.config import JsonDict
+
+from schemas.suggestions import Repeatable
+from schemas.values.base import MAX_ID, Text, Value
+from schemas.values.participants import AssessmentMode
+from schemas.values.runs import Option, RunLimits
+from schemas.values.tags import PhraseSet
+
+LONGEST_URL: Final = 2000
+
+Name = Annotated[Text, StringConstraints(min_length=1, max_length=100)]
+ParticipantId = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
+class RunTerms(RunLimits):
+    """On what terms a run is carried out, whatever its work is. Limits that are set replace those of a stored run."""
+
+    after_run_id: Annotated[int | None, Field(ge=1, le=MAX_ID)] = None
+    """The jobs begin when this run has succeeded, and are cancelled if one of its jobs does not succeed."""
+    notify_url: Annotated[Text | None, Field(min_length=1, max_length=LONGEST_URL), Option("--notify", "URL")] = Field(
+        default=None, repr=False
+    )
+    """The address that gets a signed message when the run has finished or is paused."""
+    batch_hours: Annotated[float | None, Field(gt=0, le=24 * 14), Option("--batch", "[HOURS]", without_value=24)] = None
+    """Calls of language models are sent as batches of their provider, mostly at half the price; those without an answer
+    after so many hours, 24 unless given, are sent singly."""
+
+
+_TEXT: Final[JsonDict] = {"type": "string"}
+_LIST: Final[JsonDict] = {"type": "array"}
+_ABSENT: Final[JsonDict] = {"type": "null"}
+
+
+class ParticipantRequest(Value):
+    """Participants to assess: those of a split, or these by number."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["split"], "properties": {"split": _TEXT, "participants": _ABSENT}},
+                {
+                    "required": ["participants"],
+                    "properties": {"participants": _LIST, "split": _ABSENT, "limit": _ABSENT},
+                },
+            ],
+            "examples": [{"split": "paper-test", "modes": ["few_shot"], "limit": 3}],
+        }
+    )
+
+    split: Annotated[Name | None, Option(metavar="SPLIT")] = None
+    """The participants of this split, in the order of its file."""
+    participants: Annotated[tuple[ParticipantId, ...] | None, Field(min_length=1, max_length=10_000, strict=False)] = (
+        None
+    )
+    """These participants instead of a split."""
+    data_set: Name | None = None
+    """Whose split or participants; needed where several data sets could be meant. `split` may be DATA_SET/NAME too."""
+    references: Annotated[Text | None, Field(min_length=1, max_length=300), Option(metavar="SPLIT|INDEX")] = None
+    """Search the reference index of this split or name, also of another data set; by default that of the settings."""
+    modes: Annotated[
+        tuple[Annotated[AssessmentMode, Field(strict=False)], ...], Field(min_length=1, max_length=2, strict=False)
+    ] = Field(default=tuple(AssessmentMode), json_schema_extra={"uniqueItems": True})
+    """With or without references, or both, in this order."""
+    limit: Annotated[int | None, Field(ge=1, le=2**31 - 1)] = None
+    """Only the first participants of the split."""
+    until: Annotated[Name | None, Option(metavar="STAGE")] = None
+    """The last stage to run; by default all run."""
+    evidence: Annotated[dict[Annotated[Text, Field(max_length=20)], Any] | None, Field(max_length=10_000)] = Field(
+        default=None, repr=False
+    )
+    """Ready-made quotes: participant id, then `PHQ8_*` key, then a list of quotes."""
+    allow_overlap: bool = False
+    """Search an index with participants of the submitted split; their chunks are left out, and every report shows
+    it."""
+    allow_variant_mismatch: bool = False
+    """Search an index that was built from another variant of the transcripts; every report shows it."""
+
+    @model_validator(mode="after")
+    def _one_choice_of_participants(self) -> Self:
+        if (self.split is None) == (self.participants is None):
+            raise ValueError("give exactly one of split and participants")
+        if self.limit is not None and self.split is None:
+            raise ValueError("limit goes with split; name fewer participants instead")
+        if len(set(self.modes)) < len(self.modes):
+            raise ValueError("name each mode once")
+        return self
+
+
+class TagsPolicy(Value):
+    """Which tags are candidates."""
+
+    vocabulary: Annotated[Text, Field(min_length=1, max_length=64, examples=["wardrobe"]), Option(metavar="VOCABULARY")]
+    """Whose tags are found."""
+    allow_nsfw: bool = False
+    """Candidates may be tags that are not safe for work."""
+    until: Annotated[Name | None, Option(metavar="STAGE")] = None
+    """The last stage to run; by default all run."""
+
+
+class TagsRequest(TagsPolicy):
+    """Phrases to find tags for."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    phrase_sets: SkipValidation[Repeatable[PhraseSet]] = Field(repr=False)
+    """One job each; a million of them are not in memory together."""

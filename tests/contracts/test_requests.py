@@ -1,0 +1,97 @@
+"""Every field of a request means the same in a terminal, in JSON and in a form."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from api.pages.participants import ParticipantsForm
+from api.rest.bodies.participants import ParticipantSubmission, Submission, TagsSubmission
+from cli.submit import KINDS, submit
+from schemas.values.participants import AssessmentMode
+from schemas.values.requests import ParticipantRequest, RunTerms, TagsRequest
+
+EVIDENCE = {"316": {"PHQ8_Sleep": ["I lie awake."]}}
+
+#: Field of a request of participants -> its value, the arguments of the terminal, and the fields of the form.
+PARTICIPANTS: dict[str, tuple[Any, list[str], dict[str, str] | None]] = {
+    "split": ("ward/paper-test", ["--split", "ward/paper-test"], {"split": "ward/paper-test"}),
+    "participants": ((316, 319), ["--participants", "316,319"], {"participants": "316, 319"}),
+    "data_set": (
+        "ward",
+        ["--participants", "1", "--data-set", "ward"],
+        {"participants": "1", "data_set": "ward"},
+    ),
+    "references": ("paper-train", ["--references", "paper-train"], {"references": "paper-train"}),
+    "modes": ((AssessmentMode.FEW_SHOT,), ["--few-shot-only"], {"modes": "few_shot"}),
+    "limit": (3, ["--limit", "3"], {"limit": " 3 "}),
+    "until": ("assemble", ["--until", "assemble"], None),
+    "evidence": (EVIDENCE, ["--evidence", "evidence.json"], None),
+    "allow_overlap": (True, ["--allow-overlap"], {"allow_overlap": "true"}),
+    "allow_variant_mismatch": (True, ["--allow-variant-mismatch"], {"allow_variant_mismatch": "true"}),
+}
+#: Field of the terms of a run -> its value, and the arguments of the terminal.
+TERMS: dict[str, tuple[Any, list[str]]] = {
+    "max_failures": ("10%", ["--max-failures", "10%"]),
+    "max_llm_calls": (500, ["--max-llm-calls", "500"]),
+    "max_tokens": (9000, ["--max-tokens", "9000"]),
+    "notify_url": ("https://hooks.example.org/ragq", ["--notify", "https://hooks.example.org/ragq"]),
+    "batch_hours": (24, ["--batch"]),
+}
+
+
+def typed(*args: str) -> click.Context:
+    return submit.make_context("submit", list(args))
+
+
+def request_of(kind: str, context: click.Context) -> Any:
+    of = KINDS[kind]
+    return of.request(**{name: context.params[name] for name in (*of.subjects, *of.options)})
+
+
+@pytest.mark.parametrize("field", ParticipantRequest.model_fields)
+def test_a_request_of_participants(field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("evidence.json").write_text(json.dumps(EVIDENCE), encoding="utf-8")
+    value, args, form = PARTICIPANTS[field]
+    who = {"participants": [1]} if field == "data_set" else {} if field == "participants" else {"split": "s"}
+    from_json = ParticipantSubmission(**who | json.loads(json.dumps({field: value})))
+    split = [] if "--split" in args or "--participants" in args else ["--split", "s"]
+    found = [from_json, request_of("participant", typed(*split, *args))]
+    if form is not None:
+        found.append(ParticipantsForm.model_validate(({"split": "s"} if split else {}) | form).request())
+
+    assert [getattr(one, field) for one in found] == [value] * len(found)
+    assert len({one.model_dump_json(include=set(ParticipantRequest.model_fields)) for one in found}) == 1
+
+
+@pytest.mark.parametrize("field", TERMS)
+def test_the_terms_of_a_run(field: str) -> None:
+    value, args = TERMS[field]
+
+    assert typed("--split", "s", *args).params[field] == getattr(Submission(**{field: value}), field) == value
+
+
+def test_the_terms_of_a_run_are_all_looked_at() -> None:
+    # `--after` takes a name of a run too, which the database knows.
+    assert TERMS.keys() == RunTerms.model_fields.keys() - {"after_run_id"}
+
+
+def test_a_request_of_tags(tmp_path: Path) -> None:
+    (tmp_path / "phrases.txt").write_text("overcoat, umbrela\n", encoding="utf-8")
+    args = ["--vocabulary", "wardrobe", "--allow-nsfw", "--until", "rerank", "--context-tags", "hat"]
+
+    in_terminal: TagsRequest = request_of("tags", typed("--phrases", str(tmp_path / "phrases.txt"), *args))
+    in_json = TagsSubmission.model_validate(
+        {
+            "vocabulary": "wardrobe",
+            "allow_nsfw": True,
+            "until": "rerank",
+            "phrase_sets": [{"phrases": ["overcoat", "umbrela"], "context_tags": ["hat"]}],
+        }
+    ).request
+
+    assert list(in_terminal.phrase_sets) == list(in_json.phrase_sets)
+    assert in_terminal.model_dump(exclude={"phrase_sets"}) == in_json.model_dump(exclude={"phrase_sets"})
