@@ -6,8 +6,10 @@ The process limits itself before it starts the program: `python -m adapters.limi
 import asyncio
 import os
 import resource
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 _OUTPUT_CHUNK: Final = 1 << 20
@@ -43,8 +45,9 @@ class ProgramFailedError(Exception):
 async def run_limited(program: Sequence[str], content: bytes, limits: ProcessLimits) -> bytes:
     """What a program writes for a content on its stdin.
 
-    The program has an empty environment but for the path of Python's packages, starts no process of its own, writes no
-    file, and is killed when this task is cancelled. Raises LimitExceededError and ProgramFailedError.
+    The program has an empty environment but for the path of Python's packages, writes no file, and is killed with every
+    process that it started when it exceeds a limit and when this task is cancelled. Raises LimitExceededError and
+    ProgramFailedError.
     """
     seconds = max(1, round(limits.seconds))
     process = await asyncio.create_subprocess_exec(
@@ -76,8 +79,11 @@ async def run_limited(program: Sequence[str], content: bytes, limits: ProcessLim
         raise LimitExceededError(f"more than {limits.seconds:.0f} s", _end_of(heard)) from None
     finally:
         if process.returncode is None:
-            process.kill()
-            await process.wait()
+            _kill(process)
+            # Pipes are read to their end: of one that is full and not read, asyncio never sees the end of the process.
+            await process.communicate()
+    if written is None:
+        raise LimitExceededError(f"more than {limits.output_mb} MB as text")
     if code:
         said = _end_of(heard)
         if "heap exhausted" in said.lower() or "MemoryError" in said or code in (-9, 251):
@@ -97,17 +103,24 @@ async def _write(process: asyncio.subprocess.Process, content: bytes) -> None:
         return
 
 
-async def _read(process: asyncio.subprocess.Process, most_mb: int) -> bytes:
+def _kill(process: asyncio.subprocess.Process) -> None:
+    """End it with every process that it started, all of which have its session."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+async def _read(process: asyncio.subprocess.Process, most_mb: int) -> bytes | None:
+    """What it writes; None where it was killed because it wrote more."""
     assert process.stdout is not None
     parts: list[bytes] = []
     left = most_mb * 1_000_000
     while part := await process.stdout.read(_OUTPUT_CHUNK):
-        parts.append(part)
         left -= len(part)
-        if left < 0:
-            process.kill()
-            raise LimitExceededError(f"more than {most_mb} MB as text")
-    return b"".join(parts)
+        if left >= 0:
+            parts.append(part)
+        else:
+            _kill(process)
+    return None if left < 0 else b"".join(parts)
 
 
 async def _read_stderr(process: asyncio.subprocess.Process, heard: bytearray) -> None:
