@@ -15,6 +15,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from api.context import ApiContext
 from api.mcp import TOOLS
 from schemas.settings.process import KNOWN_NAMES
 from stack.valkey import ValkeyServer
@@ -28,8 +29,10 @@ Connect = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
-async def corpus(connection: Connection) -> None:
-    await store_small_corpus(connection)
+async def corpus(ctx: ApiContext) -> None:
+    # A connection that is open while the server ends makes it wait.
+    async with ctx.database.connection() as connection:
+        await store_small_corpus(connection)
 
 
 @pytest.fixture
