@@ -18,7 +18,6 @@ from api.rendering import page
 from api.routes import methods_here, wants_html
 from schemas import errors
 from stages.failures import class_name
-from stages.files.records import ProblemsFound
 from store.database import UNAVAILABLE_ERRORS
 
 log = structlog.get_logger(__name__)
@@ -34,54 +33,49 @@ class ProblemKind(NamedTuple):
     """The last part of the problem type."""
 
 
-#: By class; the nearest base class applies.
-KINDS: Final[dict[type[BaseException], ProblemKind]] = {
-    errors.PresetExistsError: ProblemKind(409, "preset-exists"),
-    errors.DefaultPresetError: ProblemKind(400, "preset-is-default"),
-    errors.PresetValueError: ProblemKind(422, "preset-value-unusable"),
-    errors.TemplateMissingError: ProblemKind(404, "template-missing"),
-    errors.TemplateError: ProblemKind(422, "template-unusable"),
-    errors.LLMResponseParseError: ProblemKind(400, "reply-unusable"),
-    errors.WorkChangedError: ProblemKind(409, "work-changed"),
-    errors.RunMissingError: ProblemKind(404, "run-missing"),
-    errors.JobMissingError: ProblemKind(404, "job-missing"),
-    errors.QueryMissingError: ProblemKind(404, "query-missing"),
-    errors.StageRunningError: ProblemKind(409, "stage-running"),
-    errors.QueryValueError: ProblemKind(422, "query-value-unusable"),
-    errors.CorpusMissingError: ProblemKind(404, "corpus-missing"),
-    errors.DocumentMissingError: ProblemKind(404, "document-missing"),
-    errors.WorkFilesError: ProblemKind(422, "works-unusable"),
-    errors.EmbeddingArtifactMismatchError: ProblemKind(409, "index-mismatch"),
-    ProblemsFound: ProblemKind(422, "files-unusable"),
-    errors.StepFailedError: ProblemKind(500, "step-failed"),
-    errors.ExpansionFailedError: ProblemKind(500, "expansion-failed"),
-    errors.StackError: ProblemKind(503, "server-unavailable"),
-    errors.Refused: ProblemKind(409, "refused"),
-    errors.DomainError: ProblemKind(500, "stage-failed"),
-    errors.RagqError: ProblemKind(500, "failed"),
-}
-
-#: The status of a refusal by its slug.
-REFUSALS: Final[dict[errors.Slug, int]] = {
+#: By the slug of an error.
+STATUSES: Final[dict[str, int]] = {
     "attempt-missing": 404,
     "corpus-missing": 404,
+    "document-missing": 404,
     "document-replaced": 409,
+    "expansion-failed": 500,
+    "failed": 500,
+    "files-unusable": 422,
     "fork-refused": 409,
     "heading-missing": 422,
     "idempotency-key-reused": 422,
+    "index-mismatch": 409,
+    "job-missing": 404,
     "no-job-in-state": 409,
     "nothing-to-do": 409,
+    "preset-exists": 409,
+    "preset-is-default": 400,
     "preset-missing": 404,
+    "preset-value-unusable": 422,
+    "query-missing": 404,
     "query-set-preset": 409,
+    "query-value-unusable": 422,
+    "refused": 409,
+    "reply-unusable": 400,
     "result-missing": 404,
     "run-active": 409,
+    "run-missing": 404,
     "run-name-taken": 409,
     "run-value-unusable": 422,
+    "server-unavailable": 503,
+    "stage-failed": 500,
+    "stage-running": 409,
+    "step-failed": 500,
     "step-not-ready": 404,
     "step-paused": 409,
     "step-superseded": 409,
+    "template-missing": 404,
+    "template-unusable": 422,
     "vocabulary-missing": 404,
+    "work-changed": 409,
     "work-missing": 404,
+    "works-unusable": 422,
 }
 
 #: A stage that failed while a request waited for it: by the stage (None for any) and the stored class of its error.
@@ -90,7 +84,7 @@ STAGE_KINDS: Final[dict[tuple[str | None, str], ProblemKind]] = {
     ("expand", class_name(errors.LLMResponseParseError)): ProblemKind(400, "expansion-unusable"),
     ("expand", class_name(errors.ExpansionReplyError)): ProblemKind(400, "expansion-unusable"),
     (None, class_name(errors.NothingRelevantError)): ProblemKind(422, "nothing-relevant"),
-    (None, class_name(errors.WorkChangedError)): KINDS[errors.WorkChangedError],
+    (None, class_name(errors.WorkChangedError)): ProblemKind(409, errors.WorkChangedError.slug),
 }
 
 StageFailure = errors.StepFailedError | errors.ExpansionFailedError
@@ -154,11 +148,11 @@ def kind_of(error: BaseException) -> ProblemKind | None:
     """The kind of an error; None for an unexpected one."""
     if isinstance(error, StageFailure):
         stored = (error.stage, error.error_type), (None, error.error_type)
-        return next((STAGE_KINDS[key] for key in stored if key in STAGE_KINDS), KINDS[type(error)])
-    if isinstance(error, errors.Refused) and error.slug is not None:
-        return ProblemKind(REFUSALS[error.slug], error.slug)
-    found = next((KINDS[type_] for type_ in type(error).__mro__ if type_ in KINDS), None)
-    return UNAVAILABLE if found is None and isinstance(error, UNAVAILABLE_ERRORS) else found
+        if found := next((STAGE_KINDS[key] for key in stored if key in STAGE_KINDS), None):
+            return found
+    if isinstance(error, errors.RagqError):
+        return ProblemKind(STATUSES[error.slug], error.slug)
+    return UNAVAILABLE if isinstance(error, UNAVAILABLE_ERRORS) else None
 
 
 def respond(

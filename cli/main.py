@@ -153,15 +153,18 @@ def main() -> None:
     try:
         cli.main(prog_name="ragq")
     except RagqError as error:
-        _refuse(str(error))
+        _refuse(str(error), slug=error.slug)
     except OSError as error:
-        _refuse(_of_system(error))
+        _refuse(_of_system(error), slug=RagqError.slug)
 
 
-def _refuse(why: str) -> NoReturn:
-    from cli.output import print_text
+def _refuse(why: str, *, slug: str) -> NoReturn:
+    """Say why on stderr, and with --json on stdout too, as the problem that the API replies with."""
+    from cli.output import print_json, print_text
 
     print_text(f"ragq: {why}", err=True)
+    if "--json" in sys.argv[1:]:
+        print_json({"type": f"urn:ragq:problem:{slug}", "detail": why})
     sys.exit(REFUSED)
 
 

@@ -14,6 +14,9 @@ from typing import Any, Literal, TypeAlias
 class RagqError(Exception):
     """The base of every error that ragq raises. Its message is safe to log."""
 
+    slug: str = "failed"
+    """The last part of the type of the problem that it is over HTTP and in JSON of a command."""
+
     def __reduce__(self) -> tuple[Any, ...]:
         # By default a copy is made by the constructor from the message, which most constructors do not take; Celery
         # then shows monitors a base class instead.
@@ -54,13 +57,18 @@ class Refused(RagqError):
     """A request that ragq refuses; the message states what was found and what to do. `slug` names a problem over HTTP
     that is not that of the class."""
 
+    slug = "refused"
+
     def __init__(self, message: str, *, slug: Slug | None = None) -> None:
-        self.slug = slug
+        if slug is not None:
+            self.slug = slug
         super().__init__(message)
 
 
 class StackError(Refused):
     """A server that is needed is unavailable, or cannot be started."""
+
+    slug = "server-unavailable"
 
 
 class OutcomeUnknownError(StackError):
@@ -115,6 +123,8 @@ class DocumentReaderMissingError(Refused):
 class WorkFilesError(Refused):
     """Files that cannot be works, by their places among the files of an import, from 0."""
 
+    slug = "works-unusable"
+
     def __init__(self, files: Mapping[int, WorkFileError]) -> None:
         self.files = dict(files)
         super().__init__("\n".join(["Nothing was imported:", *(f"  {error}" for error in files.values())]))
@@ -123,9 +133,13 @@ class WorkFilesError(Refused):
 class DocumentMissingError(Refused):
     """What was named is no document that went through stages, or its stage is not stored."""
 
+    slug = "document-missing"
+
 
 class PresetExistsError(Refused):
     """A preset of this name, compared without case, is stored already."""
+
+    slug = "preset-exists"
 
 
 class PresetValueError(Refused):
@@ -133,6 +147,8 @@ class PresetValueError(Refused):
 
     `problems` has a line for each value; most begin with its name.
     """
+
+    slug = "preset-value-unusable"
 
     def __init__(self, message: str, *, problems: Sequence[str] = ()) -> None:
         self.problems = tuple(problems)
@@ -142,9 +158,13 @@ class PresetValueError(Refused):
 class DefaultPresetError(Refused):
     """The default preset cannot be deleted."""
 
+    slug = "preset-is-default"
+
 
 class RunMissingError(Refused):
     """A run is not stored, or no longer."""
+
+    slug = "run-missing"
 
     def __init__(self, run_id: int) -> None:
         super().__init__(f"Run r{run_id} does not exist. `ragq runs` lists those that do.")
@@ -153,12 +173,16 @@ class RunMissingError(Refused):
 class JobMissingError(Refused):
     """A job is not stored, or no longer."""
 
+    slug = "job-missing"
+
     def __init__(self, job_id: int) -> None:
         super().__init__(f"Job j{job_id} does not exist. `ragq runs` lists the runs, `ragq show RUN` their jobs.")
 
 
 class QueryMissingError(Refused):
     """A question is not stored, or no longer."""
+
+    slug = "query-missing"
 
     def __init__(self, query_id: int) -> None:
         super().__init__(f"There is no query {query_id}. `ragq query list` shows those there are.")
@@ -167,9 +191,13 @@ class QueryMissingError(Refused):
 class StageRunningError(Refused):
     """A change is refused while a stage is running."""
 
+    slug = "stage-running"
+
 
 class QueryValueError(Refused):
     """A value for a question is invalid. `field` names it, and `problem` completes the sentence."""
+
+    slug = "query-value-unusable"
 
     def __init__(self, field: str, problem: str) -> None:
         self.field = field
@@ -182,6 +210,8 @@ class StepFailedError(Refused):
 
     `error_type` is the class of the stage's error as it is stored, `module.Class`; the message shows the class alone.
     """
+
+    slug = "step-failed"
 
     def __init__(self, query_id: int, job_id: int, stage: str, error_type: str, error_message: str) -> None:
         self.query_id = query_id
@@ -206,6 +236,8 @@ class ExpansionFailedError(Refused):
     `error_type` as for StepFailedError.
     """
 
+    slug = "expansion-failed"
+
     stage = "expand"
     query_id = None
     job_id = None
@@ -221,6 +253,8 @@ class ExpansionFailedError(Refused):
 
 class DomainError(RagqError):
     """A stage cannot compute a valid output. Its job fails."""
+
+    slug = "stage-failed"
 
 
 class TranscriptError(DomainError):
@@ -253,6 +287,8 @@ class ReferenceTextError(InputChangedError):
 
 class WorkChangedError(InputChangedError):
     """The stored markdown of a work is not the one that a chunk's lines belong to."""
+
+    slug = "work-changed"
 
     def __init__(self, work_id: int) -> None:
         super().__init__(
@@ -325,6 +361,8 @@ class LLMError(DomainError):
 
 class LLMResponseParseError(LLMError, UnusableReply):
     """A reply cannot be used. `raw_response` holds it and is kept out of the message and of repr()."""
+
+    slug = "reply-unusable"
 
     def __init__(self, raw_response: str, parse_error: str) -> None:
         self.raw_response = raw_response
@@ -437,6 +475,8 @@ class TextTooLongError(EmbeddingError):
 class EmbeddingArtifactMismatchError(EmbeddingError):
     """A reference index or its files are missing, broken, or built with other settings; one message lists all."""
 
+    slug = "index-mismatch"
+
 
 class ReferenceIndexMissingError(EmbeddingArtifactMismatchError):
     """The reference index of a run is no longer stored."""
@@ -491,6 +531,8 @@ class TagContractError(DomainError):
 class CorpusMissingError(DomainError):
     """The corpus of a query is no longer stored."""
 
+    slug = "corpus-missing"
+
     def __init__(self, corpus_id: int) -> None:
         super().__init__(f"Corpus {corpus_id} is not stored; import its works again and submit again.")
 
@@ -509,9 +551,13 @@ class DocumentError(DomainError):
 class TemplateError(DomainError, ValueError):
     """A prompt template cannot be filled in: braces that do not pair, placeholders that are unknown or missing."""
 
+    slug = "template-unusable"
+
 
 class TemplateMissingError(DomainError):
     """A version of a prompt template is not stored, or none of its versions is active."""
+
+    slug = "template-missing"
 
 
 class ContextTooSmallError(DomainError):

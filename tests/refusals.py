@@ -10,6 +10,6 @@ def refused(slug: Slug, match: str | None = None) -> "pytest.RaisesExc[Refused]"
     return pytest.raises(Refused, match=match, check=lambda error: error.slug == slug)
 
 
-def slug_of(error: BaseException | None) -> Slug | None:
+def slug_of(error: BaseException | None) -> str | None:
     """The slug of a refusal; None for any other error."""
     return error.slug if isinstance(error, Refused) else None

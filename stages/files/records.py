@@ -27,6 +27,8 @@ class Parsed(NamedTuple, Generic[T_co]):
 class ProblemsFound(Refused):
     """Files that cannot be used; `problems` has each problem, the message the first twenty."""
 
+    slug = "files-unusable"
+
     def __init__(
         self, problems: Iterable[FileProblem], *, of: str = "data set", consequence: str = "nothing was imported"
     ) -> None:

@@ -1,6 +1,8 @@
 """Errors over HTTP."""
 
 import json
+import sys
+from collections.abc import Iterator
 from typing import get_args
 
 import httpx
@@ -10,7 +12,7 @@ from fastapi import FastAPI
 import cli.main
 from api import problems
 from api.rest.bodies.base import Body
-from schemas.errors import DomainError, Refused, Slug, StackError
+from schemas.errors import DomainError, RagqError, Refused, Slug, StackError
 from store.questions.presets import preset_missing
 
 #: What clients know: every slug of an error of ragq, and its status.
@@ -147,25 +149,41 @@ async def test_a_hostile_name_is_cut_to_one_short_line(
     assert (reply.status_code, [wrong["where"] for wrong in reply.json()["errors"]]) == (422, [f"body.{shown}"])
 
 
-def test_every_slug_keeps_its_status_and_ends_a_command_with_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    of_classes = [*problems.KINDS.values(), *problems.STAGE_KINDS.values(), problems.INVALID, problems.UNAVAILABLE]
-    refusals = [problems.kind_of(Refused("no", slug=slug)) for slug in get_args(Slug)]
-    assert {kind.slug: kind.status for kind in (*of_classes, *refusals) if kind} == STATUSES
-    assert set(problems.REFUSALS) == set(get_args(Slug))
+def test_every_slug_keeps_its_status() -> None:
+    of_stages = {kind.slug: kind.status for kind in (*problems.STAGE_KINDS.values(), problems.INVALID)}
 
-    errors = [*(Refused("no", slug=slug) for slug in get_args(Slug)), StackError("no"), DomainError("no")]
-    monkeypatch.setattr(cli.main.cli, "main", lambda prog_name: (_ for _ in ()).throw(errors.pop()))
-    while errors:
-        with pytest.raises(SystemExit, match=r"^1$"):
-            cli.main.main()
+    assert problems.STATUSES | of_stages | {problems.UNAVAILABLE.slug: problems.UNAVAILABLE.status} == STATUSES
+    assert set(get_args(Slug)) | {kind.slug for kind in kinds_of(RagqError)} == set(problems.STATUSES)
+
+
+def kinds_of(base: type[RagqError]) -> Iterator[type[RagqError]]:
+    yield base
+    for one in base.__subclasses__():
+        yield from kinds_of(one)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("error", [Refused("no", slug="run-active"), StackError("no"), DomainError("no")])
+def test_an_error_ends_a_command_with_its_slug_in_json(
+    error: RagqError, as_json: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["ragq", "runs", *(["--json"] if as_json else [])])
+    monkeypatch.setattr(cli.main.cli, "main", lambda prog_name: (_ for _ in ()).throw(error))
+
+    with pytest.raises(SystemExit, match=r"^1$"):
+        cli.main.main()
+    printed = capsys.readouterr()
+
+    assert printed.err == "ragq: no\n"
+    expected = {"type": f"urn:ragq:problem:{error.slug}", "detail": "no"}
+    assert (json.loads(printed.out) if as_json else printed.out) == (expected if as_json else "")
 
 
 def test_the_nearest_class_decides() -> None:
     class Nearer(Refused):
         pass
 
-    kind = problems.kind_of(Nearer("no"))
-    assert kind == problems.KINDS[Refused]
+    assert problems.kind_of(Nearer("no")) == problems.ProblemKind(409, "refused")
 
 
 async def test_the_description_of_the_api_explains_problems(client: httpx.AsyncClient) -> None:
