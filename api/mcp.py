@@ -112,8 +112,9 @@ TOOLS: Final = (
         method="POST",
         path="/participants/runs",
         description=f"Score the interviews of a split (PHQ-8). {_POLL} 409 means refused, with the reason: often a "
-        f"reference index that contains participants of the split. {_AGAIN}",
-        fields=("split", "participants", "modes", "profile", "settings", "key"),
+        f"reference index that contains participants of the split. dry_run returns calls, tokens and money instead; "
+        f"`missing` is why it would be refused. {_AGAIN}",
+        fields=("split", "participants", "modes", "profile", "settings", "dry_run", "key"),
     ),
     Tool(
         name="whats_wrong",

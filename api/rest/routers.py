@@ -29,7 +29,6 @@ ROUTERS: Final[tuple[APIRouter, ...]] = (
     steps.expansion_router,
     submissions.query_sets_router,
     submissions.participants_router,
-    submissions.router,
     run_results.router,
     forks.router,
     run_results.comparisons_router,

@@ -165,10 +165,12 @@ class EvaluationBody(WithSettings):
     """Other values of settings of the judge; by default those of the run."""
     always_new: bool = False
     """Store another evaluation even if the same one is stored."""
+    dry_run: bool = False
+    """Reply with the estimate instead; nothing is stored or sent."""
 
 
 FOUND: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": Submitted, "description": "The same evaluation, stored before"}
+    200: {"model": Submitted | Estimate, "description": "The same evaluation, stored before, or the estimate"}
 }
 
 
@@ -180,27 +182,20 @@ FOUND: Final[dict[int | str, dict[str, Any]]] = {
 )
 async def evaluate_answers(
     run_id: PathId, ctx: Context, body: EvaluationBody, response: Response, key: Keyed
-) -> Submitted:
+) -> Submitted | Estimate:
     """Judge the newest answer of each question, as a run of its own with one job for each answer."""
+
+    async def plan(connection: Connection) -> NewRun:
+        return (await plan_evaluation(connection, run_id, body.values)).planned.run
+
+    if body.dry_run:
+        response.status_code = 200
+        return await estimate(ctx.database, plan, prices=ctx.prices)
     found = await evaluate(ctx.database, run_id, body.values, always_new=body.always_new, key=key)
     response.status_code = 201 if found.is_new else 200
     response.headers["Location"] = f"/runs/{found.run_id}"
     response.headers.update(REPLAYED if found.is_replay else {})
     return found
-
-
-@router.post(
-    "/{run_id}/evaluations/estimate",
-    summary="Estimate an evaluation",
-    responses=problem_responses(404, 409, 422),
-)
-async def estimate_evaluation(run_id: PathId, ctx: Context, body: EvaluationBody) -> Estimate:
-    """Jobs, model calls, tokens, seconds and money of the same body sent to `/runs/{id}/evaluations`."""
-
-    async def plan(connection: Connection) -> NewRun:
-        return (await plan_evaluation(connection, run_id, body.values)).planned.run
-
-    return await estimate(ctx.database, plan, prices=ctx.prices)
 
 
 @router.get("/{run_id}/evaluation", summary="Show an evaluation", responses=problem_responses(404, 409, 422))

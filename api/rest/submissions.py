@@ -20,7 +20,6 @@ from api.rest.bodies.participants import (
     ParticipantSubmission,
     Submission,
     SubmittedReply,
-    TagsSubmission,
 )
 from api.rest.bodies.rag_queries import QuerySetSubmission
 from schemas.settings.resolve import EffectiveSettings
@@ -36,9 +35,9 @@ from store.references import interviews
 from store.references.interviews import SplitSize
 from store.runs import overviews
 
-#: The reply of a submission that finds its run, for its OpenAPI description.
+#: The reply of a submission that finds its run, or stores none, for its OpenAPI description.
 SUBMITTED: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": SubmittedReply, "description": "The run of the same work"}
+    200: {"model": SubmittedReply | Estimate, "description": "The run of the same work, or the estimate"}
 }
 
 
@@ -50,12 +49,22 @@ async def submit_body(
     response: Response,
     *,
     values: Mapping[str, str] | None = None,
-) -> SubmittedReply:
+) -> SubmittedReply | Estimate:
     """Submit a request with the settings of its body, or with `values` where the body has others beside them.
 
-    The reply is 201 with a new run under Location, or 200 with the run of the same work.
+    The reply is 201 with a new run under Location, or 200 with the run of the same work, or with the estimate.
     """
     settings = ctx.run_settings(profile=body.profile, values=body.values if values is None else values)
+    if body.dry_run:
+        response.status_code = 200
+        return await estimate_request(
+            ctx.database,
+            request,
+            settings,
+            draw=body.chosen_draw,
+            prices=ctx.prices,
+            in_batches=body.batch_hours is not None,
+        )
     submitted = await submit(
         ctx.database,
         request,
@@ -91,57 +100,6 @@ async def _reply(
     )
 
 
-router = APIRouter(route_class=StrictRoute)
-
-
-@router.post(
-    "/participants/runs/estimate",
-    summary="Estimate a submission of participants",
-    responses=problem_responses(409, 422),
-    tags=["participants"],
-)
-async def estimate_participants(ctx: Context, body: ParticipantSubmission) -> Estimate:
-    """Jobs, model calls, tokens, seconds and money of the same body sent to `/participants/runs`.
-
-    `missing` lists what has to be there before it can be submitted.
-    """
-    return await _estimate(ctx, body, body, body.values)
-
-
-@router.post(
-    "/rag/query-sets/runs/estimate",
-    summary="Estimate a submission of a set of questions",
-    responses=problem_responses(409, 422),
-    tags=["questions"],
-)
-async def estimate_query_set(ctx: Context, body: QuerySetSubmission) -> Estimate:
-    """Likewise of a set of questions."""
-    return await _estimate(ctx, body, body.request, body.run_values)
-
-
-@router.post(
-    "/tags/runs/estimate",
-    summary="Estimate a submission of phrases",
-    responses=problem_responses(409, 422),
-    tags=["tags"],
-)
-async def estimate_phrases(ctx: Context, body: TagsSubmission) -> Estimate:
-    """Likewise of phrases."""
-    return await _estimate(ctx, body, body.request, body.values)
-
-
-async def _estimate(ctx: ApiContext, body: Submission, request: Request, values: Mapping[str, str]) -> Estimate:
-    settings = ctx.run_settings(profile=body.profile, values=values)
-    return await estimate_request(
-        ctx.database,
-        request,
-        settings,
-        draw=body.chosen_draw,
-        prices=ctx.prices,
-        in_batches=body.batch_hours is not None,
-    )
-
-
 works_router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
 
 
@@ -167,7 +125,9 @@ query_sets_router = APIRouter(prefix="/rag/query-sets", tags=["questions"], rout
     status_code=201,
     responses=SUBMITTED | problem_responses(404, 409, 422),
 )
-async def submit_query_set(ctx: Context, key: Keyed, body: QuerySetSubmission, response: Response) -> SubmittedReply:
+async def submit_query_set(
+    ctx: Context, key: Keyed, body: QuerySetSubmission, response: Response
+) -> SubmittedReply | Estimate:
     """Store a run of one job per question, and send it. Nothing waits: the events of the run report its progress.
 
     The same set submitted again is the same run, whose failed jobs continue: 200 instead of 201.
@@ -193,7 +153,7 @@ async def list_splits(ctx: Context) -> list[SplitSize]:
 )
 async def submit_participants(
     ctx: Context, key: Keyed, body: ParticipantSubmission, response: Response
-) -> SubmittedReply:
+) -> SubmittedReply | Estimate:
     """Store a run of one job per participant and mode, and send it.
 
     The same work submitted again is the same run, whose failed jobs continue: 200 instead of 201. 409 when the request

@@ -25,7 +25,6 @@ from api.work_uploads import base_name
 from schemas.errors import RunMissingError
 from schemas.values.base import Text
 from schemas.values.estimates import Estimate
-from services.estimates import estimate_vocabulary
 from services.tags import (
     ImportedVocabulary,
     build_vocabulary,
@@ -41,7 +40,9 @@ router = APIRouter(prefix="/tags", tags=["tags"], route_class=StrictRoute)
 
 
 @router.post("/runs", summary="Submit phrases", status_code=201, responses=SUBMITTED | problem_responses(404, 409, 422))
-async def submit_phrases(ctx: Context, key: Keyed, body: TagsSubmission, response: Response) -> SubmittedReply:
+async def submit_phrases(
+    ctx: Context, key: Keyed, body: TagsSubmission, response: Response
+) -> SubmittedReply | Estimate:
     """Store a run of one job per set of phrases, and send it.
 
     The same work submitted again is the same run: 200 instead of 201. 409 when the vocabulary has no models yet.
@@ -155,16 +156,6 @@ async def build_models(name: Name, ctx: Context, response: Response) -> BuildRep
     response.status_code = 201 if is_new else 200
     response.headers["Location"] = f"/runs/{built.run_id}"
     return BuildReply(run_id=built.run_id, is_new=is_new)
-
-
-@vocabularies_router.post(
-    "/{name}/models/estimate",
-    summary="Estimate the building of the models of a vocabulary",
-    responses=problem_responses(409, 422),
-)
-async def estimate_models(name: Name, ctx: Context) -> Estimate:
-    """The job, its seconds, and what is missing, such as the vocabulary. Nothing is stored or sent."""
-    return await estimate_vocabulary(ctx.database, name, ctx.run_settings(), prices=ctx.prices)
 
 
 @vocabularies_router.delete(

@@ -73,7 +73,7 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "401", "429"]
 
 # Ids of questions differ, and judgements are of these questions; values of a preset have ranges.
 [[operations]]
-include-operation-id = ["submit_query_set", "estimate_query_set"]
+include-operation-id = ["submit_query_set"]
 checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 # Too many questions are too large a body.
 checks.negative_data_rejection.expected-statuses = ["401", "403", "404", "409", "413", "422"]
@@ -85,7 +85,7 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", "404", "409", "422"]
 
 # Too many phrases are too large a body.
 [[operations]]
-include-operation-id = ["submit_phrases", "estimate_phrases"]
+include-operation-id = ["submit_phrases"]
 checks.negative_data_rejection.expected-statuses = ["401", "403", "404", "409", "413", "422"]
 
 # Names of settings have no NUL, which no schema of a key expresses.

@@ -23,6 +23,9 @@ class Submission(WithSettings, RunTerms):
     """The profile; by default as for `ragq submit` on the machine of the API."""
     settings: SettingsByName = Field(default={})
     """Values by name, which override the profile, as with `--set`."""
+    dry_run: bool = False
+    """Reply with the estimate instead: jobs, model calls, tokens, seconds, money, and why it would be refused. Nothing
+    is stored or sent."""
     always_new: bool = False
     """Store another run even if the same work was submitted before."""
     draw: Annotated[int, Field(ge=0, lt=MAX_SAMPLES)] = 0

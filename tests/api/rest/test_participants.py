@@ -41,6 +41,16 @@ async def test_a_split_is_submitted(client: httpx.AsyncClient, connection: Conne
     assert len(await jobs.in_order(connection, made["run_id"], limit=9)) == 2
 
 
+async def test_a_dry_run_replies_with_the_estimate_and_stores_nothing(
+    client: httpx.AsyncClient, connection: Connection
+) -> None:
+    reply = await submit(client, SPLIT | {"dry_run": True})
+
+    assert (reply.status_code, reply.json()["jobs"], "location" in reply.headers) == (200, 3, False)
+    assert reply.json()["calls_at_most"] > 0
+    assert await connection.fetchval("SELECT count(*) FROM run") == 0
+
+
 async def test_a_request_with_a_key_is_carried_out_once(client: httpx.AsyncClient) -> None:
     body = SPLIT | {"always_new": True}
     key = {"Idempotency-Key": "participants-1"}
