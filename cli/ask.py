@@ -14,10 +14,10 @@ from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import QueryValueError
 from schemas.statuses import JobStatus
 from schemas.values.queries import RerankedChunk, RerankedChunks
+from schemas.values.requests import QueryRequest
 from services.new_runs import Submitted
 from services.questions.answers import single_query
 from services.questions.lookup import QueryDetails, query_details
-from services.questions.submission import QueryRequest
 from services.submit import submit
 from stages.queries.consolidate import SEPARATOR
 from stages.queries.works import WorkName, work_filter
@@ -159,7 +159,7 @@ def _submitted(
         queries=asked,
         corpora=corpus,
         works=work_filter(where),
-        preset=preset,
+        config_preset=preset,
         preset_values=dict(of_preset),
         expand=not only_search,
         until="rerank" if only_search else None,

@@ -13,9 +13,8 @@ from schemas.errors import QueryValueError, Refused
 from schemas.settings.preset import is_preset_name
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QuerySet
-from schemas.values.requests import ParticipantRequest, TagsRequest
+from schemas.values.requests import ParticipantRequest, QueryRequest, TagsRequest
 from services.questions.answers import single_query
-from services.questions.submission import QueryRequest
 from services.tags import phrase_sets
 from stages.queries.query_files import read_query_set
 from stages.queries.works import work_filter
@@ -93,7 +92,7 @@ def queries_request(
     corpus: tuple[str, ...],
     where: tuple[str, ...],
     qrels: Path | None,
-    preset: str | None,
+    config_preset: str | None,
     preset_values: tuple[tuple[str, str], ...],
     no_expand: bool,
     expansion: Path | None,
@@ -112,12 +111,12 @@ def queries_request(
         queries=_asked(query, queries, qrels),
         corpora=corpus,
         works=work_filter(where),
-        preset=preset,
+        config_preset=config_preset,
         preset_values=dict(preset_values),
         expand=not no_expand,
         expansion_reply=None if expansion is None else read_reply(expansion),
         response=None if response is None else read_reply(response),
-        use_light_model=model == LIGHT,
+        use_full_model=model != LIGHT,
         until=until,
     )
 

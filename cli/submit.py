@@ -44,7 +44,7 @@ from schemas.settings.process import ProcessSettings
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import Priority
 from schemas.suggestions import did_you_mean
-from schemas.values.requests import ParticipantRequest, RunTerms, TagsRequest
+from schemas.values.requests import ParticipantRequest, QueryPolicy, RunTerms, TagsRequest
 from schemas.values.runs import RunLimits
 from services.few_shot import MAX_SAMPLES, draws
 from services.new_runs import Submitted, webhook_url
@@ -205,7 +205,17 @@ KINDS: dict[str, Kind] = {
         "Questions",
         ("query", "queries"),
         (
-            *("corpus", "where", "qrels", "preset", "preset_values", "no_expand", "expansion", "response", "model"),
+            *(
+                "corpus",
+                "where",
+                "qrels",
+                "config_preset",
+                "preset_values",
+                "no_expand",
+                "expansion",
+                "response",
+                "model",
+            ),
             "until",
         ),
         queries_request,
@@ -280,7 +290,7 @@ class _Submit(click.Command):
     help="Search only works of author=TEXT, title=TEXT, tag=TAG, year=2001 or year>=2001; repeatable.",
 )
 @click.option("--qrels", type=_FILE, help="Judgements to evaluate by, `query-id corpus-id score` or TREC's form.")
-@click.option("--preset", metavar="PRESET", help="How to search, rank and answer; the default preset unless named.")
+@request_options(QueryPolicy, "config_preset")
 @click.option("--no-expand", is_flag=True, help="Search for the questions as they are asked.")
 @click.option("--expansion", type=_FILE, help="An expansion reply of an external model, for --query.")
 @click.option("--response", type=_FILE, help="An answer of an external model, for --query.")
@@ -516,4 +526,4 @@ def _overridden(context: click.Context) -> list[str]:
 
 
 def _option(parameter: str) -> str:
-    return f"--{parameter.replace('_', '-')}"
+    return next(one.opts[0] for one in submit.params if one.name == parameter)

@@ -14,11 +14,10 @@ from schemas.settings.resolve import resolve
 from schemas.values.participants import PHQ8Item
 from schemas.values.queries import QueryRun, QuerySet, SubmittedQuery
 from schemas.values.reports import Report
-from schemas.values.requests import ParticipantRequest, TagsRequest
+from schemas.values.requests import ParticipantRequest, QueryRequest, TagsRequest
 from schemas.values.retrieval_reports import RetrievalReport
 from schemas.values.runs import run_number
 from services.baselines import scores_of_run
-from services.questions.submission import QueryRequest
 from services.submit import Request, submit
 from stack.connections import connections
 from stages.reports.report import build_report, measures_of, retrieval_measures_of

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from schemas.settings.resolve import EffectiveSettings
 from schemas.statuses import Priority
-from schemas.values.requests import ParticipantRequest, RunTerms, TagsRequest
+from schemas.values.requests import ParticipantRequest, QueryRequest, RunTerms, TagsRequest
 from services.few_shot import in_draw, is_deterministic
 from services.new_runs import NO_TERMS, PlannedRun, Submitted, named_in_errors, submit_run
 from services.participants import in_enabled_modes, plan_participants
-from services.questions.submission import QueryRequest, plan_queries
+from services.questions.submission import plan_queries
 from services.served_models import Warn
 from services.tags import plan_tags
 from store.access import RequestKey

@@ -19,11 +19,12 @@ from api.security.csrf import csrf
 from schemas.errors import LLMResponseParseError, QueryMissingError, QueryValueError, Refused, StageRunningError
 from schemas.values.base import Text
 from schemas.values.queries import ContextGroup, Intent, RerankedChunks
+from schemas.values.requests import QueryRequest
 from services.corpora import DEFAULT_CORPUS
 from services.questions.answers import AskResult, ask, preview_expansion_prompt, single_query
 from services.questions.edits import UNCHANGED, QueryEdit, Unchanged, edit
 from services.questions.lookup import get_query
-from services.questions.submission import QueryRequest, with_chosen_models
+from services.questions.submission import with_chosen_models
 from stages.queries.expand import pasted_expansion
 from stages.queries.query_files import MAX_CHARS
 from stages.queries.works import work_filter
@@ -99,10 +100,10 @@ class AskForm(BaseModel):
             queries=single_query(self.question),
             corpora=[name for name in self.corpus if name],
             works=work_filter(self.conditions),
-            preset=self.preset or None,
+            config_preset=self.preset or None,
             expand=self.expansion is not ExpansionSource.NONE,
             expansion_reply=self.reply if self.expansion is ExpansionSource.PASTE else None,
-            use_light_model=self.model is AskedModel.LIGHT,
+            use_full_model=self.model is not AskedModel.LIGHT,
             until="expand" if self.until is Until.EXPANSION else None,
         )
 

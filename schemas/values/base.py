@@ -11,6 +11,13 @@ Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 """A text that can be stored: Postgres takes every character but NUL."""
 
 
+def whole(given: Any) -> Any:
+    """A number as JSON has it, which knows one kind: 14.0 is 14, in lists too."""
+    if isinstance(given, float) and given.is_integer():
+        return int(given)
+    return [whole(part) for part in given] if isinstance(given, list) else given
+
+
 class Value(BaseModel):
     """A frozen value. Unknown fields are refused, so that a stored output of another version is never read in part.
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final, Self
+from typing import Annotated, Final, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from schemas.statuses import VectorStatus
-from schemas.values.base import Value
+from schemas.values.base import Text, Value, whole
 from schemas.values.chat import ReaskReason
 
 
@@ -229,18 +229,22 @@ LONGEST = 200
 """Characters of a text that works are chosen by."""
 
 
+_Part = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST)]
+_Year = Annotated[int, BeforeValidator(whole), Field(ge=-9999, le=9999, strict=True)]
+
+
 class WorkFilter(Value):
     """What a work must have to be searched; every field that is given. Letters of any case are equal."""
 
-    author: str | None = Field(default=None, min_length=1, max_length=LONGEST, repr=False)
+    author: _Part | None = Field(default=None, repr=False, examples=["Leaf"])
     """A part of its authors."""
-    title: str | None = Field(default=None, min_length=1, max_length=LONGEST, repr=False)
+    title: _Part | None = Field(default=None, repr=False, examples=["tea"])
     """A part of its title."""
-    tag: str | None = Field(default=None, min_length=1, max_length=LONGEST, repr=False)
+    tag: _Part | None = Field(default=None, repr=False, examples=["green tea"])
     """One of its tags, whole."""
-    year_from: int | None = Field(default=None, ge=-9999, le=9999)
+    year_from: _Year | None = Field(default=None, examples=[2001])
     """The first year, inclusive; a work without a year has none."""
-    year_to: int | None = Field(default=None, ge=-9999, le=9999)
+    year_to: _Year | None = Field(default=None, examples=[2019])
     """The last year, inclusive."""
 
     @model_validator(mode="after")

@@ -7,7 +7,9 @@ from pydantic.config import JsonDict
 
 from schemas.suggestions import Repeatable
 from schemas.values.base import MAX_ID, Text, Value
+from schemas.values.documents import WorkFilter
 from schemas.values.participants import AssessmentMode
+from schemas.values.queries import QuerySet
 from schemas.values.runs import Option, RunLimits
 from schemas.values.tags import PhraseSet
 
@@ -89,6 +91,52 @@ class ParticipantRequest(Value):
         if len(set(self.modes)) < len(self.modes):
             raise ValueError("name each mode once")
         return self
+
+
+CorpusName = Annotated[Text, Field(min_length=1, max_length=200)]
+
+
+class Searched(Value):
+    """What questions search."""
+
+    corpus: CorpusName | None = Field(default=None, examples=["shelf"])
+    """By default `default`, or the only corpus there is."""
+    corpora: Annotated[tuple[CorpusName, ...], Field(max_length=20, strict=False)] = Field(
+        default=(), examples=[["shelf"]]
+    )
+    """Corpora that are searched as if they were one; `corpus` is one more of them."""
+    works: WorkFilter | None = None
+    """The works of them that are searched; by default all."""
+
+    @property
+    def all_corpora(self) -> list[str]:
+        """The corpora by name, each once; none for the default one."""
+        return list(dict.fromkeys([*([] if self.corpus is None else [self.corpus]), *self.corpora]))
+
+
+class QueryPolicy(Searched):
+    """How questions are answered."""
+
+    config_preset: Annotated[Name | None, Option("--preset", "PRESET")] = None
+    """How to search, rank and answer; by default the default preset. Settings take values of the preset too."""
+    expand: bool = True
+    """False searches for the questions as they are asked, whatever the preset has."""
+    use_full_model: bool | None = None
+    """False: the light model expands and answers, where RAGQ_QUERY_LIGHT_MODEL is set."""
+    until: Annotated[Name | None, Option(metavar="STAGE")] = None
+    """The last stage to run; by default all run."""
+
+
+class QueryRequest(QueryPolicy):
+    """Questions to a corpus."""
+
+    queries: QuerySet
+    preset_values: dict[str, str] = Field(default={})
+    """Values that win over the preset's, by their names."""
+    expansion_reply: str | None = Field(default=None, repr=False)
+    """The reply of an external model, for a single question."""
+    response: str | None = Field(default=None, repr=False)
+    """The answer of an external model, for a single question."""
 
 
 class TagsPolicy(Value):

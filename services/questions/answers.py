@@ -18,10 +18,11 @@ from schemas.values.queries import (
     SubmittedQuery,
     ValidatedChunks,
 )
+from schemas.values.requests import QueryRequest
 from services.new_runs import store_run
 from services.questions.edits import query_text
 from services.questions.lookup import get_query, lock_query, not_ready
-from services.questions.submission import QueryRequest, plan_queries
+from services.questions.submission import plan_queries
 from stages.queries.expand import expansion_prompt, pasted_expansion
 from stages.queries.templates import TemplateTag, pasted_answer
 from store.access import RequestKey, once, release

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from schemas.chains import stages_of
@@ -15,6 +14,7 @@ from schemas.settings.run import RunSettings
 from schemas.statuses import Priority
 from schemas.values.documents import WorkFilter
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
+from schemas.values.requests import QueryRequest
 from services.corpora import corpus_of_name, corpus_to_ask, embedder_settings
 from services.new_runs import PlannedRun
 from stages.models import first_unlike
@@ -99,31 +99,6 @@ async def choose_models(
     return await with_chosen_models(connection, settings)
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueryRequest:
-    """What is asked for."""
-
-    queries: QuerySet
-    corpora: Sequence[str] = ()
-    """Searched as if they were one. None takes `default`, or the only corpus there is."""
-    works: WorkFilter = field(default_factory=WorkFilter)
-    """The works of them that are searched."""
-    preset: str | None = None
-    """None takes the default preset."""
-    preset_values: Mapping[str, str] = field(default_factory=dict)
-    """Values that win over the preset's, by their names."""
-    expand: bool = True
-    """False searches for the texts of the queries alone, whatever the preset has."""
-    expansion_reply: str | None = None
-    """The reply of an external model, for a single query."""
-    response: str | None = None
-    """The answer of an external model, for a single query."""
-    use_light_model: bool = False
-    """The light model expands, where the run has one, and answers unless the model of the run is asked for later."""
-    until: str | None = None
-    """The last stage to run; None runs all."""
-
-
 async def plan_queries(connection: Connection, request: QueryRequest, settings: EffectiveSettings) -> PlannedRun:
     """The run for a request: one job per query, in the order asked for.
 
@@ -137,13 +112,16 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     _refuse_text_in_ids(request.queries)
     if request.expansion_reply is not None:
         pasted_expansion(request.expansion_reply)
-    names = list(dict.fromkeys(request.corpora)) or [await corpus_to_ask(connection)]
+    names = request.all_corpora or [await corpus_to_ask(connection)]
     asked = [await _searchable(connection, name) for name in names]
     refuse_unlike(asked)
     corpus, *others = asked
-    await _refuse_empty(connection, asked, request.works)
+    works = request.works or WorkFilter()
+    await _refuse_empty(connection, asked, works)
     unknown = await _unknown_documents(connection, asked, request.queries.judgements)
-    stored = await (presets.default(connection) if request.preset is None else presets.get(connection, request.preset))
+    stored = await (
+        presets.default(connection) if request.config_preset is None else presets.get(connection, request.config_preset)
+    )
     preset = stored.preset.changed(request.preset_values, origin="option --set")
     snapshot = _embedded_as(corpus, settings.snapshot()) | preset.snapshot(stored.name, options=request.preset_values)
     refuse_idle_expansion(settings.run, preset, request.preset_values)
@@ -159,11 +137,11 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     }
     if others:
         inputs["corpus_ids"] = [one.id for one in asked]
-    if request.works.given:
-        inputs["works"] = request.works.given
-    if request.use_light_model:
+    if works.given:
+        inputs["works"] = works.given
+    if request.use_full_model is False:
         inputs["light_model"] = True
-    if request.preset is None and not request.preset_values and len(request.queries.queries) == 1:
+    if request.config_preset is None and not request.preset_values and len(request.queries.queries) == 1:
         inputs["takes_default"] = True
     jobs = [
         NewJob(
@@ -194,7 +172,7 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
             "response": None if request.response is None else "given",
             "profile_source": settings.profile_source,
         }
-        | ({"works": request.works.given} if request.works.given else {})
+        | ({"works": works.given} if works.given else {})
         | ({"unknown_documents": unknown} if unknown else {}),
         priority=Priority.INTERACTIVE if len(jobs) == 1 else Priority.NORMAL,
         jobs=jobs,

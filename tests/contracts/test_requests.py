@@ -9,9 +9,10 @@ import pytest
 
 from api.pages.participants import ParticipantsForm
 from api.rest.bodies.participants import ParticipantSubmission, Submission, TagsSubmission
+from api.rest.bodies.rag_queries import QuerySetSubmission
 from cli.submit import KINDS, submit
 from schemas.values.participants import AssessmentMode
-from schemas.values.requests import ParticipantRequest, RunTerms, TagsRequest
+from schemas.values.requests import ParticipantRequest, QueryPolicy, RunTerms, TagsRequest
 
 EVIDENCE = {"316": {"PHQ8_Sleep": ["I lie awake."]}}
 
@@ -40,6 +41,16 @@ TERMS: dict[str, tuple[Any, list[str]]] = {
     "notify_url": ("https://hooks.example.org/ragq", ["--notify", "https://hooks.example.org/ragq"]),
     "batch_hours": (24, ["--batch"]),
 }
+#: Field of a request of questions -> its value in JSON, and the arguments of the terminal.
+QUESTIONS: dict[str, tuple[Any, list[str]]] = {
+    "corpus": ("shelf", ["--corpus", "shelf"]),
+    "corpora": (["shelf", "archive"], ["--corpus", "shelf", "--corpus", "archive"]),
+    "works": ({"author": "Leaf", "year_from": 2001}, ["--where", "author=Leaf", "--where", "year>=2001"]),
+    "config_preset": ("Balanced", ["--preset", "Balanced"]),
+    "expand": (False, ["--no-expand"]),
+    "use_full_model": (False, ["--model", "light"]),
+    "until": ("rerank", ["--until", "rerank"]),
+}
 
 
 def typed(*args: str) -> click.Context:
@@ -48,7 +59,7 @@ def typed(*args: str) -> click.Context:
 
 def request_of(kind: str, context: click.Context) -> Any:
     of = KINDS[kind]
-    return of.request(**{name: context.params[name] for name in (*of.subjects, *of.options)})
+    return of.request(**{name: context.params.get(name, ()) for name in (*of.subjects, *of.options)})
 
 
 @pytest.mark.parametrize("field", ParticipantRequest.model_fields)
@@ -77,6 +88,17 @@ def test_the_terms_of_a_run(field: str) -> None:
 def test_the_terms_of_a_run_are_all_looked_at() -> None:
     # `--after` takes a name of a run too, which the database knows.
     assert TERMS.keys() == RunTerms.model_fields.keys() - {"after_run_id"}
+
+
+@pytest.mark.parametrize("field", QueryPolicy.model_fields)
+def test_a_request_of_questions(field: str) -> None:
+    value, args = QUESTIONS[field]
+    asked = {"queries": [{"id": "q1", "text": "Why?"}]}
+    in_json = QuerySetSubmission.model_validate(asked | {field: value}).request
+    in_terminal = request_of("query", typed("--query", "Why?", *args))
+
+    name = "all_corpora" if field in ("corpus", "corpora") else field
+    assert getattr(in_terminal, name) == getattr(in_json, name)
 
 
 def test_a_request_of_tags(tmp_path: Path) -> None:

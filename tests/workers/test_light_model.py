@@ -75,7 +75,7 @@ async def test_an_expansion_is_by_the_model_that_was_asked_for(
     database: Database, environment: dict[str, str], light: bool, expected: Asked
 ) -> None:
     async with database.connection() as connection:
-        query = await a_question(connection, environment=environment, until="expand", use_light_model=light)
+        query = await a_question(connection, environment=environment, until="expand", use_full_model=not light)
 
         assert await make(connection, database, query.job_id, "expand") == expected
 

@@ -8,7 +8,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from schemas.values.base import Text
+from schemas.values.base import Text, whole
 from stages.replies.strict import strict_object
 
 
@@ -27,20 +27,13 @@ class Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _a_number_without_a_fraction_is_whole(cls, given: Any) -> Any:
-        # JSON has one kind of number: 14.0 is 14.
-        return {name: _whole(value) for name, value in given.items()} if isinstance(given, dict) else given
+        return {name: whole(value) for name, value in given.items()} if isinstance(given, dict) else given
 
 
 class Reply(BaseModel):
     """The body of a reply, read from the attributes of stored values."""
 
     model_config = ConfigDict(from_attributes=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return [_whole(part) for part in value] if isinstance(value, list) else value
 
 
 SettingValue = bool | int | float | Annotated[Text, Field(max_length=1000)]

@@ -12,12 +12,11 @@ from api.rest.bodies.rag_steps import StepDone
 from schemas.settings.preset import is_preset_name
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
 from schemas.values.base import MAX_ID, Text
-from schemas.values.documents import LONGEST, WorkFilter
+from schemas.values.documents import WorkFilter
 from schemas.values.failures import StageFailure
 from schemas.values.queries import ContextGroup, QuerySet, RelevanceJudgement, SubmittedQuery
-from services.questions.submission import QueryRequest
+from schemas.values.requests import QueryPolicy, QueryRequest, Searched
 from stages.queries.query_files import MAX_REFERENCE_CHARS
-from stages.queries.works import filter_of
 
 _FILLED: Final = r"^[^\x00]*[^\s\x00][^\x00]*$"
 
@@ -223,47 +222,6 @@ class QueryPatch(Body):
     """The passages to keep, in the order of the prompt."""
 
 
-CorpusToAsk = Annotated[Text, Field(min_length=1, max_length=200)]
-Part = Annotated[Text, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST)]
-Year = Annotated[int, Field(ge=-9999, le=9999)]
-
-
-class WorksSearched(Body):
-    """What a work must have to be searched; every field that is given. Letters of any case are equal."""
-
-    author: Part | None = Field(default=None, repr=False, examples=["Leaf"])
-    """A part of its authors."""
-    title: Part | None = Field(default=None, repr=False, examples=["tea"])
-    """A part of its title."""
-    tag: Part | None = Field(default=None, repr=False, examples=["green tea"])
-    """One of its tags, whole."""
-    year_from: Year | None = Field(default=None, examples=[2001])
-    """The first year, inclusive."""
-    year_to: Year | None = Field(default=None, examples=[2019])
-    """The last year, inclusive."""
-
-
-class Searched(Body):
-    """What a question searches."""
-
-    corpus: CorpusToAsk | None = Field(default=None, examples=["shelf"])
-    """By default `default`, or the only corpus there is."""
-    corpora: Annotated[list[CorpusToAsk], Field(max_length=20)] = Field(default=[], examples=[["shelf"]])
-    """Corpora that are searched as if they were one; `corpus` is one more of them."""
-    works: WorksSearched | None = None
-    """The works of them that are searched; by default all."""
-
-    @property
-    def all_corpora(self) -> list[str]:
-        """The corpora by name; none for the default one."""
-        return [*([] if self.corpus is None else [self.corpus]), *self.corpora]
-
-    @property
-    def work_filter(self) -> WorkFilter:
-        """The works that are searched. Raises Refused for years that are out of order."""
-        return filter_of({} if self.works is None else self.works.model_dump(exclude_none=True))
-
-
 QueryId = Annotated[Text, StringConstraints(min_length=1, max_length=64)]
 
 
@@ -289,7 +247,7 @@ class JudgementLine(Body):
     """0 and below is judged but not relevant."""
 
 
-class QuerySetSubmission(Submission, Searched):
+class QuerySetSubmission(QueryPolicy, Submission):
     """What `ragq submit --queries` takes."""
 
     model_config = with_example(
@@ -302,14 +260,6 @@ class QuerySetSubmission(Submission, Searched):
     queries: Annotated[list[QueryLine], Field(min_length=1, max_length=10_000)]
     judgements: Annotated[list[JudgementLine], Field(max_length=200_000)] = Field(default=[])
     """To evaluate by; of these questions alone."""
-    config_preset: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
-    """The preset; by default the default preset. `settings` takes values of the preset too."""
-    expand: bool = True
-    """False searches for the questions as they are asked."""
-    use_full_model: bool | None = None
-    """False: the light model expands and answers, where RAGQ_QUERY_LIGHT_MODEL is set."""
-    until: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
-    """The last stage to run; by default all run."""
 
     @model_validator(mode="after")
     def _ids_fit(self) -> Self:
@@ -330,21 +280,15 @@ class QuerySetSubmission(Submission, Searched):
     @property
     def request(self) -> QueryRequest:
         """The request to submit."""
+        queries = tuple(
+            SubmittedQuery(external_id=line.id, text=line.text, reference_answer=line.reference_answer)
+            for line in self.queries
+        )
+        judgements = tuple(RelevanceJudgement(**line.model_dump()) for line in self.judgements)
         return QueryRequest(
-            queries=QuerySet(
-                queries=tuple(
-                    SubmittedQuery(external_id=line.id, text=line.text, reference_answer=line.reference_answer)
-                    for line in self.queries
-                ),
-                judgements=tuple(RelevanceJudgement(**line.model_dump()) for line in self.judgements),
-            ),
-            corpora=self.all_corpora,
-            works=self.work_filter,
-            preset=self.config_preset,
+            queries=QuerySet(queries=queries, judgements=judgements),
             preset_values={name: value for name, value in self.values.items() if is_preset_name(name)},
-            expand=self.expand,
-            use_light_model=self.use_full_model is False,
-            until=self.until,
+            **{name: getattr(self, name) for name in QueryPolicy.model_fields},
         )
 
 
@@ -371,7 +315,7 @@ def _only(names: Sequence[str], values: Sequence[str | None]) -> str:
     return given[0]
 
 
-class Asked(Searched):
+class Asked(Searched, Body):
     """A question to a corpus."""
 
     model_config = ConfigDict(json_schema_extra=_exactly_one("original_query", "query"))

@@ -29,11 +29,11 @@ from api.rest.bodies.rag_steps import (
 from api.rest.rag.queries import Awaited, pending_response, step_responses, superseded
 from schemas.errors import ExpansionFailedError, QueryValueError, StepFailedError
 from schemas.values.queries import Expansion, Leg, Origin, QueryText
+from schemas.values.requests import QueryRequest
 from services.questions import answers
 from services.questions.answers import ask, preview_expansion_prompt, single_query, withdraw
 from services.questions.lookup import get_query
 from services.questions.steps import Step, run_stages, take_step
-from services.questions.submission import QueryRequest
 from store.access import RequestKey, once
 from store.database import Connection
 from store.questions import queries
@@ -68,11 +68,11 @@ async def run_expansion(
     request = QueryRequest(
         queries=single_query(body.question),
         corpora=body.all_corpora,
-        works=body.work_filter,
-        preset=body.config_preset,
+        works=body.works,
+        config_preset=body.config_preset,
         preset_values={} if body.n is None else {"expansion.n": str(body.n)},
         until="expand",
-        use_light_model=body.use_full_model is False,
+        use_full_model=body.use_full_model,
     )
     async with ctx.database.connection() as connection:
         stored = await ask(connection, request, ctx.run_settings(), key=key)
@@ -103,8 +103,8 @@ async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion,
     request = QueryRequest(
         queries=single_query(body.question),
         corpora=body.all_corpora,
-        works=body.work_filter,
-        preset=body.config_preset,
+        works=body.works,
+        config_preset=body.config_preset,
         expansion_reply=body.reply,
         until="expand",
     )

@@ -27,9 +27,9 @@ from schemas.values.queries import (
     Source,
     ValidatedChunks,
 )
+from schemas.values.requests import QueryRequest
 from services.questions.answers import ask, single_query
 from services.questions.lookup import get_query
-from services.questions.submission import QueryRequest
 from store.database import Connection
 from store.questions.queries import StoredQuery
 from store.runs import audit, stages

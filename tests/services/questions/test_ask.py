@@ -45,7 +45,7 @@ async def test_nothing_is_stored_when_the_request_is_refused(connection: Connect
     await store_small_corpus(connection)
 
     with refused("preset-missing"):
-        await ask(connection, request(preset="Nowhere"), settings(), key=KEY)
+        await ask(connection, request(config_preset="Nowhere"), settings(), key=KEY)
 
     assert await counts(connection) == [0, 0, 0]
     assert not await connection.fetch("SELECT * FROM idempotency_key")

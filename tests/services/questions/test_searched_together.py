@@ -7,10 +7,11 @@ import pytest
 
 from schemas.errors import Refused
 from schemas.values.documents import WorkFilter
+from schemas.values.requests import QueryRequest
 from services.corpora import delete_corpus
 from services.questions.answers import ask, single_query
 from services.questions.lookup import get_query
-from services.questions.submission import QueryRequest, plan_queries
+from services.questions.submission import plan_queries
 from store.database import Connection
 from store.questions import answers, queries
 from store.runs import jobs

@@ -7,10 +7,11 @@ import pytest
 from schemas.errors import Refused, StageRunningError
 from schemas.settings.preset import Preset
 from schemas.values.queries import QuerySet, SubmittedQuery
+from schemas.values.requests import QueryRequest
 from services.new_runs import store_run
 from services.questions.answers import answer
 from services.questions.steps import Step, run_stages, take_step
-from services.questions.submission import QueryRequest, plan_queries
+from services.questions.submission import plan_queries
 from store.database import Connection
 from store.questions import presets, queries
 from store.questions.queries import StoredQuery
@@ -237,7 +238,7 @@ async def test_a_failed_question_runs_with_other_values_from_the_stage_that_they
     assert states == ["done"] * 3 + ["ready"] + ["waiting"] * 4
 
 
-@pytest.mark.parametrize("wanted", [{"preset": "Balanced"}, {"preset_values": {"retrieval.dense_limit": "90"}}])
+@pytest.mark.parametrize("wanted", [{"config_preset": "Balanced"}, {"preset_values": {"retrieval.dense_limit": "90"}}])
 async def test_a_question_that_named_its_values_keeps_them_at_its_first_search(
     connection: Connection, wanted: dict[str, Any]
 ) -> None:

@@ -6,11 +6,12 @@ import pytest
 from schemas.errors import Refused
 from schemas.settings.resolve import resolve
 from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
+from schemas.values.requests import QueryRequest
 from schemas.values.runs import Target
 from services.forks import ForkRequest, plan_fork
 from services.questions.answers import ask
 from services.questions.steps import planned_move
-from services.questions.submission import QueryRequest, plan_queries
+from services.questions.submission import plan_queries
 from stages.queries.expand import no_expansion
 from stages.reports.words import notices
 from store.database import Connection
