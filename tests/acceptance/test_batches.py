@@ -104,6 +104,7 @@ def test_lines_that_fail_are_sent_singly(installation: Installation, batches: Pr
 
     assert installation.ragq("watch", f"r{run}").exit_code == 0
     assert batches.singles == failing
+    assert installation.rows("SELECT key FROM llm_batch_call") == []
 
 
 @pytest.mark.parametrize("refusal", ["failed", "no_batches"])

@@ -110,10 +110,11 @@ def test_a_change_of_one_heading_leaves_the_others_and_keeps_its_words() -> None
 
 
 def test_headings_whose_words_stay_keep_their_markup() -> None:
-    markdown = "# Use of `*args*` #\n\nText.\n\nA *second*\none\n===\n"
+    markdown = "# Use of `*args*` #\n\nText.\n\nA *second*\none\n===\n\n#1 of\nall\n===\n"
     repairs = [
         Repair(line=1, action=RepairAction.H2, text="Use of *args*"),
         Repair(line=5, action=RepairAction.H3, text="A second one"),
+        Repair(line=9, action=RepairAction.H3, text="#1 of all"),
     ]
     kept = {heading.line: heading.text for heading in outline(markdown, ()).headings}
     assert kept == {repair.line: repair.text for repair in repairs}
@@ -123,6 +124,7 @@ def test_headings_whose_words_stay_keep_their_markup() -> None:
     assert [(heading.level, heading.text) for heading in outline(written, ()).headings] == [
         (2, "Use of *args*"),
         (3, "A second one"),
+        (3, "#1 of all"),
     ]
     assert "A *second* one" in written
 

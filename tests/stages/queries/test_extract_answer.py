@@ -60,13 +60,14 @@ def test_a_further_sentence_is_nearly_as_good_as_the_best_or_stands_beside_it() 
     units = units_of(0, " ".join(f"Sentence number {place}0 is here." for place in range(1, 12)))
     vectors = np.eye(len(units), dtype=np.float32)
 
-    def places(second: int, *, cosine: float = 0.0, lexical: float = 0.0) -> list[int]:
+    def places(second: int, *, cosine: float = 0.0, lexical: float = 0.0, best_lexical: float = 2.0) -> list[int]:
         scores, cosines, words = np.full(len(units), -1.0), np.zeros(len(units)), np.zeros(len(units))
-        scores[[0, second]], cosines[[0, second]], words[[0, second]] = (9, 1), (0.5, cosine), (2.0, lexical)
+        scores[[0, second]], cosines[[0, second]], words[[0, second]] = (9, 1), (0.5, cosine), (best_lexical, lexical)
         return [unit.place for unit in chosen_units(units, scores, vectors, cosines=cosines, lexical=words)]
 
     assert places(1) == [0, 1]
     assert places(10, cosine=0.4, lexical=1.5) == [0, 10]
+    assert places(10, cosine=0.4, best_lexical=0.0) == [0, 10], "no word of the question is in any"
     assert places(10, cosine=0.3, lexical=1.5) == places(10, cosine=0.4, lexical=1.3) == [0]
 
 
