@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from schemas.errors import Refused
 from store.database import Connection
+from store.locks import Lock, hold
 
 PREFIX: Final = "ragq_"
 """How every token starts, so that one is recognised where it should not be."""
@@ -25,7 +26,6 @@ LIVE = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())"
 COLUMNS = f"id, name, scope, created_at, expires_at, used_at, revoked_at, {LIVE} AS is_live"
 
 # Of two that make a token of one name at the same moment, the later one has to see the earlier one.
-ONE_BY_ONE = "SELECT pg_advisory_xact_lock(hashtextextended('api_token', 0))"
 
 CREATE = f"""
 INSERT INTO api_token (name, token_hash, scope, expires_at)
@@ -108,7 +108,7 @@ async def create(connection: Connection, name: str, scope: Scope, *, lifetime: t
         )
     secret = PREFIX + new_secret()
     async with connection.transaction():
-        await connection.execute(ONE_BY_ONE)
+        await hold(connection, Lock.API_TOKENS)
         row = await connection.fetchrow(CREATE, name, hashed(secret), scope, lifetime)
     if row is None:
         raise Refused(f"There is a live token {name!r} already; `ragq token revoke {name}` ends it.")

@@ -6,18 +6,15 @@ from hashlib import sha256
 
 from schemas.errors import InputChangedError
 from store.database import Connection, Database
+from store.locks import Lock, share, try_hold
 
 _BULK_SECONDS = 600.0
 
 KEEP = "INSERT INTO original (hash, content, size) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 
-LOCK = "hashtextextended('originals', 0)"
-
-# Those of an import that has no jobs yet are not looked at while it has its lock.
-DROP = f"""
+DROP = """
 DELETE FROM original AS o
-WHERE pg_try_advisory_xact_lock({LOCK})
-  AND NOT EXISTS (SELECT FROM works AS w WHERE w.original_hash = o.hash)
+WHERE NOT EXISTS (SELECT FROM works AS w WHERE w.original_hash = o.hash)
   AND NOT EXISTS (SELECT FROM job AS j WHERE j.kind = 'work' AND j.inputs ->> 'original' = o.hash)
 """
 
@@ -28,7 +25,7 @@ async def importing(database: Database) -> AsyncIterator[None]:
     own = Database(database.url, pool_size=1, application_name="ragq import")
     try:
         async with own.connection() as connection:
-            await connection.execute(f"SELECT pg_advisory_lock_shared({LOCK})")
+            await share(connection, Lock.ORIGINALS)
             yield
     finally:
         await own.close()
@@ -36,7 +33,10 @@ async def importing(database: Database) -> AsyncIterator[None]:
 
 async def drop_unused(connection: Connection) -> None:
     """Delete the files that no work was converted from and no job is about; while files are imported, none."""
-    await connection.execute(DROP)
+    # Those of an import that has no jobs yet are not looked at while it has its lock.
+    async with connection.transaction():
+        if await try_hold(connection, Lock.ORIGINALS):
+            await connection.execute(DROP)
 
 
 async def keep(connection: Connection, content: bytes) -> str:

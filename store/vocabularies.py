@@ -18,6 +18,7 @@ from stages.tags.ports import Vector
 from stages.tags.rerank import in_words
 from stages.tags.similarity import BuiltModels, TokenTable
 from store.database import Connection, Database
+from store.locks import Lock, hold
 from store.vectors import to_numpy, to_pgvector
 
 BULK_SECONDS: Final = 600.0
@@ -37,7 +38,6 @@ async def copy_rows(
 
 
 # Of two imports of one name at the same moment, the later one has to see the earlier one.
-ONE_BY_ONE = "SELECT pg_advisory_xact_lock(hashtextextended('vocabulary ' || $1, 0))"
 
 REPLACE = "UPDATE vocabulary SET replaced_at = now() WHERE name = $1 AND replaced_at IS NULL"
 
@@ -92,7 +92,7 @@ async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int
     Jobs that were submitted with the older one keep it.
     """
     async with connection.transaction():
-        await connection.execute(ONE_BY_ONE, name)
+        await hold(connection, Lock.VOCABULARY, name)
         await connection.execute(REPLACE, name)
         counts = (len(vocabulary.tags), len(vocabulary.aliases), len(vocabulary.documents))
         vocabulary_id: int = await connection.fetchval(KEEP, name, *counts)
@@ -120,7 +120,7 @@ async def by_name(connection: Connection, name: str) -> StoredVocabulary | None:
 async def delete(connection: Connection, name: str) -> list[int]:
     """Delete every import of a name. Returns the runs whose unfinished jobs use one; then nothing is deleted."""
     async with connection.transaction():
-        await connection.execute(ONE_BY_ONE, name)
+        await hold(connection, Lock.VOCABULARY, name)
         users = [row["run_id"] for row in await connection.fetch(USERS, name)]
         if not users:
             await connection.execute("DELETE FROM vocabulary WHERE name = $1", name, timeout=BULK_SECONDS)

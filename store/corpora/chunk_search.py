@@ -15,6 +15,7 @@ from stages.ports import Vectors
 from store.corpora import bm25
 from store.corpora.postings import bucket_hash
 from store.database import Connection, Database
+from store.locks import Lock, held
 from store.vectors import to_pgvector
 
 FULL_TEXT = "SELECT id, coalesce(full_text, 'simple') AS full_text FROM corpus WHERE id = ANY($1::bigint[])"
@@ -279,20 +280,14 @@ async def build_index(connection: Connection, corpus_id: int) -> bool:
     stays exact), or when the corpus is not stored.
     """
     # Waiting here would hold a snapshot, and the build waits for every older snapshot.
-    if not await connection.fetchval(
-        "SELECT pg_try_advisory_lock(hashtextextended('chunk_vector_hnsw', $1))", corpus_id
-    ):
-        return False
-    try:
-        corpus = await find_index(connection, corpus_id)
+    async with held(connection, Lock.CHUNK_INDEX, corpus_id) as is_held:
+        corpus = await find_index(connection, corpus_id) if is_held else None
         if corpus is None or corpus.has_index or corpus.dimension > _MAX_DIMENSION:
             return False
         await drop_index(connection, corpus_id)
         statement = BUILD.format(corpus_id=corpus_id, dimension=corpus.dimension)
         await connection.execute(statement, timeout=_BUILD_SECONDS)
         return True
-    finally:
-        await connection.execute("SELECT pg_advisory_unlock(hashtextextended('chunk_vector_hnsw', $1))", corpus_id)
 
 
 async def drop_index(connection: Connection, corpus_id: int) -> None:

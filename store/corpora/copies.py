@@ -13,6 +13,7 @@ from store.corpora import corpora, keeping, sources
 from store.corpora.corpora import StoredCorpus
 from store.corpora.keeping import NewWork
 from store.database import Connection
+from store.locks import Lock, hold
 
 LINK: Final = "INSERT INTO corpus_copy (corpus_id, of_id, has_old_vectors) VALUES ($1, $2, false)"
 
@@ -169,7 +170,7 @@ async def exchange(connection: Connection, corpus_id: int, copy_id: int) -> None
     both = (corpus_id, copy_id)
     async with connection.transaction():
         for one in sorted(both):
-            await connection.execute(keeping.ONE_BY_ONE, one)
+            await hold(connection, Lock.WORKS, one)
         await connection.fetch(LOCK, list(both))
         await refuse_unless_embedded(connection, *both)
         done = await connection.execute(EXCHANGE_VECTORS, *both, timeout=_BULK_SECONDS)

@@ -17,6 +17,7 @@ from store.corpora import postings
 from store.corpora.postings import MOST_CHUNKS, Row, Segment, add_segment, of_rows
 from store.corpora.searchable import withdraw
 from store.database import Connection
+from store.locks import Lock, hold, try_hold
 
 _BULK_SECONDS = 600.0
 
@@ -24,7 +25,6 @@ _FIELDS = tuple(Bibliography.model_fields)
 _CUT = ("level", "content", "heading_breadcrumbs", "start_line", "end_line")
 
 # Two imports into a corpus at the same moment take turns, so that one sees what the other stored.
-ONE_BY_ONE = "SELECT pg_advisory_xact_lock(hashtextextended('works', $1))"
 
 SAME_TEXT = f"SELECT id, source_path, {', '.join(_FIELDS)} FROM works WHERE corpus_id = $1 AND content_hash = $2"
 
@@ -107,7 +107,7 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> KeptWor
     Raises DuplicateWorkError when another work of the corpus has the same text.
     """
     async with connection.transaction():
-        await connection.execute(ONE_BY_ONE, corpus_id)
+        await hold(connection, Lock.WORKS, corpus_id)
         described = work.bibliography.model_dump()
         origin = (work.original_hash, list(work.page_lines))
         same_source = await _of_same_source(connection, corpus_id, work)
@@ -173,7 +173,6 @@ _MERGED_AT_ONCE: Final = 16
 _SECONDS: Final = 120.0
 
 # The lock of `postings.withdraw`. A corpus that is being deleted is waited for here, before any segment is locked.
-TRY_LOCK = "SELECT pg_try_advisory_xact_lock(hashtextextended('postings', $1))"
 HOLD_CORPUS = "SELECT id FROM corpus WHERE id = $1 FOR KEY SHARE"
 
 SIZES = "SELECT id, chunks, live FROM posting_segment WHERE corpus_id = $1 ORDER BY id"
@@ -236,7 +235,7 @@ async def merge(connection: Connection, corpus_id: int) -> None:
 
 async def _merge_next(connection: Connection, corpus_id: int) -> bool:
     async with connection.transaction():
-        if not await connection.fetchval(TRY_LOCK, corpus_id):
+        if not await try_hold(connection, Lock.POSTINGS, corpus_id):
             return False
         await connection.execute(HOLD_CORPUS, corpus_id)
         chosen = to_merge([SegmentSize(*row) for row in await connection.fetch(SIZES, corpus_id)])

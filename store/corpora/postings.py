@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from store.database import Connection
+from store.locks import Lock, hold
 
 MOST_CHUNKS: Final = 1 << 14
 """Chunks of one segment at most: what merging holds in memory, and a chunk's place takes two bytes."""
@@ -37,7 +38,6 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id
 
 # Who takes chunks out of segments and who merges segments take turns: neither then changes a row that the other
 # replaces. Who adds a segment waits for neither.
-LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('postings', $1))"
 
 WITH_CHUNKS = """
 SELECT id, chunk_ids, lengths FROM posting_segment
@@ -194,7 +194,7 @@ async def withdraw(connection: Connection, corpus_id: int, chunk_ids: Sequence[i
     """Take chunks out of the postings. The sum of their lengths. Needs a transaction."""
     if not chunk_ids:
         return 0
-    await connection.execute(LOCK, corpus_id)
+    await hold(connection, Lock.POSTINGS, corpus_id)
     withdrawn = 0
     for row in await connection.fetch(WITH_CHUNKS, corpus_id, min(chunk_ids), max(chunk_ids)):
         lengths = np.frombuffer(row["lengths"], LENGTHS).copy()

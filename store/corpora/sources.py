@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from store.corpora.keeping import ONE_BY_ONE
 from store.corpora.searchable import withdraw
 from store.database import Connection
+from store.locks import Lock, hold
 
 HOLD = "SELECT id, title, source_path FROM works WHERE id = $1 AND corpus_id = $2 FOR UPDATE"
 
@@ -25,7 +25,7 @@ async def remove(connection: Connection, corpus_id: int, work_id: int) -> WorkSo
     The file that it was converted from stays until `originals.drop_unused`.
     """
     async with connection.transaction():
-        await connection.execute(ONE_BY_ONE, corpus_id)
+        await hold(connection, Lock.WORKS, corpus_id)
         found = await connection.fetchrow(HOLD, work_id, corpus_id)
         if found is None:
             return None

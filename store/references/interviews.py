@@ -20,6 +20,7 @@ from schemas.values.participants import (
     TranscriptVariant,
 )
 from store.database import Connection
+from store.locks import Lock, hold
 
 # How commands name a split `s`: by its data set too where another has a split of that name.
 CALLED = """
@@ -123,7 +124,6 @@ WHERE data_set <> $1 AND transcript_hash = ANY($2::text[]) GROUP BY data_set ORD
 """
 
 # Of two imports at the same moment, the later one has to see what the earlier stored.
-ONE_BY_ONE = "SELECT pg_advisory_xact_lock(hashtextextended('data_set ' || $1, 0))"
 
 HASHES = "SELECT csv_hash, ids_hash FROM split WHERE data_set = $1 AND name = $2"
 
@@ -254,7 +254,7 @@ async def keep_splits(connection: Connection, data_set: str, splits: Sequence[Ne
 
 async def lock(connection: Connection, data_set: str) -> None:
     """Wait until no other transaction that took this lock changes the data set; until the end of this transaction."""
-    await connection.execute(ONE_BY_ONE, data_set)
+    await hold(connection, Lock.DATA_SET, data_set)
 
 
 async def people(connection: Connection, data_set: str, participant_ids: Sequence[int]) -> dict[int, NewParticipant]:

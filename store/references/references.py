@@ -12,6 +12,7 @@ from schemas.values.participants import ParticipantChunks, PHQ8Item, TranscriptV
 from stages.participants.split_names import training_name
 from stages.texts.characters import short_hash
 from store.database import Connection
+from store.locks import Lock, hold
 from store.vectors import to_matrix, to_pgvector
 
 PARTICIPANTS = "SELECT participant_id FROM reference_participant WHERE index_id = $1 ORDER BY participant_id"
@@ -40,7 +41,6 @@ FROM reference_chunk WHERE index_id = $1
 """
 
 # Of two indexes of one name and identity that are published at the same moment, the later one has to see the earlier.
-ONE_BY_ONE = "SELECT pg_advisory_xact_lock(hashtextextended('reference_index ' || $1, 0))"
 
 REPLACE = """
 UPDATE reference_index SET replaced_at = now()
@@ -165,7 +165,7 @@ async def make_current(
     model_dtypes: Sequence[str] = (),
 ) -> None:
     """Publish an index whose rows are all stored, and replace the older one of its name and identity."""
-    await connection.execute(ONE_BY_ONE, name)
+    await hold(connection, Lock.REFERENCE_INDEX, name)
     await connection.execute(REPLACE, index_id)
     await connection.execute(PUBLISH, index_id, model_digest, chunks, list(model_dtypes))
 

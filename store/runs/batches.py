@@ -21,6 +21,7 @@ from schemas.values.chat import ChatCall, ChatReply, ModelIdentity
 from stages.models import used_tokens
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
+from store.locks import Lock, hold
 from store.runs import ledger
 from store.runs.jobs import OPEN_JOBS
 from store.runs.ledger import Caller, KeptCall
@@ -283,7 +284,7 @@ async def gather(connection: Connection, server: str, *, quiet_s: float) -> int:
     """Make batches of the calls to a server that belong to none. How many."""
     made = 0
     async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('llm_batch', 0))")
+        await hold(connection, Lock.BATCHES)
         for row in await connection.fetch(GATHERED, server, quiet_s, MOST_CALLS):
             of = (server, row["model"], row["hours"])
             batch_id = await connection.fetchval(MAKE, str(uuid4()), *of)

@@ -17,6 +17,7 @@ from schemas.suggestions import Repeatable
 from schemas.values.chat import ModelIdentity
 from schemas.values.runs import Environment, FrozenModel, RunEnvironment
 from store.database import Connection, bulk_seconds
+from store.locks import Lock, hold
 from store.runs.chain import canonical, content_hash
 from store.runs.jobs import OPEN_JOBS
 from store.runs.stage_vectors import BATCH
@@ -196,7 +197,7 @@ async def store(
     report(0, len(run.jobs))
     identity: str = await asyncio.to_thread(getattr, run, "identity")
     async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", identity)
+        await hold(connection, Lock.RUN, identity)
         if not always_new:
             found = await find(connection, run)
             if found is not None:
