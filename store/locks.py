@@ -43,7 +43,7 @@ async def share(connection: Connection, lock: Lock, of: str | int = "") -> None:
 
 @asynccontextmanager
 async def held(connection: Connection, lock: Lock, of: str | int = "") -> AsyncIterator[bool]:
-    """Hold a lock until the end of the block, outside of a transaction; False, without waiting, where another has it."""
+    """Hold a lock for the block, outside of a transaction; False, without waiting, where another has it."""
     key = f"{lock} {of}"
     is_held = bool(await connection.fetchval(f"SELECT pg_try_advisory_lock({_KEY})", key))
     try:

@@ -36,3 +36,10 @@ def test_a_preset_is_made_the_default(ragq: Ragq) -> None:
 
     assert (changed["name"], changed["is_default"]) == ("small", True)
     assert json.loads(ragq("preset", "show", "--json").stdout)["name"] == "small"
+
+
+def test_whoever_activates_a_template_that_no_answer_is_asked_by_learns_of_it(ragq: Ragq) -> None:
+    used, unused = (ragq("template", "activate", tag, "1") for tag in ("short_answer", "rag_augmentation"))
+
+    assert "RAGQ_ANSWER_TEMPLATE" not in used.stderr
+    assert "RAGQ_ANSWER_TEMPLATE=rag_augmentation uses this one" in unused.stderr
