@@ -28,7 +28,7 @@ def test_an_index_of_another_variant_is_refused_until_one_of_the_same_is_built(
     assert "  transcript variant participant_only (6)\n" in imported.stdout
 
     refused = fresh.ragq(*SUBMIT)
-    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert (refused.exit_code, refused.json["type"]) == (1, "urn:ragq:problem:index-mismatch")
     name = data_directory.name
     assert refused.stderr == (
         f"ragq: Reference index '{NAME}' does not fit the settings of this run:\n"
