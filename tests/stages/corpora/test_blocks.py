@@ -1,8 +1,11 @@
-"""Markdown in blocks, with the lines that an editor shows."""
+"""Blocks of markdown, and their lines."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from stages.corpora.blocks import BlockKind, read_markdown
+from stages.corpora.lines import lines_of, passage
 
 HEADING, TEXT, TABLE, FIGURE = BlockKind.HEADING, BlockKind.TEXT, BlockKind.TABLE, BlockKind.FIGURE
 
@@ -66,3 +69,14 @@ def test_front_matter_is_no_block_and_moves_no_line() -> None:
 
     assert document.front_matter == "title: Tea"
     assert [(block.text, block.start_line) for block in document.blocks] == [("Tea", 4)]
+
+
+def test_only_line_ends_end_lines() -> None:
+    assert lines_of("a\u2028b\x0bc\r\nd\re\n\n") == ["a\u2028b\x0bc", "d", "e", ""]
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\r\n")), min_size=1))
+def test_all_lines_together_are_the_work(lines: list[str]) -> None:
+    markdown = "".join(f"{line}\n" for line in lines)
+
+    assert passage(lines_of(markdown), 1, len(lines)) + "\n" == markdown

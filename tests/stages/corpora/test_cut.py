@@ -1,4 +1,6 @@
-"""Cutting a work: the lines and the parent of every chunk, and that nothing is lost."""
+"""Chunks of works: sentences, their packing, tables with captions."""
+
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -6,9 +8,10 @@ from hypothesis import strategies as st
 
 from schemas.statuses import VectorStatus
 from schemas.values.documents import CutChunk
-from stages.corpora.blocks import BlockKind, read_markdown
-from stages.corpora.cut import ChunkSize, cut_work
+from stages.corpora.blocks import Block, BlockKind, read_markdown
+from stages.corpora.cut import ChunkSize, Sentence, cut_work, pack, sentences
 from stages.corpora.lines import lines_of, passage
+from stages.corpora.works import Words, count_words
 
 TEA = """\
 ---
@@ -129,3 +132,148 @@ def test_no_line_with_words_is_lost_and_every_chunk_is_inside_its_parent(lines: 
             assert parent.start_line <= chunk.start_line <= chunk.end_line <= parent.end_line
             assert passage(lines_of(markdown), parent.start_line, parent.end_line) == parent.content
     assert cut(markdown, size=size) == chunks
+
+
+def of(*words: int) -> list[Sentence]:
+    """Sentences with these numbers of words, each on its own line."""
+    return [Sentence(f"s{place}", place, place, count) for place, count in enumerate(words)]
+
+
+def packed(*words: int, size: ChunkSize = ChunkSize()) -> list[list[int]]:  # noqa: B008
+    """The places of the sentences of each chunk."""
+    return [[sentence.start_line for sentence in chunk] for chunk in pack(of(*words), size)]
+
+
+def test_a_chunk_is_full_at_the_target_and_the_next_begins_with_its_last_three_sentences() -> None:
+    assert packed(*[40] * 9) == [[0, 1, 2, 3, 4], [2, 3, 4, 5, 6], [4, 5, 6, 7, 8]]
+
+
+def test_a_small_end_joins_the_chunk_before_it() -> None:
+    assert packed(100, 110, 49) == [[0, 1, 2]]
+
+
+def test_chunks_of_tokens_are_filled_and_share_a_quarter_at_most() -> None:
+    assert packed(*[10] * 12, size=ChunkSize.of_tokens(40)) == [[0, 1, 2, 3], [3, 4, 5, 6], [6, 7, 8, 9], [9, 10, 11]]
+    assert packed(*[30] * 3, size=ChunkSize.of_tokens(40)) == [[0], [1], [2]]
+
+
+def test_headings_leave_less_for_content_and_half_at_least() -> None:
+    size = ChunkSize.of_tokens(100)
+    assert (size.without(0), size.without(30).most, size.without(90).most) == (size, 70, 50)
+    assert size.without(30).target == 70
+
+
+SIZES_OF_PACKING = st.tuples(st.integers(1, 60), st.integers(0, 60), st.integers(0, 30), st.integers(0, 4)).map(
+    lambda drawn: ChunkSize(target=drawn[0], most=drawn[0] + drawn[1], least=drawn[2], overlap=drawn[3])
+)
+
+
+@given(st.lists(st.integers(0, 120)), SIZES_OF_PACKING)
+def test_every_sentence_is_packed_in_order_and_chunks_stay_within_their_bounds(
+    words: list[int], size: ChunkSize
+) -> None:
+    words = [min(count, size.most) for count in words]
+    chunks = pack(of(*words), size)
+    new: list[list[int]] = []
+    for chunk in chunks:
+        places = [sentence.start_line for sentence in chunk]
+        assert places == list(range(places[0], places[-1] + 1))
+        assert sum(sentence.length for sentence in chunk) <= size.most
+        new.append([place for place in places if not new or place > new[-1][-1]])
+
+    assert [place for places in new for place in places] == list(range(len(words)))
+    assert all(new)
+
+
+ROWS = "| tea | minutes |\n|---|---|\n| green | 2 |\n| black |  |\n"
+
+
+def searched(markdown: str, *, size: ChunkSize = ChunkSize()) -> list[tuple[int, int, str]]:  # noqa: B008
+    """Lines and text of the chunks that are there for a table or a figure."""
+    document = read_markdown(markdown)
+    kept = cut_work(document, title="Tea", size=size, searches_tables=False)
+    found = cut_work(document, title="Tea", size=size)
+    assert [chunk for chunk in found if chunk in kept] == kept
+    assert {chunk.vector_status for chunk in found if chunk not in kept} <= {VectorStatus.TO_VEC}
+    return [(chunk.start_line, chunk.end_line, chunk.content) for chunk in found if chunk not in kept]
+
+
+def test_a_cell_is_searched_with_the_name_of_its_column_below_the_caption() -> None:
+    assert searched(f"**Table 1** Brewing\n\n{ROWS}") == [
+        (1, 6, "Table 1 Brewing. tea: green; minutes: 2. tea: black.")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "found"),
+    [
+        ("| Brewing | |\n|---|---|\n| tea | minutes |\n| green | 2 |\n", "Brewing. tea: green; minutes: 2."),
+        ("| | |\n|---|---|\n| green | 2 |\n", "green; 2."),
+        ("| | minutes |\n|---|---|\n| green | 2 |\n", "green; minutes: 2."),
+        ("| tea | minutes |\n|---|---|\n", "tea; minutes."),
+        ("| `a` |\n|---|\n| [b](c) *d* |\n", "a: b d."),
+    ],
+    ids=["a row above the header is a title", "no header", "a corner", "a header alone", "markup"],
+)
+def test_tables_of_other_shapes(markdown: str, found: str) -> None:
+    assert [text for _, _, text in searched(markdown)] == [found]
+
+
+def test_chunks_of_a_long_table_have_its_caption_and_all_of_its_lines_and_fit() -> None:
+    long = "Table 1: Kinds of tea\n\n| tea | minutes |\n|---|---|\n" + "| green or white | 2 |\n" * 20
+    size = ChunkSize(target=20, most=20, least=5)
+    found = searched(long, size=size)
+
+    assert len(found) == 20 / 2
+    assert {(start, end) for start, end, _ in found} == {(1, 24)}
+    assert all(text.startswith("Table 1: Kinds of tea. tea: green") for _, _, text in found)
+    assert max(count_words(text) for _, _, text in found) <= 20
+
+
+def block(text: str, *, start: int = 1, end: int | None = None) -> Block:
+    return Block(BlockKind.TEXT, start, start + text.count("\n") if end is None else end, text)
+
+
+def split(text: Block, *, most: int) -> Iterator[Sentence]:
+    return sentences(text, measure=Words(), most=most)
+
+
+def test_abbreviations_end_no_sentence_and_each_sentence_knows_its_lines() -> None:
+    found = list(split(block("Dr. Leaf steeps\nit, e.g. at noon. Then\nhe waits.", start=7), most=300))
+
+    assert found == [Sentence("Dr. Leaf steeps it, e.g. at noon.", 7, 8, 7), Sentence("Then he waits.", 8, 9, 3)]
+
+
+def test_a_sentence_longer_than_a_chunk_is_split() -> None:
+    found = list(split(block("leaf " * 7), most=3))
+
+    assert [sentence.text for sentence in found] == ["leaf leaf leaf", "leaf leaf leaf", "leaf"]
+
+
+@pytest.mark.parametrize(
+    ("markdown", "words"),
+    [
+        ("", 0),
+        ("| --- | --- |", 0),
+        ("**Steep** the _leaves_ - briefly.", 4),
+        ('a [very long](http://example.org/a "a title of its own") link', 4),
+        ("don't re-steep 2 cups", 4),
+    ],
+)
+def test_markup_and_link_targets_are_no_words(markdown: str, words: int) -> None:
+    assert count_words(markdown) == words
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("english", ["Er kam am 3.", "Mai.", "Dann ging er."]),
+        ("german", ["Er kam am 3. Mai.", "Dann ging er."]),
+        ("polish", ["Er kam am 3.", "Mai.", "Dann ging er."]),
+        ("simple", ["Er kam am 3.", "Mai.", "Dann ging er."]),
+    ],
+)
+def test_sentences_end_as_the_language_ends_them(language: str, expected: list[str]) -> None:
+    found = sentences(block("Er kam am 3. Mai. Dann ging er."), measure=Words(), most=300, language=language)
+
+    assert [sentence.text for sentence in found] == expected

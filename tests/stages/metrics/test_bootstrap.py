@@ -1,6 +1,8 @@
-"""Intervals by resampling participants."""
+"""Bootstrap intervals of subjects, queries and risks."""
 
+import random
 from functools import partial
+from statistics import mean, quantiles
 
 import numpy as np
 import pytest
@@ -8,9 +10,10 @@ import pytest
 from schemas.values.metrics import Interval, PairedDelta
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ItemScore, Subject
-from stages.metrics.bootstrap import _all_counts, bootstrap_all, draw, paired_deltas
+from stages.metrics.bootstrap import _all_counts, bootstrap_all, draw, mean_intervals, paired_deltas, share_interval
 from stages.metrics.confidence import evidence_count
 from stages.metrics.scores import (
+    Cohort,
     Metric,
     auroc,
     cmax,
@@ -28,7 +31,7 @@ from stages.metrics.scores import (
     total_rmse,
     value_of,
 )
-from stages.metrics.selective import aurc_optimal
+from stages.metrics.selective import aurc_optimal, risk_band
 from tests.stages.metrics.builders import cohort, random_subjects
 from tests.stages.metrics.formulas import (
     augrc,
@@ -196,3 +199,50 @@ def test_fewer_than_ten_participants_have_no_interval(monkeypatch: pytest.Monkey
     assert bounded.low is not None
     assert [one.low for one in (few, deltas["mae"].delta, of_one)] == [None, None, None]
     assert few.value is not None
+
+
+def test_each_column_has_its_mean() -> None:
+    first, second = mean_intervals([[0.0, 1.0], [1.0, 1.0]], columns=2, resamples=200, seed=42)
+
+    assert (first.value, first.low, first.high) == (0.5, 0.0, 1.0)
+    assert (second.value, second.low, second.high) == (1.0, 1.0, 1.0)
+
+
+def test_the_interval_is_that_of_means_over_drawn_queries() -> None:
+    values = [0.0, 0.2, 0.2, 0.5, 0.9, 1.0, 1.0, 0.4]
+    generator = random.Random(1)
+    drawn = [mean(generator.choices(values, k=len(values))) for _ in range(20_000)]
+    bounds = quantiles(drawn, n=40)
+
+    (found,) = mean_intervals([[value] for value in values], columns=1, resamples=10_000, seed=42)
+
+    assert found.value == pytest.approx(mean(values))
+    assert (found.low, found.high) == pytest.approx((bounds[0], bounds[-1]), abs=0.02)
+
+
+def test_a_share_is_over_all_queries_together() -> None:
+    found = share_interval([1, 0], [1, 3], resamples=500, seed=42)
+
+    assert (found.value, found.low, found.high) == (0.25, 0.0, 1.0)
+
+
+COHORT = cohort(("12", "10", "31"), ("3", "0", "2"), ("22", "22", "31"))
+
+
+def test_the_band_is_that_of_the_risk_at_each_coverage() -> None:
+    found = risk_band(COHORT, confidence=evidence_count, coverages=[0.1, 0.2], resamples=200, seed=1)
+
+    (draws,) = draw(len(COHORT), resamples=200, seed=1)
+    for point in found:
+        risks = risk_at_coverage(COHORT, draws, coverage=point.coverage, confidence=evidence_count)
+        low, high = np.nanpercentile(risks, (2.5, 97.5))
+        assert (point.low, point.high) == pytest.approx((low, high))
+
+
+def test_coverages_beyond_cmax_have_no_band() -> None:
+    assert risk_band(COHORT, confidence=evidence_count, coverages=[0.26, 1.0], resamples=20) == ()
+
+
+@pytest.mark.parametrize("alone", [cohort(("1", "2", "1")), cohort(("1", "2", "1"), ("-", "2"))])
+def test_the_scores_of_one_participant_have_no_band(alone: Cohort) -> None:
+    assert risk_band(alone, confidence=evidence_count, coverages=[0.0625], resamples=20) == ()

@@ -1,12 +1,14 @@
-"""Calibrators of confidences."""
+"""Calibrators, and the errors by which they are judged."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize  # type: ignore[import-untyped]
+from scipy.optimize import minimize
 
 from schemas.errors import Refused
+from schemas.values.metrics import ReliabilityBin
+from schemas.values.participants import PHQ8Item
 from stages.metrics.calibrators import (
     METHODS,
     TEMPERATURES,
@@ -16,8 +18,11 @@ from stages.metrics.calibrators import (
     fit_logistic,
     fit_temperature,
     log_loss,
+    reliability,
 )
+from stages.metrics.confidence import evidence_count, evidence_share
 from stages.metrics.scores import Floats
+from tests.stages.metrics.builders import cohort
 
 #: Stated confidences 1..5 as 0..1, and whether the scores were exact: overconfident.
 STATED = np.array([[1.0], [1.0], [0.75], [0.75], [0.75], [0.5], [0.25], [0.25]])
@@ -121,3 +126,28 @@ def test_the_errors_of_a_worked_example() -> None:
 
     assert brier(np.array([0.8, 0.4]), exact) == pytest.approx((0.04 + 0.16) / 2)
     assert log_loss(np.array([1.0, 0.5]), exact) == pytest.approx(-(np.log(1 - 1e-6) + np.log(0.5)) / 2)
+
+
+def test_scored_items_fall_into_bins_by_confidence() -> None:
+    # Shares 1/3, 2/3, 1, 1 with errors 3, 0, 0, 1; the fifth item has no score.
+    items = cohort(("3001-", "0000", "12333"))
+
+    low, high = reliability(items, confidence=evidence_share, bins=2)
+
+    assert low == ReliabilityBin(low=0.0, high=0.5, count=1, confidence=1 / 3, exact=0.0, loss=1.0)
+    assert high.model_dump() == pytest.approx(
+        {"low": 0.5, "high": 1.0, "count": 3, "confidence": 8 / 9, "exact": 2 / 3, "loss": 1 / 9}
+    )
+
+
+def test_a_count_is_no_probability() -> None:
+    with pytest.raises(ValueError, match=r"Reliability needs confidences in 0\.\.1"):
+        reliability(cohort(("1", "1", "2")), confidence=evidence_count)
+
+
+def test_one_item_only_leaves_out_the_others() -> None:
+    two = cohort(("32", "00", "13"), ("1-", "00", "2"))
+
+    found = reliability(two, confidence=evidence_share, bins=1, only=PHQ8Item.NO_INTEREST)
+
+    assert found == reliability(cohort(("3", "0", "1"), ("1", "0", "2")), confidence=evidence_share, bins=1)

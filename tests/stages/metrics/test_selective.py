@@ -1,8 +1,9 @@
-"""Risk-coverage curves and the areas under them."""
+"""Areas under risk-coverage curves and measures of rankings, against values by hand and by ir-measures."""
 
 import tracemalloc
 from functools import partial
-from itertools import count
+from itertools import combinations, count
+from math import log2
 
 import numpy as np
 import pytest
@@ -11,7 +12,19 @@ from hypothesis import strategies as st
 
 from stages.metrics.confidence import evidence_count
 from stages.metrics.scores import Cohort, cohort_of, value_of
-from stages.metrics.selective import Areas, Loss, Step, areas, risk_coverage_curve
+from stages.metrics.selective import (
+    Areas,
+    Hulls,
+    Loss,
+    Step,
+    areas,
+    augrc_optimal,
+    aurc_optimal,
+    lower_hulls,
+    measure_names,
+    measure_rankings,
+    risk_coverage_curve,
+)
 from tests.stages.metrics.builders import cohort, random_subjects
 from tests.stages.metrics.formulas import augrc, aurc, aurc_achievable, excess_augrc, excess_aurc, risk_at_coverage
 from tests.stages.metrics.loops import areas_by_loops, curve_by_loops, pairs_of
@@ -103,3 +116,131 @@ def peak_of_areas(participants: int) -> int:
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def test_a_step_above_the_hull_is_passed_over() -> None:
+    # Losses 0, 1, 0, 0 by falling confidence: risks 0, 1/2, 1/3, 1/4 at 1/8 ... 4/8. The hull keeps the ends alone.
+    four = cohort(("0300", "0000", "4321"))
+
+    assert value_of(partial(aurc_achievable, confidence=evidence_count), four) == pytest.approx(3 / 8 * (1 / 4) / 2)
+    assert value_of(partial(aurc, confidence=evidence_count), four) == pytest.approx(
+        (1 / 2 / 2 + (1 / 2 + 1 / 3) / 2 + (1 / 3 + 1 / 4) / 2) / 8
+    )
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), min_size=1, max_size=9, unique_by=lambda p: p[0]))
+def test_a_point_is_on_the_hull_unless_it_lies_on_or_above_a_line_between_two_others(
+    points: list[tuple[int, int]],
+) -> None:
+    def is_below_every_line(point: tuple[int, int]) -> bool:
+        around = [(a, b) for a, b in combinations(sorted(points), 2) if a[0] < point[0] < b[0]]
+        return all((point[1] - a[1]) * (b[0] - a[0]) < (b[1] - a[1]) * (point[0] - a[0]) for a, b in around)
+
+    in_order = ((np.array([x], dtype=float), np.array([y], dtype=float), np.array([True])) for x, y in sorted(points))
+
+    assert found_by(lower_hulls(in_order, 1)) == [[p for p in sorted(points) if is_below_every_line(p)]]
+
+
+def test_each_row_has_a_hull_of_its_own_points() -> None:
+    x, y = np.array([[0, 1, 2, 3], [0, 1, 2, 3]], dtype=float), np.array([[0, 2, 1, 3], [9, 3, 2, 3]], dtype=float)
+    is_point = np.array([[True] * 4, [False, True, True, True]])
+
+    found = lower_hulls(zip(x.T, y.T, is_point.T, strict=True), 2)
+
+    assert found_by(found) == [[(0, 0), (2, 1), (3, 3)], [(1, 3), (2, 2), (3, 3)]]
+
+
+def found_by(hulls: Hulls) -> list[list[tuple[float, float]]]:
+    return [
+        list(zip(hulls.x[:size, row].tolist(), hulls.y[:size, row].tolist(), strict=True))
+        for row, size in enumerate(hulls.sizes.tolist())
+    ]
+
+
+"""Confidences 3, 2, 2, 1 with losses 0, 1/3, 0, 2/3, and four abstentions."""
+
+
+def test_the_oracle_of_a_worked_example() -> None:
+    # In the order 0, 0, 1/3, 2/3 the selective risks are 0, 0, 1/9, 1/4, the generalised ones 0, 0, 1/24, 1/8.
+    assert value_of(aurc_optimal, WORKED) == pytest.approx((1 / 9 / 2 + (1 / 9 + 1 / 4) / 2) / 8)
+    assert value_of(augrc_optimal, WORKED) == pytest.approx((1 / 24 / 2 + (1 / 24 + 1 / 8) / 2) / 8)
+
+
+def test_the_excess_is_the_area_above_the_oracle() -> None:
+    # The step of confidence 2 is above the oracle's area: its line rises from 1/8 on, the oracle's from 2/8 on.
+    assert value_of(partial(excess_aurc, confidence=evidence_count), WORKED) == pytest.approx(1 / 9 / 2 / 8)
+    assert value_of(partial(excess_augrc, confidence=evidence_count), WORKED) == pytest.approx(1 / 24 / 2 / 8)
+
+
+@given(seed=st.integers(0, 10_000), participants=st.integers(2, 8))
+def test_the_oracle_agrees_with_taking_items_one_by_one(seed: int, participants: int) -> None:
+    subjects = random_subjects(participants, seed=seed)
+    losses = sorted(loss for _, loss in pairs_of(subjects))
+    one_by_one = curve_by_loops([(-at, loss) for at, loss in enumerate(losses)], 8 * participants)
+
+    found = tuple(value_of(optimal, cohort_of(subjects)) for optimal in (aurc_optimal, augrc_optimal))
+
+    assert found == pytest.approx(areas_by_loops(one_by_one))
+
+
+@given(seed=st.integers(0, 10_000))
+def test_no_order_of_single_items_beats_the_oracle(seed: int) -> None:
+    subjects = random_subjects(3, seed=seed)
+    losses = [loss for _, loss in pairs_of(subjects)]
+    shuffled = np.random.default_rng(seed).permutation(losses).tolist()
+    areas = areas_by_loops(curve_by_loops([(-at, loss) for at, loss in enumerate(shuffled)], 24))
+
+    optimal = [value_of(metric, cohort_of(subjects)) for metric in (aurc_optimal, augrc_optimal)]
+
+    assert all((area or 0) >= (best or 0) - 1e-12 for area, best in zip(areas, optimal, strict=True))
+
+
+DOCUMENTS = [f"d{number}" for number in range(15)]
+RELEVANCE = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(-1, 3), min_size=1).filter(
+    lambda found: max(found.values()) > 0
+)
+RANKING = st.lists(st.sampled_from(DOCUMENTS), unique=True)
+
+
+def by_loops(ranking: list[str], relevance: dict[str, int], cutoff: int) -> list[float]:
+    """The measures of one query, after their definitions."""
+    gains = [max(0, relevance.get(document, 0)) for document in ranking]
+    ideal = sorted((max(0, gain) for gain in relevance.values()), reverse=True)
+    dcg, best = (
+        sum(gain / log2(rank + 1) for rank, gain in enumerate(found[:cutoff], start=1)) for found in (gains, ideal)
+    )
+    relevant = sum(gain > 0 for gain in relevance.values())
+    hits = sum(gain > 0 for gain in gains[:cutoff])
+    first = next((rank for rank, gain in enumerate(gains[:cutoff], start=1) if gain > 0), None)
+    return [
+        dcg / best,
+        hits / relevant,
+        0.0 if first is None else 1 / first,
+        hits / cutoff,
+        sum(gain > 0 for gain in gains) / relevant,
+    ]
+
+
+def test_worked_numbers() -> None:
+    # DCG 2/log2(3) + 1/log2(4) = 1.761860, the best order 2/log2(2) + 1/log2(3) = 2.630930
+    found = measure_rankings(
+        {"a": ["d9", "d2", "d1"], "b": [], "c": ["d1", *DOCUMENTS[4:14], "d2"]},
+        {"a": {"d1": 1, "d2": 2}, "b": {"d1": 1}, "c": {"d2": 1, "d3": 1, "d1": 0}},
+        cutoff=10,
+    )
+
+    assert found["a"] == pytest.approx({"ndcg@10": 0.669672, "recall@10": 1, "mrr@10": 0.5, "p@10": 0.2, "recall": 1})
+    assert set(found["b"].values()) == {0.0}
+    assert found["c"] == {"ndcg@10": 0.0, "recall@10": 0.0, "mrr@10": 0.0, "p@10": 0.0, "recall": 0.5}
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.tuples(RANKING, RELEVANCE), min_size=1), st.integers(1, 12))
+def test_a_plain_loop_agrees(queries: dict[str, tuple[list[str], dict[str, int]]], cutoff: int) -> None:
+    rankings = {query: ranking for query, (ranking, _) in queries.items()}
+    relevance = {query: judged for query, (_, judged) in queries.items()}
+
+    found = measure_rankings(rankings, relevance, cutoff=cutoff)
+
+    for query, (ranking, judged) in queries.items():
+        expected = dict(zip(measure_names(cutoff), by_loops(ranking, judged, cutoff), strict=True))
+        assert found[query] == pytest.approx(expected)

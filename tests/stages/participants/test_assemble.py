@@ -1,14 +1,19 @@
-"""Stage `assemble`: prompt, block and statistics."""
+"""Prompts of participants and their block of references."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
-from schemas.values.participants import PHQ8Item, SimilarityStatistics
+from schemas.errors import InputChangedError
+from schemas.values.participants import PHQ8Item, Reference, SimilarityStatistics
 from stages.models import most_prompt_tokens, reply_room
 from stages.participants.assemble import PromptFormat, similarity_statistics
-from stages.participants.score_prompt import SeverityMode
-from tests.stages.at_defaults import assemble_prompt
+from stages.participants.extract import passages_of
+from stages.participants.score import scoring_call
+from stages.participants.score_prompt import NOTHING_SAID, SeverityMode
+from stages.participants.score_reply import evidence_json_schema, item_answers
+from tests.stages.at_defaults import assemble_prompt, reference_block, scoring_plan
 from tests.stages.participants.builders import reference
 
 TRANSCRIPT = "Ellie: how are you\nParticipant: {tired} & 100% <laughter>"
@@ -93,3 +98,164 @@ def test_the_least_similar_references_are_left_out_where_the_context_has_no_room
     assert [p.left_out for p in found.values()] == [4 - sum(of) for of in counts]
     assert found[0].messages == zero_shot.messages
     assert found[119] == assemble_prompt(TRANSCRIPT, items, {1: "badly"})
+
+
+TEXTS = {1: "Ellie: sleep?\nParticipant: badly", 2: "worn out", 3: "fine"}
+
+
+def to(chunk_id: int, score: int | None) -> Reference:
+    return reference(TEXTS[chunk_id], chunk_id=chunk_id, score=score)
+
+
+@pytest.mark.parametrize(
+    "items", [{}, {PHQ8Item.SLEEP: ()}, {PHQ8Item.SLEEP: (to(1, None),), PHQ8Item.TIRED: (to(2, None), to(3, None))}]
+)
+def test_empty_bundle_is_the_empty_string(items: dict[PHQ8Item, tuple[Reference, ...]]) -> None:
+    assert reference_block(items, TEXTS) == ""
+
+
+def test_single_entry_keeps_a_chunk_of_several_lines_raw() -> None:
+    assert reference_block({PHQ8Item.SLEEP: (to(1, 2),)}, TEXTS) == (
+        "<Reference Examples>\n\n(PHQ8_Sleep Score: 2)\nEllie: sleep?\nParticipant: badly\n\n</Reference Examples>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("prompt_format", "entries", "empty"),
+    [
+        ("xml", "<Reference Examples>\n\n(PHQ8_Tired Score: 2)\nworn out\n\n</Reference Examples>", ""),
+        (
+            "sentinel",
+            "<Reference Examples>\n\n(PHQ8_Tired Score: 2)\nworn out\n\n</Reference Examples>",
+            "<Reference Examples>\nNo valid evidence found\n</Reference Examples>",
+        ),
+        (
+            "notebook",
+            "<Reference Examples>\n\n(PHQ8_Tired Score: 2)\nworn out\n\n<Reference Examples>",
+            "<Reference Examples>\nNo valid evidence found\n<Reference Examples>",
+        ),
+    ],
+)
+def test_each_format_closes_the_block_and_stands_for_no_references_in_its_way(
+    prompt_format: PromptFormat, entries: str, empty: str
+) -> None:
+    items = {PHQ8Item.TIRED: (to(2, 2),)}
+
+    assert reference_block(items, TEXTS, prompt_format=prompt_format) == entries
+    assert reference_block({}, TEXTS, prompt_format=prompt_format) == empty
+    assert reference_block({PHQ8Item.TIRED: (to(2, None),)}, TEXTS, prompt_format=prompt_format) == empty
+
+
+def test_none_score_skipped() -> None:
+    both = reference_block({PHQ8Item.SLEEP: (to(1, None), to(2, 0))}, TEXTS)
+
+    assert both == reference_block({PHQ8Item.SLEEP: (to(2, 0),)}, TEXTS)
+
+
+def test_multi_item_order_is_that_of_the_questionnaire_and_within_an_item_that_of_retrieval() -> None:
+    items = {PHQ8Item.TIRED: (to(3, 3), to(2, 1)), PHQ8Item.SLEEP: (), PHQ8Item.NO_INTEREST: (to(2, 0),)}
+
+    assert reference_block(items, TEXTS) == (
+        "<Reference Examples>\n\n"
+        "(PHQ8_NoInterest Score: 0)\nworn out\n\n"
+        "(PHQ8_Tired Score: 3)\nfine\n\n"
+        "(PHQ8_Tired Score: 1)\nworn out\n\n"
+        "</Reference Examples>"
+    )
+
+
+@pytest.mark.parametrize(("texts", "found"), [({}, "is gone"), ({1: "changed"}, "has another text now")])
+def test_a_text_that_is_not_the_retrieved_one_raises_and_is_not_shown(texts: dict[int, str], found: str) -> None:
+    with pytest.raises(InputChangedError, match=f"Chunk 1 of participant 1 {found} since it was retrieved"):
+        reference_block({PHQ8Item.SLEEP: (to(1, 2),)}, texts)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(PHQ8Item),
+        st.lists(st.tuples(st.integers(0, 99), st.text(), st.none() | st.integers(0, 3)), max_size=4),
+    )
+)
+def test_any_bundle_follows_the_format(bundle: dict[PHQ8Item, list[tuple[int, str, int | None]]]) -> None:
+    texts = {10_000 * at + number: text for at, item in enumerate(bundle) for number, text, _ in bundle[item]}
+    items = {
+        item: tuple(
+            reference(texts[10_000 * at + number], chunk_id=10_000 * at + number, score=score)
+            for number, _, score in bundle[item]
+        )
+        for at, item in enumerate(bundle)
+    }
+
+    expected = "<Reference Examples>\n\n"
+    for item in PHQ8Item:
+        for shown in items.get(item, ()):
+            if shown.score is not None:
+                expected += f"({item.evidence_key} Score: {shown.score})\n{texts[shown.chunk_id]}\n\n"
+    expected += "</Reference Examples>"
+
+    is_empty = all(shown.score is None for found in items.values() for shown in found)
+    assert reference_block(items, texts) == ("" if is_empty else expected)
+
+
+SAID = """\
+Ellie: how do you sleep
+Participant: i lie awake
+Participant: most nights
+Ellie: i see
+Participant: it wears "me" out
+Ellie: bye"""
+PASSAGES = {PHQ8Item.SLEEP: "i lie awake / most nights", PHQ8Item.TIRED: 'it wears "me" out'}
+PLAN = scoring_plan(model="scorer", timeout_s=9, passages=PASSAGES, hold_to_schema=True, max_text_chars=11)
+
+
+def test_a_passage_is_the_turn_of_each_quote_once() -> None:
+    quotes = {
+        PHQ8Item.SLEEP: ("i lie awake", "most nights"),
+        PHQ8Item.TIRED: ('it wears "me" out', "lie awake"),
+        PHQ8Item.MOVING: (),
+    }
+
+    assert passages_of(SAID, quotes) == {
+        PHQ8Item.SLEEP: "i lie awake / most nights",
+        PHQ8Item.TIRED: 'it wears "me" out ... i lie awake / most nights',
+    }
+
+
+def test_the_prompt_shows_the_passages_the_references_and_not_the_transcript() -> None:
+    items = {PHQ8Item.SLEEP: (reference("badly", score=2),)}
+
+    _, user = assemble_prompt(SAID, items, {1: "badly"}, passages=PASSAGES).messages
+
+    lines = user.content.split("\n")
+    assert next(line for line in lines if line.startswith("PHQ8_Sleep")).endswith(': "i lie awake / most nights"')
+    assert next(line for line in lines if line.startswith("PHQ8_Tired")).endswith(": \"it wears 'me' out\"")
+    assert sum(line.endswith(NOTHING_SAID) for line in lines) == 6
+    assert "(PHQ8_Sleep Score: 2)\nbadly\n" in user.content
+    assert "how do you sleep" not in user.content
+
+
+def test_few_shot_without_references_is_zero_shot() -> None:
+    few_shot = assemble_prompt(SAID, {}, {}, passages=PASSAGES)
+    assert few_shot == assemble_prompt(SAID, None, {}, passages=PASSAGES)
+
+
+def test_a_reply_repeats_its_passage_and_scores_what_has_one() -> None:
+    schema = scoring_call(assemble_prompt(SAID, None, {}, passages=PASSAGES), plan=PLAN).json_schema
+    assert schema == evidence_json_schema(PASSAGES, max_text_chars=11)
+    validator = Draft202012Validator(schema)
+    reply = {
+        item.evidence_key: {"evidence": PASSAGES.get(item, NOTHING_SAID)[:11], "score": 2, "confidence": 3}
+        if item in PASSAGES
+        else {"evidence": NOTHING_SAID, "score": "N/A", "confidence": 1}
+        for item in PHQ8Item
+    }
+
+    assert validator.is_valid(reply)
+    for item, score in ((PHQ8Item.SLEEP, "N/A"), (PHQ8Item.SLEEP, 4), (PHQ8Item.MOVING, 0)):
+        other = reply | {item.evidence_key: reply[item.evidence_key] | {"score": score}}
+        assert not validator.is_valid(other)
+    answers = item_answers(reply, raw="", severity_mode="strict")
+    assert {item: answer.score for item, answer in answers.items() if answer.score is not None} == {
+        PHQ8Item.SLEEP: 2,
+        PHQ8Item.TIRED: 2,
+    }

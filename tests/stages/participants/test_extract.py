@@ -1,15 +1,28 @@
-"""Stage `extract` through a language model, and evidence as it was given."""
+"""Evidence of a transcript: asked for, nearest by similarity, and whether it is in the transcript."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
-from schemas.errors import EvidenceGroundingError, LLMResponseParseError
+from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, LLMResponseParseError, TextTooLongError
 from schemas.values.chat import Message
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
-from stages.participants.extract import GroundingCheck
+from stages.participants.extract import (
+    DESCRIPTIONS,
+    EVIDENCE_JSON_SCHEMA,
+    GroundedQuotes,
+    GroundingCheck,
+    keep_grounded,
+    normalise,
+    quotes_per_item,
+)
 from tests.fakes.chat import ScriptedChat
-from tests.stages.at_defaults import GROUNDING, extract_evidence, extraction_call, given_evidence
+from tests.fakes.embedder import FakeEmbedder
+from tests.stages.at_defaults import GROUNDING, extract_by_similarity, extract_evidence, extraction_call, given_evidence
 
 TRANSCRIPT = "Ellie: how are you\nParticipant: I can't sleep\nParticipant: I'm worn out every day"
 
@@ -145,3 +158,206 @@ def test_given_evidence_passes_the_same_checks() -> None:
 
 def test_evidence_shows_no_quote_when_printed() -> None:
     assert "sleep" not in repr(given_evidence({"PHQ8_Sleep": ["I can't sleep"]}, TRANSCRIPT))
+
+
+UTTERANCES = {
+    "awake all night": [1, 0, 0],  # similarity to sleep: 1
+    "sleep is bad": [4, 3, 0],  # cosine .8, similarity .9
+    "I hardly sleep": [4, 0, 3],  # the same
+    "it was raining": [0, 1, 0],  # 0.5
+}
+TRANSCRIPT_OF_EXTRACT_BY_SIMILARITY = "Ellie: hello\n" + "\n".join(
+    f"Participant: {text}"
+    for text in ["it was raining", "sleep is bad", "I hardly sleep", "awake all night", "sleep is bad"]
+)
+
+
+def sleep_vectors(text: str) -> Sequence[float]:
+    if text in UTTERANCES:
+        return UTTERANCES[text]
+    return [1, 0, 0] if text in DESCRIPTIONS[PHQ8Item.SLEEP] else [-1, 0, 0]
+
+
+async def sleep_quotes(**arguments: float) -> tuple[str, ...]:
+    embedder = FakeEmbedder(sleep_vectors)
+    evidence = await extract_by_similarity(
+        TRANSCRIPT_OF_EXTRACT_BY_SIMILARITY, embedder=embedder, timeout_s=9, **arguments
+    )  # type: ignore[arg-type]
+    return evidence.quotes[PHQ8Item.SLEEP]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "max_quotes", "quotes"),
+    [
+        (0.95, 3, ("awake all night",)),
+        (0.85, 3, ("sleep is bad", "I hardly sleep", "awake all night")),  # in the order of the transcript
+        (0.85, 2, ("sleep is bad", "awake all night")),  # of two equal ones the earlier
+        (0.85, 1, ("awake all night",)),
+        (0.5, 9, ("it was raining", "sleep is bad", "I hardly sleep", "awake all night")),
+        (1.0, 3, ("awake all night",)),
+    ],
+)
+async def test_the_most_similar_utterances_are_quoted(threshold: float, max_quotes: int, quotes: tuple[str]) -> None:
+    assert await sleep_quotes(threshold=threshold, max_quotes=max_quotes) == quotes
+
+
+async def test_all_items_are_answered_by_one_call_about_the_participants_utterances() -> None:
+    embedder = FakeEmbedder(sleep_vectors)
+
+    evidence = await extract_by_similarity(
+        TRANSCRIPT_OF_EXTRACT_BY_SIMILARITY, embedder=embedder, timeout_s=9, threshold=0.95
+    )
+
+    assert evidence == ExtractedEvidence(
+        extractor=EvidenceExtractor.SIMILARITY,
+        quotes={item: ("awake all night",) if item is PHQ8Item.SLEEP else () for item in PHQ8Item},
+    )
+    described = [text for item in PHQ8Item for text in DESCRIPTIONS[item]]
+    utterances = ["it was raining", "sleep is bad", "I hardly sleep", "awake all night"]
+    assert embedder.calls == [described + utterances]
+
+
+async def test_quotes_stay_as_they_were_said_while_the_embedder_reads_straight_apostrophes() -> None:
+    embedder = FakeEmbedder(lambda text: [1.0, 0.0])
+
+    found = await extract_by_similarity("Participant: I can’t sleep", embedder=embedder, timeout_s=9)
+
+    assert embedder.calls[0][-1] == "I can't sleep"
+    assert found.quotes[PHQ8Item.SLEEP] == ("I can’t sleep",)
+
+
+async def test_utterances_that_are_longer_than_the_embedder_reads_are_refused_or_cut_and_counted() -> None:
+    embedder = FakeEmbedder(lambda text: [1.0, 0.0], max_chars=200)
+    transcript = f"Participant: well\nParticipant: {'so I said ' * 30}"
+
+    with pytest.raises(TextTooLongError):
+        await extract_by_similarity(transcript, embedder=embedder, timeout_s=9)
+    found = await extract_by_similarity(transcript, embedder=embedder, timeout_s=9, truncate=True)
+
+    assert found.cut_texts == 1
+
+
+TRANSCRIPT_OF_GROUNDING = (
+    "Ellie: how do you sleep\nParticipant: um I don’t sleep <laughter> at all\nParticipant: it’s been weeks"
+)
+
+SUBSTRING = GROUNDING
+FUZZY = SUBSTRING.model_copy(update={"mode": "fuzzy"})
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("“I’m” ‘fine’", "\"i'm\" 'fine'"),
+        ("a\u00a0b \t\n c", "a b c"),
+        ("zero\u200bwidth\u200c\u200d\ufeff", "zerowidth"),
+        ("so <laughter> what<sigh>ever", "so what ever"),
+        ("ﬁne … ＯＫ", "fine ... ok"),
+        ("below < 5 days\nor > 3", "below < 5 days or > 3"),
+        ("<laughter>", ""),
+        ("", ""),
+    ],
+)
+def test_normalising_removes_differences_that_models_introduce(text: str, normal: str) -> None:
+    assert normalise(text) == normal
+
+
+@pytest.mark.parametrize(
+    ("quote", "is_kept"),
+    [
+        ("I don't sleep at all", True),
+        ("I DON’T   SLEEP\nat all", True),
+        ("at all Participant: it's been weeks", True),  # across lines, with the speaker's prefix
+        ("at all it's been weeks", False),  # across lines, without it
+        ("I never sleep", False),
+        ("<laughter>", False),  # empty after normalising
+    ],
+)
+def test_a_quote_is_kept_when_it_is_in_the_transcript(quote: str, is_kept: bool) -> None:
+    grounded = keep_grounded({PHQ8Item.SLEEP: [quote]}, TRANSCRIPT_OF_GROUNDING, SUBSTRING)
+
+    kept = GroundedQuotes({PHQ8Item.SLEEP: (quote,)}, {})
+    assert grounded == (kept if is_kept else GroundedQuotes({PHQ8Item.SLEEP: ()}, {PHQ8Item.SLEEP: 1}))
+
+
+@pytest.mark.parametrize(
+    ("quote", "is_kept"),
+    [
+        ("I do not sleep at all", True),  # partial ratio .88
+        ("I never sleep", False),  # .69
+        ("um I don't sleep at all" + " and so on" * 30, False),  # longer than the transcript
+    ],
+)
+def test_fuzzy_mode_also_keeps_approximate_quotes(quote: str, is_kept: bool) -> None:
+    grounded = keep_grounded({PHQ8Item.SLEEP: [quote]}, TRANSCRIPT_OF_GROUNDING, FUZZY)
+
+    assert grounded.quotes == {PHQ8Item.SLEEP: (quote,) if is_kept else ()}
+
+
+def test_rejected_quotes_are_counted_per_item() -> None:
+    quotes = {PHQ8Item.SLEEP: ["it's been weeks", "invented"], PHQ8Item.TIRED: ["made up", "too"], PHQ8Item.MOVING: []}
+
+    assert keep_grounded(quotes, TRANSCRIPT_OF_GROUNDING, SUBSTRING) == GroundedQuotes(
+        quotes={PHQ8Item.SLEEP: ("it's been weeks",), PHQ8Item.TIRED: (), PHQ8Item.MOVING: ()},
+        rejected={PHQ8Item.SLEEP: 1, PHQ8Item.TIRED: 2},
+    )
+
+
+def test_all_rejected_raises_where_asked_without_showing_a_quote() -> None:
+    check = SUBSTRING.model_copy(update={"fail_on_all_rejected": True})
+
+    with pytest.raises(EvidenceGroundingError, match=r"^None of 2 extracted quotes is in the transcript\.$"):
+        keep_grounded({PHQ8Item.SLEEP: ["invented", "made up"]}, TRANSCRIPT_OF_GROUNDING, check)
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="<>"), min_size=1), st.text(), st.text())
+def test_a_quote_is_found_between_other_lines(quote: str, before: str, after: str) -> None:
+    transcript = f"{before}\n{quote}\n{after}"
+
+    grounded = keep_grounded({PHQ8Item.SLEEP: [quote]}, transcript, SUBSTRING)
+
+    assert grounded.quotes == {PHQ8Item.SLEEP: (quote,) if normalise(quote) else ()}
+
+
+def test_quotes_are_trimmed_and_kept_once_in_order() -> None:
+    quotes = quotes_per_item({"PHQ8_Sleep": [" b ", "a", "", "  ", "b", "A"]})
+
+    assert quotes[PHQ8Item.SLEEP] == ("b", "a", "A")
+
+
+def test_all_violations_are_reported_at_once_and_without_a_quote() -> None:
+    reply = {
+        "PHQ8_NoInterest": "secret",
+        "PHQ8_Depressed": {"secret": 1},
+        "PHQ8_Sleep": ["fine", 3],
+        "PHQ8_Tired": ["fine", "fine", None],
+        "PHQ8_Appetite": ["secret\x00"],
+        "PHQ8_Failure": ["secret\ud800"],
+        "PHQ8_Moving": False,
+    }
+
+    with pytest.raises(EvidenceSchemaError) as caught:
+        quotes_per_item(reply)
+
+    assert caught.value.violations == {
+        "PHQ8_NoInterest": "expected_list_got_str",
+        "PHQ8_Depressed": "expected_list_got_dict",
+        "PHQ8_Sleep": "expected_list_str_got_int_at_1",
+        "PHQ8_Tired": "expected_list_str_got_NoneType_at_2",
+        "PHQ8_Appetite": "expected_list_str_got_unstorable_text_at_0",
+        "PHQ8_Failure": "expected_list_str_got_unstorable_text_at_0",
+        "PHQ8_Moving": "expected_list_got_bool",
+    }
+    assert "secret" not in str(caught.value)
+
+
+def test_the_schema_for_servers_is_a_json_schema_that_wants_all_eight_keys() -> None:
+    Draft202012Validator.check_schema(EVIDENCE_JSON_SCHEMA)
+    validator = Draft202012Validator(EVIDENCE_JSON_SCHEMA)
+    complete: dict[str, object] = {item.evidence_key: [] for item in PHQ8Item}
+
+    assert [validator.is_valid(reply) for reply in (complete, {}, complete | {"PHQ8_Sleep": "x"})] == [
+        True,
+        False,
+        False,
+    ]

@@ -1,4 +1,4 @@
-"""Stage `retrieve`: one round trip, and never a chunk of somebody whom the run assesses."""
+"""References of an item, nearest first."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from schemas.errors import ReferenceLeakError
+from schemas.errors import EmbeddingDimensionMismatchError, EmbeddingValidationError, ReferenceLeakError
 from schemas.values.participants import EmbeddedEvidence, PHQ8Item, Reference, RetrievedReferences
+from stages.participants.retrieve import similarities
 from stages.ports import ReferenceSearch
 from tests.fakes.references import IndexedChunk, InMemoryReferenceSearch
 from tests.stages.at_defaults import retrieve_references
@@ -125,3 +126,22 @@ async def test_no_reference_comes_from_the_own_split_of_a_run(
     found = {reference.participant_id for references in retrieved.items.values() for reference in references}
     assert found <= allowed
     assert {len(references) for references in retrieved.items.values()} == {min(candidates, len(allowed))}
+
+
+def test_similarity_is_one_for_the_same_half_for_a_right_angle_and_zero_for_the_opposite() -> None:
+    rows = np.array([[1, 0], [0, 1], [-1, 0], [0.6, 0.8]], dtype=np.float32)
+
+    # (1 + 0.6) / 2 = 0.8
+    assert similarities(rows, np.array([1, 0], dtype=np.float32)) == pytest.approx([1.0, 0.5, 0.0, 0.8])
+
+
+def test_a_query_of_another_dimension_is_a_mismatch() -> None:
+    with pytest.raises(EmbeddingDimensionMismatchError) as caught:
+        similarities(np.ones((1, 3), dtype=np.float32), np.ones(2, dtype=np.float32))
+
+    assert (caught.value.expected, caught.value.actual) == (3, 2)
+
+
+def test_a_cosine_that_is_no_number_is_refused() -> None:
+    with pytest.raises(EmbeddingValidationError, match="not a finite number"):
+        similarities(np.array([[np.nan]], dtype=np.float32), np.array([1], dtype=np.float32))

@@ -1,4 +1,4 @@
-"""Stage `score` by neighbours: means, medians, and nobody of the own split."""
+"""Scores without a model: neighbours and baselines."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from schemas.errors import ReferenceLeakError
 from schemas.values.participants import AssembledPrompt, EmbeddedEvidence, Neighbour, PHQ8Item, SimilarityStatistics
 from schemas.values.scoring import ItemScore, ParticipantScores, ScoreBasis
-from stages.participants.score_by_neighbours import score_by_neighbours
+from stages.participants.score_by_neighbours import baseline_record, median_score, modal_score, score_by_neighbours
 from tests.stages.participants.builders import evidence
 
 SLEEP, TIRED = PHQ8Item.SLEEP, PHQ8Item.TIRED
@@ -102,3 +102,21 @@ async def test_nobody_of_the_own_split_is_a_neighbour() -> None:
     leaking = Found((Neighbour(participant_id=330, similarity=0.9, score=1),))
     with pytest.raises(ReferenceLeakError):
         await scores(leaking, SLEEP)
+
+
+@pytest.mark.parametrize(
+    ("scores", "median", "mode"), [([0, 1], 1, 0), ([0, 0, 3], 0, 0), ([1, 2, 3, 3], 3, 3), ([], None, None)]
+)
+def test_of_two_equally_near_scores_the_median_is_the_higher_and_the_mode_the_lower(
+    scores: list[int], median: int | None, mode: int | None
+) -> None:
+    assert (median_score(scores), modal_score(scores)) == (median, mode)
+
+
+def test_there_is_a_record_only_where_each_item_has_a_label() -> None:
+    labels = {item.evidence_key: 2 for item in PHQ8Item}
+
+    record = baseline_record("paper-train", [labels, None])
+
+    assert record == {"split": "paper-train", "participants": 1, "median": labels, "mode": labels}
+    assert baseline_record("paper-train", [labels | {"PHQ8_Sleep": None}]) is None

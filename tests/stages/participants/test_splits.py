@@ -1,8 +1,28 @@
+"""Splits: the published ones, the rule that draws others, their files and what is wrong with one."""
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.participants import DataSet
-from stages.participants.splits import ids_hash, parse_split, resolve_split, split_of
+from schemas.values.participants import DataSet, PHQ8Item, SplitMethod, SplitOrigin, StoredLabels, StoredSplit
+from stages.participants.paper_metadata import check_paper_metadata
+from stages.participants.split_files import parse_listed_splits, split_problems
+from stages.participants.splits import (
+    PUBLISHED_IDS,
+    PUBLISHED_SPLITS,
+    Labelled,
+    ids_hash,
+    parse_split,
+    resolve_split,
+    split_of,
+    stratified_split,
+    target_sizes,
+)
 
 
 def data_set(**ids: list[int]) -> DataSet:
@@ -49,3 +69,172 @@ def test_an_unknown_split_is_refused_with_the_names_that_are_there(whole: DataSe
     assert str(refusal.value) == (
         f"Split 'test' is not in this data set. It has {names}; name one, or import the split's file."
     )
+
+
+def test_the_splits_are_those_of_the_paper() -> None:
+    assert {name: len(ids) for name, ids in PUBLISHED_SPLITS.items()} == {"train": 58, "val": 43, "test": 41}
+    assert len(set(PUBLISHED_IDS)) == 142
+    assert all(list(ids) == sorted(ids) for ids in PUBLISHED_SPLITS.values())
+
+
+COHORT = [Labelled(300 + place, (place * 7) % 20, place % 2) for place in range(142)]
+
+
+def test_a_cohort_of_the_papers_size_is_split_as_the_paper_is() -> None:
+    parts = stratified_split(COHORT, seed=1)
+
+    assert {part: len(ids) for part, ids in parts.items()} == {"train": 58, "val": 43, "test": 41}
+    assert sorted(number for ids in parts.values() for number in ids) == [person.participant_id for person in COHORT]
+
+
+def test_totals_and_genders_are_spread_evenly() -> None:
+    by_id = {person.participant_id: person for person in COHORT}
+    for ids in stratified_split(COHORT, seed=3).values():
+        assert abs(sum(by_id[number].gender == 0 for number in ids) - len(ids) / 2) <= 1
+        assert 8.5 <= sum(by_id[number].total for number in ids) / len(ids) <= 10.5
+
+
+def test_too_few_with_a_total_in_common_are_refused() -> None:
+    with pytest.raises(Refused, match="leaves no participant for val and test: 3 participants"):
+        stratified_split([Labelled(number, number, 0) for number in (1, 2, 3)], seed=1)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 24), st.sampled_from([0, 1, None])), min_size=1, max_size=200),
+    st.integers(0, 2**32),
+)
+def test_everybody_is_in_exactly_one_part(people: list[tuple[int, int | None]], seed: int) -> None:
+    labelled = [Labelled(number, total, gender) for number, (total, gender) in enumerate(people, start=1)]
+    try:
+        parts = stratified_split(labelled, seed=seed)
+    except Refused:
+        return
+    assert sorted(number for ids in parts.values() for number in ids) == list(range(1, len(people) + 1))
+    totals = [total for total, _ in people]
+    if all(totals.count(total) > 2 for total in totals):
+        assert {part: len(ids) for part, ids in parts.items()} == target_sizes(len(people))
+
+
+RIGHT = StoredLabels(gender=0, phq8_binary=0, phq8_score=8, items=dict.fromkeys(PHQ8Item, 1))
+EVERYBODY = dict.fromkeys(PUBLISHED_IDS, RIGHT)
+PUBLISHED = SplitOrigin(method=SplitMethod.PUBLISHED)
+
+
+def split(name: str, ids: Iterable[int], *, origin: SplitOrigin | None = None, of: str | None = None) -> StoredSplit:
+    numbers = tuple(ids)
+    return StoredSplit(
+        data_set="data",
+        name=name,
+        called=name,
+        participant_ids=numbers,
+        csv_hash="c",
+        ids_hash=of or ids_hash(numbers),
+        origin=origin,
+        imported_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+
+
+PAPER = [split(f"paper-{part}", ids, origin=PUBLISHED) for part, ids in PUBLISHED_SPLITS.items()]
+
+
+def found(splits: list[StoredSplit], people: Mapping[int, StoredLabels] = EVERYBODY) -> list[str]:
+    return [f"{problem.split}: {problem.found}" for problem in split_problems(splits, people)]
+
+
+def test_participants_that_are_not_stored_or_not_labelled_are_named() -> None:
+    people = {number: labels for number, labels in EVERYBODY.items() if number != 303}
+    people[316] = RIGHT.model_copy(update={"items": None})
+
+    assert found(PAPER, people) == [
+        "paper-train: participant 303 not stored (no transcript)",
+        "paper-test: participant 316 without item labels, in no metric",
+    ]
+
+
+def test_splits_that_share_participants_are_named() -> None:
+    listed = SplitOrigin(method=SplitMethod.LISTED, file="ids.csv")
+    splits = [split("paper-train", [303, 304], origin=listed), split("paper-test", [304, 316], origin=listed)]
+
+    assert found([*splits, split("train", [303]), split("dev", [303])]) == [
+        "paper-train: participant 304 also in paper-test",
+        "train: participant 303 also in dev",
+    ]
+
+
+def test_other_participants_than_the_published_are_a_problem_unless_they_are_declared() -> None:
+    ids = (*PUBLISHED_SPLITS["test"][1:], 303)
+    drawn = SplitOrigin(method=SplitMethod.STRATIFIED, seed=7)
+
+    assert found([split("paper-test", ids)]) == [
+        "paper-test: lacks published participant 316; has unpublished participant 303"
+    ]
+    assert found([split("paper-test", ids, origin=drawn)]) == []
+
+
+def test_members_that_were_changed_after_the_split_was_stored_are_noticed() -> None:
+    assert found([split("pilot", [303], of="0" * 12)]) == ["pilot: its participants are not those of its hash"]
+
+
+def problems(data: bytes) -> list[str]:
+    return [str(problem) for problem in parse_listed_splits(data, file="ids").problems]
+
+
+def test_the_papers_metadata_lists_its_three_splits() -> None:
+    data = json.dumps({"seed": 42, "methodology": {"x": 1}, "participant_ids": PUBLISHED_SPLITS}).encode()
+
+    parsed = parse_listed_splits(data, file="ids")
+
+    assert parsed.problems == ()
+    assert {split.name: split.participant_ids for split in parsed.value} == {
+        f"paper-{part}": ids for part, ids in PUBLISHED_SPLITS.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b"", "ids:1: lacks the columns Participant_ID, split"),
+        (b"Participant_ID,split\n", "ids: lists no participant"),
+        (b"Participant_ID,split\n3O3,pilot\n", "ids:2: Participant_ID is not a whole number, 1..999999"),
+        (b"Participant_ID,split\n303,\n", "ids: a split has no usable name"),
+        (b"Participant_ID,split\n303,paper\n", "ids: 'paper' stands for another split"),
+        (b"Participant_ID,split\n303,pilot\n303,pilot\n", "ids: pilot lists 303 more than once"),
+        (b"{", "ids: Invalid JSON"),
+        (b'{"participant_ids": {"train": ["x"]}}', "ids: participant_ids.train.0: Input should be a valid integer"),
+        (b'{"participant_ids": {"train": [0, 303]}}', "ids: paper-train lists 1 numbers outside 1..999999"),
+        (b'{"participant_ids": {"val": []}}', "ids: paper-val lists no participant"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_place(data: bytes, found: str) -> None:
+    assert problems(data)[0].startswith(found)
+
+
+SPLITS = {
+    "paper-train": split_of("paper-train", [1, 2], data=b""),
+    "paper-val": split_of("paper-val", [3], data=b""),
+    "paper-test": split_of("paper-test", [4], data=b""),
+}
+
+
+def found_of_paper_metadata(data: bytes) -> list[str]:
+    return [problem.found for problem in check_paper_metadata(data, splits=SPLITS)]
+
+
+def test_other_ids_and_sizes_than_in_the_csvs_are_problems() -> None:
+    metadata = {"participant_ids": {"train": [1, 9], "val": [3]}, "actual_sizes": {"val": 43}}
+    assert found_of_paper_metadata(json.dumps(metadata).encode()) == [
+        "train and its CSV differ in 2, 9",
+        "val has the size 43 and its CSV 1 ids",
+        "test and its CSV differ in 4",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "what"),
+    [
+        (b"{}", "participant_ids: Field required"),
+        (b"{", "Invalid JSON: EOF while parsing an object at line 1 column 1"),
+    ],
+)
+def test_a_description_that_cannot_be_read_is_a_problem(data: bytes, what: str) -> None:
+    assert found_of_paper_metadata(data) == [what]

@@ -1,4 +1,4 @@
-"""Stage `consolidate` (row B 4)."""
+"""Passages of chunks, under their headings."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,14 @@ from schemas.errors import WorkChangedError
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import ConsolidatedContext, ContextGroup, RerankedChunk
 from stages.corpora.lines import passage
-from stages.queries.consolidate import Item, MergeRules, consolidate_chunks, join_neighbours
+from stages.queries.consolidate import (
+    Item,
+    MergeRules,
+    breadcrumb_chain,
+    consolidate_chunks,
+    join_neighbours,
+    nearest_heading,
+)
 from stages.queries.works import WorkText
 from tests.stages.queries.builders import by_id, chunk, numbered_lines, reranked
 
@@ -182,3 +189,23 @@ def test_every_chunk_is_in_one_group_whose_lines_hold_it(
         places[kept.chunk_id].start_line <= kept.start_line and kept.end_line <= places[kept.chunk_id].end_line
         for kept in inside_parents
     )
+
+
+PARENTS = by_id(
+    chunk(1, "# Tea #\n\nLeaves.", level="H1"),
+    chunk(2, "no heading", level="H2", parent_id=1, breadcrumbs="Tea > Colour"),
+    chunk(3, "#\n", level="H3", parent_id=2),
+    chunk(4, "", level="H3", parent_id=77),
+)
+
+
+@pytest.mark.parametrize(("parent_id", "chain"), [(2, ("Tea", "Colour")), (1, ()), (77, ()), (None, ())])
+def test_breadcrumbs_are_the_chain(parent_id: int | None, chain: tuple[str, ...]) -> None:
+    assert breadcrumb_chain(parent_id, PARENTS) == chain
+
+
+@pytest.mark.parametrize(
+    ("parent_id", "heading"), [(1, "Tea"), (2, "Tea"), (3, "Tea"), (4, None), (77, None), (None, None)]
+)
+def test_parents_are_walked_until_one_begins_with_a_heading(parent_id: int | None, heading: str | None) -> None:
+    assert nearest_heading(parent_id, PARENTS) == heading

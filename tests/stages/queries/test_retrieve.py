@@ -1,15 +1,32 @@
-"""Stage `retrieve`: which searches run, and which of their results are passed on (row B 2)."""
+"""Vectors of a question, both searches, and their fusion."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from schemas.values.queries import EmbeddedQuery, Expansion, Hit, Leg, Origin, QueryText, RankedList, RetrievedChunks
+from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingValidationError
+from schemas.values.queries import (
+    EmbeddedQuery,
+    Expansion,
+    FusedHit,
+    Hit,
+    Leg,
+    Origin,
+    QueryText,
+    RankedList,
+    RetrievedChunks,
+)
 from stages.ports import Vectors
-from stages.queries.retrieve import query_texts
-from tests.stages.at_defaults import retrieve_chunks
+from stages.queries.expand import no_expansion
+from stages.queries.retrieve import FUSIONS, EmbeddedTexts, embed_query, fuse, query_texts
+from tests.fakes.embedder import FakeEmbedder
+from tests.stages.at_defaults import fusion_settings, retrieve_chunks
+from tests.stages.queries.builders import dense, lexical, ranked_list
 
 EXPANSION = Expansion(origin=Origin.MODEL, queries=("black tea", "leaf enzymes"), hyde_answer="They oxidise.")
 TEXTS = tuple(kind for kind, _ in query_texts("Why?", EXPANSION))
@@ -93,3 +110,122 @@ async def test_lists_are_kept_as_they_were_found_and_the_fused_one_is_cut() -> N
     assert (retrieved.corpus_id, retrieved.fusion, retrieved.lexical, len(retrieved.lists)) == (5, "rrf", "bm25", 7)
     # 4 dense lists against 3 lexical ones.
     assert [hit.chunk_id for hit in retrieved.fused] == [1, 2]
+
+
+def fused(*lists: RankedList, fusion: str = "rrf", **settings: float) -> dict[int, float]:
+    """The fused scores, rounded, best first."""
+    hits = fuse(lists, fusion=fusion, settings=fusion_settings(**settings))  # type: ignore[arg-type]
+    return {hit.chunk_id: round(hit.fused_score, 7) for hit in hits}
+
+
+def test_b2_ranks_in_lists_that_weigh_the_same_are_added_as_their_fractions() -> None:
+    assert fused(dense(7), lexical(7)) == {7: 0.0392157}  # 2 / 51
+    assert fused(dense(7), lexical(1, 2, 3, 4, 7))[7] == 0.0377897  # 1 / 51 + 1 / 55
+    assert fused(dense(7), dense(7), lexical(7), rrf_k=1) == {7: 1.5}
+
+
+def test_b2_the_union_is_fused_and_ties_keep_first_seen_order_dense_first() -> None:
+    hits = fuse([dense(9, 4), lexical(1, 4)], fusion="rrf", settings=fusion_settings())
+
+    assert hits == (
+        FusedHit(chunk_id=4, fused_score=2 / 52, dense_rank=2, lexical_rank=2),
+        FusedHit(chunk_id=9, fused_score=1 / 51, dense_rank=1, lexical_rank=None),
+        FusedHit(chunk_id=1, fused_score=1 / 51, dense_rank=None, lexical_rank=1),
+    )
+
+
+def test_z_scores_of_both_legs_are_added_by_weight() -> None:
+    lists = [ranked_list(Leg.DENSE, (1, 0.9), (2, 0.5)), ranked_list(Leg.LEXICAL, (2, 8.0), (1, 4.0))]
+
+    # Both legs have z-scores of 1 and -1.
+    assert fused(*lists, fusion="zscore", dense_weight=0.75, lexical_limit=2) == {1: 0.5, 2: -0.5}
+
+
+def test_unit_ranges_of_both_legs_are_added_by_weight() -> None:
+    lists = [
+        ranked_list(Leg.DENSE, (1, 0.9), (3, 0.6), (2, 0.5)),
+        ranked_list(Leg.LEXICAL, (2, 8.0), (3, 7.0), (1, 4.0)),
+    ]
+
+    assert fused(*lists, fusion="minmax", dense_weight=0.6, lexical_limit=3) == {1: 0.6, 3: 0.45, 2: 0.4}
+
+
+def test_a_chunk_that_a_list_leaves_out_gets_the_last_score_of_a_full_one_and_0_of_one_with_room() -> None:
+    lists = [dense(1, 2), ranked_list(Leg.LEXICAL, (3, 8.0), (1, 4.0))]
+
+    assert fused(*lists, fusion="minmax", lexical_limit=2) == {1: 0.5, 3: 0.5, 2: 0.0}
+    assert fused(*lists, fusion="minmax", lexical_limit=5) == {1: 0.75, 3: 0.5, 2: 0.0}
+
+
+_IDS = st.lists(st.integers(1, 8), unique=True, max_size=6)
+
+
+@given(st.sampled_from(sorted(FUSIONS)), st.lists(_IDS, max_size=4), st.lists(_IDS, max_size=4))
+def test_every_found_chunk_is_fused_once_best_first(
+    fusion: str, dense_ids: list[list[int]], texts: list[list[int]]
+) -> None:
+    lists = [*(dense(*ids) for ids in dense_ids), *(lexical(*ids) for ids in texts)]
+
+    hits = fuse(lists, fusion=fusion, settings=fusion_settings())
+
+    scores = [hit.fused_score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert sorted(hit.chunk_id for hit in hits) == sorted({id_ for ids in dense_ids + texts for id_ in ids})
+
+
+@given(st.sampled_from(sorted(FUSIONS)), _IDS, _IDS)
+def test_a_chunk_that_is_first_everywhere_is_first(fusion: str, dense_ids: list[int], text_ids: list[int]) -> None:
+    hits = fuse([dense(9, *dense_ids), lexical(9, *text_ids)], fusion=fusion, settings=fusion_settings())
+
+    assert hits[0].chunk_id == 9
+
+
+EXPANSION_OF_EMBED = Expansion(origin=Origin.MODEL, queries=("first phrase", "second phrase"), hyde_answer="An answer.")
+
+
+async def embed(
+    expansion: Expansion, embedder: FakeEmbedder, *, dimension: int = 8, digest: str = "digest of fake"
+) -> EmbeddedTexts:
+    return await embed_query(
+        "The question?", expansion, embedder=embedder, dimension=dimension, digest=digest, timeout_s=9
+    )
+
+
+async def test_all_texts_are_embedded_in_one_call_in_order() -> None:
+    embedder = FakeEmbedder()
+
+    embedded, vectors = await embed(EXPANSION_OF_EMBED, embedder)
+
+    assert embedder.calls == [["The question?", "first phrase", "second phrase", "An answer."]]
+    assert embedded == EmbeddedQuery(
+        model="fake",
+        model_digest="digest of fake",
+        dimension=8,
+        texts=(QueryText.ORIGINAL, QueryText.MQE, QueryText.MQE, QueryText.HYDE),
+        dtype="float32",
+    )
+    assert vectors.shape == (4, 8)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
+
+
+async def test_without_expansion_the_question_alone_is_embedded() -> None:
+    embedder = FakeEmbedder()
+
+    embedded, _ = await embed(no_expansion(), embedder)
+
+    assert (embedder.calls, embedded.texts) == ([["The question?"]], (QueryText.ORIGINAL,))
+
+
+async def test_other_weights_than_the_corpus_was_embedded_with_are_refused_without_a_call() -> None:
+    embedder = FakeEmbedder()
+
+    with pytest.raises(EmbeddingArtifactMismatchError, match="weights abcdef, and model 'fake' now has digest of fa"):
+        await embed(EXPANSION_OF_EMBED, embedder, digest="abcdef")
+
+    assert embedder.calls == []
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 0.0])
+async def test_a_vector_that_points_nowhere_is_an_error(number: float) -> None:
+    with pytest.raises(EmbeddingValidationError):
+        await embed(EXPANSION_OF_EMBED, FakeEmbedder(lambda text: [number] * 8))

@@ -1,16 +1,37 @@
-"""The report of a run; comments give the arithmetic."""
+"""The report of a run of participants."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.chat import ReaskReason, TokenSignals
-from schemas.values.participants import PHQ8Item
-from schemas.values.reports import Report
-from stages.reports.report import build_report
+from schemas.values.differences import Measures
+from schemas.values.participants import (
+    Decision,
+    PHQ8Item,
+    RankedReferences,
+    Reference,
+    SimilarityStatistics,
+    ValidatedReferences,
+    Verdict,
+)
+from schemas.values.reports import CalibratedConfidence, ReferenceCounts, Report, StageTelemetry
+from schemas.values.runs import OutputTelemetry, ScoredRun
+from schemas.values.scoring import ItemScore
+from stages.metrics.confidence import Variant, evidence_count
+from stages.metrics.scores import cohort_of
+from stages.metrics.selective import risk_coverage_curve
+from stages.participants.validate import keep_all
+from stages.reports.calibration import selective_prediction
+from stages.reports.costs import telemetry
+from stages.reports.report import build_report, over_all_items, reference_counts
+from tests.stages.metrics.builders import random_subjects
+from tests.stages.participants.builders import ranked, reference
 from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, ZERO_SHOT, failed, job, labels, run, scores
 
 GOLDEN = Path(__file__).with_name("report.golden.json")
@@ -207,3 +228,178 @@ def test_a_mode_stands_beside_the_median_and_the_mode_of_the_training_split() ->
     assert (found.mode.per_item[PHQ8Item.MOVING].value, found.split) == (None, "paper-train")
     assert found.median.difference.value == pytest.approx(-1)
     assert found.median.difference.high == pytest.approx(-1)
+
+
+#: Errors 0 0 1 1 and 0 2, stated 5 1 3 4 and 3 2.
+TEST = run(job(1, 316, scores("1023", "3122", "5134"), "1032"), job(2, 319, scores("12", "21", "32"), "10"))
+#: Three exact scores of four, of which one has no stated confidence.
+TRAINING = run(
+    job(3, 302, scores("102", "312", "54-"), "102"), job(4, 307, scores("2", "2", "3"), "0"), run_id=7
+).model_copy(update={"request": {"split": "paper-val"}})
+
+
+def report(confidence: str, *, on: ScoredRun | None = TRAINING, of: ScoredRun = TEST) -> Report:
+    return build_report(of, measures=replace(FEW, confidence=confidence), calibrate_on=on)
+
+
+def calibrated(confidence: str) -> CalibratedConfidence:
+    found = report(confidence).experiments[0].calibrated
+    assert found is not None
+    return found
+
+
+def test_a_temperature_is_fitted_on_the_scores_of_the_other_run_with_a_stated_confidence() -> None:
+    found = calibrated("calibrated:temperature:verbalized")
+
+    assert (found.method, found.fitted_on, found.split) == ("temperature", "r7", "paper-val")
+    # 302 states two confidences, 307 one; the score without one counts as 0.5, from which nothing is learnt.
+    assert (found.participants, found.items, list(found.parameters)) == (2, 3, ["temperature"])
+    assert found.before is not None and found.after is not None
+    # Stated 1, 0, 0.5, 0.75, 0.5, 0.25; exact are the first two and the fifth: squares 0 1 .25 .5625 .25 .0625
+    assert found.before.brier == pytest.approx((0 + 1 + 0.25 + 0.5625 + 0.25 + 0.0625) / 6)
+    # Bins: 0 (exact 1), 0.25 (0), 0.5 twice (half), 0.75 (0), 1 (exact 1)
+    assert found.before.ece == pytest.approx((1 + 0.25 + 2 * 0 + 0.75 + 0) / 6)
+
+
+def test_a_run_of_the_same_participants_is_refused() -> None:
+    with pytest.raises(Refused, match="r12 and r12 share 2 participants, so"):
+        report("calibrated:temperature:verbalized", on=TEST)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "on", "words"),
+    [
+        ("calibrated:temperature:verbalized", None, "--calibrate-on"),
+        ("llm", TRAINING, "'llm' is no calibrated confidence"),
+        ("calibrated:magic:llm", TRAINING, "method of temperature, logistic, isotonic"),
+        ("calibrated:isotonic:luck", TRAINING, "There is no confidence 'luck'"),
+        ("calibrated:isotonic:token_msp", TRAINING, "token probabilities"),
+        (
+            "calibrated:isotonic:llm",
+            run(job(3, 302, scores("1"), "1", mode=FEW_SHOT), run_id=7),
+            "r7 has no jobs in mode zero_shot to calibrate on; it has few_shot",
+        ),
+        ("calibrated:isotonic:llm", run(job(3, 302, scores("1"), None), run_id=7), "r7 has no score in mode zero_shot"),
+        ("calibrated:isotonic:verbalized", run(job(3, 302, scores("1"), "1"), run_id=7), "has no score"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_refused(confidence: str, on: ScoredRun | None, words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        report(confidence, on=on)
+
+
+SLEEP, TIRED = PHQ8Item.SLEEP, PHQ8Item.TIRED
+ONE, TWO, THREE, UNSCORED = (reference(chunk_id=at, score=score) for at, score in ((1, 2), (2, 0), (3, 1), (4, None)))
+
+
+def ranking(dropped: dict[PHQ8Item, dict[str, int]], **items: tuple[Reference, ...]) -> RankedReferences:
+    return ranked({PHQ8Item[name]: references for name, references in items.items()}).model_copy(
+        update={"dropped": dropped}
+    )
+
+
+def verdicts(*decisions: Decision) -> tuple[Verdict, ...]:
+    return tuple(Verdict(rank=rank, chunk_id=rank, decision=decision) for rank, decision in enumerate(decisions, 1))
+
+
+def test_every_retrieved_reference_is_dropped_by_one_filter_or_shown() -> None:
+    first = ranking({SLEEP: {"tags": 90, "threshold": 5, "budget": 1}, TIRED: {"budget": 2}}, SLEEP=(ONE, TWO, THREE))
+    judged = ValidatedReferences(
+        validator="judge",
+        items=first.items | {SLEEP: (TWO,)},
+        verdicts={SLEEP: verdicts(Decision.UNSURE, Decision.ACCEPT)},
+    )
+    second = ranking({SLEEP: {"threshold": 1, "top_k": 7}}, SLEEP=(ONE, UNSCORED), TIRED=(THREE,))
+
+    counts = reference_counts([(first, judged, None), (second, keep_all(second), None)])
+
+    # Of the three of the first, one is not accepted, one is, and the third is not judged.
+    assert counts[SLEEP] == ReferenceCounts(
+        untagged=90,
+        retrieved=5 + 1 + 3 + 1 + 7 + 2,
+        dropped={
+            "threshold": 6,
+            "duplicate": 0,
+            "top_k": 7,
+            "budget": 1,
+            "rejected": 1,
+            "validation_limit": 1,
+            "unscored": 1,
+            "context": 0,
+        },
+        shown=2,
+    )
+    assert (counts[TIRED].dropped["budget"], counts[TIRED].retrieved, counts[TIRED].shown) == (2, 3, 1)
+    assert list(counts) == list(PHQ8Item)
+    total = over_all_items(counts.values())
+    assert (total.untagged, total.retrieved, total.shown, total.dropped["budget"]) == (90, 22, 3, 3)
+
+
+def test_references_that_the_context_had_no_room_for_are_not_shown() -> None:
+    one = ranking({}, SLEEP=(ONE, TWO, THREE))
+    of_sleep = {PHQ8Item.SLEEP: ItemScore(retrieval=SimilarityStatistics(count=1, mean=0.9, maximum=0.9))}
+    scored = scores("2").model_copy(update={"items": scores("2").items | of_sleep})
+
+    counts = reference_counts([(one, keep_all(one), scored)])
+
+    assert (counts[SLEEP].dropped["context"], counts[SLEEP].shown, counts[SLEEP].retrieved) == (2, 1, 3)
+
+
+def output(stage: str, *repairs: str, reasks: tuple[str, ...] = (), cut_texts: int | None = None) -> OutputTelemetry:
+    return OutputTelemetry(job_id=1, stage=stage, repairs=repairs, reasks=reasks, cut_texts=cut_texts)
+
+
+def test_categories_are_counted_by_stage_in_the_order_of_the_chain() -> None:
+    found = telemetry(
+        [
+            output("score", "json_fixups_applied", reasks=("json_parse", "cut_off")),
+            output("score", "json_repair_fallback", "json_fixups_applied", reasks=("json_parse",)),
+            output("embed", cut_texts=3),
+            output("embed", cut_texts=0),
+            output("extract"),
+        ],
+        kind="participant",
+    )
+
+    assert list(found.items()) == [
+        ("extract", StageTelemetry(outputs=1, repairs={}, reasks={}, cut_texts=None)),
+        ("embed", StageTelemetry(outputs=2, repairs={}, reasks={}, cut_texts=3)),
+        (
+            "score",
+            StageTelemetry(
+                outputs=2,
+                repairs={"json_fixups_applied": 2, "json_repair_fallback": 1},
+                reasks={"cut_off": 1, "json_parse": 2},
+                cut_texts=None,
+            ),
+        ),
+    ]
+
+
+MEASURES = Measures(bootstrap_resamples=20)
+
+
+def test_a_short_curve_has_its_band_at_each_step_and_each_percent() -> None:
+    cohort = cohort_of(random_subjects(20, seed=1, na_share=0.3))
+    steps = {point.coverage for point in risk_coverage_curve(cohort, confidence=evidence_count)}
+
+    found = selective_prediction(cohort, variant=Variant(evidence_count, frozenset()), measures=MEASURES)
+
+    end = max(steps)
+    percents = {percent / 100 for percent in range(1, 101) if percent / 100 <= end}
+    assert [point.coverage for point in found.chosen.band] == sorted(steps | percents)
+
+
+def test_a_long_curve_has_its_band_at_each_percent_and_at_its_end() -> None:
+    cohort = cohort_of(random_subjects(20, seed=1, na_share=0.3))
+    items = [item for subject in cohort.subjects for item in subject.items.values()]
+    ranks = {id(item): float(rank) for rank, item in enumerate(items)}
+    variant = Variant(lambda item: ranks[id(item)], frozenset())
+
+    found = selective_prediction(cohort, variant=variant, measures=MEASURES)
+
+    end = found.chosen.curve[-1].coverage
+    assert len(found.chosen.curve) > 100
+    assert [point.coverage for point in found.chosen.band] == sorted(
+        {percent / 100 for percent in range(1, 101) if percent / 100 <= end} | {end}
+    )

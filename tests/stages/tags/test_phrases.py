@@ -1,8 +1,9 @@
-"""The final phrases of a request."""
+"""Phrases, and files of them."""
 
 import pytest
 
-from stages.tags.phrases import final_phrases, head_of, normalise
+from schemas.values.tags import PhraseSet
+from stages.tags.phrases import MAX_CHARS, MAX_PHRASES, final_phrases, head_of, normalise, parse_phrase_sets
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,46 @@ def test_heads_come_after_all_phrases_and_only_if_they_are_new() -> None:
         ("green coat", "green_coat", False),
         ("coat", "coat", True),
     ]
+
+
+def test_a_line_is_a_list_an_object_or_phrases_with_commas() -> None:
+    data = b'big shirt, hat\n\n["red, or blue"]\n{"id": "q-7", "phrases": ["coat"], "context_tags": ["winter"]}\n'
+
+    found = parse_phrase_sets(data, file="p")
+
+    assert found.problems == ()
+    assert tuple(found.value) == (
+        PhraseSet(id="1", phrases=("big shirt", "hat")),
+        PhraseSet(id="2", phrases=("red, or blue",)),
+        PhraseSet(id="q-7", phrases=("coat",), context_tags=("winter",)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("[secret", "Invalid JSON: expected value at line 1 column 2"),
+        ('{"phrases": "secret"}', "phrases: Input should be a valid array"),
+        ('["secret", 4]', "1: Input should be a valid string"),
+        ('{"id": "secret words", "phrases": []}', "id: String should match pattern '^[A-Za-z0-9._:-]{1,64}$'"),
+        ('{"id": true, "phrases": []}', "id: Input should be a valid string"),
+        ('{"id": "a"}', "phrases: Field required"),
+        ('{"phrases": [], "secret": 1}', "Extra inputs are not permitted"),
+        ('{"phrases": [], "context_tags": 3}', "context_tags: Input should be a valid array"),
+        ('["secret \\ud83d"]', "Invalid JSON: unexpected end of hex escape at line 1 column 16"),
+        ("secret \0", "0: Text has a NUL character or half of a surrogate pair"),
+        ("s" * (MAX_CHARS + 1), f"0: String should have at most {MAX_CHARS} characters"),
+        ("," * MAX_PHRASES, f"Tuple should have at most {MAX_PHRASES} items after validation, not {MAX_PHRASES + 1}"),
+    ],
+)
+def test_what_is_wrong_is_reported_with_its_line_and_without_its_words(line: str, found: str) -> None:
+    (problem,) = parse_phrase_sets(f"hat\n{line}\n".encode("utf-8", "surrogatepass"), file="p").problems
+
+    assert (problem.line, problem.found) == (2, found)
+    assert "secret" not in str(problem)
+
+
+def test_everything_that_is_wrong_is_reported_at_once() -> None:
+    problems = parse_phrase_sets(b'[\nhat\n{"id": " ", "phrases": 1}\n', file="p").problems
+
+    assert [problem.line for problem in problems] == [1, 3, 3]

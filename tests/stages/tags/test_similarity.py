@@ -1,27 +1,33 @@
-"""Sources of similarity, fused: exact, bounded, and the same whatever the order of sums."""
+"""Similarity of phrases to tokens and contexts, and what the models are trained on."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
-from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
+from sklearn.feature_extraction.text import TfidfVectorizer
 
-from schemas.values.tags import Neighbour
+from schemas.values.tags import Neighbour, Tag, TagDocument, Vocabulary
 from stages.tags.characters import CharacterModel
 from stages.tags.ports import TokenQuery, Vector
+from stages.tags.retrieve import Sentences
 from stages.tags.similarity import (
     FusedSearch,
+    SentenceModel,
     SimilarityModel,
     TokenTable,
     at_length_1,
+    context_score,
+    context_vector,
     in_any_order,
     plain,
     spelling_scores,
+    training_lists,
 )
-from tests.stages.tags.builders import at
+from tests.stages.tags.builders import at, candidates, context_model, vocabulary
 
 NAMES = ("breast cancer", "heart diseases", "lung cancer", "cancer of the skin", "broken heart", "flu")
 
@@ -136,3 +142,79 @@ def test_one_edit_in_a_name_is_the_nearest_by_far() -> None:
     (found,) = search({name: at(30) for name in NAMES}, {}).nearest([TokenQuery("fl", None, at(0))], 1)
 
     assert found[0].token == "flu"
+
+
+PAIR = Vocabulary(
+    tags=(Tag(name="a"), Tag(name="b")), aliases={"aa": ("a",)}, documents=(TagDocument(tags=("a", "b"), weight=9),)
+)
+
+
+def test_a_document_is_repeated_by_the_logarithm_of_its_weight() -> None:
+    lists = training_lists(PAIR, seed=1, alias_share=0, alias_lists=2)
+
+    # 1 + floor(log2(9)) = 4; `a` twice with its alias; `b` once alone.
+    assert Counter(tuple(sorted(words)) for words in lists) == {("a", "b"): 4, ("a", "aa"): 2, ("b",): 1}
+
+
+def test_with_a_share_of_1_every_tag_that_has_an_alias_is_called_by_it() -> None:
+    lists = training_lists(PAIR, seed=1, alias_share=1, alias_lists=0)
+
+    assert Counter(tuple(sorted(words)) for words in lists) == {("aa", "b"): 4, ("b",): 1}
+
+
+def test_about_a_tenth_of_the_tags_are_replaced() -> None:
+    often = PAIR.model_copy(update={"documents": PAIR.documents * 1000})
+
+    words = Counter(word for words in training_lists(often, seed=1, alias_lists=0) for word in words)
+
+    assert 300 < words["aa"] < 500  # of 4000
+
+
+def test_a_large_vocabulary_is_learnt_from_as_many_words_as_a_small_one() -> None:
+    many = Vocabulary(
+        tags=tuple(Tag(name=f"t{number}") for number in range(100)),
+        aliases={f"a{number}": (f"t{number}",) for number in range(100)},
+        documents=tuple(TagDocument(tags=(f"t{number}", "t0"), weight=9) for number in range(1, 100)),
+    )
+
+    words = [word for words in training_lists(many, seed=1, max_words=800) for word in words]
+
+    assert 600 < len(words) <= 800
+    assert {*(tag.name for tag in many.tags), *many.aliases} <= {*words}
+
+
+MODEL = context_model({"x": at(0), "y": at(90), "z": at(45)}, idf={"x": 2.0})
+
+
+def test_terms_are_weighed_by_weight_and_idf_and_brought_to_length_1() -> None:
+    vector = context_vector(MODEL, {"x": 2.0, "y": 3.0, "unheard": 100.0})
+
+    assert vector == pytest.approx([0.8, 0.6])  # (2 * 2, 3) has the length 5
+
+
+@pytest.mark.parametrize("weights", [{}, {"unheard": 1.0}, {"x": 0.0}])
+def test_without_a_known_term_there_is_no_context(weights: dict[str, float]) -> None:
+    assert context_vector(MODEL, weights) is None
+
+
+@pytest.mark.parametrize(("row", "score"), [(at(60), 0.5), (at(180), -1.0), (at(0) * 7, 1.0)])
+def test_a_context_score_is_a_cosine(row: np.ndarray[tuple[int], np.dtype[np.float32]], score: float) -> None:
+    assert context_score(np.array([1.0, 0.0]), row) == pytest.approx(score)
+
+
+async def test_heads_are_no_part_of_the_context_and_count_half_unless_fasttext_counts_alone() -> None:
+    async def embed(phrases: Sequence[str]) -> Sentences:
+        return Sentences(SentenceModel("backend", "model", "digest"), (), np.zeros((0, 2), dtype=np.float32))
+
+    terms = {"red_hat": at(0), "hat": at(90)}
+    alone = vocabulary({"red_hat": 1, "hat": 1}, terms=terms, rows=terms)
+    fused = alone._replace(sentences=embed)
+
+    by_tag = [{each.tag: each for each in await candidates(one, "red hat")} for one in (alone, fused)]
+
+    contexts = [[found["red_hat"].score_context, found["hat"].score_context] for found in by_tag]
+    assert np.array(contexts, dtype=float) == pytest.approx(np.array([[0.5**0.5, 0.5**0.5], [1.0, 0.0]]))
+    assert [(found["red_hat"].score_similarity, found["hat"].score_similarity) for found in by_tag] == [
+        (None, None),
+        (1.0, 0.5),
+    ]

@@ -1,12 +1,17 @@
-"""The load rules of a reference artifact, one by one."""
+"""Files of reference indexes, written and read."""
+
+import json
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError, EmbeddingValidationError
-from schemas.values.participants import PHQ8Item
-from schemas.values.references import PartialBuild
-from stages.participants.artifacts.files import LoadRules
+from schemas.values.participants import PHQ8Item, TranscriptVariant
+from schemas.values.references import ArtifactMeta, PartialBuild
+from stages.participants.artifacts.files import LoadRules, describe
+from stages.participants.artifacts.load import write_artifact
+from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.chunking import PROMPT_HASH
 from tests.stages.participants.artifacts.builders import (
     CHUNK_SCORES,
@@ -16,6 +21,7 @@ from tests.stages.participants.artifacts.builders import (
     TAGS,
     VECTORS,
     Split,
+    artifact_files,
     as_json,
     load,
     npz,
@@ -268,3 +274,55 @@ def test_texts_of_another_shape_are_refused_and_not_quoted(texts: bytes, what: s
     assert mismatches(TEXTS=texts) == [
         f"small.json: {what}; write an object: participant id -> list of texts, in the order of the vectors"
     ]
+
+
+def described(imported: ArtifactMeta | None, split: str = "paper-train") -> dict[str, object]:
+    return describe(
+        imported,
+        backend="huggingface",
+        model="qwen3-embedding:8b",
+        model_digest=None,
+        dimension=4,
+        chunk_size=8,
+        chunk_step=2,
+        min_evidence_chars=8,
+        split=split,
+        split_csv_hash="c" * 12,
+        split_ids_hash="1" * 12,
+        variant=TranscriptVariant.UNKNOWN,
+        participant_count=2,
+        built_at=datetime(2026, 1, 9, tzinfo=UTC),
+        built_by="ragq 1",
+    ).document()
+
+
+def test_what_is_written_is_read_again_the_same() -> None:
+    everything = rules(with_tags=True, with_chunk_scores=True)
+    once = load(everything)
+    assert once.meta is not None
+
+    files = write_artifact(
+        once.participants, name="small", meta=once.meta, chunk_scores_meta=once.chunk_scores_meta, partial=None
+    )
+    names = ("TEXTS", "META", "TAGS", "CHUNK_SCORES", "CHUNK_SCORES_META")
+
+    assert files[ArtifactFile.VECTORS] == artifact_files()[ArtifactFile.VECTORS]
+    assert [json.loads(files[ArtifactFile[name]]) for name in names] == [
+        json.loads(artifact_files()[ArtifactFile[name]]) for name in names
+    ]
+
+
+def test_what_was_left_out_is_written_under_the_name_of_the_new_file() -> None:
+    partial = PartialBuild(output_npz="old.npz", skipped_chunks=2)
+    files = write_artifact(
+        load().participants, name="small", meta=ArtifactMeta(), chunk_scores_meta=None, partial=partial
+    )
+    assert json.loads(files[ArtifactFile.PARTIAL]) == {"output_npz": "small.npz", "skipped_chunks": 2}
+
+
+def test_an_index_that_was_built_here_is_described_with_the_fields_of_the_original() -> None:
+    assert described(None, split="train") == META | {
+        "split": "avec-train",
+        "generated_at": "2026-01-09T00:00:00+00:00",
+        "generator_script": "ragq 1",
+    }

@@ -1,3 +1,5 @@
+"""Names of reference artifacts."""
+
 import pytest
 
 from schemas.values.participants import TranscriptVariant

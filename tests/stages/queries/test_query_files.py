@@ -1,4 +1,4 @@
-"""Queries from JSON lines."""
+"""Files of questions and of judgements."""
 
 import json
 
@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.queries.query_files import parse_queries
+from stages.files.records import ProblemsFound
+from stages.queries.query_files import parse_qrels, parse_queries, read_query_set
 from stages.texts.characters import can_be_stored
+from tests.data import public_data
 
 SECRET = "text of the question"
 
@@ -76,3 +78,77 @@ def test_what_is_written_is_read_again(texts: dict[str, str]) -> None:
 
     assert {query.external_id: query.text for query in queries} == usable
     assert bool(problems) is not bool(usable)
+
+
+QUERIES = b'{"_id": "q1", "text": "Why?"}\n{"_id": "q2", "text": "How?", "type": "x"}\n'
+
+
+def qrels(*lines: str) -> bytes:
+    return "\n".join(["query-id\tcorpus-id\tscore", *lines]).encode()
+
+
+def test_queries_without_a_judgement_are_taken_and_judgements_of_others_are_counted() -> None:
+    found = read_query_set(QUERIES, qrels("q1\td1\t1", "q7\td1\t1"), queries_file="q.jsonl", qrels_file="qrels.tsv")
+
+    assert [query.external_id for query in found.queries] == ["q1", "q2"]
+    assert [(one.query_id, one.document) for one in found.judgements] == [("q1", "d1")]
+    assert (found.left_out_keys, found.left_out_judgements) == (("type",), 1)
+
+
+def test_judgements_of_another_set_are_refused() -> None:
+    with pytest.raises(ProblemsFound, match="judges none of the 2 queries"):
+        read_query_set(QUERIES, qrels("x\td1\t1"), queries_file="q.jsonl", qrels_file="qrels.tsv")
+
+
+@pytest.mark.parametrize(
+    ("folder", "queries", "judgements"),
+    [("scifact", 300, 339), ("psychology/sections", 84, 84), ("psychology/definitions", 403, 404)],
+)
+def test_public_sets_are_read_whole(folder: str, queries: int, judgements: int) -> None:
+    files = public_data(folder)
+
+    found = read_query_set(
+        (files / "queries.jsonl").read_bytes(),
+        (files / "qrels.tsv").read_bytes(),
+        queries_file="queries.jsonl",
+        qrels_file="qrels.tsv",
+    )
+
+    assert (len(found.queries), len(found.judgements), found.left_out_judgements) == (queries, judgements, 0)
+
+
+BEIR = b"query-id\tcorpus-id\tscore\r\nq 1\td1\t1\r\n\r\nq2\td2\t0\r\n"
+TREC = b"301 0 FBIS-1 1\n301\t0\tFBIS-2\t-2\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "read"),
+    [(BEIR, [("q 1", "d1", 1), ("q2", "d2", 0)]), (TREC, [("301", "FBIS-1", 1), ("301", "FBIS-2", -2)])],
+    ids=["BEIR", "TREC"],
+)
+def test_the_files_of_both_collections_are_read(data: bytes, read: list[tuple[str, str, int]]) -> None:
+    judgements, problems = parse_qrels(data, file="qrels")
+
+    assert problems == ()
+    assert [tuple(one.model_dump().values()) for one in judgements] == read
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("q1\td2", "has 2 columns instead of 3"),
+        ("q1\td2\t1\tx", "has 4 columns instead of 3"),
+        ("q1\t\t1", "has a blank id"),
+        ("q1\td\0\t1", "contains a NUL character, which Postgres cannot store"),
+        ("q1\td2\tyes", "has a relevance that is not a whole number"),
+        ("q1\td2\t0.5", "has a relevance that is not a whole number"),
+        ("q1\td1\t0", "repeats the query and the document of line 2"),
+    ],
+)
+def test_a_line_that_cannot_be_used_is_named(line: str, found: str) -> None:
+    data = f"query-id\tcorpus-id\tscore\nq1\td1\t1\n{line}\nq9\td9\t1\n".encode()
+
+    judgements, problems = parse_qrels(data, file="qrels.tsv")
+
+    assert [(problem.line, problem.found) for problem in problems] == [(3, found)]
+    assert len(judgements) == 2

@@ -1,6 +1,10 @@
+"""Names of models, and number formats of vectors."""
+
+from collections.abc import Sequence
+
 import pytest
 
-from stages.models import ModelNotServedError, canonical_model, resolved_model
+from stages.models import ModelNotServedError, canonical_model, refuse_mixture, resolved_model
 
 
 @pytest.mark.parametrize(
@@ -27,3 +31,18 @@ def test_a_model_that_a_backend_does_not_have_is_refused() -> None:
 
 def test_every_name_of_a_model_means_the_same() -> None:
     assert {canonical_model(name) for name in ("gemma3:27b", "google/gemma-3-27b-it")} == {"gemma3:27b"}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "made_with"),
+    [
+        ("float32", []),
+        ("float32", ["bfloat16"]),
+        ("bfloat16", ["float32", "bfloat16"]),
+        ("float16", ["float16"]),
+        ("", ["float16"]),
+        ("Q4_1", ["float32"]),
+    ],
+)
+def test_formats_that_were_compared_and_unknown_ones_may_be_mixed(dtype: str, made_with: Sequence[str]) -> None:
+    refuse_mixture(dtype, made_with, what="The corpus")

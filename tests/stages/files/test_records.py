@@ -1,5 +1,9 @@
+"""Delimited files, and the list of what is wrong with one."""
+
+import pytest
+
 from schemas.values.participants import FileProblem
-from stages.files.records import DelimitedRow, Separator, parse_rows
+from stages.files.records import DelimitedRow, Parsed, ProblemsFound, Separator, accept, parse_rows
 
 
 def problems_of(data: bytes, separator: Separator = Separator.COMMA) -> tuple[FileProblem, ...]:
@@ -38,3 +42,13 @@ def test_bytes_that_are_not_utf_8_are_found_by_line() -> None:
 def test_a_quote_that_never_ends_and_a_lone_carriage_return_are_problems() -> None:
     assert [problem.line for problem in problems_of(b'id,word\n1,"a\n')] == [2]
     assert [problem.line for problem in problems_of(b"id\tword\n1\ta\rb\n", Separator.TAB)] == [2]
+
+
+FIRST = FileProblem(file="a.csv", line=3, found="is odd", what_to_do="make it even")
+
+
+def test_of_a_million_problems_the_first_are_listed() -> None:
+    with pytest.raises(ProblemsFound) as refusal:
+        accept(Parsed(7, (FIRST,) * 1_000_000))
+    assert len(str(refusal.value).splitlines()) == 22
+    assert str(refusal.value).endswith("  a.csv:3: is odd; make it even\n  and 999980 more")

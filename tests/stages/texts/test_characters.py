@@ -1,4 +1,4 @@
-"""User text inside a prompt."""
+"""Fences around foreign text, and hashes of texts."""
 
 import pytest
 from hypothesis import given
@@ -49,3 +49,7 @@ def test_no_text_can_close_its_fence(text: str, other: str, max_chars: int | Non
 @given(st.text())
 def test_the_same_text_gives_the_same_fence(text: str) -> None:
     assert fenced("reference", text) == fenced("reference", text)
+
+
+def test_a_hash_is_the_first_12_hex_digits_of_the_sha256_of_the_utf8() -> None:
+    assert [short_hash("1,2,3"), short_hash(""), short_hash("ü")] == ["8a6ae1512200", "e3b0c44298fc", "607474ca475a"]

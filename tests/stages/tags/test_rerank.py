@@ -1,4 +1,4 @@
-"""The choices that the contract leaves open, by the numbers of its ambiguities."""
+"""The order of tags, and the decisions where the documents leave it open."""
 
 from typing import Any
 
@@ -6,9 +6,45 @@ import pytest
 
 from schemas.values.tags import Lexicon
 from stages.tags.candidates import candidates_from_phrases
-from stages.tags.rerank import imputed_context, is_nsfw, project
+from stages.tags.rerank import cut, imputed_context, is_nsfw, project
 from tests.stages.at_defaults import rank_tags
-from tests.stages.tags.builders import at, candidates, names, reports, retrieved, searches, tags_of, vocabulary
+from tests.stages.tags.builders import at, candidates, names, reports, retrieved, searches, seen, tags_of, vocabulary
+
+RANKED = [seen(tag, combined) for tag, combined in (("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6))]
+
+
+@pytest.mark.parametrize(
+    ("required", "places", "kept"),
+    [
+        ((), 2, "ab"),
+        (("b",), 2, "ab"),
+        (("d",), 2, "ad"),  # d takes the place of b
+        (("c", "d"), 2, "cd"),  # both places
+        (("b", "c", "d"), 2, "bcd"),  # the list grows
+        (("d",), 9, "abcd"),
+        ((), 1, "a"),
+    ],
+)
+def test_required_tags_take_the_last_places_that_are_free(required: tuple[str, ...], places: int, kept: str) -> None:
+    assert "".join(row.tag for row in cut(RANKED, required=required, per_phrase_final_k=places)) == kept
+
+
+@pytest.mark.parametrize(
+    ("scores", "required", "kept"),
+    [
+        ((0.9, 0.6, 0.54, 0.53), (), "abc"),
+        ((0.9, 0.8, 0.8, 0.8, 0.8, 0.8), (), "abcde"),
+        ((0.9, 0.2, 0.1), ("c",), "c"),
+        ((-0.1, -0.2), (), "a"),
+        ((), (), ""),
+    ],
+)
+def test_without_a_number_the_tags_near_the_best_are_kept(
+    scores: tuple[float, ...], required: tuple[str, ...], kept: str
+) -> None:
+    ranked = [seen(tag, combined) for tag, combined in zip("abcdef", scores, strict=False)]
+    assert "".join(row.tag for row in cut(ranked, required=required, per_phrase_final_k=None)) == kept
+
 
 WORD = {"word": at(0)}
 

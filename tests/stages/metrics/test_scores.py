@@ -1,0 +1,296 @@
+"""Errors, coverage, totals and the binary decision, against values by hand and by other libraries."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.stats import pearsonr
+from sklearn.metrics import (
+    f1_score,
+    mean_absolute_error,
+    precision_score,
+    recall_score,
+    roc_auc_score,
+    root_mean_squared_error,
+)
+
+from schemas.values.metrics import BinaryMetrics, Confusion, ItemMetrics
+from schemas.values.participants import PHQ8Item
+from stages.metrics.scores import (
+    Cohort,
+    Metric,
+    auroc,
+    binary_metrics,
+    cmax,
+    cohort_of,
+    evaluate,
+    has_total,
+    is_depressed,
+    item_mae,
+    item_mae_by_item,
+    item_mae_by_subject,
+    item_mae_weighted,
+    per_item,
+    prediction_coverage,
+    total_metrics,
+    total_pearson_r,
+    value_of,
+)
+from stages.participants.score_reply import totals_of
+from tests.stages.metrics.builders import cohort, random_subjects, subject
+
+TWO = cohort(("31", "00"), ("1---", "0"))
+"""Errors 3 and 1 of the first participant, 1 of the second; first item 3 and 1, second item 1."""
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [
+        (item_mae_weighted, (3 + 1 + 1) / 3),
+        (item_mae_by_item, ((3 + 1) / 2 + 1 / 1) / 2),  # two items have data
+        (item_mae_by_subject, ((3 + 1) / 2 + 1 / 1) / 2),
+    ],
+)
+def test_the_mae_of_a_worked_example(metric: Metric, expected: float) -> None:
+    assert value_of(metric, TWO) == pytest.approx(expected)
+
+
+def test_by_item_and_by_subject_differ_when_items_have_unequal_counts() -> None:
+    # Errors: participant 1 has 2, 0, 0; participant 2 has 1 in the first item. By item: (1.5 + 0 + 0) / 3; by
+    # subject: (2/3 + 1) / 2.
+    uneven = cohort(("200", "000"), ("1", "0"))
+
+    assert value_of(item_mae_by_item, uneven) == pytest.approx(0.5)
+    assert value_of(item_mae_by_subject, uneven) == pytest.approx(5 / 6)
+
+
+@pytest.mark.parametrize("metric", [item_mae_weighted, item_mae_by_item, item_mae_by_subject])
+@pytest.mark.parametrize("empty", [cohort(), cohort(("--------", "3")), cohort(("-", "1"), ("-", "2"))])
+def test_without_a_score_there_is_no_error(metric: Metric, empty: Cohort) -> None:
+    assert value_of(metric, empty) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_mae_agrees_with_plain_loops(seed: int) -> None:
+    subjects = random_subjects(9, seed=seed)
+    rows = [
+        {item: abs(score.score - one.truth[item]) for item, score in one.items.items() if score.score is not None}
+        for one in subjects
+    ]
+
+    every = [error for row in rows for error in row.values()]
+    items = [[row[item] for row in rows if item in row] for item in subjects[0].items]
+    means = [sum(errors) / len(errors) for errors in items if errors]
+    own = [sum(row.values()) / len(row) for row in rows if row]
+    together = cohort_of(subjects)
+    assert value_of(item_mae_weighted, together) == pytest.approx(sum(every) / len(every))
+    assert value_of(item_mae_by_item, together) == pytest.approx(sum(means) / len(means))
+    assert value_of(item_mae_by_subject, together) == pytest.approx(sum(own) / len(own))
+
+
+HIGH, LOW = "33310000", "11110000"
+"""Totals 10 and 4, nothing open."""
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ("3331----", True),  # 10..22
+        ("33300000", False),  # 9
+        ("3330000-", None),  # 9..12
+        ("330000--", None),  # 6..12
+        ("300000--", False),  # 3..9
+        ("--------", None),  # 0..24
+    ],
+)
+def test_only_bounds_on_one_side_decide(scores: str, expected: bool | None) -> None:
+    found = is_depressed(totals_of(score.score for score in subject(1, scores, "0").items.values()))
+
+    assert found is expected
+
+
+def test_binary_measures_of_a_worked_example() -> None:
+    # Two true positives, one false positive, one true negative, one false negative, one without prediction.
+    six = cohort((HIGH, HIGH), ("3333", HIGH), (HIGH, LOW), (LOW, LOW), (LOW, HIGH), ("33300---", HIGH))
+
+    # Totals of the depressed 10, 12, 4, of the others 10, 4. Pairs: 10 = 10, 10 > 4, 12 > 10, 12 > 4, 4 < 10, 4 = 4.
+    assert binary_metrics(six).model_dump() == {
+        "subjects": 6,
+        "predicted": 5,
+        "coverage": pytest.approx(5 / 6),
+        "accuracy": pytest.approx(3 / 5),
+        "precision": pytest.approx(2 / 3),
+        "recall": pytest.approx(2 / 3),
+        "f1": pytest.approx(2 / 3),
+        "auroc": pytest.approx((0.5 + 1 + 1 + 1 + 0 + 0.5) / 6),
+        "confusion": {"true_positive": 2, "false_positive": 1, "true_negative": 1, "false_negative": 1},
+    }
+
+
+def test_the_threshold_holds_for_prediction_and_truth() -> None:
+    found = binary_metrics(cohort((LOW, LOW), (HIGH, LOW)), threshold=4)
+
+    assert found.confusion == Confusion(true_positive=2, false_positive=0, true_negative=0, false_negative=0)
+
+
+def test_a_measure_without_a_denominator_is_undefined() -> None:
+    all_well = binary_metrics(cohort((LOW, LOW)))
+
+    assert all_well == BinaryMetrics(
+        subjects=1,
+        predicted=1,
+        coverage=1.0,
+        accuracy=1.0,
+        precision=None,
+        recall=None,
+        f1=None,
+        auroc=None,
+        confusion=Confusion(true_positive=0, false_positive=0, true_negative=1, false_negative=0),
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_binary_agrees_with_another_library(seed: int) -> None:
+    together = cohort_of(random_subjects(60, seed=seed, na_share=0.1))
+    bounds = [totals_of(score.score for score in one.items.values()) for one in together.subjects]
+    answers = np.array([is_depressed(totals) for totals in bounds], dtype=object)
+    decided = np.array([answer is not None for answer in answers])
+    predicted, truth = answers[decided].astype(bool), (together.true_totals >= 10)[decided]
+
+    found = binary_metrics(together)
+
+    assert found.predicted == len(predicted)
+    assert found.precision == pytest.approx(precision_score(truth, predicted))
+    assert found.recall == pytest.approx(recall_score(truth, predicted))
+    assert found.f1 == pytest.approx(f1_score(truth, predicted))
+    totals = together.totals[decided]
+    assert value_of(partial(auroc, threshold=10), together) == pytest.approx(roc_auc_score(truth, totals))
+
+
+def test_an_unscored_item_is_marked_and_has_no_error() -> None:
+    row = cohort(("20-", "013"))
+
+    assert row.is_scored[0, :4].tolist() == [True, True, False, False]
+    assert row.errors[0, :4].tolist() == [2, 1, 0, 0]
+    assert (row.totals.tolist(), row.true_totals.tolist(), row.scored_items.tolist()) == ([2], [4], [2])
+
+
+def test_a_repeated_participant_is_refused() -> None:
+    with pytest.raises(ValueError, match="Participant 3 is given twice; give each participant once"):
+        cohort_of([subject(3, "1", "1"), subject(3, "2", "1")])
+
+
+def test_coverage_leaves_out_unscored_participants_and_cmax_does_not() -> None:
+    # 6 + 2 of the items of two evaluated participants; three participants in all.
+    three = cohort(("000000", "0"), ("00", "0"), ("-", "0"))
+
+    assert value_of(prediction_coverage, three) == pytest.approx(8 / 16)
+    assert value_of(cmax, three) == pytest.approx(8 / 24)
+
+
+def test_with_nothing_scored_cmax_is_zero_and_coverage_is_undefined() -> None:
+    unscored = cohort(("-", "0"))
+
+    assert (value_of(prediction_coverage, unscored), value_of(cmax, unscored)) == (None, 0.0)
+    assert (value_of(prediction_coverage, cohort()), value_of(cmax, cohort())) == (None, None)
+
+
+def test_an_evaluation_counts_everybody() -> None:
+    three = cohort(("3131", "0"), ("1", "0"), ("-", "0"))
+
+    found = evaluate(three, failed_subjects=2, min_coverage=0.5, threshold=9)
+
+    assert found.model_dump() == {
+        "total_subjects": 5,
+        "successful_subjects": 3,
+        "failed_subjects": 2,
+        "excluded_no_evidence": 1,
+        "evaluated_subjects": 2,
+        "item_mae_weighted": (3 + 1 + 3 + 1 + 1) / 5,
+        "item_mae_by_item": (2 + 1 + 3 + 1) / 4,
+        "item_mae_by_subject": (2 + 1) / 2,
+        "prediction_coverage": 5 / 16,
+        "per_item": {item: metrics.model_dump() for item, metrics in per_item(three).items()},
+        "total_metrics": total_metrics(three).model_dump(),
+        "binary_metrics": binary_metrics(three, threshold=9).model_dump(),
+    }
+
+
+THREE = cohort(("30", "00"), ("1-", "0"), ("-", "0"))
+"""Two evaluated participants; the third has no score at all."""
+
+
+def test_items_are_counted_over_the_evaluated_participants() -> None:
+    expected = {
+        PHQ8Item.NO_INTEREST: ItemMetrics(mae=2.0, count=2, coverage=1.0, na_count=0),  # errors 3 and 1
+        PHQ8Item.DEPRESSED: ItemMetrics(mae=0.0, count=1, coverage=0.5, na_count=1),
+    }
+    nothing = ItemMetrics(mae=None, count=0, coverage=0.0, na_count=2)
+
+    assert per_item(THREE) == {item: expected.get(item, nothing) for item in PHQ8Item}
+
+
+def test_the_mae_of_one_item_is_a_metric() -> None:
+    assert value_of(partial(item_mae, item=PHQ8Item.NO_INTEREST), THREE) == 2.0
+    assert value_of(partial(item_mae, item=PHQ8Item.SLEEP), THREE) is None
+
+
+def test_totals_of_a_worked_example() -> None:
+    # Totals 4, 6, 12 against 5, 6, 10: errors -1, 0, 2. Bands minimal|mild, mild|mild, moderate|moderate. The fourth
+    # has three scored items and no total. r = (3 x 176 - 22 x 21) / sqrt((3 x 196 - 484) (3 x 161 - 441)).
+    four = cohort(("1111", "11111"), ("33000", "33"), ("33330000", "3331"), ("333", "333"))
+
+    assert total_metrics(four).model_dump() == {
+        "subjects": 4,
+        "predicted": 3,
+        "coverage": 0.75,
+        "mae": pytest.approx(1.0),
+        "rmse": pytest.approx((5 / 3) ** 0.5),
+        "pearson_r": pytest.approx(66 / (104 * 42) ** 0.5),
+        "severity_accuracy": pytest.approx(2 / 3),
+    }
+
+
+@pytest.mark.parametrize(
+    ("min_coverage", "scored", "expected"),
+    [(0.5, 4, True), (0.5, 3, False), (0.51, 4, False), (0.51, 5, True), (1, 7, False), (1, 8, True), (0.125, 1, True)],
+)
+def test_a_total_needs_the_ceiling_of_the_share_of_eight(min_coverage: float, scored: int, expected: bool) -> None:
+    assert has_total(cohort(("1" * scored, "1")), min_coverage=min_coverage).tolist() == [expected]
+
+
+def test_a_participant_without_any_score_never_has_a_total() -> None:
+    assert has_total(cohort(("-", "1")), min_coverage=0).tolist() == [False]
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, 50])
+def test_a_share_outside_0_and_1_is_refused(share: float) -> None:
+    with pytest.raises(ValueError, match="give a share from 0 to 1"):
+        has_total(cohort(("1", "1")), min_coverage=share)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("1111", "1")],  # one participant
+        [("1111", "1"), ("2200", "3")],  # equal totals
+        [("1111", "1"), ("2222", "0001")],  # equal truths
+    ],
+)
+def test_correlation_needs_two_participants_and_variance(rows: list[tuple[str, str]]) -> None:
+    assert value_of(total_pearson_r, cohort(*rows)) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_totals_agree_with_other_libraries(seed: int) -> None:
+    together = cohort_of(random_subjects(30, seed=seed))
+    has = has_total(together, min_coverage=0.6)
+    totals, truths = together.totals[has], together.true_totals[has]
+
+    found = total_metrics(together, min_coverage=0.6)
+
+    assert found.mae == pytest.approx(mean_absolute_error(truths, totals))
+    assert found.rmse == pytest.approx(root_mean_squared_error(truths, totals))
+    assert found.pearson_r == pytest.approx(pearsonr(truths, totals).statistic)
+    assert np.count_nonzero(has) == found.predicted
+    assert value_of(partial(total_pearson_r, min_coverage=0.6), together) == found.pearson_r
