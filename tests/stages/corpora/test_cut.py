@@ -163,12 +163,12 @@ def test_headings_leave_less_for_content_and_half_at_least() -> None:
     assert size.without(30).target == 70
 
 
-SIZES_OF_PACKING = st.tuples(st.integers(1, 60), st.integers(0, 60), st.integers(0, 30), st.integers(0, 4)).map(
+SIZES_IN_TOKENS = st.tuples(st.integers(1, 60), st.integers(0, 60), st.integers(0, 30), st.integers(0, 4)).map(
     lambda drawn: ChunkSize(target=drawn[0], most=drawn[0] + drawn[1], least=drawn[2], overlap=drawn[3])
 )
 
 
-@given(st.lists(st.integers(0, 120)), SIZES_OF_PACKING)
+@given(st.lists(st.integers(0, 120)), SIZES_IN_TOKENS)
 def test_every_sentence_is_packed_in_order_and_chunks_stay_within_their_bounds(
     words: list[int], size: ChunkSize
 ) -> None:

@@ -4,8 +4,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.stats import pearsonr
-from sklearn.metrics import (
+from scipy.stats import pearsonr  # type: ignore[import-untyped]
+from sklearn.metrics import (  # type: ignore[import-untyped]
     f1_score,
     mean_absolute_error,
     precision_score,

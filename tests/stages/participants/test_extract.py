@@ -166,7 +166,7 @@ UTTERANCES = {
     "I hardly sleep": [4, 0, 3],  # the same
     "it was raining": [0, 1, 0],  # 0.5
 }
-TRANSCRIPT_OF_EXTRACT_BY_SIMILARITY = "Ellie: hello\n" + "\n".join(
+SPOKEN = "Ellie: hello\n" + "\n".join(
     f"Participant: {text}"
     for text in ["it was raining", "sleep is bad", "I hardly sleep", "awake all night", "sleep is bad"]
 )
@@ -180,9 +180,7 @@ def sleep_vectors(text: str) -> Sequence[float]:
 
 async def sleep_quotes(**arguments: float) -> tuple[str, ...]:
     embedder = FakeEmbedder(sleep_vectors)
-    evidence = await extract_by_similarity(
-        TRANSCRIPT_OF_EXTRACT_BY_SIMILARITY, embedder=embedder, timeout_s=9, **arguments
-    )  # type: ignore[arg-type]
+    evidence = await extract_by_similarity(SPOKEN, embedder=embedder, timeout_s=9, **arguments)  # type: ignore[arg-type]
     return evidence.quotes[PHQ8Item.SLEEP]
 
 
@@ -204,9 +202,7 @@ async def test_the_most_similar_utterances_are_quoted(threshold: float, max_quot
 async def test_all_items_are_answered_by_one_call_about_the_participants_utterances() -> None:
     embedder = FakeEmbedder(sleep_vectors)
 
-    evidence = await extract_by_similarity(
-        TRANSCRIPT_OF_EXTRACT_BY_SIMILARITY, embedder=embedder, timeout_s=9, threshold=0.95
-    )
+    evidence = await extract_by_similarity(SPOKEN, embedder=embedder, timeout_s=9, threshold=0.95)
 
     assert evidence == ExtractedEvidence(
         extractor=EvidenceExtractor.SIMILARITY,
@@ -237,9 +233,7 @@ async def test_utterances_that_are_longer_than_the_embedder_reads_are_refused_or
     assert found.cut_texts == 1
 
 
-TRANSCRIPT_OF_GROUNDING = (
-    "Ellie: how do you sleep\nParticipant: um I don’t sleep <laughter> at all\nParticipant: it’s been weeks"
-)
+WITH_MARKS = "Ellie: how do you sleep\nParticipant: um I don’t sleep <laughter> at all\nParticipant: it’s been weeks"
 
 SUBSTRING = GROUNDING
 FUZZY = SUBSTRING.model_copy(update={"mode": "fuzzy"})
@@ -274,7 +268,7 @@ def test_normalising_removes_differences_that_models_introduce(text: str, normal
     ],
 )
 def test_a_quote_is_kept_when_it_is_in_the_transcript(quote: str, is_kept: bool) -> None:
-    grounded = keep_grounded({PHQ8Item.SLEEP: [quote]}, TRANSCRIPT_OF_GROUNDING, SUBSTRING)
+    grounded = keep_grounded({PHQ8Item.SLEEP: [quote]}, WITH_MARKS, SUBSTRING)
 
     kept = GroundedQuotes({PHQ8Item.SLEEP: (quote,)}, {})
     assert grounded == (kept if is_kept else GroundedQuotes({PHQ8Item.SLEEP: ()}, {PHQ8Item.SLEEP: 1}))
@@ -289,7 +283,7 @@ def test_a_quote_is_kept_when_it_is_in_the_transcript(quote: str, is_kept: bool)
     ],
 )
 def test_fuzzy_mode_also_keeps_approximate_quotes(quote: str, is_kept: bool) -> None:
-    grounded = keep_grounded({PHQ8Item.SLEEP: [quote]}, TRANSCRIPT_OF_GROUNDING, FUZZY)
+    grounded = keep_grounded({PHQ8Item.SLEEP: [quote]}, WITH_MARKS, FUZZY)
 
     assert grounded.quotes == {PHQ8Item.SLEEP: (quote,) if is_kept else ()}
 
@@ -297,7 +291,7 @@ def test_fuzzy_mode_also_keeps_approximate_quotes(quote: str, is_kept: bool) -> 
 def test_rejected_quotes_are_counted_per_item() -> None:
     quotes = {PHQ8Item.SLEEP: ["it's been weeks", "invented"], PHQ8Item.TIRED: ["made up", "too"], PHQ8Item.MOVING: []}
 
-    assert keep_grounded(quotes, TRANSCRIPT_OF_GROUNDING, SUBSTRING) == GroundedQuotes(
+    assert keep_grounded(quotes, WITH_MARKS, SUBSTRING) == GroundedQuotes(
         quotes={PHQ8Item.SLEEP: ("it's been weeks",), PHQ8Item.TIRED: (), PHQ8Item.MOVING: ()},
         rejected={PHQ8Item.SLEEP: 1, PHQ8Item.TIRED: 2},
     )
@@ -307,7 +301,7 @@ def test_all_rejected_raises_where_asked_without_showing_a_quote() -> None:
     check = SUBSTRING.model_copy(update={"fail_on_all_rejected": True})
 
     with pytest.raises(EvidenceGroundingError, match=r"^None of 2 extracted quotes is in the transcript\.$"):
-        keep_grounded({PHQ8Item.SLEEP: ["invented", "made up"]}, TRANSCRIPT_OF_GROUNDING, check)
+        keep_grounded({PHQ8Item.SLEEP: ["invented", "made up"]}, WITH_MARKS, check)
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="<>"), min_size=1), st.text(), st.text())

@@ -140,20 +140,16 @@ async def test_no_repr_shows_what_the_model_wrote() -> None:
     assert "so I said" not in repr(scores) and "often" not in repr(scores)
 
 
-PROMPT_OF_CONSISTENCY = assemble_prompt("Participant: I sleep badly", {}, {})
-PLAN_OF_CONSISTENCY = scoring_plan(model="scorer", timeout_s=9, retries=0)
+SAMPLED_PROMPT = assemble_prompt("Participant: I sleep badly", {}, {})
+SAMPLING_PLAN = scoring_plan(model="scorer", timeout_s=9, retries=0)
 UNUSABLE = "I can't."
 
 
-async def score_of_consistency(
-    chat: ScriptedChat, samples: int, plan: ScoringPlan = PLAN_OF_CONSISTENCY
-) -> ParticipantScores:
-    return await score_by_consistency(
-        PROMPT_OF_CONSISTENCY, extracted=evidence({}), chat=chat, plan=plan, samples=samples
-    )
+async def most_frequent_score(chat: ScriptedChat, samples: int, plan: ScoringPlan = SAMPLING_PLAN) -> ParticipantScores:
+    return await score_by_consistency(SAMPLED_PROMPT, extracted=evidence({}), chat=chat, plan=plan, samples=samples)
 
 
-def replying_of_consistency(*replies: str) -> ScriptedChat:
+def sampled(*replies: str) -> ScriptedChat:
     remaining = iter(replies)
     return ScriptedChat(lambda call: next(remaining))
 
@@ -162,7 +158,7 @@ def replying_of_consistency(*replies: str) -> ScriptedChat:
     ("samples", "modal", "count", "std", "na_rate", "chosen"),
     [
         ([2, 2, 1, 2, 2], 2, 4, 0.4, 0.0, 0),  # variance 4/5 x 1/5
-        ([1, 2, 2], 2, 2, (2 / 9) ** 0.5, 0.0, 1),  # the first sample with the modal score_of_consistency
+        ([1, 2, 2], 2, 2, (2 / 9) ** 0.5, 0.0, 1),  # the first sample with the modal score
         ([1, 2], 1, 1, 0.5, 0.0, 0),  # of equally many the smallest
         ([2, 1], 1, 1, 0.5, 0.0, 1),  # one half is enough to choose by
         ([3, None], None, 1, 0.0, 0.5, 1),  # N/A goes before numbers
@@ -190,9 +186,9 @@ def test_the_agreement_of_a_worked_example(
 
 
 async def test_every_sample_is_a_call_of_its_own_number_at_the_temperature() -> None:
-    chat = replying_of_consistency(*[reply_of()] * 3)
+    chat = sampled(*[reply_of()] * 3)
 
-    await score_of_consistency(chat, samples=3)
+    await most_frequent_score(chat, samples=3)
 
     assert [(call.sample, call.temperature, call.purpose) for call in chat.calls] == [
         (0, 0.2, "score"),
@@ -204,9 +200,9 @@ async def test_every_sample_is_a_call_of_its_own_number_at_the_temperature() -> 
 async def test_an_item_is_recorded_by_the_first_sample_with_its_modal_score() -> None:
     low = ANSWER | {"score": 1, "reason": "low"}
     high = [ANSWER | {"score": 3, "reason": f"high {number}"} for number in (1, 2)]
-    chat = replying_of_consistency(*[reply_of({PHQ8Item.SLEEP: answer}) for answer in (low, *high)])
+    chat = sampled(*[reply_of({PHQ8Item.SLEEP: answer}) for answer in (low, *high)])
 
-    scores = await score_of_consistency(chat, samples=3)
+    scores = await most_frequent_score(chat, samples=3)
 
     sleep = scores.items[PHQ8Item.SLEEP]
     assert (sleep.score, sleep.reason) == (3, "high 1")
@@ -216,9 +212,9 @@ async def test_an_item_is_recorded_by_the_first_sample_with_its_modal_score() ->
 
 
 async def test_unusable_samples_are_replaced_and_counted() -> None:
-    chat = replying_of_consistency(UNUSABLE, reply_of(), UNUSABLE, reply_of())
+    chat = sampled(UNUSABLE, reply_of(), UNUSABLE, reply_of())
 
-    scores = await score_of_consistency(chat, samples=2)
+    scores = await most_frequent_score(chat, samples=2)
 
     assert (scores.failed_samples, [call.sample for call in chat.calls]) == (2, [0, 1, 2, 3])
     assert scores.items[PHQ8Item.SLEEP].consistency == consistency_of([2, 2])
@@ -228,6 +224,6 @@ async def test_without_any_usable_sample_the_last_error_is_raised() -> None:
     chat = ScriptedChat(lambda call: f"{UNUSABLE} {call.sample}")
 
     with pytest.raises(ScoringRetriesExhausted) as caught:
-        await score_of_consistency(chat, samples=2, plan=replace(PLAN_OF_CONSISTENCY, retries=1))
+        await most_frequent_score(chat, samples=2, plan=replace(SAMPLING_PLAN, retries=1))
 
     assert (len(chat.calls), caught.value.raw_response) == (2 * 2 * 2, f"{UNUSABLE} 3")

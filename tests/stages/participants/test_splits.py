@@ -216,13 +216,13 @@ SPLITS = {
 }
 
 
-def found_of_paper_metadata(data: bytes) -> list[str]:
+def metadata_found(data: bytes) -> list[str]:
     return [problem.found for problem in check_paper_metadata(data, splits=SPLITS)]
 
 
 def test_other_ids_and_sizes_than_in_the_csvs_are_problems() -> None:
     metadata = {"participant_ids": {"train": [1, 9], "val": [3]}, "actual_sizes": {"val": 43}}
-    assert found_of_paper_metadata(json.dumps(metadata).encode()) == [
+    assert metadata_found(json.dumps(metadata).encode()) == [
         "train and its CSV differ in 2, 9",
         "val has the size 43 and its CSV 1 ids",
         "test and its CSV differ in 4",
@@ -237,4 +237,4 @@ def test_other_ids_and_sizes_than_in_the_csvs_are_problems() -> None:
     ],
 )
 def test_a_description_that_cannot_be_read_is_a_problem(data: bytes, what: str) -> None:
-    assert found_of_paper_metadata(data) == [what]
+    assert metadata_found(data) == [what]

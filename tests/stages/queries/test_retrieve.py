@@ -180,7 +180,7 @@ def test_a_chunk_that_is_first_everywhere_is_first(fusion: str, dense_ids: list[
     assert hits[0].chunk_id == 9
 
 
-EXPANSION_OF_EMBED = Expansion(origin=Origin.MODEL, queries=("first phrase", "second phrase"), hyde_answer="An answer.")
+EXPANDED = Expansion(origin=Origin.MODEL, queries=("first phrase", "second phrase"), hyde_answer="An answer.")
 
 
 async def embed(
@@ -194,7 +194,7 @@ async def embed(
 async def test_all_texts_are_embedded_in_one_call_in_order() -> None:
     embedder = FakeEmbedder()
 
-    embedded, vectors = await embed(EXPANSION_OF_EMBED, embedder)
+    embedded, vectors = await embed(EXPANDED, embedder)
 
     assert embedder.calls == [["The question?", "first phrase", "second phrase", "An answer."]]
     assert embedded == EmbeddedQuery(
@@ -220,7 +220,7 @@ async def test_other_weights_than_the_corpus_was_embedded_with_are_refused_witho
     embedder = FakeEmbedder()
 
     with pytest.raises(EmbeddingArtifactMismatchError, match="weights abcdef, and model 'fake' now has digest of fa"):
-        await embed(EXPANSION_OF_EMBED, embedder, digest="abcdef")
+        await embed(EXPANDED, embedder, digest="abcdef")
 
     assert embedder.calls == []
 
@@ -228,4 +228,4 @@ async def test_other_weights_than_the_corpus_was_embedded_with_are_refused_witho
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 0.0])
 async def test_a_vector_that_points_nowhere_is_an_error(number: float) -> None:
     with pytest.raises(EmbeddingValidationError):
-        await embed(EXPANSION_OF_EMBED, FakeEmbedder(lambda text: [number] * 8))
+        await embed(EXPANDED, FakeEmbedder(lambda text: [number] * 8))

@@ -4,8 +4,8 @@ from math import log
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
-from scipy.stats import entropy as scipy_entropy
+from scipy.special import logsumexp  # type: ignore[import-untyped]
+from scipy.stats import entropy as scipy_entropy  # type: ignore[import-untyped]
 
 from schemas.errors import LLMResponseParseError
 from stages.replies import parse_strict

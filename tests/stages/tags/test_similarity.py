@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import TfidfVectorizer  # type: ignore[import-untyped]
 
 from schemas.values.tags import Neighbour, Tag, TagDocument, Vocabulary
 from stages.tags.characters import CharacterModel
