@@ -34,8 +34,6 @@ _PLACEHOLDERS: Final = {INK: "#010101", GRID: "#020202", FIRST: "#030303", SECON
 _VARIABLES: Final = {value: f"var(--{name.partition(':')[2]})" for name, value in _PLACEHOLDERS.items()}
 #: A PNG has a white ground.
 _LIGHT: Final = {INK: "#1d2330", GRID: "#d5dae2", FIRST: "#2364aa", SECOND: "#bf5413", MUTED: "#5b6475"}
-get_named_colors_mapping().update(_PLACEHOLDERS)
-
 _COLOURS: Final = """\
 svg { --ink: #1d2330; --line: #d5dae2; --first: #2364aa; --second: #bf5413; --muted: #5b6475; }
 @media (prefers-color-scheme: dark) {
@@ -43,6 +41,15 @@ svg { --ink: #1d2330; --line: #d5dae2; --first: #2364aa; --second: #bf5413; --mu
 }
 text { font-family: system-ui, sans-serif; }
 """
+
+
+def _name_colours(values: Mapping[str, str]) -> None:
+    # One by one: `update` would leave the colours in Matplotlib's cache that the names had before.
+    for name, value in values.items():
+        get_named_colors_mapping()[name] = value
+
+
+_name_colours(_PLACEHOLDERS)
 
 # Narrow enough for legible text on a phone, where a plot is as wide as the screen.
 _INCHES = (4.6, 3.1)
@@ -81,7 +88,7 @@ def svg(title: str, draw: Callable[[Axes], None]) -> Markup:
 
 def png(draw: Callable[[Axes], None], title: str) -> bytes:
     """The drawing of `draw` as a PNG with its title, for documents that cannot show an SVG."""
-    get_named_colors_mapping().update(_LIGHT)
+    _name_colours(_LIGHT)
     try:
         with style.context(["default", dict(_STYLE)]):
             figure = Figure(figsize=_INCHES, layout="constrained")
@@ -90,7 +97,7 @@ def png(draw: Callable[[Axes], None], title: str) -> bytes:
             written = BytesIO()
             figure.savefig(written, format="png", dpi=200, facecolor="white", metadata={"Software": None})
     finally:
-        get_named_colors_mapping().update(_PLACEHOLDERS)
+        _name_colours(_PLACEHOLDERS)
     return written.getvalue()
 
 

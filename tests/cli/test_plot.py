@@ -3,7 +3,9 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from matplotlib.image import imread
 
 from schemas.errors import Refused
 from store.database import Connection
@@ -31,6 +33,17 @@ def test_plots_are_written_as_files(ragq: Ragq, stored: Stored, ending: str, beg
     assert "var(--ink)" in Path("again/r1-items.svg").read_text()
     assert ragq("plot", "r1", "--only", "items", "--output", f"p.{ending}").stdout == f"p.{ending}\n"
     assert Path(f"p.{ending}").read_bytes()[: len(begins)] == begins
+
+
+def test_every_plot_has_its_colours_whichever_was_drawn_before_it(ragq: Ragq, stored: Stored) -> None:
+    stored(marked_run)
+
+    for output in ("one.svg", "one.png", "again.svg"):
+        ragq("plot", "r1", "--only", "items", "--output", output)
+
+    assert "var(--ink)" in Path("again.svg").read_text()
+    ink = [value / 255 for value in (0x1D, 0x23, 0x30)]
+    assert np.isclose(imread("one.png")[..., :3], ink, atol=0.002).all(axis=-1).any()
 
 
 def test_rankings_of_queries_are_plotted(ragq: Ragq, stored: Stored) -> None:
