@@ -14,7 +14,7 @@ from cli.options import effective_settings, group, settings_options
 from cli.output import FittingTable, Text, draw, plain_table, print_data, print_json
 from schemas.errors import StackError
 from schemas.settings.base import Setting, SettingsGroup, allowed, settings_of, value_in_words
-from schemas.settings.changes import ChangedSetting, changed_settings, is_chosen, of_kind
+from schemas.settings.changes import ChangedSetting
 from schemas.settings.layers import ENV_FILE, SettingSource, merged
 from schemas.settings.name_report import report_names
 from schemas.settings.names import ORIGINAL_NAMES, SAME_NAME
@@ -26,25 +26,6 @@ from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, settings_hash
 from stack.connections import Connections, connections, given_servers
 from stack.home import find_home, full_disk
 from store.database import UNAVAILABLE_ERRORS, Connection, Database, condition
-
-#: Changes that a line names; it counts the others.
-_NAMED = 3
-
-
-def changes(kind: str, profile: str, snapshot: Mapping[str, Mapping[str, Any]]) -> Mapping[str, ChangedSetting]:
-    """The settings of a run of this kind that its user changed, by name."""
-    if not is_chosen(snapshot):
-        return {}
-    # What a profile says instead takes every group of settings.
-    return of_kind(kind, changed_settings(profile, snapshot))
-
-
-def changed_line(changed: Mapping[str, ChangedSetting], *, profile: str, run: str) -> Text:
-    """How many settings differ, the first of them, and where the others are listed."""
-    named = [f"{name}={value_in_words(change.value)}" for name, change in list(changed.items())[:_NAMED]]
-    more = f" and {len(changed) - _NAMED} more; `ragq show {run}` lists them" if len(changed) > _NAMED else ""
-    differ = "1 setting differs" if len(changed) == 1 else f"{len(changed)} settings differ"
-    return Text(f"{differ} from profile {profile}: {', '.join(named)}{more}", style="dim")
 
 
 def changed_table(changed: Mapping[str, ChangedSetting], *, profile: str) -> FittingTable:

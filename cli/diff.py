@@ -6,22 +6,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Group
 
 from cli.config import with_database
 from cli.ids import RUN
 from cli.options import Choice
-from cli.output import Drawing, FittingTable, Text, draw, figure_table, print_json, spaced
-from cli.paper import (
-    PaperFormat,
-    difference_numbers,
-    difference_tables,
-    paper_format,
-    paper_options,
-    retrieval_difference_numbers,
-    retrieval_difference_tables,
-    write,
-)
+from cli.output import draw, print_data, print_json
 from cli.report import (
     StoredRun,
     as_run,
@@ -32,16 +21,15 @@ from cli.report import (
     retrieval_measures,
     stored_run,
 )
-from cli.retrieval_table import retrieval_difference_table
-from cli.several_table import compared_runs, print_several
-from schemas.values.differences import Difference, Gate
+from cli.sheets import draw_sheets, paper_format, paper_options, write
+from schemas.values.differences import Difference, Gate, SeveralRuns
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
 from schemas.values.retrieval_reports import RetrievalDifference
-from services.several_runs import compare_queries, compare_scores, tags_run
+from services.several_runs import Comparable, compare_queries, compare_scores, compared, tags_run
+from stages.reports.difference_sheets import difference_sheets, several_sheet
 from stages.reports.gate import EXAMPLE, condition, gate, gate_words
-from stages.reports.numbers_in_words import NOT_AVAILABLE, bounds, number
-from stages.reports.words import origin_words
+from stages.reports.several_runs import TagsRun, several_csv
 from store.database import Connection
 from store.runs import overviews
 
@@ -68,95 +56,8 @@ def print_difference(found: AnyDifference, decided: Gate | None = None, *, as_js
     if as_json:
         plain = found if isinstance(found, RetrievalDifference) else list(found)
         print_json(plain if decided is None else {"gate": decided, "difference": plain})
-    elif isinstance(found, RetrievalDifference):
-        draw(retrieval_difference_table(found))
     else:
-        draw(*map(_difference, found))
-
-
-def write_difference(found: AnyDifference, wanted: PaperFormat, output: Path | None) -> None:
-    """Print a difference for a paper."""
-    if isinstance(found, RetrievalDifference):
-        tables, numbers = retrieval_difference_tables(found), retrieval_difference_numbers(found)
-        write(wanted, tables=tables, numbers=numbers, confidence=None, output=output)
-    else:
-        of_scores, in_numbers = difference_tables(found), difference_numbers(found)
-        write(wanted, tables=of_scores, numbers=in_numbers, confidence=found[0].confidence, output=output)
-
-
-def _difference(found: Difference) -> Drawing:
-    left, right = (f"{side.run_id} {side.mode}" for side in (found.left, found.right))
-    parts: list[Drawing] = [
-        _head(found, left, right),
-        _deltas(found, left, right),
-    ]
-    if found.settings:
-        parts.append(_settings(found, left, right))
-    parts += [Text(line) for line in _remarks(found)]
-    if found.flips:
-        parts.append(_flips(found, left, right))
-    return spaced(parts)
-
-
-def _head(found: Difference, left: str, right: str) -> Drawing:
-    lines = [
-        Text.assemble((f"{right} - {left}", "bold"), f"  participants scored by both: {found.common_participants}")
-    ]
-    sides = [found.left] if found.left == found.right else [found.left, found.right]
-    for side in sides:
-        lines += [Text(f"{side.run_id} {side.mode}: {notice}", style="yellow") for notice in side.notices]
-    if found.left.origin != found.right.origin:
-        lines += [Text(f"{side.run_id}: {words}", style="dim") for side in sides for words in origin_words(side.origin)]
-    return Group(*lines)
-
-
-def _deltas(found: Difference, left: str, right: str) -> FittingTable:
-    table = figure_table("metric", left, right, "delta", "95 %")
-    tokens = {"tokens": found.tokens} if found.tokens.left or found.tokens.right else {}
-    for name, delta in (found.deltas | tokens).items():
-        low, high = delta.delta.low, delta.delta.high
-        is_clear = low is not None and high is not None and low * high > 0
-        table.add_row(
-            name,
-            number(delta.left),
-            number(delta.right),
-            Text(number(delta.delta.value), style="bold" if is_clear else ""),
-            bounds(delta.delta),
-        )
-    return table
-
-
-def _settings(found: Difference, left: str, right: str) -> FittingTable:
-    table = figure_table("setting", left, right)
-    for name, setting in found.settings.items():
-        table.add_row(name, Text(str(setting.left)), Text(str(setting.right)))
-    return table
-
-
-def _remarks(found: Difference) -> list[str]:
-    lists = {
-        f"Failed in {found.left.run_id} {found.left.mode} only": found.failed_in_left_only,
-        f"Failed in {found.right.run_id} {found.right.mode} only": found.failed_in_right_only,
-        f"Only in {found.left.run_id} {found.left.mode}": found.only_in_left,
-        f"Only in {found.right.run_id} {found.right.mode}": found.only_in_right,
-    }
-    remarks = [f"{what}: {', '.join(map(str, ids))}" for what, ids in lists.items() if ids]
-    flips = ", ".join(f"{count} {kind}" for kind, count in found.flip_counts.items())
-    return [*remarks, f"Items: {flips}."]
-
-
-def _flips(found: Difference, left: str, right: str) -> FittingTable:
-    table = figure_table("participant", "item", left, right, "truth", "error", texts=("item",))
-    for flip in found.flips:
-        change = "" if flip.error_change is None else f"{flip.error_change:+d}"
-        table.add_row(
-            str(flip.participant_id), flip.item, _score(flip.left), _score(flip.right), _score(flip.truth), change
-        )
-    return table
-
-
-def _score(score: int | None) -> str:
-    return NOT_AVAILABLE if score is None else str(score)
+        draw_sheets(difference_sheets(found))
 
 
 _MODES = Choice([mode.value for mode in AssessmentMode])
@@ -236,7 +137,7 @@ def diff(
         if wanted is None:
             print_difference(found, decided, as_json=as_json)
         else:
-            write_difference(found, wanted, output)
+            write(difference_sheets(found), wanted, output)
         if decided is not None:
             draw(*gate_words(decided), err=True)
             sys.exit(0 if decided.passed else GATE_FAILED)
@@ -249,8 +150,26 @@ def diff(
         raise click.UsageError("--csv and --json exclude each other; give one of them.")
     if output is not None and not csv:
         raise click.UsageError("--output goes with --csv.")
-    several = compared_runs(runs, mode, given_measures(**options))
-    print_several(several, metrics, csv=csv, output=output, as_json=as_json)
+    several = compared([_comparable(run) for run in runs], mode=mode, measures=given_measures(**options))
+    _print_several(several, metrics, csv=csv, output=output, as_json=as_json)
+
+
+def _comparable(run: StoredRun) -> Comparable:
+    return run if isinstance(run, TagsRun) else as_run(run)
+
+
+def _print_several(
+    found: Sequence[SeveralRuns], metrics: Sequence[str], *, csv: bool, output: Path | None, as_json: bool
+) -> None:
+    if as_json:
+        print_json(found)
+    elif not csv:
+        draw_sheets(several_sheet(one, metrics) for one in found)
+    elif output is None:
+        print_data(several_csv(found))
+    else:
+        output.write_text(several_csv(found), encoding="utf-8", newline="")
+        draw(f"Wrote {output}.", err=True)
 
 
 async def comparable(connection: Connection, run_id: int) -> StoredRun:

@@ -11,10 +11,8 @@ from click.core import ParameterSource
 from cli.config import with_database
 from cli.ids import RUN
 from cli.options import Choice, chosen_prices, prices_option
-from cli.output import Drawing, draw, json_option, print_json
-from cli.paper import PaperFormat, paper_format, paper_options, report_tables, retrieval_tables, write
-from cli.report_table import evaluation_table, report_table
-from cli.retrieval_table import retrieval_table
+from cli.output import draw, json_option, print_json
+from cli.sheets import PaperFormat, draw_sheets, paper_format, paper_options, write
 from schemas.errors import Refused, RunMissingError
 from schemas.values.differences import ALLOWED, Measures, PredictionMode, RetrievalMeasures, coverage_grid
 from schemas.values.estimates import Prices
@@ -26,8 +24,11 @@ from schemas.values.runs import ScoredRun
 from services.evaluations import evaluation_report
 from stages.reports import calibration
 from stages.reports.calibration import is_calibrated
-from stages.reports.report import build_report, measures_of, report_numbers, retrieval_numbers
+from stages.reports.report import build_report, measures_of
+from stages.reports.report_sheet import report_sheet
 from stages.reports.retrieval import build_retrieval_report
+from stages.reports.retrieval_sheet import evaluation_sheet, retrieval_sheet
+from stages.reports.tables import Sheet
 from store.database import Connection
 from store.questions.query_runs import query_run
 from store.runs import overviews
@@ -214,27 +215,23 @@ def print_report(
     """Print a report, for a paper too, or write it as a page."""
     if as_json:
         print_json(found)
-    elif wanted is None and page is None:
-        draw(_table(found))
-    if wanted is not None and isinstance(found, Report):
-        tables, numbers = report_tables(found), report_numbers(found)
-        write(wanted, tables=tables, numbers=numbers, confidence=found.measures.confidence, output=output)
-    elif wanted is not None and isinstance(found, RetrievalReport):
-        tables, numbers = retrieval_tables(found), retrieval_numbers(found)
-        write(wanted, tables=tables, numbers=numbers, confidence=None, output=output)
+    elif wanted is not None:
+        write([_sheet(found)], wanted, output)
+    elif page is None:
+        draw_sheets([_sheet(found)])
     if page is not None and not isinstance(found, EvaluationReport):
         page.write_text(_page(found), encoding="utf-8")
         draw(f"Wrote {page}.", err=True)
 
 
-def _table(found: AnyReport) -> Drawing:
+def _sheet(found: AnyReport) -> Sheet:
     match found:
         case Report():
-            return report_table(found)
+            return report_sheet(found)
         case RetrievalReport():
-            return retrieval_table(found)
+            return retrieval_sheet(found)
         case EvaluationReport():
-            return evaluation_table(found)
+            return evaluation_sheet(found)
 
 
 def _page(found: Report | RetrievalReport) -> str:

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from rich.console import Group
 from rich.table import Column
 
-from cli.config import changed_line, changed_table, changes
+from cli.config import changed_table
 from cli.output import Drawing, FirstThatFits, Text, coloured, draw, plain_table, print_json
 from cli.score_table import score_table
 from schemas.chains import in_order
-from schemas.settings.changes import ChangedSetting
+from schemas.settings.changes import ChangedSetting, changed_in_words, changes
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.estimates import RunCost
 from schemas.values.metrics import ScoreTable
 from schemas.values.runs import RunOrigin
-from stages.reports.costs import cost_words, money_in_words
+from stages.reports.costs import cost_words
 from stages.reports.numbers_in_words import counted
 from stages.reports.words import limits_in_words, notices, origin_words, split_in_words, variants_in_words
 from store.runs.batches import batches_in_words
@@ -122,7 +122,7 @@ def _head(view: RunView) -> Drawing:
     if view.batches is not None:
         lines += [Text(words, style="yellow") for words in batches_in_words(view.batches)]
     if changed := _changed(view):
-        lines.append(changed_line(changed, profile=overview.profile, run=f"r{overview.id}"))
+        lines.append(Text(changed_in_words(changed, profile=overview.profile, run=f"r{overview.id}"), style="dim"))
     return Group(*lines)
 
 
@@ -235,11 +235,6 @@ def _legend() -> Text:
 def cost_lines(cost: RunCost) -> Drawing:
     """The cost in all, by model and by stage, and what was saved."""
     lines = [Text("cost", style="bold"), *(Text(f"  {words}") for words in cost_words(cost))]
-    for stage, spent in cost.stages.items():
-        if spent.calls_paid:
-            money = "" if cost.currency is None else f", {money_in_words(spent.money, cost.currency)}"
-            tokens = f"{spent.prompt_tokens:,} + {spent.reply_tokens:,} tokens"
-            lines.append(Text(f"  {stage}: {counted(spent.calls_paid, 'call')} paid, {tokens}{money}", style="dim"))
     return Group(*lines)
 
 

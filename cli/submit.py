@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import click
 from click.core import ParameterSource
 
-from cli.config import changed_line, with_open_database
+from cli.config import with_open_database
 from cli.estimate import print_estimates, run_options
 from cli.files import RowFile, read_file
 from cli.ids import RUN
@@ -23,7 +23,7 @@ from cli.options import (
     requested,
     settings_options,
 )
-from cli.output import draw, print_result, print_text
+from cli.output import Text, draw, print_result, print_text
 from cli.query import follow_question
 from cli.submissions import (
     ParticipantIds,
@@ -37,7 +37,7 @@ from cli.tags import follow_tags, shape_options
 from cli.watch import follow, follow_all
 from cli.writing_progress import writing_progress
 from schemas.errors import Refused
-from schemas.settings.changes import of_kind
+from schemas.settings.changes import changed_in_words, of_kind
 from schemas.settings.layers import ENV_FILE, config_layer
 from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.process import ProcessSettings
@@ -461,7 +461,8 @@ def report_submitted(
         for notice in () if briefly else one.notices:
             print_text(notice, err=True)
     if not briefly and (changed := of_kind(kind, settings.changed)):
-        draw(changed_line(changed, profile=settings.profile, run=f"r{submitted[0].run_id}"), err=True)
+        changes = changed_in_words(changed, profile=settings.profile, run=f"r{submitted[0].run_id}")
+        draw(Text(changes, style="dim"), err=True)
 
 
 def _report_draws(kind: str, submitted: Sequence[Submitted], *, is_deterministic: bool) -> None:

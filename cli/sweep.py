@@ -7,12 +7,13 @@ import click
 from cli.config import with_open_database
 from cli.fork import from_option
 from cli.ids import RUN
-from cli.output import draw, json_option, print_json, print_text
+from cli.output import json_option, print_json, print_text
 from cli.report import metric_option
-from cli.several_table import points_in_words, several_table
+from cli.sheets import draw_sheets
 from cli.watch import INTERRUPTED
 from schemas.values.differences import Sweep
 from services.several_runs import grid_points, run_sweep, sweep_results
+from stages.reports.difference_sheets import several_sheet
 from stages.reports.numbers_in_words import number
 from stages.texts.characters import listed
 
@@ -93,8 +94,7 @@ def sweep(
     if as_json:
         print_json(found)
         return
-    for one in found.results:
-        draw(several_table(one, metrics))
+    draw_sheets(several_sheet(one, metrics) for one in found.results)
     _print_best(found)
 
 
@@ -103,7 +103,7 @@ def _print_best(found: Sweep) -> None:
         mode = f" {result.mode}" if result.mode else ""
         also = f", as {listed(best.as_good)}" if best.as_good else ""
         if best.is_better:
-            point = points_in_words(found.points[best.run_id])
+            point = listed([f"{name}={value}" for name, value in found.points[best.run_id].items()])
             baseline = f"{found.parent} has {number(best.baseline)}"
             words = f"{best.run_id} ({point}), {number(best.value)}{also}; {baseline}"
         else:

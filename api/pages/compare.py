@@ -13,12 +13,12 @@ from api.rendering import page
 from api.routes import PageRoute
 from schemas.errors import JobMissingError, Refused
 from schemas.values.base import Text
-from schemas.values.differences import Difference, SeveralRuns
+from schemas.values.differences import SeveralRuns
 from schemas.values.participants import AssessmentMode
-from schemas.values.retrieval_reports import RetrievalDifference
 from services.several_runs import compare_runs, compare_several, named_runs
-from stages.reports.several_runs import shown_measures
-from stages.reports.words import asked_for, origin_words
+from stages.reports.difference_sheets import difference_sheets, several_sheet
+from stages.reports.tables import Sheet
+from stages.reports.words import asked_for
 from stages.texts.line_diff import Hunk, line_diff
 from store.references import interviews
 from store.runs import forks, overviews
@@ -33,15 +33,13 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 RunWords = Annotated[Text, Query(max_length=200)]
 Mode = Literal["", "zero_shot", "few_shot"]
 
-Found = list[Difference] | RetrievalDifference
-
 
 @router.get("/runs/compare")
 async def compare_page(
     request: Request, ctx: Context, a: RunWords = "", b: RunWords = "", mode: Mode = "", other_mode: Mode = ""
 ) -> Response:
     """The form; with two runs, by number or name, their comparison."""
-    found: Found | None = None
+    sheets: list[Sheet] = []
     wrong: dict[str, str] = {}
     async with ctx.database.connection() as connection:
         suggested = [
@@ -52,6 +50,7 @@ async def compare_page(
     if a.strip() and b.strip():
         try:
             found = await compare_runs(ctx.database, a, b, mode=mode or None, other_mode=other_mode or None)
+            sheets = difference_sheets(found)
         except Refused as error:
             wrong["form"] = str(error)
     return page(
@@ -65,18 +64,12 @@ async def compare_page(
         other_mode=other_mode,
         modes=list(AssessmentMode),
         wrong=wrong,
-        differences=found if isinstance(found, list) else None,
-        retrieval=found if isinstance(found, RetrievalDifference) else None,
-        origin_words=origin_words,
+        sheets=sheets,
     )
 
 
 def _words(run: RunOverview) -> str:
     return " ".join(filter(None, (run.name, run.kind, asked_for(run.request))))
-
-
-#: Movements that the page lists; the CSV and `ragq diff --json` have all.
-LISTED: Final = 200
 
 
 class StagePair(NamedTuple):
@@ -117,9 +110,7 @@ async def several_page(
         split=split,
         splits=splits,
         wrong=wrong,
-        found=found,
-        shown=[shown_measures(one) for one in found],
-        listed=LISTED,
+        sheets=[several_sheet(one) for one in found],
         csv=csv,
     )
 

@@ -1,7 +1,7 @@
 """Evaluations of answers: the form, and the page of the results."""
 
 from secrets import token_urlsafe
-from typing import Annotated, Final
+from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
 from pydantic import BaseModel
@@ -20,15 +20,13 @@ from schemas.values.differences import RetrievalMeasures
 from schemas.values.estimates import Estimate
 from services.estimates import estimate
 from services.evaluations import evaluate, evaluation_report, plan_evaluation
-from stages.reports.evaluation import MEASURES, evaluation_remarks
+from stages.reports.retrieval_sheet import evaluation_sheet
 from store.database import Connection
 from store.questions import evaluations
 from store.runs import overviews
 from store.runs.runs import NewRun
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-
-LISTED: Final = 200
 
 
 class EvaluationForm(BaseModel):
@@ -85,9 +83,7 @@ async def evaluation_page(request: Request, ctx: Context, run_id: PathId) -> Res
         "evaluation.html.j2",
         overview=overview,
         report=report,
-        words=MEASURES,
-        remarks=evaluation_remarks(report),
-        listed=LISTED,
+        sheet=evaluation_sheet(report),
     )
 
 

@@ -31,8 +31,11 @@ from schemas.values.runs import ScoredRun
 from services.questions.lookup import get_query
 from stages.queries.augment import SourceText, source_texts
 from stages.queries.citations import CITATION, LABEL
-from stages.reports.report import as_csv, build_report, measures_of, report_numbers, retrieval_numbers
+from stages.reports.report import build_report, measures_of
+from stages.reports.report_sheet import report_sheet
 from stages.reports.retrieval import build_retrieval_report
+from stages.reports.retrieval_sheet import retrieval_sheet
+from stages.reports.tables import as_csv
 from stages.reports.words import notices
 from stages.texts.characters import commonmark, short_hash
 from store.database import Connection
@@ -326,14 +329,14 @@ def _written(run: ScoredRun | QueryRun, ending: Ending) -> str:
             case Ending.JSON:
                 return retrieval.model_dump_json(indent=2)
             case Ending.CSV:
-                return as_csv(retrieval_numbers(retrieval), confidence=None)
+                return as_csv([retrieval_sheet(retrieval)])
     else:
         scored = build_report(run, measures=measures_of(run.settings, {}))
         match ending:
             case Ending.JSON:
                 return scored.model_dump_json(indent=2)
             case Ending.CSV:
-                return as_csv(report_numbers(scored), confidence=scored.measures.confidence)
+                return as_csv([report_sheet(scored)])
     # Drawing loads Matplotlib, which takes a second.
     from services.report_pages import report_page, retrieval_page
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from schemas.settings.base import settings_of
+from schemas.settings.base import settings_of, value_in_words
 from schemas.settings.layers import SettingSource
 from schemas.settings.preset import is_preset_name
 from schemas.settings.profiles import PROFILES
@@ -19,6 +19,26 @@ class ChangedSetting(NamedTuple):
     profile: Any
     """The value of the profile in this version of ragq; None for a value of a preset, or a profile that is gone."""
     source: str
+
+
+#: Changes that a line names; it counts the others.
+_NAMED: Final = 3
+
+
+def changes(kind: str, profile: str, snapshot: Mapping[str, Mapping[str, Any]]) -> dict[str, ChangedSetting]:
+    """The settings of a run of this kind that its user changed, by name."""
+    if not is_chosen(snapshot):
+        return {}
+    # What a profile says instead takes every group of settings.
+    return of_kind(kind, changed_settings(profile, snapshot))
+
+
+def changed_in_words(changed: Mapping[str, ChangedSetting], *, profile: str, run: str) -> str:
+    """How many settings differ, the first of them, and where the others are listed."""
+    named = [f"{name}={value_in_words(change.value)}" for name, change in list(changed.items())[:_NAMED]]
+    more = f" and {len(changed) - _NAMED} more; `ragq show {run}` lists them" if len(changed) > _NAMED else ""
+    differ = "1 setting differs" if len(changed) == 1 else f"{len(changed)} settings differ"
+    return f"{differ} from profile {profile}: {', '.join(named)}{more}"
 
 
 def is_chosen(snapshot: Mapping[str, Mapping[str, Any]]) -> bool:

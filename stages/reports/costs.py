@@ -90,6 +90,9 @@ def cost_words(cost: RunCost) -> Iterator[str]:
     yield f"in all: {_in_words(cost.total, cost.currency)}"
     for model, spent in cost.models.items():
         yield f"{model}: {_calls_in_words(spent, cost.currency)}"
+    for stage, at in cost.stages.items():
+        if at.calls_paid:
+            yield f"stage {stage}: {_calls_in_words(at, cost.currency)}"
     if cost.total.calls_reused:
         saved = _tokens(cost.total.saved_prompt_tokens, cost.total.saved_reply_tokens)
         yield (

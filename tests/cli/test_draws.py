@@ -49,7 +49,7 @@ def test_a_report_shows_the_draws_of_the_same_work_and_models_with_their_spread(
     assert found["prediction_coverage"] == {"mean": 0.25, "std": 0.0}
 
     shown = [line.split() for line in ragq("report", f"r{third}", *FEW).stdout.splitlines()]
-    assert ["std", "0.0", "0.250"] in shown
+    assert ["standard", "deviation", "0.0", "0.250"] in shown
     assert ["Draw", "2:", "language", "models", "were", "asked", "anew;"] in [line[:7] for line in shown]
     assert ["2", f"r{third}", "2", "25.0", "1.000"] in shown
     assert json.loads(ragq("report", f"r{other}", "--json", *FEW).stdout)["draws"] == []

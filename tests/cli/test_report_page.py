@@ -76,7 +76,7 @@ def test_hostile_text_is_shown_and_not_run() -> None:
     text = report_page(report())
 
     assert HOSTILE not in text
-    assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 2
+    assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 3
 
 
 def test_no_text_of_a_subject_is_on_the_page() -> None:

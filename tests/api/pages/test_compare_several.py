@@ -33,7 +33,7 @@ async def test_several_runs_are_compared_on_a_page(client: httpx.AsyncClient, ru
     assert page.status_code == 200
     assert "RAGQ_SCORE_TEXT_CHARS 80 10 20" in text
     assert "item_mae_weighted" in text and "aurc" in text
-    assert "8 movements" in text
+    assert "8 rows" in text
     assert 'href="/jobs/1/beside/2"' in page.text
     assert 'href="/runs/1/compare.csv?other=2&amp;other=3"' in page.text
 

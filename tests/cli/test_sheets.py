@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from cli.paper import PaperTable, as_latex, as_markdown
-from cli.paper import latex_escaped as latex
+from cli.sheets import as_latex, as_markdown
+from cli.sheets import latex_escaped as latex
+from stages.reports.tables import Table
 from store.database import Connection
 from tests.cli.conftest import Ragq, Stored
 from tests.stages.reports.builders import labels, scores
@@ -62,16 +63,24 @@ def test_csv_has_one_number_a_row_with_the_notices_of_its_run(ragq: Ragq, pair: 
 
     for experiment in report["experiments"]:
         results, chosen = experiment["results"], experiment["selective_prediction"]["chosen"]
-        of_mode = {(row["metric"], row["item"], row["coverage"]): row for row in rows if row["mode"] == results["mode"]}
-        expected = {(name, "", ""): interval for name, interval in results["intervals"].items()}
-        expected |= {(name, "", ""): chosen[name] for name in ("aurc", "augrc")}
-        expected |= {("item_mae", name, ""): item["mae_interval"] for name, item in results["per_item"].items()}
-        expected["risk_at_coverage", "", "0.1"] = chosen["risk_at_coverage"]["0.1"]["risk"]
-        assert {key: tuple(map(number, (row["value"], row["low"], row["high"]))) for key, row in of_mode.items()} == {
-            key: (interval["value"], interval["low"], interval["high"]) for key, interval in expected.items()
+        mode = results["mode"]
+        of_mode = {(row["table"], row["row"], row["column"]): row for row in rows}
+        expected = {
+            ("Results", "MAE weighted", mode): results["intervals"]["item_mae_weighted"],
+            ("Results", "AURC", mode): chosen["aurc"],
+            ("Selective risk", "0.1", mode): chosen["risk_at_coverage"]["0.1"]["risk"],
         }
-    assert {row["notices"] for row in rows} == {" ".join(report["run_metadata"]["notices"])}
-    assert {row["n"] for row in rows if row["metric"] == "item_mae_weighted"} == {"2", "1"}
+        expected |= {
+            ("Mean absolute error per item", name, mode): item["mae_interval"]
+            for name, item in results["per_item"].items()
+        }
+        for key, interval in expected.items():
+            found = tuple(number(of_mode[key][name]) for name in ("value", "low", "high", "standard_error"))
+            assert (key, found) == (key, tuple(interval[name] for name in ("value", "low", "high", "std")))
+        assert of_mode["Results", "evaluated participants", mode]["value"] == str(results["evaluated_subjects"])
+    assert not {"Participants", "All 0 settings"} & {row["table"] for row in rows}
+    notices = " ".join((*report["run_metadata"]["notices"], "zero_shot: 1 failed (in no mean error)."))
+    assert {row["notices"] for row in rows} == {notices}
 
 
 def test_tables_are_written_to_a_file(ragq: Ragq, pair: tuple[str, str]) -> None:
@@ -83,7 +92,7 @@ def test_tables_are_written_to_a_file(ragq: Ragq, pair: tuple[str, str]) -> None
 
 
 def test_hostile_text_stays_text() -> None:
-    table = PaperTable(HOSTILE, (HOSTILE, "a"), ((HOSTILE, "-1"),), (HOSTILE,))
+    table = Table(HOSTILE, (HOSTILE, "a"), ((HOSTILE, "-1"),), (HOSTILE,))
 
     written, shown = as_latex([table]), MarkdownIt().enable("table").render(as_markdown([table]))
 

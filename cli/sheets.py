@@ -1,0 +1,205 @@
+"""Results as tables: in the terminal, in LaTeX, in Markdown and as CSV."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from rich.console import Group
+
+from cli.output import Drawing, Text, draw, figure_table, print_data, spaced
+from stages.reports.tables import Cell, Figure, Sheet, Table, as_csv, paper_tables
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+#: Rows of a listing in the terminal; --json has all.
+_LISTED = 20
+
+
+def draw_sheets(sheets: Iterable[Sheet]) -> None:
+    """Print results: their tables but those that a page alone has room for."""
+    draw(*map(sheet_drawing, sheets))
+
+
+def sheet_drawing(sheet: Sheet) -> Drawing:
+    """A result in the terminal."""
+    head = [
+        Text.assemble((sheet.title, "bold"), f"  {sheet.head}"),
+        *(Text(notice, style="yellow") for notice in sheet.notices),
+        *(Text(fact, style="dim") for fact in sheet.facts),
+    ]
+    parts: list[Drawing] = [Group(*head)]
+    for part in sheet.parts:
+        if not isinstance(part, Table):
+            parts.append(Text(part.words, style="yellow" if part.is_notice else ""))
+        elif part.place != "page":
+            parts.append(_drawing(part))
+    if sheet.cost:
+        parts.append(Group(Text("Cost", style="bold"), *(Text(f"  {words}") for words in sheet.cost)))
+    if sheet.origin:
+        parts.append(Group(*(Text(words, style="dim") for words in sheet.origin)))
+    return spaced(parts)
+
+
+def _drawing(table: Table) -> Drawing:
+    shown = figure_table(*table.columns, texts=table.texts)
+    rows = table.rows[:_LISTED] if table.is_listing else table.rows
+    for row in rows:
+        shown.add_row(*map(_cell, row), style="bold" if str(row[0]) in table.chosen else None)
+    more = len(table.rows) - len(rows)
+    notes = [*table.notes, *([f"and {more} more; --json has all of them"] if more else [])]
+    return Group(Text(table.caption, style="bold"), shown, *(Text(note, style="dim") for note in notes))
+
+
+def _cell(cell: Cell) -> Text | str:
+    if isinstance(cell, Figure):
+        gap = " " if cell.bounds else ""
+        return Text.assemble((cell.value, "bold" if cell.is_clear else ""), (gap + cell.bounds, "dim"))
+    return str(cell)
+
+
+class PaperFormat(StrEnum):
+    """What a table is written in."""
+
+    LATEX = "latex"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+
+
+def paper_options(command: Command) -> Command:
+    """Give a command the parameters that `paper_format` takes, and `write`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.option("--latex", is_flag=True, help="Print tables in LaTeX; they need no package."),
+    click.option("--markdown", is_flag=True, help="Print tables in Markdown."),
+    click.option("--csv", is_flag=True, help="Print the numbers as CSV, one a row."),
+    click.option(
+        "--output",
+        metavar="FILE",
+        type=click.Path(dir_okay=False, writable=True, path_type=Path),
+        help="Write the tables or the CSV to this file.",
+    ),
+)
+
+
+def paper_format(*, latex: bool, markdown: bool, csv: bool, as_json: bool, output: Path | None) -> PaperFormat | None:
+    """The format that was asked for, if any. Raises UsageError for two at once, and for a file without any."""
+    asked = {PaperFormat.LATEX: latex, PaperFormat.MARKDOWN: markdown, PaperFormat.CSV: csv}
+    chosen = [one for one, is_asked in asked.items() if is_asked]
+    if len(chosen) + as_json > 1:
+        names = [*(f"--{one}" for one in chosen), *(["--json"] if as_json else [])]
+        raise click.UsageError(f"{' and '.join(names)} exclude each other; give one of them.")
+    if output is not None and not chosen:
+        raise click.UsageError("--output goes with --latex, --markdown or --csv.")
+    return chosen[0] if chosen else None
+
+
+def write(sheets: Sequence[Sheet], wanted: PaperFormat, output: Path | None) -> None:
+    """Print results in a format, or write them to a file."""
+    match wanted:
+        case PaperFormat.LATEX:
+            text = as_latex(table for sheet in sheets for table in paper_tables(sheet))
+        case PaperFormat.MARKDOWN:
+            text = as_markdown(table for sheet in sheets for table in paper_tables(sheet))
+        case PaperFormat.CSV:
+            text = as_csv(sheets)
+    if output is None:
+        print_data(text)
+    else:
+        output.write_text(text, encoding="utf-8", newline="")
+        draw(f"Wrote {output}.", err=True)
+
+
+_ESCAPES = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "[": "{[}",
+        "\n": " ",
+        "\r": " ",
+    }
+)
+_MINUS = re.compile(r"(?<![\w.])-(?=\d)")
+
+
+def as_latex(tables: Iterable[Table]) -> str:
+    """One float per table. Its notes are rows of the table itself, so that they cannot be left behind."""
+    return "\n".join(map(_latex_table, tables))
+
+
+def latex_escaped(text: str) -> str:
+    r"""Text that LaTeX shows as it is.
+
+    >>> latex_escaped("50 % of a_b: -0.5 [x]")
+    '50 \\% of a\\_b: $-$0.5 {[}x]'
+    """
+    return _MINUS.sub("$-$", text.translate(_ESCAPES))
+
+
+def _latex_table(table: Table) -> str:
+    width = len(table.columns)
+    notes = [
+        rf"\multicolumn{{{width}}}{{p{{0.9\linewidth}}}}{{\footnotesize {latex_escaped(note)}}}" for note in table.notes
+    ]
+    lines = [
+        r"\begin{table}",
+        rf"\caption{{{latex_escaped(table.caption)}}}",
+        rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}",
+        r"\hline",
+        rf"{_row(table.columns)} \hline",
+        *map(_row, table.rows),
+        r"\hline",
+        *(rf"{note} \\" for note in notes),
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Iterable[Cell]) -> str:
+    return " & ".join(latex_escaped(str(cell)) for cell in cells) + r" \\"
+
+
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|&#~$])")
+
+
+def as_markdown(tables: Iterable[Table]) -> str:
+    """Caption, table and notes of each."""
+    return "\n".join(map(_markdown_table, tables))
+
+
+def markdown_escaped(text: str) -> str:
+    r"""Text that Markdown shows as it is, on one line.
+
+    >>> markdown_escaped("a_b | <i>")
+    'a\\_b \\| \\<i\\>'
+    """
+    return _SPECIAL.sub(r"\\\1", " ".join(text.splitlines()))
+
+
+def _markdown_table(table: Table) -> str:
+    lines = [
+        f"**{markdown_escaped(table.caption)}**",
+        "",
+        _markdown_row(table.columns),
+        f"| --- |{' ---: |' * (len(table.columns) - 1)}",
+        *map(_markdown_row, table.rows),
+        "",
+        *(line for note in table.notes for line in (f"> {markdown_escaped(note)}", ">")),
+    ]
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def _markdown_row(cells: Iterable[Cell]) -> str:
+    return f"| {' | '.join(markdown_escaped(str(cell)) for cell in cells)} |"

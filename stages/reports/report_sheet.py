@@ -1,0 +1,389 @@
+"""The report of a run of participants for readers."""
+
+from collections.abc import Iterator, Mapping
+
+from schemas.settings.base import value_in_words
+from schemas.settings.changes import changed_in_words, changes
+from schemas.values.metrics import ModeDraws
+from schemas.values.participants import PHQ8Item
+from schemas.values.reports import CalibrationErrors, Experiment, Report, RunMetadata, RunTimings, StageTelemetry
+from schemas.values.retrieval_reports import RetrievalTimings
+from schemas.values.runs import RunOrigin, SettingValue
+from stages.reports.costs import cost_words
+from stages.reports.numbers_in_words import counted, counts_or_none, duration, number
+from stages.reports.report import over_all_items
+from stages.reports.score_table import baseline_remarks, by_name
+from stages.reports.tables import Cell, Figure, Real, Remark, Sheet, Table, by_column
+from stages.reports.words import definitions, interval_words, origin_words
+
+_TOTALS = {"MAE": "total_mae", "RMSE": "total_rmse", "Pearson r": "total_pearson_r"}
+_TOTALS |= {"severity band": "severity_accuracy"}
+_BINARY = {
+    "accuracy": "binary_accuracy",
+    "precision": "binary_precision",
+    "recall": "binary_recall",
+    "F1": "binary_f1",
+    "AUROC": "binary_auroc",
+}
+_MADE_OF_ITSELF = {"mode", "reference_indexes"}
+"""Fields of the provenance that are no value of a row."""
+
+
+def report_sheet(report: Report) -> Sheet:
+    """Errors of each mode beside the baselines, of each item, selective prediction, and what went wrong."""
+    run, settings = report.run_metadata, {name: one.model_dump() for name, one in report.settings.items()}
+    changed = changes("participant", run.profile, settings)
+    return Sheet(
+        title=run.run_id,
+        head=f"{report.experiments[0].provenance.subjects}, profile {run.profile}, {_models(report)}, "
+        f"ragq {run.ragq_version}",
+        facts=(
+            *(f"references of index {words}" for words in _indexes(report)),
+            f"confidence {report.measures.confidence}, loss {report.measures.loss}, {interval_words(report)}",
+            definitions(report.measures),
+            *([changed_in_words(changed, profile=run.profile, run=run.run_id)] if changed else []),
+        ),
+        notices=run.notices,
+        parts=(
+            _results(report),
+            *map(Remark, (*_exclusions(report), *baseline_remarks(report))),
+            *_predictions(report),
+            _items(report),
+            *_selective(report),
+            *_calibrated(report),
+            *map(_draws, report.draws),
+            *_references(report),
+            *telemetry_tables({one.results.mode: one.telemetry for one in report.experiments}),
+            *failure_tables(report.failures.by_category),
+            _times(report),
+            *_participants(report),
+            _made_with(report),
+            settings_table(report.settings),
+            *package_tables(run.origin),
+            identity_table(run, report.timings),
+        ),
+        cost=tuple(cost_words(report.timings.cost)),
+        origin=tuple(origin_words(run.origin)),
+    )
+
+
+def failure_tables(by_category: Mapping[str, int]) -> list[Table]:
+    """Unresolved failures by category; no table without any."""
+    return [Table("Unresolved failures", ("category", "count"), tuple(by_category.items()))] if by_category else []
+
+
+def telemetry_tables(by_mode: Mapping[str, Mapping[str, StageTelemetry]]) -> list[Table]:
+    """How the outputs that count were obtained, by stage and mode; no table without a stage that parses or embeds."""
+    rows = tuple(
+        (
+            *(stage, mode, found.outputs, counts_or_none(found.repairs), counts_or_none(found.reasks)),
+            "" if found.cut_texts is None else found.cut_texts,
+        )
+        for mode, telemetry in by_mode.items()
+        for stage, found in telemetry.items()
+    )
+    columns, texts = ("stage", "mode", "outputs", "repairs", "asked again", "cut texts"), ("mode", "repairs")
+    return [Table("Repaired and repeated replies", columns, rows, texts=(*texts, "asked again"))] if rows else []
+
+
+def settings_table(settings: Mapping[str, SettingValue]) -> Table:
+    """Every setting, and where it came from."""
+    return Table(
+        f"All {len(settings)} settings",
+        ("setting", "value", "from"),
+        tuple((name, value_in_words(one.value), one.source) for name, one in settings.items()),
+        texts=("value", "from"),
+        place="page",
+        chosen=tuple(name for name, one in settings.items() if one.source != "default"),
+        is_listing=True,
+    )
+
+
+def package_tables(origin: RunOrigin) -> list[Table]:
+    """The versions of packages where stages were computed; no table where nothing was."""
+    columns = {f"{one.stages} stages": one.environment.packages for one in origin.workers}
+    names = sorted({name for packages in columns.values() for name in packages})
+    rows = by_column(names, columns)
+    table = Table("Packages", ("package", *columns), rows, texts=tuple(columns), place="page", is_listing=True)
+    return [table] if rows else []
+
+
+def identity_table(run: RunMetadata, timings: RunTimings | RetrievalTimings) -> Table:
+    """What the same work has in common, and when it was done."""
+    rows = [("work", run.identity), ("settings", run.settings_hash)]
+    times = {"submitted": timings.submitted_at, "started": timings.started_at, "finished": timings.finished_at}
+    rows += [(what, at.isoformat(timespec="seconds")) for what, at in times.items() if at]
+    return Table("Identity", ("", run.run_id), tuple(rows), texts=(run.run_id,), place="page")
+
+
+def _models(report: Report) -> str:
+    names = dict.fromkeys(experiment.results.model for experiment in report.experiments if experiment.results.model)
+    return f"model {', '.join(names)}" if names else "nothing scored"
+
+
+def _indexes(report: Report) -> Iterator[str]:
+    yield from dict.fromkeys(one.in_words for each in report.experiments for one in each.provenance.reference_indexes)
+
+
+def _modes(report: Report) -> tuple[str, ...]:
+    return tuple(experiment.results.mode.value for experiment in report.experiments)
+
+
+def _results(report: Report) -> Table:
+    columns = {one.results.mode.value: _metrics(one) for one in report.experiments}
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    return Table("Results", ("metric", *columns), by_column(names, columns), place="paper")
+
+
+def _metrics(experiment: Experiment) -> dict[str, Cell]:
+    results, selective = experiment.results, experiment.selective_prediction
+    found: dict[str, Cell] = {
+        "participants": results.total_subjects,
+        "evaluated participants": results.evaluated_subjects,
+        "coverage %": Figure(results.intervals["prediction_coverage"], is_share=True),
+        "MAE weighted": Figure(results.intervals["item_mae_weighted"]),
+        "MAE by item": Figure(results.intervals["item_mae_by_item"]),
+        "MAE by subject": Figure(results.intervals["item_mae_by_subject"]),
+    }
+    for name, one in by_name(experiment.baselines).items():
+        found[f"MAE of the {name}"] = Figure(one.item_mae_weighted)
+        found[f"less that of the {name}"] = Figure(one.difference, is_difference=True)
+    return found | {
+        "Cmax %": Figure(selective.cmax, is_share=True),
+        "AURC": Figure(selective.chosen.aurc),
+        "AUGRC": Figure(selective.chosen.augrc),
+    }
+
+
+def _times(report: Report) -> Table:
+    rows = tuple(
+        (
+            *(mode.value, duration(one.total_duration_seconds), duration(one.busy_seconds)),
+            *(one.attempts, one.llm_calls_paid, one.llm_calls_reused),
+        )
+        for mode, one in report.timings.modes.items()
+    )
+    columns = ("mode", "start to end", "busy", "attempts", "model calls paid", "model calls reused")
+    return Table("Time and calls", columns, rows)
+
+
+def _exclusions(report: Report) -> Iterator[str]:
+    """Which participants count in no mean error, and which scores are medians, a line per mode with any of each."""
+    for experiment in report.experiments:
+        results = experiment.results
+        reasons = {
+            "failed": results.failed_subjects,
+            "unfinished": results.unfinished_subjects,
+            "without ground truth": results.excluded_no_ground_truth,
+            "without any scored item": results.excluded_no_evidence,
+        }
+        if any(reasons.values()):
+            left_out = ", ".join(f"{count} {reason}" for reason, count in reasons.items() if count)
+            yield f"{results.mode}: {left_out} (in no mean error)."
+        if medians := {item: found.medians for item, found in results.per_item.items() if found.medians}:
+            of_items = ", ".join(f"{item} {count}" for item, count in medians.items())
+            yield (
+                f"{results.mode}: {counted(sum(medians.values()), 'score')} without evidence, each the median of the "
+                f"reference index ({of_items})."
+            )
+
+
+def _predictions(report: Report) -> Iterator[Table]:
+    """Totals, and depressed or not, where any is predicted; a paper has the one that the prediction mode names."""
+    measures = report.measures
+    depressed = f"Depressed or not: a total of {measures.binary_threshold} or more"
+    for mode, caption, metrics in (("total", "Totals", _TOTALS), ("binary", depressed, _BINARY)):
+        columns: dict[str, dict[str, Cell]] = {}
+        predicted = 0
+        for one in report.experiments:
+            found = one.results.total_metrics if mode == "total" else one.results.binary_metrics
+            predicted += found.predicted
+            figures = {name: Figure(one.results.intervals[key]) for name, key in metrics.items()}
+            columns[one.results.mode.value] = {"participants": found.predicted, **figures}
+        is_chosen = measures.prediction_mode == mode
+        if predicted or is_chosen:
+            rows = by_column(("participants", *metrics), columns)
+            yield Table(caption, ("metric", *columns), rows, place="paper" if is_chosen else "screen")
+
+
+def _items(report: Report) -> Table:
+    rows = tuple((item.value, *(cell for one in report.experiments for cell in _item(one, item))) for item in PHQ8Item)
+    has_baselines = any(one.baselines for one in report.experiments)
+    columns = ("n", "N/A", *(("median's", "mode's") if has_baselines else ()))
+    of_modes = (f"{mode} {column}".rstrip() for mode in _modes(report) for column in ("", *columns))
+    notes = ("n: participants with a score for the item.",)
+    return Table("Mean absolute error per item", ("item", *of_modes), rows, notes, place="paper")
+
+
+def _item(experiment: Experiment, item: PHQ8Item) -> tuple[Cell, ...]:
+    found = experiment.results.per_item[item]
+    beside = (Real(one.per_item[item].value) for one in by_name(experiment.baselines).values())
+    return Figure(found.mae_interval), found.count, found.na_count, *beside
+
+
+def _selective(report: Report) -> Iterator[Table]:
+    """The risk at coverages, the areas of the chosen confidence, and those of all others that the run has."""
+    experiments, modes = report.experiments, _modes(report)
+    if not any(one.selective_prediction.by_confidence for one in experiments):
+        return
+    chosen = [one.selective_prediction.chosen for one in experiments]
+    yield Table(
+        "Selective risk",
+        ("coverage", *modes),
+        tuple(
+            (name, *(Figure(one.risk_at_coverage[name].risk) for one in chosen))
+            for name in (f"{coverage:g}" for coverage in report.measures.coverage_grid)
+        ),
+        ("Risk: mean loss of the most confident items, at the first step that reaches the coverage.",),
+        place="paper",
+    )
+    areas = ("AURC", "AUGRC")
+    of_modes = tuple(f"{mode} {area}" for mode in modes for area in areas)
+    found = [one.selective_prediction.by_confidence for one in experiments]
+    yield Table(
+        "Confidences",
+        ("confidence", *of_modes),
+        tuple(
+            (
+                name,
+                *(
+                    cell
+                    for of in found
+                    for cell in ((Figure(of[name].aurc), Figure(of[name].augrc)) if name in of else ("", ""))
+                ),
+            )
+            for name in dict.fromkeys(name for of in found for name in of)
+        ),
+        tuple(_signals(report)),
+        chosen=(report.measures.confidence,),
+    )
+    yield Table(
+        f"Areas of {report.measures.confidence}",
+        ("area", *of_modes),
+        tuple(
+            (words, *(cell for one in chosen for cell in (_area(one, "aurc", name), _area(one, "augrc", name))))
+            for words, name in (
+                ("as it is", "{}"),
+                (f"up to coverage {report.measures.area_coverage}", "{}_truncated"),
+                ("best order", "{}_optimal"),
+                ("in excess of it", "excess_{}"),
+                ("achievable", "{}_achievable"),
+            )
+        ),
+        place="page",
+    )
+
+
+def _area(chosen: object, area: str, name: str) -> Cell:
+    found = getattr(chosen, name.format(area), None)
+    return "" if found is None else Figure(found)
+
+
+def _signals(report: Report) -> Iterator[str]:
+    reasons: dict[str, dict[str, None]] = {}
+    for one in report.experiments:
+        selective, mode = one.selective_prediction, one.results.mode
+        signals = ", ".join(f"{signal} {count}" for signal, count in selective.signals.items())
+        yield f"{mode}: {selective.predicted} of {selective.population} items have a score. With a signal: {signals}."
+        for name, reason in selective.unavailable.items():
+            reasons.setdefault(reason, {})[name] = None
+    yield from (f"Not {', '.join(names)}: {reason}" for reason, names in reasons.items())
+
+
+def _calibrated(report: Report) -> Iterator[Table]:
+    """How the chosen confidence was calibrated, and its errors before and after."""
+    rows = []
+    for one in report.experiments:
+        if (found := one.calibrated) is not None:
+            parameters = ", ".join(f"{name} {value:.4g}" for name, value in found.parameters.items())
+            on = f"{found.fitted_on} {found.split or ''}".rstrip()
+            errors = (_change(found.before, found.after, name) for name in ("ece", "brier", "log_loss"))
+            rows.append((one.results.mode.value, on, found.participants, found.items, parameters, *errors))
+    if rows:
+        columns = ("mode", "on", "participants", "scores", "parameters", "ECE", "Brier", "log loss")
+        note = "Calibrated on the scores of other participants. Errors here, before and after it."
+        yield Table("Calibration", columns, tuple(rows), (note,), texts=("on", "parameters"))
+
+
+def _change(before: CalibrationErrors | None, after: CalibrationErrors | None, name: str) -> str:
+    return " -> ".join(number(None if side is None else getattr(side, name)) for side in (before, after))
+
+
+def _draws(found: ModeDraws) -> Table:
+    """The same work in other draws, and how far they are apart."""
+    coverage, mae = found.prediction_coverage, found.item_mae_weighted
+    rows: list[tuple[Cell, ...]] = [
+        (
+            str(one.draw),
+            one.run_id,
+            one.evaluated,
+            Real(one.prediction_coverage, is_share=True),
+            Real(one.item_mae_weighted),
+        )
+        for one in found.draws
+    ]
+    rows.append(("mean", "", "", Real(coverage.mean, is_share=True), Real(mae.mean)))
+    rows.append(("standard deviation", "", "", Real(coverage.std, is_share=True), Real(mae.std)))
+    return Table(
+        f"Draws, {found.mode.value}",
+        ("draw", "run", "evaluated", "coverage %", "MAE weighted"),
+        tuple(rows),
+        texts=("run",),
+    )
+
+
+def _references(report: Report) -> Iterator[Table]:
+    """What each filter dropped, of each item, a table per mode with references."""
+    for one in report.experiments:
+        if one.references:
+            total = over_all_items(one.references.values())
+            names = (name.replace("_", " ") for name in total.dropped)
+            yield Table(
+                f"References per item and filter, {one.results.mode.value}",
+                ("item", "untagged", "retrieved", *names, "shown"),
+                tuple(
+                    (name, found.untagged, found.retrieved, *found.dropped.values(), found.shown)
+                    for name, found in [*one.references.items(), ("all items", total)]
+                ),
+            )
+
+
+def _participants(report: Report) -> Iterator[Table]:
+    for one in report.experiments:
+        rows: list[tuple[Cell, ...]] = []
+        for subject in one.results.results:
+            predicted, truth = subject.predicted_items, subject.ground_truth_items
+            total = "" if predicted is None else f"{subject.min_total_score}–{subject.max_total_score}"
+            rows.append(
+                (
+                    str(subject.participant_id),
+                    *(
+                        ("" if predicted is None else "N/A" if predicted[item] is None else str(predicted[item]))
+                        + ("" if truth is None else f"/{truth[item]}")
+                        for item in PHQ8Item
+                    ),
+                    *(total, "" if subject.ground_truth_total is None else subject.ground_truth_total),
+                    *(Real(subject.mae_available), subject.error or ""),
+                )
+            )
+        columns = ("participant", *PHQ8Item, "total", "truth", "MAE", "error")
+        note = "Each item as score/truth."
+        caption = f"Participants, {one.results.mode.value}"
+        yield Table(caption, columns, tuple(rows), (note,), texts=("error",), place="page", is_listing=True)
+
+
+def _made_with(report: Report) -> Table:
+    columns: dict[str, dict[str, Cell]] = {}
+    for one in report.experiments:
+        found = {name: value for name, value in one.provenance if name not in _MADE_OF_ITSELF}
+        for index in one.provenance.reference_indexes:
+            found |= {f"index {name}": value for name, value in index}
+        columns[one.results.mode.value] = {name: _words(value) for name, value in found.items()}
+    names = dict.fromkeys(name for column in columns.values() for name in column)
+    return Table(
+        "Made with", ("", *columns), by_column(names, columns), texts=tuple(columns), place="page", is_listing=True
+    )
+
+
+def _words(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (tuple, dict)) else value_in_words(value)

@@ -1,0 +1,167 @@
+"""A result for readers: one value that a terminal, a page, a paper and a spreadsheet draw, each in its way."""
+
+import csv
+from collections.abc import Iterable, Iterator, Mapping
+from io import StringIO
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from schemas.values.metrics import Interval
+from stages.reports.numbers_in_words import bounds, number, percent, percent_bounds
+
+
+class Figure(NamedTuple):
+    """A number with its interval."""
+
+    interval: Interval
+    digits: int = 3
+    is_share: bool = False
+    """Shown in per cent."""
+    is_difference: bool = False
+    """Emphasised where its interval is without 0."""
+
+    @property
+    def value(self) -> str:
+        """The number in words."""
+        return percent(self.interval.value) if self.is_share else number(self.interval.value, self.digits)
+
+    @property
+    def bounds(self) -> str:
+        """The interval in words; empty without a number."""
+        return percent_bounds(self.interval) if self.is_share else bounds(self.interval, self.digits)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it is a difference whose interval is without 0."""
+        low, high = self.interval.low, self.interval.high
+        return self.is_difference and low is not None and high is not None and low * high > 0
+
+    def __str__(self) -> str:
+        return f"{self.value} {self.bounds}".rstrip()
+
+
+class Real(NamedTuple):
+    """A number without an interval."""
+
+    number: float | None
+    digits: int = 3
+    is_share: bool = False
+
+    def __str__(self) -> str:
+        return percent(self.number) if self.is_share else number(self.number, self.digits)
+
+
+class Ref(NamedTuple):
+    """The name of something that has a page."""
+
+    name: str
+    address: str
+    """Of its page, without a host."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Cell: TypeAlias = str | int | Real | Figure | Ref
+
+Place = Literal["paper", "screen", "page"]
+"""The least room that a table needs: a paper, where every table of papers has its place; a screen; or a page."""
+
+
+class Table(NamedTuple):
+    """Rows of cells, and what has to be known to read them. All texts are plain: whoever draws them escapes them."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    """Columns of words; the first is one, the others are figures."""
+    place: Place = "screen"
+    chosen: tuple[str, ...] = ()
+    """Rows to emphasise, by their first cell."""
+    is_listing: bool = False
+    """There may be thousands of rows: a screen has the first ones alone."""
+
+
+class Remark(NamedTuple):
+    """A sentence between tables."""
+
+    words: str
+    is_notice: bool = True
+    """It restricts the results."""
+
+
+class Sheet(NamedTuple):
+    """A result: which run it is of, what has to be known, and its tables."""
+
+    title: str
+    head: str
+    """What stands beside the title."""
+    facts: tuple[str, ...]
+    notices: tuple[str, ...]
+    parts: tuple[Table | Remark, ...]
+    cost: tuple[str, ...] = ()
+    """What it took, a line each; a paper has none of them."""
+    origin: tuple[str, ...] = ()
+    """What it was computed with, a line each."""
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Without the remarks."""
+        return tuple(part for part in self.parts if isinstance(part, Table))
+
+
+def paper_tables(sheet: Sheet) -> list[Table]:
+    """The tables for a paper. Their notes are whole: a table that is copied alone takes every caveat with it."""
+    notes = (
+        f"{sheet.title}: {'; '.join((sheet.head, *sheet.facts))}.",
+        *(part.words for part in sheet.parts if isinstance(part, Remark)),
+        *(f"Notice: {notice}" for notice in sheet.notices),
+        *sheet.origin,
+    )
+    return [
+        table._replace(caption=f"{table.caption}, {sheet.title}", notes=(*table.notes, *notes))
+        for table in sheet.tables
+        if table.place == "paper"
+    ]
+
+
+def by_column(names: Iterable[str], columns: Mapping[str, Mapping[str, Cell]]) -> tuple[tuple[Cell, ...], ...]:
+    """Rows of the cells of each column; what a column lacks is empty."""
+    return tuple((name, *(column.get(name, "") for column in columns.values())) for name in names)
+
+
+_COLUMNS = (
+    *("result", "table", "row", "column", "value", "low", "high", "standard_error", "resamples"),
+    *("notices", "origin"),
+)
+
+
+def as_csv(sheets: Iterable[Sheet]) -> str:
+    """Strict CSV (RFC 4180), a number a row with all its digits, and with the notices and the origin of its result.
+
+    A cell is empty where there is no number. Tables that a page alone has room for are left out.
+    """
+    written = StringIO()
+    writer = csv.writer(written)
+    writer.writerow(_COLUMNS)
+    for sheet in sheets:
+        caveats = " ".join((*sheet.notices, *(one.words for one in sheet.parts if isinstance(one, Remark))))
+        for table in sheet.tables:
+            if table.place != "page":
+                for row in table.rows:
+                    for column, cell in zip(table.columns[1:], row[1:], strict=True):
+                        for numbers in _numbers(cell):
+                            found = sheet.title, table.caption, str(row[0]), column, *numbers
+                            writer.writerow((*found, caveats, " ".join(sheet.origin)))
+    return written.getvalue()
+
+
+def _numbers(cell: Cell) -> Iterator[tuple[Any, ...]]:
+    match cell:
+        case Figure(interval=found):
+            yield found.value, found.low, found.high, found.std, found.resamples
+        case Real(number=value):
+            yield value, None, None, None, None
+        case int():
+            yield cell, None, None, None, None
