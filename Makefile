@@ -88,6 +88,7 @@ docs: $(INSTALLED) ## Build the documentation site in site/; a dead link is an e
 	$(BIN)/zensical build --strict --clean
 
 pictures: $(INSTALLED) ## Take the pictures of the docs anew, with headless Chromium
+	@mkdir -p .ragq
 	$(BIN)/python -m pytest -q tests/browser/test_every_page.py --basetemp=.ragq/pages
 	$(BIN)/python -m tests.browser.pictures .ragq/pages/pictures
 

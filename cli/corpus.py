@@ -6,11 +6,12 @@ import click
 
 from cli.config import with_database
 from cli.ids import WORK
-from cli.options import group
+from cli.options import group, wanted_options
 from cli.output import confirm, draw, json_option, plain_table, print_json, print_list, print_result
 from schemas.full_text import language_words
-from schemas.values.works import ListedWork
+from schemas.values.listings import WorksWanted
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss, remove_works
+from services.works import ListedDocument, listed_documents
 from stages.reports.numbers_in_words import counted
 from stages.reports.words import chunk_size_words
 from store.corpora import corpora, works
@@ -57,20 +58,23 @@ async def _listed(connection: Connection) -> list[tuple[StoredCorpus, CorpusCont
 
 @corpus_group.command("show")
 @click.argument("name")
+@wanted_options(WorksWanted, "search", "limit", "offset")
 @json_option
-def show_command(name: str, as_json: bool) -> None:
-    """Show a corpus and its works.
+def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
+    """Show a corpus and its works, with the jobs that made them of documents.
 
     A chunk whose job failed waits: `ragq retry RUN` tries it again, and so does the next `ragq import works`.
 
     \b
     Example:
         ragq corpus show library
+        ragq corpus show library --search tea
     """
-    corpus, content, in_it = with_database(lambda connection: _shown(connection, name))
+    corpus, content, in_it, found = with_database(lambda connection: _shown(connection, name, wanted))
     if as_json:
-        loss = {"unseen_share": content.unseen_share}
-        print_json(asdict(corpus) | content._asdict() | loss | {"works": in_it})
+        listed = [dict(one.work) | {"job": None if one.job_id is None else f"j{one.job_id}"} for one in in_it]
+        loss = {"unseen_share": content.unseen_share, "works_found": found}
+        print_json(asdict(corpus) | content._asdict() | loss | {"works": listed})
         return
     draw(
         f"{corpus.name}: {content.works} works, {content.searchable} chunks can be found, {content.waiting} wait for a "
@@ -85,12 +89,17 @@ def show_command(name: str, as_json: bool) -> None:
     )
     draw(language_words(corpus.language))
     draw(f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus, content)}")
-    table = plain_table("work", "title", "authors", "year", "chunks", "searchable", "imported")
-    for work in in_it:
-        year = "" if work.year is None else str(work.year)
-        counts = (str(work.chunks), str(work.searchable))
-        table.add_row(str(work.id), work.title, work.authors or "", year, *counts, f"{work.updated_at:%Y-%m-%d %H:%M}")
+    table = plain_table("work", "job", "title", "authors", "year", "chunks", "searchable", "imported", "source")
+    for one in in_it:
+        work = one.work
+        table.add_row(
+            *(str(work.id), "" if one.job_id is None else f"j{one.job_id}", work.title, work.authors or ""),
+            *("" if work.year is None else str(work.year), str(work.chunks), str(work.searchable)),
+            *(f"{work.updated_at:%Y-%m-%d %H:%M}", work.source_path or ""),
+        )
     draw(table)
+    if (more := found - wanted.offset - len(in_it)) > 0:
+        draw(f"and {more} more; --offset {wanted.offset + len(in_it)} shows the next, --search finds some", err=True)
 
 
 @corpus_group.command("delete")
@@ -134,9 +143,13 @@ def remove_command(name: str, works: tuple[int, ...], yes: bool, as_json: bool) 
     print_result({"removed": [work._asdict() for work in removed]}, words, as_json=as_json)
 
 
-async def _shown(connection: Connection, name: str) -> tuple[StoredCorpus, CorpusContent, list[ListedWork]]:
+async def _shown(
+    connection: Connection, name: str, wanted: WorksWanted
+) -> tuple[StoredCorpus, CorpusContent, list[ListedDocument], int]:
     corpus = await corpus_of_name(connection, name)
-    return corpus, await corpora.content(connection, corpus.id), await works.listed(connection, corpus.id)
+    in_it = await listed_documents(connection, corpus.id, **dict(wanted))
+    found = await works.count(connection, corpus.id, search=wanted.search)
+    return corpus, await corpora.content(connection, corpus.id), in_it, found
 
 
 async def _to_delete(connection: Connection, name: str) -> tuple[StoredCorpus, CorpusContent, CorpusLoss]:

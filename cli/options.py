@@ -2,8 +2,9 @@
 
 import os
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_args
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin
 
 import click
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -103,14 +104,44 @@ def request_options(model: type[Value], *fields: str) -> Callable[[Command], Com
     return decorate
 
 
-def _request_option(name: str, field: FieldInfo) -> Callable[[Command], Command]:
+def wanted_options(
+    model: type[Value], *fields: str, **defaults: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Give a command an option for each of these fields of what is wanted of a list: it takes the value as `wanted`.
+
+    `defaults` are those of the terminal, where they are not the fields'.
+    """
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_wanted(**options: Any) -> Any:
+            return command(wanted=requested(model, **{name: options.pop(name) for name in fields}), **options)
+
+        decorated: Callable[..., Any] = with_wanted
+        for name in reversed(fields):
+            field = model.model_fields[name]
+            decorated = _request_option(name, field, defaults.get(name, field.default))(decorated)
+        return decorated
+
+    return decorate
+
+
+def _request_option(name: str, field: FieldInfo, default: Any = None) -> Callable[[Command], Command]:
     of = next((one for one in field.metadata if isinstance(one, Option)), Option())
     option = of.name or f"--{name.replace('_', '-')}"
     words = " ".join((field.description or "").split())
     if field.annotation is bool:
         return click.option(option, name, is_flag=True, help=words)
     bare = {} if of.without_value is None else {"is_flag": False, "flag_value": of.without_value}
-    return click.option(option, name, type=_Field(field), metavar=of.metavar, help=words, **bare)
+    shown = {} if default in (None, "") else {"default": default, "show_default": True}
+    taken = Choice(choices) if (choices := _choices(field)) else _Field(field)
+    return click.option(option, name, type=taken, metavar=of.metavar, help=words, **bare, **shown)
+
+
+def _choices(field: FieldInfo) -> list[str]:
+    """The values of a field that takes no other; empty for one that takes any."""
+    literals = [one for one in get_args(field.annotation) if get_origin(one) is Literal]
+    return [str(value) for one in literals for value in get_args(one)]
 
 
 def requested(model: type[Requested], **values: Any) -> Requested:

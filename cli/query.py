@@ -9,14 +9,26 @@ from typing import Any, TypeVar
 import click
 
 from cli.config import with_database
-from cli.options import Assignment, group
-from cli.output import Text, coloured, confirm, draw, json_option, plain_table, print_json, print_result, print_text
+from cli.options import Assignment, group, wanted_options
+from cli.output import (
+    Text,
+    coloured,
+    confirm,
+    draw,
+    json_option,
+    plain_table,
+    print_json,
+    print_list,
+    print_result,
+    print_text,
+)
 from cli.run_table import print_run, run_json
 from cli.submissions import LIGHT, model_option, read_reply
 from cli.watch import SOME_FAILED, all_succeeded, wait_until_idle
 from schemas.errors import Refused
 from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.failures import StageFailure
+from schemas.values.listings import QuestionsWanted
 from schemas.values.queries import AugmentedPrompt, Intent
 from services.questions import edits
 from services.questions.answers import answer, stored_prompt
@@ -148,21 +160,19 @@ def query() -> None:
 
 
 @query.command("list")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="The newest N.")
-@json_option
-def list_command(limit: int, as_json: bool) -> None:
+@wanted_options(QuestionsWanted, "status", "limit", limit=20)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
     """List the newest questions, and what each needs next.
 
     The output contains sensitive text: what was asked.
 
     \b
     Example:
-        ragq query list --limit 5
+        ragq query list --status ready --limit 5
     """
-    lines = with_database(lambda connection: queries.lines(connection, limit=limit))
-    if as_json:
-        print_json([line_json(line) for line in lines])
-        return
+    statuses = queries.in_need(wanted.status)
+    lines = with_database(lambda connection: queries.lines(connection, statuses=statuses, limit=wanted.limit))
     table = plain_table("query", "run", "asked", "corpus", "preset", "job", "needs", "answers", "question")
     for line in lines:
         table.add_row(
@@ -176,7 +186,8 @@ def list_command(limit: int, as_json: bool) -> None:
             str(line.results),
             line.original_query,
         )
-    draw(table)
+    none = "No question needs this." if wanted.status else "No question is stored yet. `ragq ask QUESTION` asks one."
+    print_list([line_json(line) for line in lines], table, none=none, as_json=as_json)
 
 
 def _needs(line: QueryLine) -> str:

@@ -11,7 +11,7 @@ import click
 
 from cli.config import with_database
 from cli.ids import RUN
-from cli.options import SETTINGS, chosen_prices, prices_option
+from cli.options import SETTINGS, chosen_prices, prices_option, wanted_options
 from cli.output import Text, json_option, plain_table, print_data, print_json, print_list
 from cli.run_table import print_run
 from cli.watch import read
@@ -22,6 +22,7 @@ from schemas.settings.preset import PRESET_SETTINGS, is_preset_name
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS
 from schemas.values.documents import conditions_of
 from schemas.values.estimates import RunCost
+from schemas.values.listings import RunsWanted
 from schemas.values.metrics import ModeFigures, ScoreTable
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import SINGLE
@@ -31,6 +32,7 @@ from stages.reports.words import asked_for, notices, split_in_words
 from store.database import Connection
 from store.runs import overviews
 from store.runs.chain import content_hash
+from store.runs.overviews import RunOverview
 from store.runs.run_view import RegisteredRun, RunView, registered, with_origin
 from store.views import Submission, SubmittedJob, submission
 
@@ -302,28 +304,33 @@ def _is_single(run: Submission) -> bool:
 
 
 @click.command()
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, newest first.")
+@wanted_options(RunsWanted, "kind", "search", "limit")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, with commit, error and coverage of each.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the same as CSV, a line per run and mode.")
-def runs(limit: int, as_json: bool, as_csv: bool) -> None:
+def runs(wanted: RunsWanted, as_json: bool, as_csv: bool) -> None:
     """List the newest runs with the states of their jobs, and for unfinished ones their priority and share.
 
     \b
     Example:
-        ragq runs --limit 5
+        ragq runs --kind query --search "baseline failed"
         ragq runs --limit 1000 --csv > registry.csv
     """
     if as_json and as_csv:
         raise click.UsageError("--json and --csv: choose one.")
-    if as_json or as_csv:
+
+    async def read(connection: Connection) -> list[RunOverview]:
+        found = await overviews.overviews(connection, **dict(wanted))
         # The figures of scored runs take numpy's statistics, which a list does without.
-        registry = with_database(lambda connection: registered(connection, limit=limit))
+        return [*await registered(connection, found)] if as_json or as_csv else found
+
+    found = with_database(read)
+    if as_json or as_csv:
+        registry = [run for run in found if isinstance(run, RegisteredRun)]
         if as_json:
             print_json(registry_json(registry))
         else:
             print_data(registry_csv(registry))
         return
-    found = with_database(lambda connection: overviews.overviews(connection, limit=limit))
     table = plain_table("run", "name", "kind", "profile", "asked for", "jobs", "states", "priority", "submitted")
     for run in found:
         table.add_row(
@@ -338,6 +345,8 @@ def runs(limit: int, as_json: bool, as_csv: bool) -> None:
             f"{run.created_at:%Y-%m-%d %H:%M}",
         )
     none = "No run is stored yet. `ragq submit --split paper-test` makes one."
+    if wanted.kind or wanted.search:
+        none = "No run is of this kind and has these words. `ragq runs` lists all."
     print_list(found, table, none=none, as_json=False)
 
 

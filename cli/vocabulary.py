@@ -3,11 +3,14 @@
 import click
 
 from cli.config import with_database
-from cli.options import group
-from cli.output import confirm, draw, json_option, plain_table, print_json, print_list, print_result
+from cli.options import group, wanted_options
+from cli.output import confirm, draw, figure_table, json_option, plain_table, print_json, print_list, print_result
+from schemas.values.listings import TagsWanted
+from schemas.values.tags import Tag
 from services.tags import delete_vocabulary, vocabulary_of_name
 from stages.reports.numbers_in_words import counted
 from store import vocabularies
+from store.database import Connection
 from store.vocabularies import StoredVocabulary
 
 
@@ -59,6 +62,32 @@ def show_command(name: str, as_json: bool) -> None:
         f"documents, imported {found.imported_at:%Y-%m-%d %H:%M}",
     )
     draw(_models(found))
+
+
+@vocabulary.command("tags")
+@click.argument("name")
+@wanted_options(TagsWanted, "search", "limit", "offset", limit=20)
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
+def tags_command(name: str, wanted: TagsWanted, as_json: bool) -> None:
+    """List the tags of a vocabulary, the most used first.
+
+    \b
+    Example:
+        ragq vocabulary tags topics --search coat
+    """
+
+    async def read(connection: Connection) -> tuple[list[Tag], int]:
+        found = await vocabulary_of_name(connection, name)
+        return await vocabularies.tags_part(connection, found.id, **dict(wanted))
+
+    listed, found = with_database(read)
+    table = figure_table("tag", "title", "category", "count", texts=("title", "category"))
+    for one in listed:
+        table.add_row(one.name, one.title or "", str(one.category), "" if one.count is None else str(one.count))
+    none = f"Vocabulary '{name}' has no such tag. `ragq vocabulary tags {name}` lists all."
+    print_list(listed, table, none=none, as_json=as_json)
+    if not as_json and (more := found - wanted.offset - len(listed)) > 0:
+        draw(f"and {more} more; --offset {wanted.offset + len(listed)} shows the next", err=True)
 
 
 @vocabulary.command("delete")

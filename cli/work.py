@@ -9,25 +9,25 @@ import click
 
 from cli.config import with_database, with_open_database
 from cli.files import read_stdin
-from cli.ids import JOB
-from cli.options import Assignment, group
+from cli.ids import JOB, WORK
+from cli.options import Assignment, group, wanted_options
 from cli.output import draw, json_option, plain_table, print_data, print_json, print_list, print_result
 from cli.submissions import read_reply
 from schemas.errors import Refused
 from schemas.values.documents import Cleaned, RepairAction, SelectionAction
+from schemas.values.listings import ChunksWanted
+from schemas.values.works import WorkChunk
 from services import document_edits
-from services.corpora import corpus_of_name
 from services.document_edits import Again, Edited
 from services.documents import DocumentTarget
 from services.works import (
     DocumentView,
-    ListedDocument,
     OutlineHeading,
     document_markdown,
     document_view,
-    listed_documents,
 )
 from stages.reports.numbers_in_words import counted
+from store.corpora import works
 from store.database import Connection, Database
 
 _NUMBER = re.compile(r"(j?)([1-9][0-9]{0,17})", re.IGNORECASE)
@@ -63,6 +63,8 @@ _VALUES = click.option(
     help="Another value of a setting; it makes a run of its own. May be repeated.",
 )
 _STDIN = Path("-")
+#: Characters of a chunk in a list; --json has all.
+_BEGINS = 80
 
 
 @click.command("repair")
@@ -226,8 +228,8 @@ def work() -> None:
 
     \b
     Example:
-        ragq work list library
         ragq work outline 7
+        ragq work chunks 7
         ragq work repair j345 --set 12=H2
     """
 
@@ -236,37 +238,31 @@ for command in (repair_command, select_command, convert_command, cut_command):
     work.add_command(command)
 
 
-@work.command("list")
-@click.argument("corpus")
-@click.option(
-    "--search", metavar="TEXT", default="", help="Only those with this text in title, authors, year or source."
-)
+@work.command("chunks")
+@click.argument("work_id", metavar="WORK", type=WORK)
+@wanted_options(ChunksWanted, "heading", "limit", "offset", limit=20)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def list_command(corpus: str, search: str, as_json: bool) -> None:
-    """List the works of a corpus, with the jobs that made them.
+def chunks_command(work_id: int, wanted: ChunksWanted, as_json: bool) -> None:
+    """List the content chunks of a work, in the order of its text.
+
+    The output contains sensitive text.
 
     \b
     Example:
-        ragq work list library
-        ragq work list library --search tea
+        ragq work chunks 7 --limit 5
+        ragq work chunks 7 --heading 12
     """
-    found = with_database(lambda connection: _listed(connection, corpus, search))
-    table = plain_table("work", "job", "title", "authors", "year", "chunks", "searchable", "source")
+
+    async def read(connection: Connection) -> list[WorkChunk]:
+        return await works.chunks(connection, await works.work(connection, work_id), **dict(wanted))
+
+    found = with_database(read)
+    table = plain_table("chunk", "lines", "state", "under", "begins")
     for one in found:
-        listed = one.work
-        table.add_row(
-            str(listed.id),
-            "" if one.job_id is None else f"j{one.job_id}",
-            listed.title,
-            listed.authors or "",
-            "" if listed.year is None else str(listed.year),
-            str(listed.chunks),
-            str(listed.searchable),
-            listed.source_path or "",
-        )
-    none = f"There is no such work in corpus '{corpus}'."
-    rows = [dict(one.work) | {"job": _job(one.job_id)} for one in found]
-    print_list(rows, table, none=none, as_json=as_json)
+        lines = f"{one.start_line} to {one.end_line}"
+        table.add_row(str(one.id), lines, one.vector_status, one.heading_breadcrumbs or "", one.content[:_BEGINS])
+    none = f"Work {work_id} has no such chunk. `ragq corpus show NAME` lists works with their chunks."
+    print_list(found, table, none=none, as_json=as_json)
 
 
 @work.command("show")
@@ -356,10 +352,6 @@ def prompt_command(job_id: int, step: str, as_json: bool) -> None:
     read = document_edits.repair_text if step == document_edits.REPAIR else document_edits.select_text
     prompt = with_database(lambda connection: read(connection, job_id))
     print_result({"job": f"j{job_id}", "step": step, "prompt": prompt}, prompt, as_json=as_json)
-
-
-async def _listed(connection: Connection, corpus: str, search: str) -> list[ListedDocument]:
-    return await listed_documents(connection, (await corpus_of_name(connection, corpus)).id, search=search)
 
 
 def _job(job_id: int | None) -> str | None:

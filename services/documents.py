@@ -128,7 +128,7 @@ async def document_job(connection: Connection, job_id: int) -> Job:
     job = await jobs.get(connection, job_id)
     if job.kind != KIND:
         raise DocumentMissingError(
-            f"Job j{job_id} is about no document; `ragq work list CORPUS` lists works with their jobs."
+            f"Job j{job_id} is about no document; `ragq corpus show CORPUS` lists works with their jobs."
         )
     return job
 

@@ -335,9 +335,9 @@ async def work_page(
             lines = lines_of(await works.markdown(connection, work_id) or "")
             count, size = len(lines), WORK_PAGE_LINES
         else:
-            count, size = await works.count_chunks(connection, work_id, section=heading), PAGE_CHUNKS
+            count, size = await works.count_chunks(connection, work_id, heading=heading), PAGE_CHUNKS
             offset = (part - 1) * size
-            chunks = await works.chunks(connection, work, section=heading, limit=size, offset=offset)
+            chunks = await works.chunks(connection, work, heading=heading, limit=size, offset=offset)
     inside: dict[int | None, list[WorkHeading]] = defaultdict(list)
     for one in headings:
         inside[one.parent_id].append(one)

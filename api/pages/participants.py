@@ -52,7 +52,8 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 async def participants_page(request: Request, ctx: Context) -> Response:
     """What there is to score, and what was scored."""
     async with ctx.database.connection() as connection:
-        runs = await registered(connection, limit=SHOWN, kind="participant")
+        newest = await overviews.overviews(connection, limit=SHOWN, kind="participant")
+        runs = await registered(connection, newest)
         splits = await interviews.split_sizes(connection)
         indexes = await references.current(connection)
     return page(

@@ -20,6 +20,7 @@ from api.rest.bodies.documents import (
 )
 from api.work_uploads import ImportRequest, import_requested, uploaded
 from schemas.values.base import Text
+from schemas.values.listings import WorksWanted
 from services.corpora import CorpusOptions, corpus_loss, delete_corpus
 from services.imports import ImportedFiles
 from services.works import listed_documents
@@ -75,22 +76,16 @@ async def remove_corpus(corpus_id: PathId, ctx: Context) -> None:
 
 
 @router.get("/{corpus_id:int}/works", summary="List the works of a corpus", responses=problem_responses(404, 422))
-async def list_works(
-    corpus_id: PathId,
-    ctx: Context,
-    search: Annotated[Text, Query(max_length=200, examples=["tea"])] = "",
-    limit: Limit = 100,
-    offset: Offset = 0,
-) -> WorksReply:
-    """The works by title; with `search`, those with this text in title, authors, year or source."""
+async def list_works(corpus_id: PathId, ctx: Context, wanted: Annotated[WorksWanted, Query()]) -> WorksReply:
+    """The works by title."""
     async with ctx.database.connection() as connection:
         await corpora.corpus(connection, corpus_id)
-        found = await listed_documents(connection, corpus_id, search=search, limit=limit, offset=offset)
-        total = await works.count(connection, corpus_id, search=search)
+        found = await listed_documents(connection, corpus_id, **dict(wanted))
+        total = await works.count(connection, corpus_id, search=wanted.search)
     return WorksReply(
         works=[WorkLine(**dict(one.work), job_id=one.job_id) for one in found],
         total=total,
-        next_offset=next_offset(offset, len(found), total),
+        next_offset=next_offset(wanted.offset, len(found), total),
     )
 
 

@@ -20,9 +20,8 @@ from api.rest.bodies.documents import (
     SelectionChangesBody,
     WorkReply,
 )
-from api.rest.corpora import Limit, Offset
-from schemas.values.base import MAX_ID
 from schemas.values.documents import SelectionAction
+from schemas.values.listings import ChunksWanted
 from services import document_edits
 from services.document_edits import Again
 from services.documents import DocumentTarget
@@ -142,20 +141,14 @@ async def show_work(work_id: PathId, ctx: Context) -> WorkReply:
 
 
 @works_router.get("/{work_id:int}/chunks", summary="List the chunks of a work", responses=problem_responses(404, 422))
-async def list_chunks(
-    work_id: PathId,
-    ctx: Context,
-    heading: Annotated[int | None, Query(ge=1, le=MAX_ID, examples=[12])] = None,
-    limit: Limit = 100,
-    offset: Offset = 0,
-) -> ChunksReply:
-    """The content chunks in the order of the text; with `heading`, those of this section, deeper ones included."""
+async def list_chunks(work_id: PathId, ctx: Context, wanted: Annotated[ChunksWanted, Query()]) -> ChunksReply:
+    """The content chunks in the order of the text."""
     async with ctx.database.connection() as connection:
         work = await works.work(connection, work_id)
-        found = await works.chunks(connection, work, section=heading, limit=limit, offset=offset)
-        total = await works.count_chunks(connection, work_id, section=heading)
+        found = await works.chunks(connection, work, **dict(wanted))
+        total = await works.count_chunks(connection, work_id, heading=wanted.heading)
     return ChunksReply(
         chunks=found,
         total=total,
-        next_offset=next_offset(offset, len(found), total),
+        next_offset=next_offset(wanted.offset, len(found), total),
     )

@@ -1,19 +1,20 @@
 """Runs and jobs: what was submitted, its state, every attempt, and actions on it."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
 from api.context import Context
-from api.parameters import PathId, SearchWords
+from api.parameters import PathId
 from api.problems import problem_responses
 from api.rest.bodies.base import Body, Reply, with_example
 from schemas.errors import JobMissingError, Refused, RunMissingError
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import MAX_ID, Text
+from schemas.values.listings import RunsWanted
 from schemas.values.runs import RunLimits, RunLimitState, RunOrigin, SettingValue, Target
 from services.runs import Action, ControlResult, RunChanges, change_run, control, delete_run, redo
 from store.questions import queries
@@ -26,7 +27,6 @@ from store.runs.overviews import RunOverview
 from store.runs.run_view import JobView, job_view, run_view, with_origin
 from store.views import AttemptTrace, RunState, attempt_traces, run_state
 
-Kind = Literal["participant", "query", "tags", "index", "work", "evaluation"]
 Limit = Annotated[int, Query(ge=1, le=1000, examples=[20])]
 Place = Annotated[int | None, Query(ge=1, le=MAX_ID, examples=[12])]
 StageText = Annotated[Text, Field(pattern="^[a-z_]{1,40}$", examples=["rerank"])]
@@ -124,16 +124,11 @@ jobs_router = APIRouter(prefix="/jobs", tags=["jobs"])
 
 
 @router.get("", summary="List runs", responses=problem_responses(422))
-async def list_runs(
-    ctx: Context, limit: Limit = 20, before: Place = None, kind: Kind | None = None, search: SearchWords = ""
-) -> RunsReply:
-    """The newest runs, newest first; with `before`, those older than that run.
-
-    With `search`, those that match each of its words by number, name, note, kind, profile, request or state.
-    """
+async def list_runs(ctx: Context, wanted: Annotated[RunsWanted, Query()]) -> RunsReply:
+    """The newest runs, newest first."""
     async with ctx.database.connection() as connection:
-        found = await overviews.overviews(connection, limit=limit, before=before, kind=kind, search=search)
-    return RunsReply(runs=found, next_before=found[-1].id if len(found) == limit else None)
+        found = await overviews.overviews(connection, **dict(wanted))
+    return RunsReply(runs=found, next_before=found[-1].id if len(found) == wanted.limit else None)
 
 
 @router.get("/{run_id}", summary="Show a run", responses=problem_responses(404, 422))

@@ -23,8 +23,8 @@ from api.rest.bodies.participants import (
 from api.rest.submissions import SUBMITTED, submit_body
 from api.work_uploads import base_name
 from schemas.errors import RunMissingError
-from schemas.values.base import Text
 from schemas.values.estimates import Estimate
+from schemas.values.listings import TagsWanted
 from services.tags import (
     ImportedVocabulary,
     build_vocabulary,
@@ -104,23 +104,15 @@ async def show_vocabulary(name: Name, ctx: Context) -> StoredVocabulary:
 
 
 @vocabularies_router.get("/{name}/tags", summary="List the tags of a vocabulary", responses=problem_responses(404, 422))
-async def list_tags(
-    name: Name,
-    ctx: Context,
-    search: Annotated[Text, Query(max_length=200, examples=["coat"])] = "",
-    limit: Annotated[int, Query(ge=1, le=1000, examples=[20])] = 100,
-    offset: Annotated[int, Query(ge=0, le=2**31 - 1, examples=[0])] = 0,
-) -> TagsPartReply:
-    """The tags, the most used first; with `search` those with it in their name."""
+async def list_tags(name: Name, ctx: Context, wanted: Annotated[TagsWanted, Query()]) -> TagsPartReply:
+    """The tags, the most used first."""
     async with ctx.database.connection() as connection:
         vocabulary = await vocabulary_of_name(connection, name)
-        found, total = await vocabularies.tags_part(
-            connection, vocabulary.id, search=search, limit=limit, offset=offset
-        )
+        found, total = await vocabularies.tags_part(connection, vocabulary.id, **dict(wanted))
     return TagsPartReply(
         tags=found,
         total=total,
-        next_offset=next_offset(offset, len(found), total),
+        next_offset=next_offset(wanted.offset, len(found), total),
     )
 
 

@@ -225,7 +225,7 @@ async def _unknown_documents(
         raise Refused(
             f"None of the {len(relevant)} relevant documents of the judgements is in {of}. A document is named as its "
             "file is, without .md: tea for teas/tea.md, and tea.pdf for teas/tea.pdf. "
-            f"`ragq work list {shlex.quote(corpora[0].name)}` lists the files."
+            f"`ragq corpus show {shlex.quote(corpora[0].name)}` lists the files."
         )
     return len(unknown)
 

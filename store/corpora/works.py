@@ -251,17 +251,17 @@ async def headings(connection: Connection, work_id: int) -> list[WorkHeading]:
     ]
 
 
-async def count_chunks(connection: Connection, work_id: int, *, section: int | None = None) -> int:
+async def count_chunks(connection: Connection, work_id: int, *, heading: int | None = None) -> int:
     """How many chunks `chunks` lists without a limit."""
-    counted: int = await connection.fetchval(WORK_VIEW_COUNT, work_id, section)
+    counted: int = await connection.fetchval(WORK_VIEW_COUNT, work_id, heading)
     return counted
 
 
 async def chunks(
-    connection: Connection, of: WorkView, *, section: int | None = None, limit: int, offset: int = 0
+    connection: Connection, of: WorkView, *, heading: int | None = None, limit: int, offset: int = 0
 ) -> list[WorkChunk]:
-    """Content chunks of a work in the order of its text; those of one section, deeper ones included, by its number."""
-    rows = await connection.fetch(WORK_VIEW_CHUNKS, of.id, section, of.corpus_id, limit, offset)
+    """Content chunks of a work in the order of its text; with `heading` those of its section, deeper ones included."""
+    rows = await connection.fetch(WORK_VIEW_CHUNKS, of.id, heading, of.corpus_id, limit, offset)
     return [WorkChunk(**dict(row)) for row in rows]
 
 

@@ -191,12 +191,6 @@ async def rewrite(connection: Connection, query_id: int, text: str) -> None:
     await connection.execute(REWRITE, query_id, text)
 
 
-async def total(connection: Connection) -> int:
-    """How many questions there are."""
-    counted: int = await connection.fetchval("SELECT count(*) FROM queries")
-    return counted
-
-
 async def add_result(
     connection: Connection,
     query_id: int,
@@ -463,6 +457,13 @@ async def lines(
     after it in that order."""
     wanted = None if statuses is None else list(statuses)
     return [_line(row) for row in await connection.fetch(LINES, query_id, limit, before, wanted)]
+
+
+def in_need(status: QueryStatus | None) -> list[QueryStatus]:
+    """The stored statuses of questions that need this next: a failed embedding needs embeddings. Without it all."""
+    if status is None:
+        return list(QueryStatus)
+    return [status, QueryStatus.VEC_ERR] if status is QueryStatus.NEEDS_EMBEDDINGS else [status]
 
 
 async def counts(connection: Connection) -> dict[QueryStatus, int]:

@@ -355,9 +355,8 @@ class RegisteredRun(RunOverview):
         return found
 
 
-async def registered(connection: Connection, *, limit: int, kind: str | None = None) -> list[RegisteredRun]:
-    """The newest runs, of a kind where it is given, newest first. Three statements, however many runs."""
-    found = await overviews.overviews(connection, limit=limit, kind=kind)
+async def registered(connection: Connection, found: Sequence[RunOverview]) -> list[RegisteredRun]:
+    """These runs with their figures. Two statements, however many runs."""
     ids = [run.id for run in found]
     commits = {row["id"]: row for row in await connection.fetch(COMMITS, ids)}
     scores = await job_scores(connection, ids)

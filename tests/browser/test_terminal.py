@@ -49,7 +49,7 @@ HOSTILE: Final = (
 
 #: Commands that print names and texts; {…} are numbers and names of the site.
 LISTINGS: Final = (
-    *("runs", "runs --json", "query list", "corpus list", "corpus show {corpus_name}", "work list {corpus_name}"),
+    *("runs", "runs --json", "query list", "corpus list", "corpus show {corpus_name}"),
     *("work show {work}", "work outline {work}", "work show j{document}", "work outline j{document}"),
     *("work prompt j{document} repair", "preset list", "preset show {preset_name}", "template list"),
     *(

@@ -10,10 +10,11 @@ from api.rest.bodies.base import Body, Reply, with_example
 from api.rest.bodies.participants import Submission
 from api.rest.bodies.rag_steps import StepDone
 from schemas.settings.preset import is_preset_name
-from schemas.statuses import JobStatus, QueryStatus, VectorStatus
+from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import MAX_ID, Text
 from schemas.values.documents import WorkFilter
 from schemas.values.failures import StageFailure
+from schemas.values.listings import Need
 from schemas.values.queries import ContextGroup, QuerySet, RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryPolicy, QueryRequest, Searched
 from stages.queries.query_files import MAX_REFERENCE_CHARS
@@ -48,11 +49,6 @@ LINE_EXAMPLE: Final[dict[str, Any]] = {
     "works": {"author": "Leaf", "title": None, "tag": None, "year_from": 2001, "year_to": None},
     "preset": "Balanced",
 }
-
-#: What a question needs next: an embedding that failed needs embeddings.
-Need = Literal[
-    QueryStatus.NEEDS_EMBEDDINGS, QueryStatus.NEEDS_RETRIEVAL, QueryStatus.NEEDS_CONSOLIDATION, QueryStatus.READY
-]
 
 PASSAGE_EXAMPLE: Final[dict[str, Any]] = {
     "place": 1,

@@ -17,7 +17,6 @@ from api.preferences import WaitPreference
 from api.problems import problem_responses
 from api.rest.bodies.base import StrictRoute
 from api.rest.bodies.rag_queries import (
-    Need,
     Passage,
     PassageChoice,
     QueryDetail,
@@ -30,6 +29,7 @@ from api.rest.bodies.rag_steps import ResultList, ResultReply, Started
 from schemas.errors import QueryMissingError, QueryValueError, Refused, StepFailedError
 from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.base import MAX_ID
+from schemas.values.listings import QuestionsWanted
 from schemas.values.queries import ConsolidatedContext, RerankedChunk
 from services.questions.edits import UNCHANGED, QueryEdit, edit, stored_context
 from services.questions.lookup import get_query, lock_query
@@ -133,23 +133,13 @@ Run = Annotated[
 
 
 @router.get("", summary="List questions", responses=problem_responses(422))
-async def list_queries(
-    ctx: Context,
-    limit: Annotated[int | None, Query(ge=1, le=1000, description="By default all are listed.", examples=[20])] = None,
-    before: Annotated[
-        int | None, Query(ge=1, le=MAX_ID, description="The last id of the previous page.", examples=[17])
-    ] = None,
-    status: Annotated[Need | None, Query(description="Only questions that need this next.")] = None,
-) -> QueryList:
+async def list_queries(ctx: Context, wanted: Annotated[QuestionsWanted, Query()]) -> QueryList:
     """Questions, newest first, each with its progress and what it needs next."""
     async with ctx.database.connection() as connection:
-        if status is None:
-            wanted, total = None, await queries.total(connection)
-        else:
-            wanted = _stored(status)
-            counts = await queries.counts(connection)
-            total = sum(counts.get(name, 0) for name in wanted)
-        lines = await queries.lines(connection, limit=limit, before=before, statuses=wanted)
+        statuses = queries.in_need(wanted.status)
+        counts = await queries.counts(connection)
+        total = sum(count for status, count in counts.items() if status in statuses)
+        lines = await queries.lines(connection, statuses=statuses, limit=wanted.limit, before=wanted.before)
     return QueryList(queries=[item_of(line) for line in lines], total=total)
 
 
@@ -192,10 +182,6 @@ async def delete_query(query_id: PathId, ctx: Context) -> None:
 
 async def _detail(connection: Connection, query_id: int) -> QueryDetail:
     return detail_of(await existing_view(connection, query_id))
-
-
-def _stored(status: QueryStatus) -> list[QueryStatus]:
-    return [status, QueryStatus.VEC_ERR] if status is QueryStatus.NEEDS_EMBEDDINGS else [status]
 
 
 results_router = APIRouter(prefix="/rag/queries/{query_id}/results", tags=["questions"], route_class=StrictRoute)

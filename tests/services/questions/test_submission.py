@@ -33,7 +33,7 @@ async def test_relevant_documents_that_are_in_no_corpus_are_named_and_refused_wh
     await store_corpus(connection, [SearchableChunk(1, "tea", np.ones(2, dtype=np.float32))])
     await connection.execute("UPDATE works SET source_path = '/teas/tea.md'")
 
-    with pytest.raises(Refused, match=r"None of the 2 relevant documents .* is in corpus 'small'.*work list small"):
+    with pytest.raises(Refused, match=r"None of the 2 relevant documents .* is in corpus 'small'.*corpus show small"):
         await plan_queries(connection, judged("tea.md", "coffee"), settings)
     some = (await plan_queries(connection, judged("tea", "coffee"), settings)).run
     irrelevant = (await plan_queries(connection, judged("coffee", relevance=0), settings)).run
