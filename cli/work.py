@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import click
 
-from cli.config import with_database, with_open_database
+from cli.config import with_database
 from cli.files import read_stdin
 from cli.ids import JOB, WORK
-from cli.options import Assignment, group, wanted_options
+from cli.options import group, wanted_options
 from cli.output import draw, json_option, plain_table, print_data, print_json, print_list, print_result
 from cli.submissions import read_reply
 from schemas.errors import Refused
@@ -18,8 +18,8 @@ from schemas.values.documents import Cleaned, RepairAction, SelectionAction
 from schemas.values.listings import ChunksWanted
 from schemas.values.works import WorkChunk
 from services import document_edits
-from services.document_edits import Again, Edited
-from services.documents import DocumentTarget
+from services.document_edits import Edited
+from services.document_jobs import DocumentTarget
 from services.works import (
     DocumentView,
     OutlineHeading,
@@ -28,7 +28,7 @@ from services.works import (
 )
 from stages.reports.numbers_in_words import counted
 from store.corpora import works
-from store.database import Connection, Database
+from store.database import Connection
 
 _NUMBER = re.compile(r"(j?)([1-9][0-9]{0,17})", re.IGNORECASE)
 
@@ -54,13 +54,6 @@ Given = TypeVar("Given")
 _JOB = click.argument("job_id", metavar="JOB", type=JOB)
 _REPLY = click.option(
     "--reply", metavar="FILE", type=click.Path(path_type=Path), help="The reply of an external model; - reads stdin."
-)
-_VALUES = click.option(
-    "--set",
-    "assignments",
-    type=Assignment("RAGQ_DOCUMENT_CHUNK_TOKENS=128"),
-    multiple=True,
-    help="Another value of a setting; it makes a run of its own. May be repeated.",
 )
 _STDIN = Path("-")
 #: Characters of a chunk in a list; --json has all.
@@ -133,39 +126,6 @@ def select_command(job_id: int, reply: Path | None, changes: tuple[str, ...], as
     _report(with_database(lambda connection: edit(connection, job_id)), "headings skipped", as_json=as_json)
 
 
-@click.command("convert")
-@document_argument
-@_VALUES
-@json_option
-def convert_command(target: DocumentTarget, assignments: tuple[tuple[str, str], ...], as_json: bool) -> None:
-    """Convert a document again from its stored file, and make the work of it again.
-
-    Without --set in the same job, by the converters that the workers have now. With other values in a run of its own;
-    its work takes the place of this one.
-
-    \b
-    Example:
-        ragq work convert 7
-        ragq work convert j345 --set RAGQ_REPAIR_BY=model
-    """
-    _again(lambda database: document_edits.convert_again(database, target, dict(assignments)), as_json=as_json)
-
-
-@click.command("cut")
-@document_argument
-@_VALUES
-@json_option
-def cut_command(target: DocumentTarget, assignments: tuple[tuple[str, str], ...], as_json: bool) -> None:
-    """Cut a document into chunks again, and embed them.
-
-    \b
-    Example:
-        ragq work cut 7
-        ragq work cut 7 --set RAGQ_DOCUMENT_CHUNK_TOKENS=128
-    """
-    _again(lambda database: document_edits.cut_again(database, target, dict(assignments)), as_json=as_json)
-
-
 def _edit(
     reply: Path | None,
     changes: dict[int, Given],
@@ -213,13 +173,6 @@ def _report(edited: Edited, words: str, *, as_json: bool) -> None:
     print_result(shown, text, as_json=as_json)
 
 
-def _again(make: Callable[[Database], Awaitable[Again]], *, as_json: bool) -> None:
-    again = with_open_database(make)
-    run = None if again.forked is None else f"r{again.forked.run_id}"
-    text = f"j{again.job_id} continues with stage '{again.stage}'." if run is None else run
-    print_result({"job": f"j{again.job_id}", "from": again.stage, "run": run}, text, as_json=as_json)
-
-
 @group()
 def work() -> None:
     """Show works with the headings of their documents, change what became of these, and make them again.
@@ -234,7 +187,7 @@ def work() -> None:
     """
 
 
-for command in (repair_command, select_command, convert_command, cut_command):
+for command in (repair_command, select_command):
     work.add_command(command)
 
 

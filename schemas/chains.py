@@ -302,9 +302,7 @@ CHAINS: Final[dict[tuple[str, str], tuple[Stage, ...]]] = {
         Stage("repair", "llm", "documents.RepairedTitles", asks_llm=True, reads=_HEADINGS | {"RAGQ_REPAIR_BY"}),
         Stage("sanitise", "model", "documents.SanitisedDocument"),
         Stage("select", "llm", "documents.SelectedSections", asks_llm=True, reads=_HEADINGS | {"RAGQ_SELECT_BY"}),
-        Stage(
-            "cut", "model", "documents.CutDocument", reads=_names("RAGQ_DOCUMENT_CHUNK_TOKENS", "RAGQ_SEARCH_TABLES")
-        ),
+        Stage("cut", "model", "documents.CutDocument", reads=_names("RAGQ_SEARCH_TABLES")),
         Stage("embed", "model", "documents.EmbeddedBatch", reads=_EMBEDDING),
         Stage("publish", "model", "documents.PublishedBatch", reads=frozenset({"RAGQ_HNSW_FROM_CHUNKS"})),
     ),

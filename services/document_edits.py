@@ -1,4 +1,4 @@
-"""The headings and sections of a document decided by a pasted reply or one by one, and its stages computed again.
+"""The headings and sections of a document decided by a pasted reply or one by one.
 
 An edit is an attempt of its stage. What the stages after it stored stays in the history, and they run again.
 """
@@ -6,12 +6,10 @@ An edit is an attempt of its stage. What the stages after it stored stays in the
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from schemas.chains import readers_of, stages_of
 from schemas.errors import Refused
 from schemas.values.base import Value
 from schemas.values.documents import (
     ConvertedDocument,
-    CutDocument,
     DecidedBy,
     DocumentOutline,
     RepairAction,
@@ -20,23 +18,17 @@ from schemas.values.documents import (
     SelectedSections,
     SelectionAction,
 )
-from schemas.values.runs import Target
-from services.documents import KIND, MODE, DocumentTarget, document_job, job_of, needed, output_of
-from services.forks import Forked, ForkRequest, fork
-from services.runs import redo
+from services.document_jobs import document_job, needed, refuse_replaced
 from stages.documents.repair import Change, changed_repairs, is_usable, repair_by_reply, repair_prompt
 from stages.documents.select import changed_selections, sections_of, select_by_reply, select_prompt, with_headings
 from stages.queries.templates import TemplateTag
-from store.corpora import sources
-from store.database import Connection, Database
+from store.database import Connection
 from store.questions import templates
 from store.runs import edits
 from store.runs.jobs import Job
 
 REPAIR = "repair"
 SELECT = "select"
-CONVERT = "convert"
-CUT = "cut"
 
 
 class Edited(NamedTuple):
@@ -47,14 +39,6 @@ class Edited(NamedTuple):
     """What was edited."""
     changed: int
     """Headings that are not left as they are, or sections that are not embedded."""
-
-
-class Again(NamedTuple):
-    """What computes stages again: the same job, or the run of a fork with other values."""
-
-    job_id: int
-    stage: str
-    forked: Forked | None = None
 
 
 async def repair_text(connection: Connection, job_id: int) -> str:
@@ -81,7 +65,7 @@ async def paste_repair(connection: Connection, job_id: int, reply: str) -> Edite
     work has another text since and while an earlier stage is not done, and as `repair_text`.
     """
     async with connection.transaction():
-        await _editable(connection, job_id)
+        await refuse_replaced(connection, await document_job(connection, job_id))
         headings = (await needed(connection, job_id, DocumentOutline)).headings
         repaired = RepairedTitles(repairs=repair_by_reply(reply, headings), by=DecidedBy.PASTED)
         return await _store(connection, job_id, REPAIR, repaired, repaired.changed)
@@ -90,7 +74,7 @@ async def paste_repair(connection: Connection, job_id: int, reply: str) -> Edite
 async def paste_selection(connection: Connection, job_id: int, reply: str) -> Edited:
     """Store which sections of a document a reply selects. Raises as `paste_repair`."""
     async with connection.transaction():
-        await _editable(connection, job_id)
+        await refuse_replaced(connection, await document_job(connection, job_id))
         found = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
         selected = SelectedSections(selections=select_by_reply(reply, found, by=DecidedBy.PASTED), by=DecidedBy.PASTED)
         return await _store(connection, job_id, SELECT, selected, selected.skipped)
@@ -102,7 +86,7 @@ async def change_repairs(connection: Connection, job_id: int, changes: Mapping[i
     Raises Refused for lines without a heading and for words that are no title, and as `paste_repair`.
     """
     async with connection.transaction():
-        await _editable(connection, job_id)
+        await refuse_replaced(connection, await document_job(connection, job_id))
         stored = await needed(connection, job_id, RepairedTitles)
         _refuse_unknown(job_id, changes, [repair.line for repair in stored.repairs], REPAIR)
         repairs = changed_repairs(stored.repairs, changes)
@@ -120,26 +104,12 @@ async def change_selection(connection: Connection, job_id: int, changes: Mapping
     """Store whether the sections of the headings at these lines of the sanitised document are embedded. Raises as
     `change_repairs`."""
     async with connection.transaction():
-        await _editable(connection, job_id)
+        await refuse_replaced(connection, await document_job(connection, job_id))
         stored = await needed(connection, job_id, SelectedSections)
         found = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
         _refuse_unknown(job_id, changes, [section.start_line for section in with_headings(found)], SELECT)
         selected = SelectedSections(selections=changed_selections(found, stored.selections, changes), by=DecidedBy.USER)
         return await _store(connection, job_id, SELECT, selected, selected.skipped)
-
-
-async def convert_again(database: Database, target: DocumentTarget, values: Mapping[str, Any] | None = None) -> Again:
-    """Convert a document again and compute what follows; with other values of settings, as a run of its own.
-
-    Raises as `paste_repair` and `fork` do.
-    """
-    return await _again(database, target, CONVERT, values or {})
-
-
-async def cut_again(database: Database, target: DocumentTarget, values: Mapping[str, Any] | None = None) -> Again:
-    """Cut a document again, and embed and publish its chunks. Raises as `convert_again`, and Refused for a value that
-    an earlier stage reads."""
-    return await _again(database, target, CUT, values or {})
 
 
 def repair_change(text: str) -> Change | None:
@@ -159,45 +129,9 @@ def selection_change(text: str) -> bool | None:
     return text == SelectionAction.VECTORIZE if text in set(SelectionAction) else None
 
 
-async def _again(database: Database, target: DocumentTarget, stage: str, values: Mapping[str, Any]) -> Again:
-    async with database.connection() as connection:
-        job = await job_of(connection, target)
-        await _editable(connection, job.id)
-    if not values:
-        await redo(database, job.id, stage)
-        return Again(job.id, stage)
-    _refuse_earlier(job.id, stage, values)
-    request = ForkRequest(target=Target(None, job.id), stage=stage, values=values, takes_documents=True)
-    return Again(job.id, stage, await fork(database, request, always_new=True))
-
-
-def _refuse_earlier(job_id: int, stage: str, values: Mapping[str, Any]) -> None:
-    chain = stages_of(KIND, MODE)
-    for name in values:
-        reader = next(iter(readers_of(KIND, MODE, name)), None)
-        if reader is not None and chain.index(reader) < chain.index(stage):
-            raise Refused(
-                f"Stage '{reader}' reads {name}, and comes before '{stage}': `ragq work convert j{job_id} --set "
-                f"{name}=VALUE` computes both."
-            )
-
-
 async def _template(connection: Connection, job: Job, tag: TemplateTag) -> str:
     version: int | None = job.inputs.get("templates", {}).get(tag)
     return (await templates.get(connection, tag, version)).text
-
-
-async def _editable(connection: Connection, job_id: int) -> None:
-    job = await document_job(connection, job_id)
-    work = await sources.work_of_job(connection, job_id)
-    if work is None or work.original_hash == job.inputs["original"]:
-        return
-    if await output_of(connection, job_id, CutDocument) is not None:
-        raise Refused(
-            f"Work {work.id} has another text than job j{job_id} made, because its file was imported again; `ragq work "
-            f"show {work.id}` names the job of the present text.",
-            slug="document-replaced",
-        )
 
 
 async def _store(connection: Connection, job_id: int, stage: str, output: Value, changed: int) -> Edited:

@@ -2,23 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-from schemas.chains import stage_that_stores, stages_of
-from schemas.errors import DocumentMissingError, DocumentReaderMissingError
+from schemas.chains import stages_of
+from schemas.errors import DocumentReaderMissingError
 from schemas.settings.resolve import EffectiveSettings
-from schemas.values.base import Value
 from services.new_runs import PlannedRun, Submitted, submit_run
 from services.work_files import WorkFile
 from stages.queries.templates import OF_DOCUMENTS
 from store import originals
-from store.corpora import sources, works
 from store.corpora.corpora import StoredCorpus
 from store.database import Connection, Database
 from store.questions import templates
-from store.runs import attempts, jobs
 from store.runs.chain import content_hash
-from store.runs.jobs import Job
 from store.runs.runs import NewJob, NewRun
 
 
@@ -108,67 +104,3 @@ def _run(corpus: StoredCorpus, inputs: Sequence[Mapping[str, Any]], settings: Ef
             for number, one in enumerate(inputs, start=1)
         ],
     )
-
-
-Output = TypeVar("Output", bound=Value)
-
-KIND = "work"
-MODE = "document"
-
-
-class DocumentTarget(NamedTuple):
-    """A work, or the job of a document; one of them is given."""
-
-    work_id: int | None = None
-    job_id: int | None = None
-
-
-async def document_job(connection: Connection, job_id: int) -> Job:
-    """The job of a document. Raises JobMissingError, and DocumentMissingError for a job of another kind."""
-    job = await jobs.get(connection, job_id)
-    if job.kind != KIND:
-        raise DocumentMissingError(
-            f"Job j{job_id} is about no document; `ragq corpus show CORPUS` lists works with their jobs."
-        )
-    return job
-
-
-async def job_of(connection: Connection, target: DocumentTarget) -> Job:
-    """The job of a document, or that which made a work what it is.
-
-    Raises as `document_job`, Refused, and DocumentMissingError for a work that no stored job made.
-    """
-    found = await find_job_of(connection, target)
-    if found is None:
-        raise DocumentMissingError(
-            f"No stored job made work {target.work_id}: it was imported as markdown at once, or the run was deleted. "
-            "`ragq import works FILE --stages` takes a file through the stages of a document."
-        )
-    return found
-
-
-async def find_job_of(connection: Connection, target: DocumentTarget) -> Job | None:
-    """The same; None for a work that no stored job made."""
-    if target.job_id is not None:
-        return await document_job(connection, target.job_id)
-    assert target.work_id is not None
-    await works.work(connection, target.work_id)
-    job_id = await sources.job_of_work(connection, target.work_id)
-    return None if job_id is None else await document_job(connection, job_id)
-
-
-async def output_of(connection: Connection, job_id: int, output: type[Output]) -> Output | None:
-    """What a stage of a document stored last; None while it is not stored, or stale."""
-    stored = await attempts.output(connection, job_id, stage_that_stores(KIND, MODE, output))
-    return None if stored is None else output.model_validate(stored.value)
-
-
-async def needed(connection: Connection, job_id: int, output: type[Output]) -> Output:
-    """The same. Raises DocumentMissingError while it is not stored."""
-    found = await output_of(connection, job_id, output)
-    if found is None:
-        stage = stage_that_stores(KIND, MODE, output)
-        raise DocumentMissingError(
-            f"Stage '{stage}' of job j{job_id} is not stored now; `ragq inspect j{job_id}` shows its progress."
-        )
-    return found

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from schemas.chains import CHAINS, INDEXING, READ_AT_SUBMISSION, readers_of, stages_of
+from schemas.chains import CHAINS, READ_AT_SUBMISSION, readers_of, stages_of
 from schemas.errors import Refused, SettingsError
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.layers import unknown_name
@@ -18,6 +18,7 @@ from schemas.values.base import Value
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import Origin
 from schemas.values.runs import Target
+from services.document_jobs import KIND, refuse_replaced
 from services.documents import document_templates
 from services.few_shot import left_parity
 from services.new_runs import PlannedRun, Submitted, submit_run
@@ -95,8 +96,6 @@ class ForkRequest:
     """The first stage that is computed."""
     values: Mapping[str, Any] = field(default_factory=dict)
     """Settings, and values of the preset, that win over those of the parent, by name."""
-    takes_documents: bool = False
-    """Whether the job of a document may be forked: its fork replaces the work."""
 
 
 async def fork(
@@ -132,8 +131,11 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork
     used, and Refused for a stage that no job can be forked from, and for a setting that an earlier stage, the
     submission, or no stage reads.
     """
-    parent = await _parent(connection, request.target, takes_documents=request.takes_documents)
+    parent = await _parent(connection, request.target)
     found = await forks.parent_jobs(connection, parent.id, job_id=request.target.job_id)
+    if parent.kind == KIND:
+        for job in found:
+            await refuse_replaced(connection, await jobs.get(connection, job.id))
     jobs_with_stage, without_stage = _with_stage(parent, found, request.stage)
     modes = sorted({job.mode for job in jobs_with_stage})
     snapshot = await stored_runs.settings(connection, parent.id)
@@ -207,18 +209,16 @@ def changed_snapshot(
     return new
 
 
-async def _parent(connection: Connection, target: Target, *, takes_documents: bool) -> RunOverview:
+async def _parent(connection: Connection, target: Target) -> RunOverview:
     run_id = target.run_id
     if target.job_id is not None:
         run_id = (await jobs.get(connection, target.job_id)).run_id
     assert run_id is not None
     parent = await overviews.get(connection, run_id)
-    if parent.kind in INDEXING and not (takes_documents and parent.kind == "work"):
-        again = (
-            "`ragq index` builds another one" if parent.kind == "index" else "`ragq work convert JOB` makes it again"
-        )
+    if parent.kind == "index":
         raise Refused(
-            f"Run r{run_id} builds what questions search, which is published as a whole; {again}.", slug="fork-refused"
+            f"Run r{run_id} builds an index, which is published as a whole; `ragq index` builds another one.",
+            slug="fork-refused",
         )
     return parent
 

@@ -9,6 +9,7 @@ from schemas.errors import JobMissingError, Refused, RunMissingError
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import Value
 from schemas.values.runs import LONGEST_NAME, LONGEST_NOTE, RunLimits, Target, run_name
+from services.document_jobs import KIND, refuse_replaced
 from stages.failures import FailureCategory
 from store.database import Connection, Database
 from store.questions import queries
@@ -86,6 +87,8 @@ async def redo(database: Database, job_id: int, stage: str) -> None:
                 f"Job j{job_id} builds a part of an index, which is published as a whole; `ragq index` builds another.",
                 slug="fork-refused",
             )
+        if job.kind == KIND:
+            await refuse_replaced(connection, job)
         await edits.redo(connection, job_id, stage)
 
 

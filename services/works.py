@@ -22,7 +22,7 @@ from schemas.values.documents import (
     TocEntry,
 )
 from schemas.values.works import ListedWork
-from services.documents import KIND, MODE, DocumentTarget, find_job_of, needed, output_of
+from services.document_jobs import KIND, MODE, DocumentTarget, find_job_of, needed, output_of
 from stages.documents.outline import outline
 from store.corpora import sources, works
 from store.corpora.works import work_missing

@@ -119,11 +119,10 @@ async def run_cut(work: Work) -> Result[CutDocument]:
             lambda connection: corpora.take_language(connection, inputs["corpus_id"], language)
         )
     assert corpus.language is not None
-    own = work.settings.ragq.document_chunk_tokens
     size = cutting(
         corpus.backend,
         corpus.model,
-        chunk_tokens=corpus.chunk_tokens if own < 0 else own,
+        chunk_tokens=corpus.chunk_tokens,
         embeds_headings=corpus.embeds_headings,
         language=corpus.language,
         searches_tables=work.settings.ragq.search_tables,

@@ -20,12 +20,12 @@ from api.security.csrf import CheckedForm
 from api.security.headers import CONTENT_SECURITY_POLICY
 from api.work_uploads import base_name
 from schemas.errors import DocumentMissingError, JobMissingError, LLMResponseParseError, Refused, TemplateMissingError
-from schemas.values.base import MAX_ID, Text
+from schemas.values.base import MAX_ID
 from schemas.values.documents import Bibliography, ConvertedDocument, RepairAction, SanitisedDocument
 from schemas.values.works import WorkHeading
 from services import document_edits
-from services.document_edits import Again, Edited
-from services.documents import DocumentTarget, document_job, output_of
+from services.document_edits import Edited
+from services.document_jobs import DocumentTarget, document_job, output_of
 from services.works import DocumentView, document_view
 from stages.corpora.cut import pages_of
 from stages.corpora.lines import lines_of
@@ -47,30 +47,12 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 Show = Literal["outline", "text", "sections"]
 Edit: TypeAlias = Callable[[Connection], Awaitable[Edited]]
-Compute: TypeAlias = Callable[[], Awaitable[Again]]
 
 
 class PastedForm(BaseModel):
     """The reply of an external model."""
 
     reply: Typed = ""
-
-
-class AgainForm(BaseModel):
-    """What is computed again, and with which other values; empty ones keep those of the run."""
-
-    repair_by: Literal["", "rules", "model"] = ""
-    select_by: Literal["", "rules", "model"] = ""
-    chunk_tokens: Text = ""
-
-    def values(self) -> dict[str, str]:
-        """The settings by name."""
-        given = {
-            "RAGQ_REPAIR_BY": self.repair_by,
-            "RAGQ_SELECT_BY": self.select_by,
-            "RAGQ_DOCUMENT_CHUNK_TOKENS": self.chunk_tokens.strip(),
-        }
-        return {name: value for name, value in given.items() if value}
 
 
 class TextLine(NamedTuple):
@@ -103,7 +85,7 @@ async def document_page(
     job_id: PathId,
     show: Show = "outline",
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
-    saved: Literal["", "headings", "sections", "again"] = "",
+    saved: Literal["", "headings", "sections"] = "",
 ) -> Response:
     """The document as its stages left it; `saved` follows a change."""
     return await _page(request, ctx, job_id, show, part=part, saved=saved)
@@ -176,24 +158,6 @@ async def paste_sections(
     )
 
 
-@router.post("/documents/{job_id:int}/convert")
-async def convert_again(
-    request: Request, ctx: Context, _checked: CheckedForm, job_id: PathId, form: Annotated[AgainForm, Form()]
-) -> Response:
-    """Convert the file again, and compute everything after it."""
-    target = DocumentTarget(job_id=job_id)
-    return await _again(request, ctx, job_id, lambda: document_edits.convert_again(ctx.database, target, form.values()))
-
-
-@router.post("/documents/{job_id:int}/cut")
-async def cut_again(
-    request: Request, ctx: Context, _checked: CheckedForm, job_id: PathId, form: Annotated[AgainForm, Form()]
-) -> Response:
-    """Cut the text again, and embed its chunks."""
-    target = DocumentTarget(job_id=job_id)
-    return await _again(request, ctx, job_id, lambda: document_edits.cut_again(ctx.database, target, form.values()))
-
-
 async def _edited(
     request: Request, ctx: ApiContext, job_id: int, show: Show, edit: Edit, *, pasted: str = ""
 ) -> Response:
@@ -206,18 +170,6 @@ async def _edited(
         return await _page(request, ctx, job_id, show, wrong=str(error), pasted=pasted)
     saved = "headings" if show == "outline" else "sections"
     return RedirectResponse(f"/documents/{job_id}?show={show}&saved={saved}", 303)
-
-
-async def _again(request: Request, ctx: ApiContext, job_id: int, compute: Compute) -> Response:
-    try:
-        again = await compute()
-    except JobMissingError:
-        raise
-    except Refused as error:
-        return await _page(request, ctx, job_id, "outline", wrong=str(error))
-    if again.forked is not None:
-        return RedirectResponse(f"/runs/{again.forked.run_id}", 303)
-    return RedirectResponse(f"/documents/{job_id}?saved=again", 303)
 
 
 async def _page(

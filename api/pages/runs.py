@@ -13,7 +13,7 @@ from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.csrf import CheckedForm
-from schemas.chains import INDEXING, in_order
+from schemas.chains import in_order
 from schemas.errors import Refused, RunMissingError
 from schemas.settings.base import value_in_words
 from schemas.settings.changes import changed_settings
@@ -199,7 +199,7 @@ async def run_page(
         parts_of_list=-(-count // PAGE_JOBS),
         live_address=_run_address(run_id, state, part),
         has_report=overview.kind in REPORTED,
-        can_be_forked=overview.kind not in INDEXING,
+        can_be_forked=overview.kind != "index",
         flower=_flower(ctx.flower_url, run_id),
         waits=[*(() if view.batches is None else batches_in_words(view.batches)), *waits_in_words(view.jobs)],
         told=None if view.notification is None else notification_in_words(view.notification),

@@ -1,7 +1,6 @@
 """Documents: what became of their headings and sections, changed, and computed again."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Query
 
@@ -9,8 +8,6 @@ from api.context import ApiContext, Context
 from api.parameters import PathId, next_offset
 from api.problems import problem_responses
 from api.rest.bodies.documents import (
-    AgainBody,
-    AgainReply,
     ChunksReply,
     DocumentMarkdownReply,
     DocumentPromptReply,
@@ -23,12 +20,10 @@ from api.rest.bodies.documents import (
 from schemas.values.documents import SelectionAction
 from schemas.values.listings import ChunksWanted
 from services import document_edits
-from services.document_edits import Again
-from services.documents import DocumentTarget
+from services.document_jobs import DocumentTarget
 from services.works import DocumentView, document_markdown, document_view
 from stages.documents.repair import Change
 from store.corpora import works
-from store.database import Database
 
 router = APIRouter(tags=["documents"])
 
@@ -100,32 +95,9 @@ async def change_selection(job_id: PathId, body: SelectionChangesBody, ctx: Cont
         return EditedReply.model_validate(await document_edits.change_selection(connection, job_id, changes))
 
 
-@router.post("/documents/{job_id}/convert", summary="Convert a document again", responses=_EDIT)
-async def convert_again(job_id: PathId, ctx: Context, body: AgainBody | None = None) -> AgainReply:
-    """Convert the stored file and make the work again: in the same job, or with other settings in a run of its own."""
-    return await _again(ctx, job_id, document_edits.convert_again, body)
-
-
-@router.post("/documents/{job_id}/cut", summary="Cut a document again", responses=_EDIT)
-async def cut_again(job_id: PathId, ctx: Context, body: AgainBody | None = None) -> AgainReply:
-    """Cut the work into chunks again and embed them, likewise."""
-    return await _again(ctx, job_id, document_edits.cut_again, body)
-
-
 async def _shown(ctx: ApiContext, target: DocumentTarget) -> DocumentView:
     async with ctx.database.connection() as connection:
         return await document_view(connection, target)
-
-
-async def _again(
-    ctx: ApiContext,
-    job_id: int,
-    make: Callable[[Database, DocumentTarget, Mapping[str, Any]], Awaitable[Again]],
-    body: AgainBody | None,
-) -> AgainReply:
-    again = await make(ctx.database, DocumentTarget(job_id=job_id), {} if body is None else body.values)
-    run_id = None if again.forked is None else again.forked.run_id
-    return AgainReply(job_id=again.job_id, stage=again.stage, run_id=run_id)
 
 
 works_router = APIRouter(prefix="/works", tags=["corpora"])

@@ -275,8 +275,6 @@ class RagqSettings(SettingsGroup):
     """Language model for the headings and sections of documents; if empty, MODEL_QUANTITATIVE_MODEL."""
     document_max_tokens: Annotated[int, Ge(0)] = 0
     """Maximum tokens of a reply about headings or sections; 0 uses the limit of the server."""
-    document_chunk_tokens: Annotated[int, Ge(-1)] = -1
-    """Most tokens of a chunk of an imported document; 0 sizes chunks by words, -1 as in the rest of its corpus."""
     search_tables: bool = True
     """Tables and figures of works that are imported can be found: rows with the names of their columns, descriptions of
     images, both with their captions."""

@@ -1,4 +1,4 @@
-"""`ragq work`: documents shown, edited and made again from the command line, without a worker between."""
+"""`ragq work`: documents shown and edited from the command line, without a worker between."""
 
 import json
 from pathlib import Path
@@ -65,7 +65,6 @@ def test_a_pasted_reply_is_an_attempt(
         (("repair", "j1", "--set", "10=H2"), "Line 10 is no heading that stage 'repair' of job j1 decided about"),
         (("repair", "j9", "--set", "9=H2"), "Job j9 does not exist"),
         (("show", "9"), "There is no work 9"),
-        (("cut", "1", "--set", "RAGQ_SELECT_BY=model"), "`ragq work convert j1 --set RAGQ_SELECT_BY=VALUE` computes"),
     ],
 )
 def test_what_cannot_be_done_is_refused(ragq: Ragq, job: str, arguments: tuple[str, ...], problem: str) -> None:

@@ -14,7 +14,7 @@ from schemas.settings.run import RunSettings
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall
 from services.corpora import CorpusOptions
-from services.documents import needed
+from services.document_jobs import needed
 from services.imports import ImportedFiles, import_files
 from services.work_files import WorkFile, read_files
 from stages.ports import ChatModel, Embedder

@@ -11,8 +11,11 @@ from schemas.values.documents import (
     SanitisedDocument,
     SelectedSections,
 )
+from schemas.values.runs import Target
 from services import document_edits
-from services.documents import DocumentTarget
+from services.document_jobs import DocumentTarget
+from services.forks import ForkRequest, fork
+from services.runs import redo
 from services.works import document_markdown, document_view, listed_documents
 from stages.documents.repair import Change
 from store.runs import attempts
@@ -150,52 +153,34 @@ async def test_the_job_of_an_earlier_file_is_not_edited(library: Library) -> Non
         assert (await document_view(connection, DocumentTarget(job_id=old))).work_id is None
 
 
-async def test_a_document_is_converted_again_in_its_job_and_with_other_values_in_a_run_of_its_own(
-    library: Library,
-) -> None:
+async def test_a_document_is_converted_again_in_its_job_and_with_other_values_in_a_fork(library: Library) -> None:
     job_id = await library.job()
     await library.run(job_id)
     await library.imported("# Pot\n\nA pot.\n", name="pot.md", by_stages=False)
     work_id = (await library.output(job_id, CutDocument)).work_id
 
-    again = await document_edits.convert_again(library.database, DocumentTarget(work_id=work_id))
-    assert (again.job_id, again.forked) == (job_id, None)
+    await redo(library.database, job_id, "convert")
     await library.run(job_id)
     assert (await library.output(job_id, CutDocument)).outcome == "unchanged"
 
     library.answers(lambda call: REPAIR)
-    other = await document_edits.convert_again(
-        library.database, DocumentTarget(job_id=job_id), {"RAGQ_REPAIR_BY": "model"}
-    )
-    assert other.forked is not None
-    forked = await library.job_of_run(other.forked.run_id)
+    request = ForkRequest(target=Target(None, job_id), stage="repair", values={"RAGQ_REPAIR_BY": "model"})
+    forked = await library.job_of_run((await fork(library.database, request)).run_id)
     await library.run(forked)
     assert (await library.output(forked, RepairedTitles)).by is DecidedBy.MODEL
     async with library.database.connection() as connection:
         assert (await document_view(connection, DocumentTarget(work_id=work_id))).job_id == forked
 
 
-async def test_a_document_is_cut_again_with_other_values(library: Library) -> None:
-    text = "# Tea\n\n" + "\n\n".join(
-        f"Leaf number {n} has its own long sentence about tea and water." for n in range(60)
-    )
-    job_id = await library.job(text, RAGQ_DOCUMENT_CHUNK_TOKENS="0")
+async def test_what_replaced_a_document_is_replaced_by_no_older_job(library: Library) -> None:
+    job_id = await library.job()
     await library.run(job_id)
-    before = await library.value("SELECT count(*) FROM chunks")
-    await library.value("UPDATE corpus SET chunk_tokens = 0")
+    await library.run(await library.job("# Tea\n\nAnother text of it, imported again.\n"))
 
-    with pytest.raises(Refused, match=f"`ragq work convert j{job_id} --set RAGQ_SELECT_BY=VALUE` computes both"):
-        await document_edits.cut_again(library.database, DocumentTarget(job_id=job_id), {"RAGQ_SELECT_BY": "model"})
-    again = await document_edits.cut_again(library.database, DocumentTarget(job_id=job_id))
-    await library.run(again.job_id)
-
-    assert await library.value("SELECT count(*) FROM chunks") == before
-    other = await document_edits.cut_again(
-        library.database, DocumentTarget(job_id=job_id), {"RAGQ_DOCUMENT_CHUNK_TOKENS": "0"}
-    )
-    assert other.forked is not None
-    forked = await library.job_of_run(other.forked.run_id)
-    assert await library.value("SELECT status FROM stage_run WHERE job_id = $1 AND stage = 'select'", forked) == "done"
+    with refused("document-replaced"):
+        await redo(library.database, job_id, "convert")
+    with refused("document-replaced"):
+        await fork(library.database, ForkRequest(target=Target(None, job_id), stage="repair"))
 
 
 async def test_the_outline_has_what_became_of_each_heading(library: Library) -> None:

@@ -91,24 +91,6 @@ class EditedReply(Reply):
     """Headings that are not left as they are, or headings whose sections are skipped."""
 
 
-class AgainBody(WithSettings):
-    """With which settings stages are computed again."""
-
-    model_config = with_example(settings={})
-
-    settings: SettingsByName = Field(default={})
-    """Other values of settings, which make a run of its own."""
-
-
-class AgainReply(Reply):
-    """What computes stages again."""
-
-    job_id: int = Field(examples=[34])
-    stage: str = Field(examples=["convert"])
-    run_id: int | None = Field(examples=[None])
-    """The run that was made for other values; null when the job itself continues."""
-
-
 #: Files of one import; more take further imports.
 MAX_FILES: Final = 200
 

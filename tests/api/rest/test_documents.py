@@ -59,19 +59,6 @@ async def test_a_document_is_shown_by_its_work_and_by_its_job(
     assert markdown == {"job_id": job_id, "markdown": BOOK.replace("### Leaves", "## Leaves")}
 
 
-async def test_a_document_is_made_again(client: httpx.AsyncClient, document: tuple[Library, int]) -> None:
-    library, job_id = document
-    assert (await client.post(f"/documents/{job_id}/convert")).json() == {
-        "job_id": job_id,
-        "stage": "convert",
-        "run_id": None,
-    }
-    await library.run(job_id)
-
-    body = {"settings": {"RAGQ_DOCUMENT_CHUNK_TOKENS": 0}}
-    assert await posted(client, f"/documents/{job_id}/cut", body) == {"job_id": job_id, "stage": "cut", "run_id": 2}
-
-
 @pytest.mark.parametrize(
     ("address", "body", "status", "kind"),
     [
@@ -81,7 +68,6 @@ async def test_a_document_is_made_again(client: httpx.AsyncClient, document: tup
         ("/documents/1/repair", {"changes": [{"line": 9, "action": "H7"}]}, 422, "request-invalid"),
         ("/documents/1/repair/reply", {"reply": "I cannot."}, 400, "reply-unusable"),
         ("/documents/1/selection/reply", {"reply": "9 : H2"}, 400, "reply-unusable"),
-        ("/documents/1/cut", {"settings": {"RAGQ_SELECT_BY": "model"}}, 409, "refused"),
     ],
 )
 async def test_what_cannot_be_done_is_a_problem(

@@ -136,7 +136,7 @@ def test_a_snapshot_of_another_version_is_refused_whole() -> None:
 
 
 def test_the_hash_is_of_the_values_and_pinned() -> None:
-    assert settings_hash(RunSettings()) == "1f21fb7d3ba413899ee71396899bac2347da1b9f088deec0ca542d683d1e3fd8"
+    assert settings_hash(RunSettings()) == "a2b90b21ecb5dd5441224a55a725c60fde38bb1243de9c2e0a603408629e9e65"
     assert settings_hash(RunSettings(ragq=RagqSettings(retries=1))) != settings_hash(RunSettings())
 
 

@@ -1,0 +1,88 @@
+"""Jobs that make works of documents, and what their stages stored."""
+
+from typing import NamedTuple, TypeVar
+
+from schemas.chains import stage_that_stores
+from schemas.errors import DocumentMissingError, Refused
+from schemas.values.base import Value
+from schemas.values.documents import CutDocument
+from store.corpora import sources, works
+from store.database import Connection
+from store.runs import attempts, jobs
+from store.runs.jobs import Job
+
+Output = TypeVar("Output", bound=Value)
+
+KIND = "work"
+MODE = "document"
+
+
+class DocumentTarget(NamedTuple):
+    """A work, or the job of a document; one of them is given."""
+
+    work_id: int | None = None
+    job_id: int | None = None
+
+
+async def document_job(connection: Connection, job_id: int) -> Job:
+    """The job of a document. Raises JobMissingError, and DocumentMissingError for a job of another kind."""
+    job = await jobs.get(connection, job_id)
+    if job.kind != KIND:
+        raise DocumentMissingError(
+            f"Job j{job_id} is about no document; `ragq corpus show CORPUS` lists works with their jobs."
+        )
+    return job
+
+
+async def job_of(connection: Connection, target: DocumentTarget) -> Job:
+    """The job of a document, or that which made a work what it is.
+
+    Raises as `document_job`, Refused, and DocumentMissingError for a work that no stored job made.
+    """
+    found = await find_job_of(connection, target)
+    if found is None:
+        raise DocumentMissingError(
+            f"No stored job made work {target.work_id}: it was imported as markdown at once, or the run was deleted. "
+            "`ragq import works FILE --stages` takes a file through the stages of a document."
+        )
+    return found
+
+
+async def find_job_of(connection: Connection, target: DocumentTarget) -> Job | None:
+    """The same; None for a work that no stored job made."""
+    if target.job_id is not None:
+        return await document_job(connection, target.job_id)
+    assert target.work_id is not None
+    await works.work(connection, target.work_id)
+    job_id = await sources.job_of_work(connection, target.work_id)
+    return None if job_id is None else await document_job(connection, job_id)
+
+
+async def output_of(connection: Connection, job_id: int, output: type[Output]) -> Output | None:
+    """What a stage of a document stored last; None while it is not stored, or stale."""
+    stored = await attempts.output(connection, job_id, stage_that_stores(KIND, MODE, output))
+    return None if stored is None else output.model_validate(stored.value)
+
+
+async def needed(connection: Connection, job_id: int, output: type[Output]) -> Output:
+    """The same. Raises DocumentMissingError while it is not stored."""
+    found = await output_of(connection, job_id, output)
+    if found is None:
+        stage = stage_that_stores(KIND, MODE, output)
+        raise DocumentMissingError(
+            f"Stage '{stage}' of job j{job_id} is not stored now; `ragq inspect j{job_id}` shows its progress."
+        )
+    return found
+
+
+async def refuse_replaced(connection: Connection, job: Job) -> None:
+    """Raise Refused for the job of a document whose work has another text since."""
+    work = await sources.work_of_job(connection, job.id)
+    if work is None or work.original_hash == job.inputs["original"]:
+        return
+    if await output_of(connection, job.id, CutDocument) is not None:
+        raise Refused(
+            f"Work {work.id} has another text than job j{job.id} made, because its file was imported again; `ragq work "
+            f"show {work.id}` names the job of the present text.",
+            slug="document-replaced",
+        )
