@@ -180,10 +180,10 @@ TOOLS: Final = (
     Tool(
         name="compare_runs",
         method="GET",
-        path="/runs/{run_id}/diff/{other_id}",
-        description="The other run minus this one, paired, with 95 % intervals. An interval that contains 0 shows no "
+        path="/runs/{run_id}/compare",
+        description="The other runs minus this one, paired, with 95 % intervals. An interval that contains 0 shows no "
         "difference, and does not prove equality. settings lists what was changed.",
-        fields=("mode", "other_mode"),
+        fields=("other", "mode", "other_mode"),
     ),
 )
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.common import show, show_machine
-from schemas.values.differences import GateOutcome, Verdict
-from schemas.values.retrieval_reports import QueryDelta, RankingStage, RetrievalDifference
+from schemas.values.differences import ComparedMeasure, ComparedRun, Comparison, GateOutcome, Verdict
 from stages.metrics.bootstrap import RESAMPLES, SEED, mean_intervals
 from stages.reports.gate import condition
 from stages.reports.gate import gate as decide
@@ -52,23 +51,22 @@ def gate(pairs: int, seed: int) -> None:
 
 def _verdict(differences: NDArray[np.float64]) -> Verdict:
     (delta,) = mean_intervals(differences[:, None].tolist(), columns=1, resamples=RESAMPLES, seed=SEED)
-    compared = QueryDelta(queries=len(differences), left=0.0, right=delta.value, delta=delta)
-    found = RetrievalDifference(
-        tokens=compared,
-        overlap={},
-        left="r1",
-        right="r2",
-        common_queries=len(differences),
-        deltas={RankingStage.FUSED: {"ndcg@10": compared}},
-        changes=(),
-        unlike_judgements=0,
-        settings={},
-        failed_in_left_only=(),
-        failed_in_right_only=(),
-        only_in_left=(),
-        only_in_right=(),
+    measure = ComparedMeasure(subjects=len(differences), baseline=0.0, value=delta.value, delta=delta, corrected=delta)
+    run = ComparedRun(
+        run_id="r2", subjects=len(differences), settings={}, measures={"fused": {"ndcg@10": measure}}, failed=0
     )
-    return decide(found, [condition("ndcg@10 increases")]).verdicts[0]
+    found = Comparison(
+        kind="query",
+        mode=None,
+        runs=("r1", "r2"),
+        comparisons=1,
+        headline="fused",
+        measured="ndcg@10 of fused",
+        settings={},
+        compared=(run,),
+        movements=(),
+    )
+    return decide([found], [condition("ndcg@10 increases")]).verdicts[0]
 
 
 def _failing(verdicts: list[Verdict]) -> str:

@@ -25,7 +25,7 @@ from schemas.chains import STAGES
 from schemas.errors import Refused, RunMissingError
 from schemas.suggestions import did_you_mean
 from schemas.values.failures import FailureCluster, FailureList, ReportedFailure
-from stages.reports.differences import failure_list
+from stages.reports.failures import failure_list
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.runs import failures as failures_of

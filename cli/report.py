@@ -39,7 +39,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _DEFAULTS = Measures()
 
 metric_option = click.option(
-    "--metric", "metrics", metavar="NAME", multiple=True, help="Of several runs: a measure to show. May be repeated."
+    "--metric", "metrics", metavar="NAME", multiple=True, help="A measure to show instead of all. May be repeated."
 )
 
 

@@ -12,8 +12,8 @@ from cli.report import metric_option
 from cli.sheets import draw_sheets
 from cli.watch import INTERRUPTED
 from schemas.values.differences import Sweep
-from services.several_runs import grid_points, run_sweep, sweep_results
-from stages.reports.difference_sheets import several_sheet
+from services.comparisons import grid_points, run_sweep, sweep_results
+from stages.reports.comparison_sheet import comparison_sheet
 from stages.reports.numbers_in_words import number
 from stages.texts.characters import listed
 
@@ -94,7 +94,7 @@ def sweep(
     if as_json:
         print_json(found)
         return
-    draw_sheets(several_sheet(one, metrics) for one in found.results)
+    draw_sheets(comparison_sheet(one, metrics) for one in found.results)
     _print_best(found)
 
 

@@ -1,4 +1,4 @@
-"""`/runs/compare`: two runs chosen, and how the second differs from the first."""
+"""`/runs/compare`: runs and how they differ from the first of them; two jobs side by side."""
 
 import asyncio
 import json
@@ -13,11 +13,10 @@ from api.rendering import page
 from api.routes import PageRoute
 from schemas.errors import JobMissingError, Refused
 from schemas.values.base import Text
-from schemas.values.differences import SeveralRuns
+from schemas.values.differences import Comparison
 from schemas.values.participants import AssessmentMode
-from services.several_runs import compare_runs, compare_several, named_runs
-from stages.reports.difference_sheets import difference_sheets, several_sheet
-from stages.reports.tables import Sheet
+from services.comparisons import compare, named_runs
+from stages.reports.comparison_sheet import comparison_sheet
 from stages.reports.words import asked_for
 from stages.texts.line_diff import Hunk, line_diff
 from store.references import interviews
@@ -25,46 +24,59 @@ from store.runs import forks, overviews
 from store.runs.overviews import RunOverview
 from store.views import AttemptTrace, JobTrace, StageTrace, job_trace
 
-#: The newest runs that the form suggests.
+#: The newest runs, of which the form suggests those that can be compared.
 SUGGESTED: Final = 50
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
-RunWords = Annotated[Text, Query(max_length=200)]
 Mode = Literal["", "zero_shot", "few_shot"]
 
 
 @router.get("/runs/compare")
 async def compare_page(
-    request: Request, ctx: Context, a: RunWords = "", b: RunWords = "", mode: Mode = "", other_mode: Mode = ""
+    request: Request,
+    ctx: Context,
+    runs: Annotated[Text, Query(max_length=2000)] = "",
+    mode: Mode = "",
+    other_mode: Mode = "",
+    split: Text = "",
 ) -> Response:
-    """The form; with two runs, by number or name, their comparison."""
-    sheets: list[Sheet] = []
-    wrong: dict[str, str] = {}
+    """The form; with runs by number or name and commas between them, their comparison with the first."""
+    found: list[Comparison] = []
+    wrong: str | None = None
+    numbers: list[int] = []
+    words = [one.strip() for one in runs.split(",") if one.strip()]
     async with ctx.database.connection() as connection:
-        suggested = [
-            run
-            for run in await overviews.overviews(connection, limit=SUGGESTED)
-            if run.kind in ("participant", "query")
-        ]
-    if a.strip() and b.strip():
+        splits = await interviews.split_names(connection)
+        newest = await overviews.overviews(connection, limit=SUGGESTED)
+    if len(words) > 1:
         try:
-            found = await compare_runs(ctx.database, a, b, mode=mode or None, other_mode=other_mode or None)
-            sheets = difference_sheets(found)
+            async with ctx.database.connection() as connection:
+                numbers = await named_runs(connection, words)
+            found = await compare(
+                ctx.database,
+                numbers,
+                mode=mode or None,
+                other_mode=other_mode or None,
+                split=split.strip() or None,
+            )
         except Refused as error:
-            wrong["form"] = str(error)
+            wrong = str(error)
+    csv = f"/runs/{numbers[0]}/compare.csv?" + "&".join(f"other={one}" for one in numbers[1:]) if found else None
     return page(
         request,
         "compare.html.j2",
         status=422 if wrong else 200,
-        suggested={f"r{run.id}": _words(run) for run in suggested},
-        a=a,
-        b=b,
+        runs=runs,
         mode=mode,
         other_mode=other_mode,
         modes=list(AssessmentMode),
+        split=split,
+        splits=splits,
+        suggested={f"r{run.id}": _words(run) for run in newest if run.kind in ("participant", "query", "tags")},
         wrong=wrong,
-        sheets=sheets,
+        sheets=[comparison_sheet(one) for one in found],
+        csv=csv,
     )
 
 
@@ -81,38 +93,6 @@ class StagePair(NamedTuple):
     is_equal: bool
     parts: dict[str, list[Hunk]]
     """What differs, by name: the lines of both."""
-
-
-@router.get("/runs/compare/several")
-async def several_page(
-    request: Request, ctx: Context, runs: Annotated[Text, Query(max_length=2000)] = "", split: Text = ""
-) -> Response:
-    """The form; with runs by number or name and commas between them, their comparison with the first."""
-    found: list[SeveralRuns] = []
-    wrong: str | None = None
-    numbers: list[int] = []
-    words = [one.strip() for one in runs.split(",") if one.strip()]
-    async with ctx.database.connection() as connection:
-        splits = await interviews.split_names(connection)
-    if words:
-        try:
-            async with ctx.database.connection() as connection:
-                numbers = await named_runs(connection, words)
-            found = await compare_several(ctx.database, numbers, split=split.strip() or None)
-        except Refused as error:
-            wrong = str(error)
-    csv = f"/runs/{numbers[0]}/compare.csv?" + "&".join(f"other={one}" for one in numbers[1:]) if found else None
-    return page(
-        request,
-        "compare_several.html.j2",
-        status=422 if wrong else 200,
-        runs=runs,
-        split=split,
-        splits=splits,
-        wrong=wrong,
-        sheets=[several_sheet(one) for one in found],
-        csv=csv,
-    )
 
 
 @router.get("/jobs/{job_id}/beside/{other_id}")
@@ -152,7 +132,7 @@ def _pair(left: StageTrace | None, right: StageTrace | None, name: str) -> Stage
 
 def _texts(output: dict[str, Any] | None, attempt: AttemptTrace | None) -> dict[str, str]:
     """The parts of an output as texts, and the requests and replies of its calls."""
-    found = {} if output is None else {name: _compare_several_words(value) for name, value in output.items()}
+    found = {} if output is None else {name: _as_text(value) for name, value in output.items()}
     if attempt is not None:
         for call in attempt.calls:
             found[f"call {call.ordinal + 1}: prompt"] = "\n".join(message["content"] for message in call.messages)
@@ -160,5 +140,5 @@ def _texts(output: dict[str, Any] | None, attempt: AttemptTrace | None) -> dict[
     return found
 
 
-def _compare_several_words(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)

@@ -1,4 +1,4 @@
-"""What runs found: the scores of participants, and how two runs differ."""
+"""What runs found: the scores of participants, and how runs differ."""
 
 from typing import Annotated, Any, Final, Literal
 
@@ -12,27 +12,24 @@ from api.preferences import REPLAYED, Keyed
 from api.problems import problem_responses
 from api.rest.bodies.base import Reply, SettingsByName, WithSettings, with_example
 from schemas.values.base import MAX_ID, Text
-from schemas.values.differences import Difference, Gate, RetrievalMeasures, SeveralRuns
+from schemas.values.differences import Comparison, Gate, RetrievalMeasures
 from schemas.values.estimates import Estimate
 from schemas.values.evaluations import EvaluationReport
 from schemas.values.metrics import ModeSummary, ParticipantRow
-from schemas.values.retrieval_reports import RetrievalDifference
 from services.baselines import scores_of_run
+from services.comparisons import MOST, compare
 from services.estimates import estimate
 from services.evaluations import evaluate, evaluation_report, plan_evaluation
 from services.new_runs import Submitted
-from services.several_runs import MOST, compare_runs, compare_several
+from stages.reports.comparison_sheet import comparison_sheet
 from stages.reports.gate import condition, gate
-from stages.reports.several_runs import several_csv
+from stages.reports.tables import as_csv
 from store.database import Connection
 from store.runs.runs import NewRun
 
 router = APIRouter(prefix="/runs", tags=["runs"])
 
 Mode = Literal["zero_shot", "few_shot"]
-
-
-_SIDE: Final[dict[str, Any]] = {"mode": "few_shot", "participants": 41, "notices": [], "origin": {}}
 
 
 class ScoresReply(Reply):
@@ -64,22 +61,11 @@ class ScoresReply(Reply):
     """Ascending by number."""
 
 
-class Comparison(Reply):
-    """How the other run differs from this one."""
+class ComparisonReply(Reply):
+    """How runs differ from the first of them."""
 
-    model_config = with_example(
-        scores=[
-            {"left": {"run_id": "r12", **_SIDE}, "right": {"run_id": "r15", **_SIDE}, "common_participants": 41}
-            | {"confidence": "llm", "deltas": {}, "flips": [], "flip_counts": {"lost": 1, "gained": 0, "changed": 2}}
-            | {"settings": {"MODEL_TEMPERATURE": {"left": 0.0, "right": 0.5}}}
-            | {key: [] for key in ("failed_in_left_only", "failed_in_right_only", "only_in_left", "only_in_right")}
-        ],
-    )
-
-    scores: list[Difference]
-    """Of participant runs, for each mode that was compared."""
-    retrieval: RetrievalDifference | None = None
-    """Of runs of questions."""
+    comparisons: list[Comparison]
+    """Of participant runs one for each mode that was compared."""
     gate: Gate | None = None
     """What the differences say of the conditions in `fail_if`; null without any."""
 
@@ -92,28 +78,6 @@ FailIf = Annotated[
         examples=[["mae increases"]],
     ),
 ]
-
-
-@router.get("/{run_id}/diff/{other_id}", summary="Compare two runs", responses=problem_responses(404, 409, 422))
-async def show_difference(
-    run_id: PathId,
-    other_id: PathId,
-    ctx: Context,
-    mode: Mode | None = None,
-    other_mode: Mode | None = None,
-    fail_if: FailIf = None,
-) -> Comparison:
-    """The other run minus this one, as `ragq diff` prints it: paired differences with 95 % intervals.
-
-    Participant runs are compared in each mode that both have, or in `mode`, with `other_mode` of the other run.
-    """
-    asked = [condition(words) for words in fail_if or ()]
-    found = await compare_runs(ctx.database, f"r{run_id}", f"r{other_id}", mode=mode, other_mode=other_mode)
-    return Comparison(
-        gate=gate(found, asked) if asked else None,
-        scores=found if isinstance(found, list) else [],
-        retrieval=None if isinstance(found, list) else found,
-    )
 
 
 @router.get("/{run_id}/scores", summary="Show the scores of a run", responses=problem_responses(404, 409, 422))
@@ -135,25 +99,36 @@ Split = Annotated[
 ]
 
 
-@comparisons_router.get(
-    "/runs/{run_id}/compare", summary="Compare several runs", responses=problem_responses(404, 409, 422)
-)
-async def compare(run_id: PathId, ctx: Context, other: Others, split: Split = None) -> list[SeveralRuns]:
-    """How other runs of the kind differ from this one, by mode: paired differences with their 95 % intervals, and with
-    intervals that are corrected for the number of runs (Bonferroni)."""
-    return await compare_several(ctx.database, [run_id, *other], split=split)
+@comparisons_router.get("/runs/{run_id}/compare", summary="Compare runs", responses=problem_responses(404, 409, 422))
+async def compare_runs(
+    run_id: PathId,
+    ctx: Context,
+    other: Others,
+    split: Split = None,
+    mode: Mode | None = None,
+    other_mode: Mode | None = None,
+    fail_if: FailIf = None,
+) -> ComparisonReply:
+    """Other runs of the kind minus this one, as `ragq diff` prints it: paired differences with 95 % intervals, and with
+    intervals that are corrected for the number of runs (Bonferroni).
+
+    Participant runs are compared in each mode that all have, or in `mode`, with `other_mode` of the others.
+    """
+    asked = [condition(words) for words in fail_if or ()]
+    found = await compare(ctx.database, [run_id, *other], mode=mode, other_mode=other_mode, split=split)
+    return ComparisonReply(comparisons=found, gate=gate(found, asked) if asked else None)
 
 
 @comparisons_router.get(
     "/runs/{run_id}/compare.csv",
-    summary="Compare several runs, as CSV",
+    summary="Compare runs, as CSV",
     responses=problem_responses(404, 409, 422),
     response_class=PlainTextResponse,
 )
 async def compare_csv(run_id: PathId, ctx: Context, other: Others, split: Split = None) -> PlainTextResponse:
-    """A row per run, mode and measure."""
-    found = await compare_several(ctx.database, [run_id, *other], split=split)
-    return PlainTextResponse(several_csv(found), media_type="text/csv")
+    """The same, a number a row."""
+    found = await compare(ctx.database, [run_id, *other], split=split)
+    return PlainTextResponse(as_csv(map(comparison_sheet, found)), media_type="text/csv")
 
 
 class EvaluationBody(WithSettings):

@@ -7,76 +7,8 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, Field
 
 from schemas.values.base import PlainValue, Value
-from schemas.values.metrics import Interval, PairedDelta
-from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.metrics import Interval
 from schemas.values.runs import RunOrigin
-
-
-class FlipKind(StrEnum):
-    """How an item's score changed."""
-
-    LOST = "lost"
-    """Scored on the left, N/A on the right."""
-    GAINED = "gained"
-    """N/A on the left, scored on the right."""
-    CHANGED = "changed"
-    """Another score."""
-
-
-class Flip(Value):
-    """An item with different scores on the two sides."""
-
-    participant_id: int
-    item: PHQ8Item
-    kind: FlipKind
-    left: int | None
-    right: int | None
-    truth: int | None
-    error_change: int | None
-    """|right - truth| - |left - truth|: negative is nearer the truth; None without a score or the truth."""
-
-
-class Side(Value):
-    """One side of the comparison."""
-
-    run_id: str
-    mode: AssessmentMode
-    participants: int
-    notices: tuple[str, ...] = ()
-    """Caveats about its results."""
-    origin: RunOrigin = RunOrigin()
-    """Versions, commits, hardware, models and servers."""
-
-
-class SettingDifference(Value):
-    """A setting with another value; None on a side that does not have it."""
-
-    left: Any
-    right: Any
-
-
-class Difference(Value):
-    """Right compared with left: deltas right - left, over participants that both scored and whose truth is known."""
-
-    left: Side
-    right: Side
-    common_participants: int
-    """Scored on both sides, with or without ground truth."""
-    confidence: str
-    deltas: dict[str, PairedDelta]
-    tokens: PairedDelta
-    """The tokens of prompts and replies of the calls for a participant, whoever paid for them: what the gate calls
-    `cost`."""
-    flips: tuple[Flip, ...]
-    """By participant, items in their order."""
-    flip_counts: dict[FlipKind, int]
-    settings: dict[str, SettingDifference]
-    failed_in_left_only: tuple[int, ...]
-    """Participants that the right side scored."""
-    failed_in_right_only: tuple[int, ...]
-    only_in_left: tuple[int, ...]
-    """Participants that are not in the right run."""
-    only_in_right: tuple[int, ...]
 
 
 class GateOutcome(StrEnum):
@@ -112,9 +44,10 @@ class Gate(Value):
     passed: bool
     """Every condition is decided, and none is met."""
     verdicts: tuple[Verdict, ...]
-    failed_in_left_only: int
-    """Subjects that failed in the first run alone, and are in no difference; of several modes the most."""
-    failed_in_right_only: int
+    failed_alone: int
+    """Subjects that failed in the second run alone, and are in no difference; of several modes the most."""
+    baseline_failed_alone: int
+    """Those that failed in the first run alone."""
 
 
 _INTERVAL: Final[dict[str, Any]] = {
@@ -131,24 +64,28 @@ _EXAMPLE: Final[dict[str, Any]] = {
     "runs": ["r12", "r13"],
     "comparisons": 1,
     "subjects_of": "paper-val",
+    "headline": "few_shot",
+    "confidence": "llm",
     "measured": "score of an item",
     "settings": {"EMBEDDING_TOP_K_REFERENCES": [2, 3]},
-    "baseline_notices": [],
     "compared": [
         {
             "run_id": "r13",
+            "mode": "few_shot",
+            "subjects": 41,
             "settings": {"EMBEDDING_TOP_K_REFERENCES": 3},
             "measures": {
-                "item_mae_weighted": {
-                    "subjects": 41,
-                    "baseline": 0.62,
-                    "value": 0.57,
-                    "delta": _INTERVAL,
-                    "corrected": _INTERVAL,
+                "few_shot": {
+                    "item_mae_weighted": {
+                        "subjects": 41,
+                        "baseline": 0.62,
+                        "value": 0.57,
+                        "delta": _INTERVAL,
+                        "corrected": _INTERVAL,
+                    }
                 }
             },
             "failed": 0,
-            "notices": [],
         }
     ],
     "movements": [
@@ -170,16 +107,32 @@ class ComparedMeasure(Value):
 
 
 class ComparedRun(Value):
-    """One of the runs."""
+    """One of the runs beside the baseline."""
 
     run_id: str
+    mode: str | None = None
+    """Of participants."""
+    subjects: int
+    """Those that it and the baseline finished."""
     settings: dict[str, Any]
     """Those of its values that differ from the baseline's."""
-    measures: dict[str, ComparedMeasure]
+    measures: dict[str, dict[str, ComparedMeasure]]
+    """By what they are of: a mode, a ranking, `calls` or `tags`. `tokens` are those of the prompts and replies of a
+    subject, whoever paid for them."""
     failed: int
     """Jobs that did not succeed."""
+    failed_alone: tuple[str, ...] = ()
+    """Subjects that failed here, and not in the baseline."""
+    baseline_failed_alone: tuple[str, ...] = ()
+    only_here: tuple[str, ...] = ()
+    """Subjects that the baseline does not have."""
+    missing: tuple[str, ...] = ()
+    """Subjects of the baseline that it does not have."""
+    unlike_judgements: int = 0
+    """Common queries with different judgements; they are in no measure."""
     notices: tuple[str, ...] = ()
     """Caveats about its results."""
+    origin: RunOrigin = RunOrigin()
 
 
 class Movement(Value):
@@ -195,27 +148,33 @@ class Movement(Value):
     job_ids: tuple[int | None, ...]
 
 
-class SeveralRuns(Value):
-    """Runs of one kind, and of one mode, compared with the first of them."""
+class Comparison(Value):
+    """Runs of one kind, and each of one mode, compared with the first of them."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_EXAMPLE]})
 
     kind: str
     mode: str | None
+    """That of the baseline."""
     runs: tuple[str, ...]
     """The baseline first."""
     comparisons: int
-    """How many runs are compared with the baseline: the intervals are corrected for them."""
+    """How many runs are compared with the baseline: the corrected intervals hold for all of them together."""
     subjects_of: str | None = None
     """The split whose participants alone are compared."""
+    headline: str
+    """Whose measures are shown first: a mode, the last ranking that all runs have, or `tags`."""
+    confidence: str | None = None
+    """By which scores of participants are ordered."""
     measured: str
     """What a movement's value is: the score of an item, or a measure of a query."""
     settings: dict[str, tuple[Any, ...]]
     """Settings that are not the same in all runs, with the value of each run."""
     baseline_notices: tuple[str, ...] = ()
+    baseline_origin: RunOrigin = RunOrigin()
     compared: tuple[ComparedRun, ...]
     movements: tuple[Movement, ...]
-    """The largest range of values first."""
+    """The largest range of values first. Subjects that a run did not finish are in none."""
 
 
 class BestRun(Value):
@@ -244,7 +203,7 @@ class Sweep(Value):
     """By mode."""
     warning: str = Field(examples=["The best point was chosen on the subjects that it is reported on."])
     """What the best point does not prove."""
-    results: tuple[SeveralRuns, ...]
+    results: tuple[Comparison, ...]
     """By mode."""
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.differences import RetrievalMeasures, SettingDifference
+from schemas.values.differences import RetrievalMeasures
 from schemas.values.estimates import RunCost
 from schemas.values.metrics import Interval
 from schemas.values.reports import RunMetadata, StageTelemetry, StageTimings
@@ -142,49 +142,3 @@ class RetrievalReport(Value):
     telemetry: dict[str, StageTelemetry]
     """By stage, in the order of the chain: the stages that parse replies or embed texts."""
     timings: RetrievalTimings
-
-
-class QueryDelta(Value):
-    """The difference of two runs in a measure of a ranking."""
-
-    queries: int
-    """Judged queries that have the ranking in both."""
-    left: float | None
-    right: float | None
-    delta: Interval
-    """right - left, each resample drawing the same queries for both."""
-
-
-class QueryChange(Value):
-    """A query whose nDCG differs."""
-
-    query: str
-    stage: RankingStage
-    left: float
-    right: float
-
-
-class RetrievalDifference(Value):
-    """Right compared with left, over their common queries, matched by the id in their file or else by their text."""
-
-    left: str
-    right: str
-    common_queries: int
-    deltas: dict[RankingStage, dict[str, QueryDelta]]
-    """Of the rankings that both have."""
-    tokens: QueryDelta
-    """The tokens of prompts and replies of the calls for a query that both answered, whoever paid for them: what the
-    gate calls `cost`."""
-    overlap: dict[RankingStage, float]
-    """The mean share of passages that both have among the first ones, as many as the measures count, over the common
-    queries. A passage is a line of a document, so that copies of a corpus can be compared."""
-    changes: tuple[QueryChange, ...]
-    """In the last of those rankings, the largest change first."""
-    unlike_judgements: int
-    """Common queries with different judgements; they are in no delta."""
-    settings: dict[str, SettingDifference]
-    failed_in_left_only: tuple[str, ...]
-    """Queries that succeeded in the right run."""
-    failed_in_right_only: tuple[str, ...]
-    only_in_left: tuple[str, ...]
-    only_in_right: tuple[str, ...]

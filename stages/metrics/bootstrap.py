@@ -198,18 +198,6 @@ def mean_intervals(
     return tuple(without_bounds(interval) if len(rows) < bootstrap.LEAST else interval for interval in found)
 
 
-def paired_means(
-    pairs: Sequence[tuple[float, float]], *, resamples: int, seed: int
-) -> tuple[Interval, float | None, float | None]:
-    """The mean difference of the second values from the first with its interval, and the means of both.
-
-    Without pairs there is no value, and no interval with fewer than LEAST.
-    """
-    (delta,) = mean_intervals([[new - old] for old, new in pairs], columns=1, resamples=resamples, seed=seed)
-    means = [sum(values) / len(pairs) for values in zip(*pairs, strict=True)]
-    return delta, *(means or (None, None))
-
-
 def share_interval(parts: Sequence[float], wholes: Sequence[float], *, resamples: int, seed: int) -> Interval:
     """The sum of the parts over that of the wholes, one of each per query.
 

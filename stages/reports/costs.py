@@ -8,11 +8,9 @@ from typing import Any, NamedTuple
 from schemas.chains import in_order
 from schemas.settings.frozen import FrozenSettings
 from schemas.values.estimates import KeptStage, Prices, RunCost, SavedStages, Spent, StageCalls, StageWork
-from schemas.values.metrics import Interval
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.reports import JobTimings, ModeTimings, RunTimings, StageTelemetry, StageTimings
 from schemas.values.runs import AttemptTime, CallCount, OutputTelemetry, ScoredJob, ScoredRun
-from stages.metrics.bootstrap import paired_means
 from stages.reports.numbers_in_words import counted, duration
 from stages.reports.results import jobs_of, modes_of
 
@@ -56,20 +54,6 @@ def tokens_by_job(calls: Sequence[StageCalls]) -> Counter[int]:
             found[call.job_id] += call.prompt_tokens + call.reply_tokens
             found[call.job_id] += call.saved_prompt_tokens + call.saved_reply_tokens
     return found
-
-
-def paired_tokens(
-    left: Sequence[StageCalls],
-    right: Sequence[StageCalls],
-    jobs: Sequence[tuple[int, int]],
-    *,
-    resamples: int,
-    seed: int,
-) -> tuple[Interval, float | None, float | None]:
-    """The difference in tokens of pairs of jobs of two runs, as `paired_means` returns it."""
-    before, after = tokens_by_job(left), tokens_by_job(right)
-    pairs = [(float(before[one]), float(after[other])) for one, other in jobs]
-    return paired_means(pairs, resamples=resamples, seed=seed)
 
 
 def work_of(attempts: Sequence[AttemptTime]) -> list[StageWork]:

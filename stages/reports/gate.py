@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 from schemas.errors import Refused
 from schemas.suggestions import did_you_mean
-from schemas.values.differences import Difference, Gate, GateOutcome, Verdict
+from schemas.values.differences import Comparison, Gate, GateOutcome, Verdict
 from schemas.values.metrics import Interval
-from schemas.values.retrieval_reports import RankingStage, RetrievalDifference
+from schemas.values.retrieval_reports import RankingStage
 from stages.metrics.bootstrap import LEAST
 from stages.reports.numbers_in_words import bounds
 
@@ -21,7 +21,10 @@ _CONDITION: Final = re.compile(
 )
 
 #: What people call the headline measures of participants.
-_SHORT: Final = {"mae": "item_mae_weighted", "coverage": "prediction_coverage"}
+_SHORT: Final = {"mae": "item_mae_weighted", "coverage": "prediction_coverage", "cost": "tokens"}
+
+#: What the subjects of a kind of run are.
+_NOUNS: Final = {"participant": "participants", "query": "queries", "tags": "phrase sets"}
 
 #: Tokens of the calls for a participant or query.
 _COST: Final = "cost"
@@ -68,17 +71,20 @@ def condition(words: str) -> Condition:
     return Condition(plain, found["of"], found["measure"], found["verb"] == "increases", float(found["margin"] or 0))
 
 
-def gate(found: Sequence[Difference] | RetrievalDifference, conditions: Sequence[Condition]) -> Gate:
-    """Every condition on every mode that it is about. Raises Refused for a measure, mode or ranking not compared."""
+def gate(found: Sequence[Comparison], conditions: Sequence[Condition]) -> Gate:
+    """Every condition on every mode that it is about. Raises Refused for a measure, mode or ranking not compared, and
+    for more runs than two.
+    """
+    if any(one.comparisons != 1 for one in found):
+        raise Refused("Conditions are decided between two runs; name one run to compare with.")
     verdicts = tuple(
         _verdict(one, compared) for one in conditions for compared in _chosen(one, _by_measure(found, one))
     )
-    differences = [found] if isinstance(found, RetrievalDifference) else found
     return Gate(
         passed=all(one.outcome is GateOutcome.PASSED for one in verdicts),
         verdicts=verdicts,
-        failed_in_left_only=max((len(one.failed_in_left_only) for one in differences), default=0),
-        failed_in_right_only=max((len(one.failed_in_right_only) for one in differences), default=0),
+        failed_alone=max((len(one.compared[0].failed_alone) for one in found), default=0),
+        baseline_failed_alone=max((len(one.compared[0].baseline_failed_alone) for one in found), default=0),
     )
 
 
@@ -86,32 +92,25 @@ def gate_words(found: Gate) -> Iterator[str]:
     """A line for each condition, and one for subjects that are in no difference since they failed in one run alone."""
     for one in found.verdicts:
         yield f"{one.outcome}: {one.of} {one.condition}: {one.why}"
-    failed = {"first": found.failed_in_left_only, "second": found.failed_in_right_only}
+    failed = {"first": found.baseline_failed_alone, "second": found.failed_alone}
     for which, count in failed.items():
         if count:
             yield f"{count} failed in the {which} run alone, and are in no difference."
 
 
-def _by_measure(
-    found: Sequence[Difference] | RetrievalDifference, asked: Condition
-) -> Mapping[str, Mapping[str, _Compared]]:
-    """Mode or ranking -> measure -> both runs."""
-    if isinstance(found, RetrievalDifference):
-        if asked.measure == _COST:
-            return {_CALLS: {_COST: _Compared(_CALLS, found.tokens.queries, "queries", found.tokens.delta)}}
-        rankings = {
-            ranking.value: {name: _Compared(ranking, one.queries, "queries", one.delta) for name, one in deltas.items()}
-            for ranking, deltas in found.deltas.items()
-        }
-        last = [*rankings][-1:]
-        return rankings if asked.of in [*RankingStage] else {name: rankings[name] for name in last}
-    return {
-        one.right.mode.value: {
-            name: _Compared(one.right.mode, delta.participants, "participants", delta.delta)
-            for name, delta in [*one.deltas.items(), (_COST, one.tokens)]
-        }
-        for one in found
-    }
+def _by_measure(found: Sequence[Comparison], asked: Condition) -> Mapping[str, Mapping[str, _Compared]]:
+    """Mode or ranking -> measure -> both runs: those that the condition names, or those that are shown first."""
+    compared = {}
+    for one in found:
+        (run,) = one.compared
+        noun = _NOUNS[one.kind]
+        of = _CALLS if asked.measure == _COST and _CALLS in run.measures else one.headline
+        wanted = run.measures if asked.of in [*RankingStage] else {of: run.measures.get(of, {})}
+        for name, measures in wanted.items():
+            compared[name] = {
+                measure: _Compared(name, value.subjects, noun, value.delta) for measure, value in measures.items()
+            }
+    return {name: measures for name, measures in compared.items() if measures}
 
 
 def _chosen(asked: Condition, compared: Mapping[str, Mapping[str, _Compared]]) -> list[_Compared]:

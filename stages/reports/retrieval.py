@@ -1,6 +1,5 @@
 """Builds the report of a run of queries."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -11,12 +10,9 @@ from schemas.values.metrics import Interval
 from schemas.values.queries import Leg, QueryRun, QueryText, RankedList, RankedQuery, RetrievedChunks
 from schemas.values.reports import StageTimings
 from schemas.values.retrieval_reports import (
-    QueryChange,
     QueryCounts,
-    QueryDelta,
     QueryQuality,
     RankingStage,
-    RetrievalDifference,
     RetrievalProvenance,
     RetrievalReport,
     RetrievalTimings,
@@ -25,8 +21,7 @@ from schemas.values.retrieval_reports import (
 )
 from stages.metrics.bootstrap import mean_intervals
 from stages.metrics.selective import measure_names, measure_rankings
-from stages.reports.costs import paired_tokens, run_cost, telemetry, work_of
-from stages.reports.differences import setting_differences
+from stages.reports.costs import run_cost, telemetry, work_of
 from stages.reports.numbers_in_words import bounds, number
 from stages.reports.report import run_metadata, validator_quality
 
@@ -82,7 +77,7 @@ def document_rankings(query: RankedQuery, documents: Mapping[int, str]) -> dict[
 
     A document has the rank of its best chunk.
     """
-    rankings = dict(_chunk_rankings(query))
+    rankings = dict(chunk_rankings(query))
     if any(chunk_id not in documents for ranking in rankings.values() for chunk_id in ranking):
         return None
     return {
@@ -90,7 +85,8 @@ def document_rankings(query: RankedQuery, documents: Mapping[int, str]) -> dict[
     }
 
 
-def _chunk_rankings(query: RankedQuery) -> Iterator[tuple[RankingStage, Sequence[int]]]:
+def chunk_rankings(query: RankedQuery) -> Iterator[tuple[RankingStage, Sequence[int]]]:
+    """The chunks of every ranking that the query's job stored, best first."""
     if query.retrieved is not None:
         yield from _of_leg(query.retrieved, Leg.DENSE, RankingStage.DENSE, RankingStage.DENSE_ALL)
         yield from _of_leg(query.retrieved, Leg.LEXICAL, RankingStage.LEXICAL, RankingStage.LEXICAL_ALL)
@@ -263,104 +259,3 @@ def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
 
 
 Qualities = Mapping[str, Mapping[RankingStage, Mapping[str, float]]]
-
-
-def retrieval_difference(left: QueryRun, right: QueryRun, *, measures: RetrievalMeasures) -> RetrievalDifference:
-    """Right compared with left, over the queries that both have with equal judgements."""
-    sides = [{query.key: query for query in run.queries} for run in (left, right)]
-    both = [key for key in sides[0] if key in sides[1]]
-    unlike = {key for key in both if sides[0][key].judgements != sides[1][key].judgements}
-    before, after = (measured(judged_queries(run), cutoff=measures.cutoff) for run in (left, right))
-    keys = [key for key in both if key in before and key in after and key not in unlike]
-    deltas = {stage: found for stage in RankingStage if (found := _deltas(keys, before, after, stage, measures))}
-    return RetrievalDifference(
-        left=f"r{left.run_id}",
-        right=f"r{right.run_id}",
-        common_queries=len(both),
-        deltas=deltas,
-        tokens=_tokens(left, right, [(sides[0][key], sides[1][key]) for key in both], measures),
-        overlap=_overlaps(left, right, both, cutoff=measures.cutoff),
-        changes=_changes(keys, before, after, list(deltas)[-1], measures) if deltas else (),
-        unlike_judgements=len(unlike),
-        settings=setting_differences(left.settings, right.settings),
-        failed_in_left_only=tuple(key for key in both if _failed_alone(sides[0][key], sides[1][key])),
-        failed_in_right_only=tuple(key for key in both if _failed_alone(sides[1][key], sides[0][key])),
-        only_in_left=tuple(key for key in sides[0] if key not in sides[1]),
-        only_in_right=tuple(key for key in sides[1] if key not in sides[0]),
-    )
-
-
-def _tokens(
-    left: QueryRun, right: QueryRun, both: Sequence[tuple[RankedQuery, RankedQuery]], measures: RetrievalMeasures
-) -> QueryDelta:
-    jobs = [
-        (one.job_id, other.job_id)
-        for one, other in both
-        if one.status is JobStatus.SUCCEEDED and other.status is JobStatus.SUCCEEDED
-    ]
-    delta, before, after = paired_tokens(
-        left.stage_calls,
-        right.stage_calls,
-        jobs,
-        resamples=measures.bootstrap_resamples,
-        seed=measures.bootstrap_seed,
-    )
-    return QueryDelta(queries=len(jobs), left=before, right=after, delta=delta)
-
-
-def _overlaps(left: QueryRun, right: QueryRun, keys: Sequence[str], *, cutoff: int) -> dict[RankingStage, float]:
-    shares: dict[RankingStage, list[float]] = defaultdict(list)
-    before, after = ({query.key: _first_passages(run, query, cutoff) for query in run.queries} for run in (left, right))
-    for key in keys:
-        for stage in before[key].keys() & after[key].keys():
-            one, other = before[key][stage], after[key][stage]
-            shares[stage].append(len(one & other) / max(len(one), len(other)) if one or other else 1.0)
-    return {stage: sum(found) / len(found) for stage in RankingStage if (found := shares.get(stage))}
-
-
-def _first_passages(run: QueryRun, query: RankedQuery, cutoff: int) -> dict[RankingStage, set[tuple[str, int]]]:
-    return {
-        stage: {(run.documents[id_], run.lines[id_]) for id_ in ranking[:cutoff] if id_ in run.documents}
-        for stage, ranking in _chunk_rankings(query)
-    }
-
-
-def _deltas(
-    keys: list[str], before: Qualities, after: Qualities, stage: RankingStage, measures: RetrievalMeasures
-) -> dict[str, QueryDelta]:
-    pairs = [(before[key][stage], after[key][stage]) for key in keys if stage in before[key] and stage in after[key]]
-    if not pairs:
-        return {}
-    names = measure_names(measures.cutoff)
-    # The mean of the differences is the difference of the means, in each resample too.
-    intervals = mean_intervals(
-        [[new[name] - old[name] for name in names] for old, new in pairs],
-        columns=len(names),
-        resamples=measures.bootstrap_resamples,
-        seed=measures.bootstrap_seed,
-    )
-    return {
-        name: QueryDelta(
-            queries=len(pairs),
-            left=sum(old[name] for old, _ in pairs) / len(pairs),
-            right=sum(new[name] for _, new in pairs) / len(pairs),
-            delta=interval,
-        )
-        for name, interval in zip(names, intervals, strict=True)
-    }
-
-
-def _changes(
-    keys: list[str], before: Qualities, after: Qualities, stage: RankingStage, measures: RetrievalMeasures
-) -> tuple[QueryChange, ...]:
-    ndcg = measure_names(measures.cutoff)[0]
-    found = [
-        QueryChange(query=key, stage=stage, left=before[key][stage][ndcg], right=after[key][stage][ndcg])
-        for key in keys
-        if stage in before[key] and stage in after[key] and before[key][stage][ndcg] != after[key][stage][ndcg]
-    ]
-    return tuple(sorted(found, key=lambda change: (-abs(change.right - change.left), change.query)))
-
-
-def _failed_alone(one: RankedQuery, other: RankedQuery) -> bool:
-    return one.status in FAILED and other.status not in FAILED

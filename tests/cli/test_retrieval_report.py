@@ -50,7 +50,7 @@ def test_the_page_is_self_contained_and_holds_no_text(ragq: Ragq, pair: tuple[st
     assert "text of the question" not in written
 
 
-def test_the_difference_is_one_object_in_json(ragq: Ragq, pair: tuple[str, str]) -> None:
-    found = json.loads(ragq("diff", *pair, "--json", *FEW).stdout, parse_constant=pytest.fail)
+def test_the_difference_is_json(ragq: Ragq, pair: tuple[str, str]) -> None:
+    (found,) = json.loads(ragq("diff", *pair, "--json", *FEW).stdout, parse_constant=pytest.fail)
 
-    assert (found["left"], found["right"], found["common_queries"]) == (*pair, 2)
+    assert (found["runs"], found["compared"][0]["subjects"]) == ([*pair], 2)

@@ -1,18 +1,32 @@
 """Which runs can be compared."""
 
+from typing import Any
+
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.queries import QueryRun
-from schemas.values.runs import ScoredRun
-from services.several_runs import compare_scores
-from tests.stages.reports.builders import run
+from services.comparisons import Comparable, compared
+from tests.stages.reports.builders import FEW_SHOT, job, run, scores
 from tests.stages.reports.query_builders import query_run
 
-SCORED, ASKED = run(run_id=1), query_run(run_id=2)
+ASKED = query_run(run_id=2)
+SCORED = run(job(1, 316, scores("1"), "1"), run_id=1)
+FEW_SHOT_ALONE = run(job(2, 316, scores("1"), "1", mode=FEW_SHOT), run_id=3)
 
 
-@pytest.mark.parametrize(("left", "right"), [(SCORED, ASKED), (ASKED, SCORED)])
-def test_runs_of_two_kinds_cannot_be_compared(left: ScoredRun | QueryRun, right: ScoredRun | QueryRun) -> None:
-    with pytest.raises(Refused, match="are of two kinds"):
-        compare_scores(left, right, measures={})
+@pytest.mark.parametrize(
+    ("runs", "asked", "words"),
+    [
+        ([SCORED, ASKED], {}, "are of several kinds"),
+        ([SCORED], {}, "takes 2 to 50 runs"),
+        ([SCORED, FEW_SHOT_ALONE], {}, "r1 has zero_shot, r3 has few_shot; choose a mode of each"),
+        ([SCORED, SCORED], {"mode": "few_shot"}, "Run r1 has no jobs in mode few_shot; it has zero_shot"),
+        ([SCORED, SCORED], {"other_mode": "few_shot"}, "Choose the mode of the first run too"),
+        ([ASKED, ASKED], {"mode": "few_shot"}, "goes with runs of participants"),
+        ([ASKED, ASKED], {"measures": {"loss": "abs"}}, "Runs of queries have no loss"),
+        ([SCORED, SCORED], {"measures": {"cutoff": 5}}, "Runs of participants have no cutoff"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(runs: list[Comparable], asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(Refused, match=words):
+        compared(runs, **({"measures": {}} | asked))

@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.errors import Refused
-from services.several_runs import SAME_SUBJECTS, grid_points, run_sweep, sweep_results
+from services.comparisons import SAME_SUBJECTS, grid_points, run_sweep, sweep_results
 from store.database import Connection, Database
 from store.references import interviews
 from store.references.interviews import NewSplit
@@ -59,7 +59,7 @@ async def test_a_sweep_is_one_table_of_paired_differences(database: Database) ->
     assert result.runs == (f"r{parent}", f"r{exact}", f"r{far}")
     assert result.settings == {"RAGQ_SCORE_TEXT_CHARS": (80, 10, 20)}
     assert [run.settings for run in result.compared] == [{"RAGQ_SCORE_TEXT_CHARS": 10}, {"RAGQ_SCORE_TEXT_CHARS": 20}]
-    errors = [run.measures["item_mae_weighted"] for run in result.compared]
+    errors = [run.measures["zero_shot"]["item_mae_weighted"] for run in result.compared]
     assert [(one.baseline, one.value, one.delta.value) for one in errors] == [(1.0, 0.0, -1.0), (1.0, 2.0, 1.0)]
     assert len(result.movements) == len(PEOPLE) * 8
     assert result.movements[0].values == (3.0, 2.0, 0.0)
@@ -76,7 +76,7 @@ async def test_the_best_point_is_chosen_on_one_split_and_reported_on_another(dat
 
     assert found.best[0].chosen_on == "val"
     assert {move.subject for move in found.results[0].movements} == {"320", "321"}
-    assert found.results[0].compared[0].measures["item_mae_weighted"].subjects == 2
+    assert found.results[0].compared[0].measures["zero_shot"]["item_mae_weighted"].subjects == 2
     with pytest.raises(Refused, match="have participants in common"):
         await sweep_results(database, parent, "score", runs, select_on="val", report_on="both")
     with pytest.raises(Refused, match="There is no measure 'mae'"):

@@ -59,11 +59,11 @@ async def test_scores_in_another_form_are_refused_and_never_counted_as_missing(
 
 async def test_a_gate_is_decided_with_the_comparison(client: httpx.AsyncClient, connection: Connection) -> None:
     before, after = await twelve_worse(connection)
-    address = f"/runs/{before}/diff/{after}"
+    address = f"/runs/{before}/compare"
 
-    found = await client.get(address, params={"fail_if": ["mae increases", "mae decreases"]})
-    refused = await client.get(address, params={"fail_if": "mae rises"})
+    found = await client.get(address, params={"other": after, "fail_if": ["mae increases", "mae decreases"]})
+    refused = await client.get(address, params={"other": after, "fail_if": "mae rises"})
 
     assert [one["outcome"] for one in found.json()["gate"]["verdicts"]] == ["failed", "passed"]
     assert (found.json()["gate"]["passed"], refused.status_code) == (False, 409)
-    assert (await client.get(address)).json()["gate"] is None
+    assert (await client.get(address, params={"other": after})).json()["gate"] is None

@@ -25,6 +25,7 @@ from tests.stages.participants.builders import ranked
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 FEW = Measures(bootstrap_resamples=50)
+CHOSEN = {"bootstrap_resamples": FEW.bootstrap_resamples}
 ZERO_SHOT, FEW_SHOT = AssessmentMode
 
 INDEX = IndexIdentity(

@@ -5,23 +5,22 @@ from collections.abc import Sequence
 import pytest
 
 from schemas.errors import Refused
-from schemas.values.differences import Difference, Gate
+from schemas.values.differences import Comparison, Gate
 from schemas.values.estimates import StageCalls
-from stages.reports.differences import RunInMode, difference
+from stages.reports.comparison import RunInMode, compare_queries, compare_scores
 from stages.reports.gate import condition, gate, gate_words
-from stages.reports.retrieval import retrieval_difference
-from tests.stages.reports.builders import FEW, ZERO_SHOT, job, run, scores
+from tests.stages.reports.builders import CHOSEN, ZERO_SHOT, job, run, scores
 from tests.stages.reports.query_builders import FEW_DRAWS, both_legs, query, query_run
 
 
-def compared(right: Sequence[str], truth: str = "0") -> Difference:
+def compared(right: Sequence[str], truth: str = "0") -> Comparison:
     """Against a run with an error of 1 for every second participant; participant by participant what the right has."""
     before = run(*(job(one, 300 + one, scores(str(one % 2)), truth) for one in range(len(right))), run_id=12)
     after = run(*(job(one, 300 + one, scores(score) if score else None, truth) for one, score in enumerate(right)))
-    return difference(RunInMode(before, ZERO_SHOT), RunInMode(after, ZERO_SHOT), measures=FEW)
+    return compare_scores([RunInMode(before, ZERO_SHOT), RunInMode(after, ZERO_SHOT)], chosen=CHOSEN)
 
 
-def decided(found: Difference, *words: str) -> Gate:
+def decided(found: Comparison, *words: str) -> Gate:
     return gate([found], [condition(one) for one in words])
 
 
@@ -43,7 +42,7 @@ SAME = compared(["0", "1"] * 10)
     ],
 )
 def test_a_condition_is_met_when_the_whole_interval_is_beyond_its_margin(
-    found: Difference, words: str, outcome: str
+    found: Comparison, words: str, outcome: str
 ) -> None:
     (verdict,) = decided(found, words).verdicts
 
@@ -75,15 +74,16 @@ def test_cost_is_the_tokens_of_the_calls_for_a_subject_whoever_paid(right: int, 
     jobs = [job(one, 300 + one, scores("1"), "0") for one in range(12)]
     cheap = run(*jobs, run_id=12).model_copy(update={"stage_calls": calls(90, *[0] * 12)})
     dear = run(*jobs).model_copy(update={"stage_calls": calls(40, *(right - 50 + one for one in range(12)))})
-    found = difference(RunInMode(cheap, ZERO_SHOT), RunInMode(dear, ZERO_SHOT), measures=FEW)
+    found = compare_scores([RunInMode(cheap, ZERO_SHOT), RunInMode(dear, ZERO_SHOT)], chosen=CHOSEN)
 
     (verdict,) = decided(found, "cost increases by more than 50").verdicts
-    assert (found.tokens.left, found.tokens.right) == (100, right + 5.5)
+    tokens = found.compared[0].measures["zero_shot"]["tokens"]
+    assert (tokens.baseline, tokens.value) == (100, right + 5.5)
     assert (verdict.outcome, verdict.of, verdict.subjects) == (outcome, "zero_shot", 12)
 
     asked = [query(f"q{one}", {}, both_legs([11], [11], [11]), job_id=one) for one in range(12)]
     of_queries = [query_run(*asked, stage_calls=calls(paid, *[0] * 12), run_id=paid) for paid in (90, right)]
-    queries = gate(retrieval_difference(*of_queries, measures=FEW_DRAWS), [condition("cost increases by more than 50")])
+    queries = gate([compare_queries(of_queries, measures=FEW_DRAWS)], [condition("cost increases by more than 50")])
     assert [one.outcome for one in queries.verdicts] == [outcome]
 
 
@@ -104,7 +104,7 @@ def test_every_condition_must_pass() -> None:
 def test_participants_that_failed_in_one_run_alone_are_said() -> None:
     found = decided(compared(["0", "1"] * 9 + ["0", ""]), "mae increases")
 
-    assert (found.failed_in_left_only, found.failed_in_right_only) == (0, 1)
+    assert (found.baseline_failed_alone, found.failed_alone) == (0, 1)
     assert list(gate_words(found))[-1].startswith("1 failed in the second run alone")
 
 
@@ -122,7 +122,7 @@ BAD = query_run(*(query(key, {"d1": 1}, both_legs([11], [11, 21], [21, 11])) for
     ],
 )
 def test_queries_are_judged_by_their_last_ranking_unless_another_is_named(words: str, of: str, outcome: str) -> None:
-    found = gate(retrieval_difference(GOOD, BAD, measures=FEW_DRAWS), [condition(words)])
+    found = gate([compare_queries([GOOD, BAD], measures=FEW_DRAWS)], [condition(words)])
 
     assert [(one.of, one.outcome, one.subjects) for one in found.verdicts] == [(of, outcome, 12)]
 

@@ -27,7 +27,7 @@ async def runs(client: httpx.AsyncClient, ctx: ApiContext) -> list[int]:
 
 
 async def test_several_runs_are_compared_on_a_page(client: httpx.AsyncClient, runs: list[int]) -> None:
-    page = await see(client, "/runs/compare/several", runs="r1, r2, r3")
+    page = await see(client, "/runs/compare", runs="r1, r2, r3")
     text = words(page)
 
     assert page.status_code == 200

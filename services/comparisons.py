@@ -1,4 +1,4 @@
-"""Several runs compared with the first of them, alike by commands, REST and pages."""
+"""Runs compared with the first of them, and sweeps, alike by commands, REST and pages."""
 
 import asyncio
 import itertools
@@ -7,26 +7,23 @@ from dataclasses import fields
 from typing import Any, Final
 
 from schemas.errors import Refused
-from schemas.values.differences import BestRun, Difference, Measures, RetrievalMeasures, SeveralRuns, Sweep
+from schemas.values.differences import BestRun, Comparison, Measures, RetrievalMeasures, Sweep
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QueryRun
-from schemas.values.retrieval_reports import RetrievalDifference
 from schemas.values.runs import ScoredRun, SettingValue, Target, run_number
 from services.forks import ForkRequest, fork, plan_fork
 from services.splits import find_split
-from stages.reports.differences import RunInMode, difference
-from stages.reports.report import common_measures
-from stages.reports.results import modes_of
-from stages.reports.retrieval import retrieval_difference
-from stages.reports.several_runs import (
+from stages.reports.comparison import (
+    RunInMode,
     TagsRun,
     TagsSet,
     best_of,
+    compare_queries,
+    compare_scores,
+    compare_tags,
     default_measure,
-    several_queries,
-    several_scored,
-    several_tags,
 )
+from stages.reports.results import modes_of
 from store import vocabularies
 from store.database import Connection, Database
 from store.references import interviews
@@ -35,30 +32,32 @@ from store.views import reported_run
 
 Comparable = ScoredRun | QueryRun | TagsRun
 
-_NAMES = {field.name for field in fields(Measures)}
-
 MOST = 50
 """Runs of one comparison."""
 
 
-async def compare_several(
+async def compare(
     database: Database,
     run_ids: Sequence[int],
     *,
     mode: str | None = None,
+    other_mode: str | None = None,
     split: str | None = None,
     measures: Mapping[str, Any] | None = None,
-) -> list[SeveralRuns]:
-    """Runs of one kind compared with the first: of participants one comparison per mode that all have.
+) -> list[Comparison]:
+    """Runs of one kind compared with the first: of participants one comparison per mode that all have, or in `mode`,
+    with `other_mode` of the others.
 
     With `split`, on its participants alone. `measures` are those that were chosen. Raises RunMissingError, and Refused
-    for fewer than two runs, for runs of several kinds, and for an unknown split.
+    for fewer than two runs, for runs of several kinds, for an unknown split, and for what does not go with the kind.
     """
     refuse_count(run_ids)
     async with database.connection() as connection:
         found = [await comparable_run(connection, run_id) for run_id in run_ids]
         only = None if split is None else await _members(connection, split, found)
-    return await asyncio.to_thread(compared, found, mode=mode, split=split, only=only, measures=measures or {})
+    return await asyncio.to_thread(
+        compared, found, mode=mode, other_mode=other_mode, split=split, only=only, measures=measures or {}
+    )
 
 
 def refuse_count(run_ids: Sequence[int]) -> None:
@@ -137,123 +136,60 @@ def compared(
     found: Sequence[Comparable],
     *,
     mode: str | None = None,
+    other_mode: str | None = None,
     split: str | None = None,
     only: set[int] | None = None,
     measures: Mapping[str, Any],
-) -> list[SeveralRuns]:
-    """Runs that were read, compared with the first of them as `compare_several` does; `only` are those of the split."""
+) -> list[Comparison]:
+    """Runs that were read, compared with the first of them as `compare` does; `only` are those of the split."""
     refuse_count([run.run_id for run in found])
     scored = [run for run in found if isinstance(run, ScoredRun)]
     asked = [run for run in found if isinstance(run, QueryRun)]
     tagged = [run for run in found if isinstance(run, TagsRun)]
     if len(scored) == len(found):
+        _refuse_measures(measures, Measures, "runs of participants")
         refuse_other_data_sets(scored)
-        modes = [one for one in AssessmentMode if all(one in modes_of(run) for run in scored)]
-        if mode is not None:
-            modes = [one for one in modes if one == mode]
-        if not modes:
-            raise Refused("The runs have no mode in common" + ("." if mode is None else f" that is {mode}."))
-        of_scores = {name: value for name, value in measures.items() if name in _NAMES}
-        return [several_scored(scored, one, chosen=of_scores, only=only, split=split) for one in modes]
-    if split is not None or mode is not None:
+        sides = _sides(scored, mode, other_mode)
+        return [compare_scores(one, chosen=measures, only=only, split=split) for one in sides]
+    if split is not None or mode is not None or other_mode is not None:
         raise Refused("A split or a mode goes with runs of participants.")
     if len(asked) == len(found):
-        known = {field.name for field in fields(RetrievalMeasures)}
-        return [
-            several_queries(
-                asked, measures=RetrievalMeasures(**{name: value for name, value in measures.items() if name in known})
-            )
-        ]
+        _refuse_measures(measures, RetrievalMeasures, "runs of queries")
+        return [compare_queries(asked, measures=RetrievalMeasures(**measures))]
     if len(tagged) == len(found):
-        defaults = Measures()
-        return [
-            several_tags(
-                tagged,
-                resamples=measures.get("bootstrap_resamples", defaults.bootstrap_resamples),
-                seed=measures.get("bootstrap_seed", defaults.bootstrap_seed),
-            )
-        ]
+        chosen = RetrievalMeasures(**{name: value for name, value in measures.items() if name in _OF_RESAMPLES})
+        _refuse_measures({name: 0 for name in measures if name not in _OF_RESAMPLES}, None, "runs of phrases")
+        return [compare_tags(tagged, resamples=chosen.bootstrap_resamples, seed=chosen.bootstrap_seed)]
     raise Refused("The runs are of several kinds; runs of one kind are compared.")
 
 
-async def compare_runs(
-    database: Database, a: str, b: str, *, mode: str | None = None, other_mode: str | None = None
-) -> list[Difference] | RetrievalDifference:
-    """Two runs by number or name. Raises RunMissingError, and Refused for words that stand for no run and where nothing
-    can be compared.
-    """
-    async with database.connection() as connection:
-        left, right = [await _run(connection, words) for words in (a, b)]
-    return await asyncio.to_thread(_compared, left, right, mode, other_mode)
+_OF_RESAMPLES: Final = ("bootstrap_resamples", "bootstrap_seed")
 
 
-def compare_queries(left: QueryRun, right: QueryRun, measures: RetrievalMeasures) -> RetrievalDifference:
-    """Two runs of queries, on the queries that both have."""
-    return retrieval_difference(left, right, measures=measures)
+def _refuse_measures(given: Mapping[str, Any], known: type[Measures | RetrievalMeasures] | None, of: str) -> None:
+    names = [] if known is None else [field.name for field in fields(known)]
+    if others := [name for name in given if name not in names]:
+        raise Refused(f"{of.capitalize()} have no {', '.join(name.replace('_', ' ') for name in others)}.")
 
 
-def compare_scores(
-    left: ScoredRun | QueryRun,
-    right: ScoredRun | QueryRun,
-    *,
-    mode: str | None = None,
-    other_mode: str | None = None,
-    measures: Mapping[str, Any],
-) -> list[Difference]:
-    """Two scored runs in each mode that both have, or in one mode, or one mode of the left with another of the right.
-
-    `measures` are those that were chosen; the runs have the others. Raises Refused for runs of two kinds, and where
-    there is nothing to compare.
-    """
-    if isinstance(left, QueryRun) or isinstance(right, QueryRun):
-        raise Refused(
-            f"r{left.run_id} and r{right.run_id} are of two kinds: a run of queries compares with a run of queries."
-        )
-    refuse_other_data_sets([left, right])
-    pairs = _pairs(left, right, mode, other_mode)
-    found = common_measures(left, right, measures)
-    return [difference(*pair, measures=found) for pair in pairs]
-
-
-async def _run(connection: Connection, words: str) -> ScoredRun | QueryRun:
-    run_id = run_number(words) or await run_names.find(connection, words)
-    if run_id is None:
-        raise Refused("A or B is neither the number nor the name of a run; the list of runs shows both.")
-    return await reported_run(connection, run_id)
-
-
-def _compared(
-    left: ScoredRun | QueryRun, right: ScoredRun | QueryRun, mode: str | None, other_mode: str | None
-) -> list[Difference] | RetrievalDifference:
-    if isinstance(left, QueryRun) and isinstance(right, QueryRun):
-        return compare_queries(left, right, RetrievalMeasures())
-    if other_mode and not mode:
-        raise Refused("Choose the mode of A too.")
-    return compare_scores(left, right, mode=mode, other_mode=other_mode, measures={})
-
-
-def _pairs(
-    left: ScoredRun, right: ScoredRun, mode: str | None, other_mode: str | None
-) -> list[tuple[RunInMode, RunInMode]]:
+def _sides(runs: Sequence[ScoredRun], mode: str | None, other_mode: str | None) -> list[list[RunInMode]]:
+    first, *others = runs
+    if other_mode is not None and mode is None:
+        raise Refused("Choose the mode of the first run too.")
     if mode is not None:
-        return [(_in_mode(left, mode), _in_mode(right, other_mode or mode))]
-    common = [mode for mode in modes_of(left) if mode in modes_of(right)]
+        return [[_in_mode(first, mode), *(_in_mode(run, other_mode or mode) for run in others)]]
+    common = [one for one in modes_of(first) if all(one in modes_of(run) for run in others)]
     if not common:
-        raise Refused(
-            f"r{left.run_id} has {_words(left)} and r{right.run_id} has {_words(right)}; "
-            "choose a mode of each: --mode and --other-mode, or in the form."
-        )
-    return [(RunInMode(left, mode), RunInMode(right, mode)) for mode in common]
+        has = ", ".join(f"r{run.run_id} has {' and '.join(modes_of(run))}" for run in runs)
+        raise Refused(f"{has}; choose a mode of each: --mode and --other-mode, or in the form.")
+    return [[RunInMode(run, one) for run in runs] for one in common]
 
 
 def _in_mode(run: ScoredRun, mode: str) -> RunInMode:
     if mode not in modes_of(run):
-        raise Refused(f"Run r{run.run_id} has no jobs in mode {mode}; it has {_words(run)}.")
+        has = " and ".join(modes_of(run))
+        raise Refused(f"Run r{run.run_id} has no jobs in mode {mode}; it has {has}.")
     return RunInMode(run, AssessmentMode(mode))
-
-
-def _words(run: ScoredRun) -> str:
-    return " and ".join(modes_of(run))
 
 
 Point = Mapping[str, str]
@@ -317,11 +253,11 @@ async def sweep_results(
     """The forks compared with their parent, and the best of them.
 
     With `select_on` the best is chosen on the participants of that split, and everything is reported on those of
-    `report_on`. Raises as `compare_several` does, and Refused for splits that have participants in common.
+    `report_on`. Raises as `compare` does, and Refused for splits that have participants in common.
     """
     run_ids = [parent_id, *points]
-    results = await compare_several(database, run_ids, split=report_on)
-    chosen = results if select_on is None else await compare_several(database, run_ids, split=select_on)
+    results = await compare(database, run_ids, split=report_on)
+    chosen = results if select_on is None else await compare(database, run_ids, split=select_on)
     if select_on is not None and report_on is not None and await have_common_members(database, select_on, report_on):
         raise Refused(
             f"Splits '{select_on}' and '{report_on}' have participants in common, so the report would be on those "
@@ -340,5 +276,5 @@ async def sweep_results(
     )
 
 
-def _best(chosen: SeveralRuns, reported: SeveralRuns, measure: str | None, select_on: str | None) -> BestRun | None:
+def _best(chosen: Comparison, reported: Comparison, measure: str | None, select_on: str | None) -> BestRun | None:
     return best_of(chosen, measure or default_measure(reported), chosen_on=select_on)

@@ -1,0 +1,498 @@
+"""Runs compared with the first of them, on the subjects that each has in common with it."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from schemas.errors import Refused
+from schemas.statuses import JobStatus
+from schemas.values.differences import (
+    BestRun,
+    ComparedMeasure,
+    ComparedRun,
+    Comparison,
+    Measures,
+    Movement,
+    RetrievalMeasures,
+)
+from schemas.values.estimates import StageCalls
+from schemas.values.metrics import Interval
+from schemas.values.participants import AssessmentMode, PHQ8Item
+from schemas.values.queries import QueryRun, RankedQuery
+from schemas.values.retrieval_reports import RankingStage
+from schemas.values.runs import ScoredJob, ScoredRun, SettingValue
+from schemas.values.tags import ValidatedTags
+from stages.metrics.bootstrap import LEVEL, mean_intervals, paired_deltas
+from stages.metrics.confidence import variant_named
+from stages.metrics.scores import Metrics, together
+from stages.metrics.selective import Loss, areas, measure_names
+from stages.reports.costs import tokens_by_job
+from stages.reports.report import common_measures, measures_of
+from stages.reports.results import cohort_of_jobs, ground_truth, headline_metrics, jobs_of
+from stages.reports.retrieval import FAILED, chunk_rankings, judged_queries, measured
+from stages.reports.words import notices
+
+_UNSUCCESSFUL: Final = (JobStatus.FAILED, JobStatus.POISONED, JobStatus.CANCELLED)
+
+#: What is shown of the measures of a kind of run unless others are named.
+SHOWN: Final = {
+    "participant": ("item_mae_weighted", "prediction_coverage", "aurc"),
+    "tags": ("candidates", "overlap"),
+}
+
+#: Measures of which less is better; of any other more is.
+_LOWER_IS_BETTER: Final = (
+    *("item_mae_weighted", "item_mae_by_item", "item_mae_by_subject", "total_mae", "total_rmse", "aurc", "augrc"),
+)
+
+
+@dataclass(frozen=True)
+class TagsSet:
+    """The candidates of one phrase set."""
+
+    job_id: int
+    subject: str
+    status: JobStatus
+    validated: ValidatedTags | None
+
+
+@dataclass(frozen=True)
+class TagsRun:
+    """A run of phrases, as comparisons read it."""
+
+    run_id: int
+    profile: str
+    request: Mapping[str, Any]
+    settings: Mapping[str, SettingValue]
+    sets: tuple[TagsSet, ...]
+
+
+def corrected_level(comparisons: int) -> float:
+    """The confidence of each of several intervals that hold together with 95 % confidence (Bonferroni).
+
+    >>> corrected_level(1), round(corrected_level(5), 4)
+    (0.95, 0.99)
+    """
+    return 1 - (1 - LEVEL) / max(comparisons, 1)
+
+
+class RunInMode(NamedTuple):
+    """One side of a comparison of participants."""
+
+    run: ScoredRun
+    mode: AssessmentMode
+
+
+def compare_scores(
+    sides: Sequence[RunInMode],
+    *,
+    chosen: Mapping[str, Any],
+    only: Collection[int] | None = None,
+    split: str | None = None,
+) -> Comparison:
+    """Scored runs, on the participants that each and the first have scored; with `only`, on these alone.
+
+    `chosen` are the measures that were chosen; the runs have the others. Raises Refused for runs that define a total or
+    depression in two ways, and for a confidence that a run lacks the signals for.
+    """
+    by_run = [
+        {job.participant_id: job for job in jobs_of(*side) if only is None or job.participant_id in only}
+        for side in sides
+    ]
+    level = corrected_level(len(sides) - 1)
+    first, *others = sides
+    base = cohort_of_jobs(by_run[0].values())
+    measures = measures_of(first.run.settings, chosen)
+    compared = []
+    for side, jobs in zip(others, by_run[1:], strict=True):
+        measures = common_measures(first.run, side.run, chosen)
+        plain, corrected = paired_deltas(
+            scored_metrics(measures),
+            base,
+            cohort_of_jobs(jobs.values()),
+            resamples=measures.bootstrap_resamples,
+            seed=measures.bootstrap_seed,
+            levels=(LEVEL, level),
+        )
+        found = {
+            name: ComparedMeasure(
+                subjects=one.participants,
+                baseline=one.left,
+                value=one.right,
+                delta=one.delta,
+                corrected=corrected[name].delta,
+            )
+            for name, one in plain.items()
+        }
+        both = [key for key, job in by_run[0].items() if job.scores and key in jobs and jobs[key].scores]
+        pairs = [(by_run[0][key].job_id, jobs[key].job_id) for key in both]
+        draws = {"resamples": measures.bootstrap_resamples, "seed": measures.bootstrap_seed}
+        found |= _tokens(first.run.stage_calls, side.run.stage_calls, pairs, level=level, **draws)
+        statuses = [{str(key): job.status for key, job in sorted(of.items())} for of in (by_run[0], jobs)]
+        compared.append(
+            ComparedRun(
+                run_id=f"r{side.run.run_id}",
+                mode=side.mode.value,
+                subjects=len(both),
+                settings=_own_settings(first.run.settings, side.run.settings),
+                measures={side.mode.value: found},
+                notices=tuple(notices("participant", side.run.profile, side.run.request)),
+                origin=side.run.origin,
+                **_alone(*statuses),
+            )
+        )
+    return Comparison(
+        kind="participant",
+        mode=first.mode.value,
+        subjects_of=split,
+        headline=others[0].mode.value,
+        confidence=measures.confidence,
+        measured="score of an item",
+        baseline_notices=tuple(notices("participant", first.run.profile, first.run.request)),
+        baseline_origin=first.run.origin,
+        compared=tuple(compared),
+        movements=_by_range(_item_movements(by_run)),
+        **_of_all([side.run for side in sides]),
+    )
+
+
+def compare_queries(runs: Sequence[QueryRun], *, measures: RetrievalMeasures) -> Comparison:
+    """Runs of queries, in every ranking that each and the first have, on the queries that both have."""
+    found = [measured(judged_queries(run), cutoff=measures.cutoff) for run in runs]
+    queries = [{query.key: query for query in run.queries} for run in runs]
+    stage = _last_common_stage(found)
+    names = measure_names(measures.cutoff)
+    level = corrected_level(len(runs) - 1)
+    draws = {"resamples": measures.bootstrap_resamples, "seed": measures.bootstrap_seed}
+    first = runs[0]
+    unlike_any: set[str] = set()
+    compared = []
+    for run, after, own in zip(runs[1:], found[1:], queries[1:], strict=True):
+        common = [key for key in queries[0] if key in own]
+        unlike = {key for key in common if queries[0][key].judgements != own[key].judgements}
+        unlike_any |= unlike
+        overlaps = _overlaps(first, run, common, cutoff=measures.cutoff)
+        of: dict[str, dict[str, ComparedMeasure]] = {}
+        for ranking in RankingStage:
+            pairs = [
+                (found[0][key][ranking], after[key][ranking])
+                for key in common
+                if key not in unlike and ranking in found[0].get(key, {}) and ranking in after.get(key, {})
+            ]
+            values = [([old[name] for name in names], [new[name] for name in names]) for old, new in pairs]
+            of_ranking = _means(names, values, level=level, **draws) if pairs else {}
+            if ranking in overlaps:
+                of_ranking["overlap"] = _without_interval(overlaps[ranking])
+            if of_ranking:
+                of[ranking.value] = of_ranking
+        succeeded = [
+            (queries[0][key].job_id, own[key].job_id)
+            for key in common
+            if {queries[0][key].status, own[key].status} == {JobStatus.SUCCEEDED}
+        ]
+        of["calls"] = _tokens(first.stage_calls, run.stage_calls, succeeded, level=level, **draws)
+        statuses = [{key: query.status for key, query in side.items()} for side in (queries[0], own)]
+        compared.append(
+            ComparedRun(
+                run_id=f"r{run.run_id}",
+                subjects=len(common),
+                settings=_own_settings(first.settings, run.settings),
+                measures=of,
+                unlike_judgements=len(unlike),
+                notices=tuple(notices("query", run.profile, run.request)),
+                origin=run.origin,
+                **_alone(*statuses),
+            )
+        )
+    movements = [
+        Movement(
+            subject=key,
+            values=tuple(side[key][stage][names[0]] for side in found),
+            job_ids=tuple(side[key].job_id for side in queries),
+        )
+        for key in found[0]
+        if stage is not None and key not in unlike_any and all(stage in side.get(key, {}) for side in found)
+    ]
+    return Comparison(
+        kind="query",
+        mode=None,
+        headline="" if stage is None else stage.value,
+        measured=names[0] if stage is None else f"{names[0]} of {stage.value}",
+        baseline_notices=tuple(notices("query", first.profile, first.request)),
+        baseline_origin=first.origin,
+        compared=tuple(compared),
+        movements=_by_range(movements),
+        **_of_all(runs),
+    )
+
+
+def compare_tags(runs: Sequence[TagsRun], *, resamples: int, seed: int) -> Comparison:
+    """Runs of phrases: how many candidates, and how many of them are the baseline's."""
+    by_run = [{of.subject: of for of in run.sets} for run in runs]
+    tags = [{key: _tags(of.validated) for key, of in found.items() if of.validated is not None} for found in by_run]
+    level = corrected_level(len(runs) - 1)
+    compared = []
+    for run, found, own in zip(runs[1:], tags[1:], by_run[1:], strict=True):
+        keys = [key for key in tags[0] if key in found]
+        counts = [([float(len(tags[0][key]))], [float(len(found[key]))]) for key in keys]
+        overlap = _without_interval([_overlap(tags[0][key], found[key]) for key in keys])
+        statuses = [{key: of.status for key, of in side.items()} for side in (by_run[0], own)]
+        compared.append(
+            ComparedRun(
+                run_id=f"r{run.run_id}",
+                subjects=len(keys),
+                settings=_own_settings(runs[0].settings, run.settings),
+                measures={
+                    "tags": _means(("candidates",), counts, level=level, resamples=resamples, seed=seed)
+                    | {"overlap": overlap}
+                },
+                notices=tuple(notices("tags", run.profile, run.request)),
+                **_alone(*statuses),
+            )
+        )
+    return Comparison(
+        kind="tags",
+        mode=None,
+        headline="tags",
+        measured="number of candidates",
+        compared=tuple(compared),
+        movements=tuple(_tag_movements(by_run, tags)),
+        **_of_all(runs),
+    )
+
+
+def scored_metrics(measures: Measures) -> Metrics:
+    """The metrics that runs are compared in."""
+    confidence, loss = variant_named(measures.confidence).confidence, Loss(measures.loss)
+    headlines = together(headline_metrics(measures))
+    return lambda cohort, draws: {
+        **headlines(cohort, draws),
+        **areas(cohort, draws, confidence=confidence, loss=loss),
+    }
+
+
+def _of_all(runs: Sequence[ScoredRun | QueryRun | TagsRun]) -> dict[str, Any]:
+    return {
+        "runs": tuple(f"r{run.run_id}" for run in runs),
+        "comparisons": len(runs) - 1,
+        "settings": _settings([run.settings for run in runs]),
+    }
+
+
+def _means(
+    names: Sequence[str],
+    pairs: Sequence[tuple[Sequence[float], Sequence[float]]],
+    *,
+    level: float,
+    resamples: int,
+    seed: int,
+) -> dict[str, ComparedMeasure]:
+    """Means of values, a column for each name, of the baseline and of a run for each subject."""
+    # The mean of the differences is the difference of the means, in each resample too.
+    intervals = partial(
+        mean_intervals,
+        [[after - before for before, after in zip(*pair, strict=True)] for pair in pairs],
+        columns=len(names),
+        resamples=resamples,
+        seed=seed,
+    )
+    return {
+        name: ComparedMeasure(
+            subjects=len(pairs),
+            baseline=_mean([before[place] for before, _ in pairs]),
+            value=_mean([after[place] for _, after in pairs]),
+            delta=plain,
+            corrected=corrected,
+        )
+        for place, (name, plain, corrected) in enumerate(zip(names, intervals(), intervals(level=level), strict=True))
+    }
+
+
+def _without_interval(shares: Sequence[float]) -> ComparedMeasure:
+    """The mean share that a run has of the baseline's."""
+    baseline = 1.0 if shares else None
+    none = Interval(value=None, low=None, high=None, std=None, drop_rate=1.0, resamples=0)
+    return ComparedMeasure(subjects=len(shares), baseline=baseline, value=_mean(shares), delta=none, corrected=none)
+
+
+def _tokens(
+    left: Sequence[StageCalls], right: Sequence[StageCalls], jobs: Sequence[tuple[int, int]], **of_means: Any
+) -> dict[str, ComparedMeasure]:
+    """The tokens of the calls for a subject, whoever paid for them: what the gate calls `cost`."""
+    before, after = tokens_by_job(left), tokens_by_job(right)
+    pairs = [([float(before[one])], [float(after[other])]) for one, other in jobs]
+    return _means(("tokens",), pairs, **of_means)
+
+
+def _alone(baseline: Mapping[str, JobStatus], own: Mapping[str, JobStatus]) -> dict[str, Any]:
+    """The subjects of one run alone, and those that failed in one alone."""
+    common = [key for key in baseline if key in own]
+    has_failed = [{key: of[key] in FAILED for key in common} for of in (baseline, own)]
+    return {
+        "failed": sum(status in _UNSUCCESSFUL for status in own.values()),
+        "failed_alone": tuple(key for key in common if has_failed[1][key] and not has_failed[0][key]),
+        "baseline_failed_alone": tuple(key for key in common if has_failed[0][key] and not has_failed[1][key]),
+        "only_here": tuple(key for key in own if key not in baseline),
+        "missing": tuple(key for key in baseline if key not in own),
+    }
+
+
+def _overlaps(left: QueryRun, right: QueryRun, keys: Sequence[str], *, cutoff: int) -> dict[RankingStage, list[float]]:
+    """The share of passages that both have among the first ones, of each query, by ranking.
+
+    A passage is a line of a document, so that copies of a corpus can be compared.
+    """
+    shares: dict[RankingStage, list[float]] = defaultdict(list)
+    before, after = ({query.key: _first_passages(run, query, cutoff) for query in run.queries} for run in (left, right))
+    for key in keys:
+        for stage in before[key].keys() & after[key].keys():
+            one, other = before[key][stage], after[key][stage]
+            shares[stage].append(len(one & other) / max(len(one), len(other)) if one or other else 1.0)
+    return shares
+
+
+def _first_passages(run: QueryRun, query: RankedQuery, cutoff: int) -> dict[RankingStage, set[tuple[str, int]]]:
+    return {
+        stage: {(run.documents[id_], run.lines[id_]) for id_ in ranking[:cutoff] if id_ in run.documents}
+        for stage, ranking in chunk_rankings(query)
+    }
+
+
+def best_of(found: Comparison, measure: str, *, chosen_on: str | None = None) -> BestRun | None:
+    """The run with the best value of a measure, the baseline included; None where no run has it.
+
+    Raises Refused for a measure that the runs do not have.
+    """
+    known = headline_measures(found)
+    if measure not in known:
+        raise Refused(f"There is no measure '{measure}' of these runs. There are: {', '.join(known)}.")
+    measures = [(run.run_id, run.measures[found.headline][measure]) for run in found.compared]
+    values = {
+        run_id: (of.value, of.baseline) for run_id, of in measures if of.value is not None and of.baseline is not None
+    }
+    if not values:
+        return None
+    sign = -1 if measure in _LOWER_IS_BETTER else 1
+    best = max(values, key=lambda run_id: sign * values[run_id][0])
+    value, baseline = values[best]
+    is_better = sign * value > sign * baseline
+    run_id, best_value = (best, value) if is_better else (found.runs[0], baseline)
+    return BestRun(
+        run_id=run_id,
+        measure=measure,
+        value=best_value,
+        baseline=baseline,
+        is_better=is_better,
+        as_good=tuple(one for one, (found_value, _) in values.items() if found_value == best_value and one != run_id),
+        chosen_on=chosen_on,
+    )
+
+
+def default_measure(found: Comparison) -> str:
+    """The measure that a sweep is judged by unless another is named."""
+    return shown_measures(found)[0]
+
+
+def headline_measures(found: Comparison) -> list[str]:
+    """The measures that every run has beside the baseline, of the mode, the last common ranking, or tags."""
+    of_runs = [run.measures.get(found.headline, {}) for run in found.compared]
+    return [name for name in of_runs[0] if all(name in of for of in of_runs)] if of_runs else []
+
+
+def shown_measures(found: Comparison) -> tuple[str, ...]:
+    """The measures of several runs that are shown unless others are named: of queries all."""
+    return SHOWN.get(found.kind) or tuple(headline_measures(found))
+
+
+def _settings(runs: Sequence[Mapping[str, SettingValue]]) -> dict[str, tuple[Any, ...]]:
+    found = {}
+    for name in dict.fromkeys(name for run in runs for name in run):
+        values = tuple(run[name].value if name in run else None for run in runs)
+        if any(value != values[0] for value in values):
+            found[name] = values
+    return found
+
+
+def _own_settings(base: Mapping[str, SettingValue], own: Mapping[str, SettingValue]) -> dict[str, Any]:
+    return {name: found.value for name, found in own.items() if name not in base or base[name].value != found.value}
+
+
+def _item_movements(by_run: Sequence[Mapping[int, ScoredJob]]) -> list[Movement]:
+    found = []
+    for person in sorted(by_run[0]):
+        jobs = [of[person] for of in by_run if person in of]
+        scores = [job.scores.items for job in jobs if job.scores is not None]
+        truth = ground_truth(by_run[0][person].labels).items
+        if len(scores) == len(by_run):
+            found += [
+                Movement(
+                    subject=str(person),
+                    item=item.value,
+                    truth=None if truth is None else truth[item],
+                    values=tuple(of[item].score for of in scores),
+                    job_ids=tuple(job.job_id for job in jobs),
+                )
+                for item in PHQ8Item
+            ]
+    return found
+
+
+def _tag_movements(
+    by_run: Sequence[Mapping[str, TagsSet]], tags: Sequence[Mapping[str, tuple[str, ...]]]
+) -> list[Movement]:
+    found = []
+    for key in by_run[0]:
+        own = [set(of[key]) if key in of else None for of in tags]
+        base = own[0]
+        changes = tuple("" if base is None or of is None else _change(base, of) for of in own)
+        if any(changes) or any((of is None) != (base is None) for of in own):
+            found.append(
+                Movement(
+                    subject=key,
+                    values=tuple(None if of is None else float(len(of)) for of in own),
+                    changes=changes,
+                    job_ids=tuple(of[key].job_id if key in of else None for of in by_run),
+                )
+            )
+    return found
+
+
+def _change(before: set[str], after: set[str]) -> str:
+    """What is more and what is less.
+
+    >>> _change({"hat", "shirt"}, {"hat", "dress"})
+    '+dress -shirt'
+    """
+    return " ".join([*(f"+{tag}" for tag in sorted(after - before)), *(f"-{tag}" for tag in sorted(before - after))])
+
+
+def _by_range(movements: Sequence[Movement]) -> tuple[Movement, ...]:
+    """Those that move, the largest range first; a value that is missing on one side counts as a move."""
+
+    def width(movement: Movement) -> float:
+        values = [value for value in movement.values if value is not None]
+        return max(values) - min(values) if values else 0.0
+
+    moving = [movement for movement in movements if len(set(movement.values)) > 1]
+    return tuple(sorted(moving, key=lambda movement: -width(movement)))
+
+
+def _tags(validated: ValidatedTags | None) -> tuple[str, ...]:
+    return () if validated is None else tuple(candidate.tag for candidate in validated.candidates)
+
+
+def _overlap(left: Sequence[str], right: Sequence[str]) -> float:
+    union = {*left, *right}
+    return len({*left} & {*right}) / len(union) if union else 1.0
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _last_common_stage(found: Sequence[Mapping[str, Mapping[RankingStage, Any]]]) -> RankingStage | None:
+    of_runs = [{stage for query in of.values() for stage in query} for of in found]
+    common = set.intersection(*of_runs) if of_runs else set()
+    return next((stage for stage in reversed(RankingStage) if stage in common), None)

@@ -1,0 +1,161 @@
+"""Runs compared with the first of them."""
+
+from math import log2
+
+import pytest
+
+from schemas.statuses import JobStatus
+from schemas.values.differences import Comparison
+from schemas.values.queries import QueryRun
+from stages.reports.comparison import RunInMode, compare_queries, compare_scores
+from stages.reports.comparison_sheet import comparison_sheet
+from stages.reports.tables import Table
+from tests.stages.reports.builders import CHOSEN, FEW_SHOT, ZERO_SHOT, job, run, scores
+from tests.stages.reports.query_builders import FEW_DRAWS, both_legs, query, query_run
+
+LEFT = run(
+    job(1, 316, scores("10"), "11"),
+    job(2, 319, scores("2-"), "01"),
+    job(3, 330, None, "0"),
+    job(4, 339, scores("1"), "1"),
+    job(5, 345, None, "0", status=JobStatus.RUNNING),
+    run_id=12,
+    settings={"MODEL_TEMPERATURE": 0.0, "LLM_BACKEND": "ollama"},
+)
+RIGHT = run(
+    job(1, 316, scores("1-"), "11"),
+    job(2, 319, scores("01"), "01"),
+    job(3, 330, scores("0"), "0"),
+    job(5, 345, scores("0"), "0"),
+    job(6, 357, scores("3"), "3"),
+    run_id=15,
+    settings={"MODEL_TEMPERATURE": 0.5, "LLM_BACKEND": "ollama", "RAGQ_RETRIES": 2},
+)
+
+FOUND = compare_scores([RunInMode(LEFT, ZERO_SHOT), RunInMode(RIGHT, ZERO_SHOT)], chosen=CHOSEN)
+(OTHER,) = FOUND.compared
+
+
+def test_differences_are_taken_over_the_participants_that_both_scored() -> None:
+    # 316: errors 0 1, then 0; 319: error 2, then 0 0. Left 3 / 3, right 0 / 3.
+    measures = OTHER.measures["zero_shot"]
+    mae, cmax = measures["item_mae_weighted"], measures["cmax"]
+
+    assert (mae.subjects, mae.baseline, mae.value, mae.delta.value) == (2, 1.0, 0.0, -1.0)
+    assert mae.corrected == mae.delta
+    assert (FOUND.runs, OTHER.subjects, cmax.baseline, cmax.value) == (("r12", "r15"), 2, 3 / 16, 3 / 16)
+    assert "aurc" in measures
+
+
+def test_who_is_in_no_difference_is_named() -> None:
+    assert (OTHER.baseline_failed_alone, OTHER.failed_alone) == (("330",), ())
+    assert (OTHER.missing, OTHER.only_here) == (("339",), ("357",))
+
+
+def test_every_item_that_changed_is_named_with_the_change_of_its_error() -> None:
+    assert {(one.subject, one.item, one.values, one.truth) for one in FOUND.movements} == {
+        ("316", "Depressed", (0, None), 1),
+        ("319", "NoInterest", (2, 0), 0),
+        ("319", "Depressed", (None, 1), 1),
+    }
+    sheet = comparison_sheet(FOUND)
+    (moved,) = (table for table in sheet.tables if table.is_listing)
+    assert sorted(row[-1] for row in moved.rows) == ["", "", "-2"]
+    assert "Items: 1 lost, 1 gained, 1 changed." in [one.words for one in sheet.parts if not isinstance(one, Table)]
+
+
+def test_settings_that_differ_are_shown_with_every_value() -> None:
+    assert FOUND.settings == {"MODEL_TEMPERATURE": (0.0, 0.5), "RAGQ_RETRIES": (None, 2)}
+    assert OTHER.settings == {"MODEL_TEMPERATURE": 0.5, "RAGQ_RETRIES": 2}
+
+
+def test_two_modes_of_one_run_can_be_compared() -> None:
+    one = run(job(1, 316, scores("1"), "3"), job(2, 316, scores("2"), "3", mode=FEW_SHOT))
+
+    found = compare_scores([RunInMode(one, ZERO_SHOT), RunInMode(one, FEW_SHOT)], chosen=CHOSEN)
+
+    assert (found.mode, found.headline, found.settings) == ("zero_shot", "few_shot", {})
+    assert found.compared[0].measures["few_shot"]["item_mae_weighted"].delta.value == pytest.approx(-1)
+    assert comparison_sheet(found).title == "r12 few_shot - r12 zero_shot"
+
+
+ASKED = query_run(
+    query("a", {"d1": 1}, both_legs([21, 11], [11], [21, 11])),
+    query("b", {"d2": 1}, both_legs([21], [11], [21])),
+    query("c", {"d1": 1}),
+    query("d", {"d1": 1}, both_legs([11], [11], [11])),
+    query("e", {"d1": 1}, both_legs([11], [11], [11])),
+    settings={"retrieval.fusion": "rrf", "retrieval.rrf_k": 50},
+)
+ASKED_AGAIN = query_run(
+    query("b", {"d2": 1}, both_legs([21], [11], [21])),
+    query("a", {"d1": 1}, both_legs([21, 11], [11], [11, 21])),
+    query("c", {"d1": 1}, both_legs([11], [11], [11])),
+    query("d", {"d1": 0, "d3": 1}, both_legs([11], [11], [11])),
+    query("f", {"d1": 1}, both_legs([11], [11], [11])),
+    settings={"retrieval.fusion": "zscore", "retrieval.rrf_k": 50},
+    run_id=15,
+)
+
+
+def of_queries(*runs: QueryRun) -> Comparison:
+    return compare_queries(runs, measures=FEW_DRAWS)
+
+
+def test_rankings_are_compared_on_the_queries_of_both() -> None:
+    found = of_queries(ASKED, ASKED_AGAIN)
+    (other,) = found.compared
+
+    ndcg = other.measures["fused"]["ndcg@10"]
+    assert (found.runs, found.headline, other.subjects, ndcg.subjects) == (("r12", "r15"), "fused", 4, 2)
+    assert (ndcg.baseline, ndcg.value) == pytest.approx(((1 / log2(3) + 1) / 2, 1.0))
+    assert ndcg.delta.value == pytest.approx((1 - 1 / log2(3)) / 2)
+    assert other.measures["dense"]["ndcg@10"].delta.high == 0.0
+    assert (other.unlike_judgements, other.missing, other.only_here) == (1, ("e",), ("f",))
+
+
+def test_passages_that_both_have_are_counted_by_document_and_line_without_judgements() -> None:
+    copied = ASKED_AGAIN.model_copy(
+        update={
+            "queries": (query("x", {}, both_legs([31], [31], [31, 32])), query("b", {}, both_legs([41], [42], [41]))),
+            "documents": {31: "d", 32: "d", 41: "e", 42: "e"},
+            "lines": {31: 1, 32: 5, 41: 1, 42: 2},
+        }
+    )
+    other = copied.model_copy(
+        update={
+            "queries": (query("x", {}, both_legs([71], [71], [71, 72])), query("b", {}, both_legs([81], [81], [82]))),
+            "documents": {71: "d", 72: "d", 81: "e", 82: "e"},
+            "lines": {71: 1, 72: 6, 81: 1, 82: 1},
+        }
+    )
+
+    (compared,) = of_queries(copied, other).compared
+    shares = {of: found["overlap"].value for of, found in compared.measures.items() if "overlap" in found}
+    assert shares == {"dense": 1.0, "lexical": 0.5, "fused": 0.75}
+
+
+def test_queries_that_moved_are_named() -> None:
+    found = of_queries(ASKED, ASKED_AGAIN)
+
+    assert found.measured == "ndcg@10 of fused"
+    assert [(one.subject, one.values[1]) for one in found.movements] == [("a", 1.0)]
+
+
+def test_several_runs_have_intervals_that_are_corrected_for_their_number() -> None:
+    keys = [str(place) for place in range(12)]
+    good = query_run(*(query(key, {"d1": 1}, both_legs([11], [11], [11])) for key in keys))
+    ranks = [[21, 11] if place % 2 else [11] for place in range(12)]
+    worse = [
+        query_run(
+            *(query(key, {"d1": 1}, both_legs([11], [11], of)) for key, of in zip(keys, ranks, strict=True)), run_id=n
+        )
+        for n in (13, 14, 15)
+    ]
+
+    found = of_queries(good, *worse)
+    one = found.compared[0].measures["fused"]["ndcg@10"]
+
+    assert (found.comparisons, len(found.compared)) == (3, 3)
+    assert one.corrected.low is not None and one.delta.low is not None and one.corrected.low < one.delta.low
+    assert [table.caption for table in comparison_sheet(found).tables][:2] == ["ndcg@10", "recall@10"]
