@@ -98,7 +98,7 @@ def test_answers_are_evaluated_forked_and_deleted_with_their_question(
     assert report["validator"]["run"] == f"r{run_id}"
     assert report["validator"]["quality"]["recall"]["value"] == pytest.approx(2 / 3)
     shown = answering.ragq("report", f"r{evaluation}")
-    assert "citation_precision" in shown.stdout and "N/A" in shown.stdout
+    assert "citation precision" in shown.stdout and "N/A" in shown.stdout
     assert answering.ragq("audit", f"r{evaluation}").exit_code == 0
 
     sheet = tmp_path / "labels.csv"

@@ -120,7 +120,7 @@ def test_commands_about_runs_quote_nobody(seen: Seen) -> None:
 
 
 def test_the_page_of_a_report_quotes_nobody(seen: Seen) -> None:
-    assert "few_shot: 3 participants" in seen.page
+    assert "Participants, few_shot" in seen.page
     assert leaks(seen.page) == []
 
 

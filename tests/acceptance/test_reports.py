@@ -109,5 +109,5 @@ def test_report_diff_and_failures_work_on_a_real_run(
     assert found["failures"]["by_category"] == {"scoring_json_parse": 2}
     few_shot = found["experiments"][1]["provenance"]
     assert few_shot["embedding_model_digests"] == [few_shot["reference_indexes"][0]["model_digest"]]
-    assert compared.json[0]["common_participants"] == 2
+    assert compared.json[0]["compared"][0]["subjects"] == 2
     assert {(one["participant_id"], one["stage"]) for one in failures["failures"]} == {(FALLEN, "score")}

@@ -51,7 +51,7 @@ def test_every_command_of_the_page_works_in_its_order(
             printed[" ".join(command)] = done.stdout
 
     (shown,) = PRINTED.findall(PAGE.read_text())
-    headings = [line.split() for line in shown.splitlines() if line.startswith(("mode ", "item "))]
+    headings = [line.split() for line in shown.splitlines() if line.startswith(("Results", "metric "))]
     assert len(headings) == 2
     assert [heading for heading in headings if heading not in map(str.split, printed["report r2"].splitlines())] == []
     assert [of for of, words in printed.items() if "parity" in words] == []

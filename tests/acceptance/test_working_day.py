@@ -99,7 +99,7 @@ def test_a_whole_day_by_json_alone(
         "EMBEDDING_MIN_REFERENCE_SIMILARITY",
         "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM",
     }
-    assert compared["compared"][0]["measures"]["item_mae_weighted"]["subjects"] == 2
+    assert compared["compared"][0]["measures"]["few_shot"]["item_mae_weighted"]["subjects"] == 2
 
     assert ragq("retry", f"j{job['job_id']}", "--from", "assemble")["from"] == "assemble"
     assert ragq("watch", run)["overview"]["states"] == {"succeeded": 2}
