@@ -34,22 +34,11 @@ async def document_job(connection: Connection, job_id: int) -> Job:
     return job
 
 
-async def job_of(connection: Connection, target: DocumentTarget) -> Job:
-    """The job of a document, or that which made a work what it is.
+async def job_of(connection: Connection, target: DocumentTarget) -> Job | None:
+    """The job of a document, or that which made a work what it is; None for a work that no stored job made.
 
-    Raises as `document_job`, Refused, and DocumentMissingError for a work that no stored job made.
+    Raises as `document_job`, and Refused for a work that is not stored.
     """
-    found = await find_job_of(connection, target)
-    if found is None:
-        raise DocumentMissingError(
-            f"No stored job made work {target.work_id}: it was imported as markdown at once, or the run was deleted. "
-            "`ragq import works FILE --stages` takes a file through the stages of a document."
-        )
-    return found
-
-
-async def find_job_of(connection: Connection, target: DocumentTarget) -> Job | None:
-    """The same; None for a work that no stored job made."""
     if target.job_id is not None:
         return await document_job(connection, target.job_id)
     assert target.work_id is not None

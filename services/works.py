@@ -22,7 +22,7 @@ from schemas.values.documents import (
     TocEntry,
 )
 from schemas.values.works import ListedWork
-from services.document_jobs import KIND, MODE, DocumentTarget, find_job_of, needed, output_of
+from services.document_jobs import KIND, MODE, DocumentTarget, job_of, needed, output_of
 from stages.documents.outline import outline
 from store.corpora import sources, works
 from store.corpora.works import work_missing
@@ -125,7 +125,7 @@ async def document_view(connection: Connection, target: DocumentTarget) -> Docum
     """A document, read at one moment. Raises JobMissingError, Refused, and DocumentMissingError for a job of
     another kind."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        job = await find_job_of(connection, target)
+        job = await job_of(connection, target)
         if job is None:
             assert target.work_id is not None
             return await _of_markdown(connection, target.work_id)
@@ -142,7 +142,7 @@ async def document_markdown(connection: Connection, target: DocumentTarget) -> s
         if stored is None:
             raise work_missing(target.work_id)
         return stored
-    job = await find_job_of(connection, target)
+    job = await job_of(connection, target)
     assert job is not None
     if sanitised := await output_of(connection, job.id, SanitisedDocument):
         return sanitised.markdown

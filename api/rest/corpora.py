@@ -29,8 +29,6 @@ from store.corpora.chunk_search import find_index
 
 router = APIRouter(prefix="/corpora", tags=["corpora"], route_class=StrictRoute)
 
-Limit = Annotated[int, Query(ge=1, le=1000, examples=[20])]
-Offset = Annotated[int, Query(ge=0, le=2**31 - 1, examples=[0])]
 
 _IMPORTED: Final[dict[int | str, dict[str, Any]]] = {
     200: {"model": ImportReply, "description": "No work was new or changed"}

@@ -256,6 +256,3 @@ def _timings(run: QueryRun, prices: Prices | None) -> RetrievalTimings:
 
 def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(sorted({name for name in names if name is not None}))
-
-
-Qualities = Mapping[str, Mapping[RankingStage, Mapping[str, float]]]

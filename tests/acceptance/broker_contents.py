@@ -33,8 +33,10 @@ def commands_received(broker_url: str) -> Iterator[list[str]]:
     """Every command that any client sends while the block runs, in a list that is filled as it goes."""
     commands: list[str] = []
     # Without a time-out: a busy machine sends no command for seconds.
-    client = redis.Redis.from_url(broker_url, decode_responses=True, socket_timeout=None)
-    with client, client.monitor() as monitor:
+    with (
+        redis.Redis.from_url(broker_url, decode_responses=True, socket_timeout=None) as client,
+        client.monitor() as monitor,
+    ):
 
         def listen() -> None:
             for command in monitor.listen():
