@@ -129,7 +129,9 @@ def search(
         print_json(query_json(shown) | {"passages": passages, "found": len(found)})
     else:
         for place, one in enumerate(found[:limit], start=1):
-            title = f"{place}. {place_words(_passage_json(place, one, names))}"
+            work = names.get(one.work_id, WorkName("", ""))
+            of_work = place_words(work.title, _headings(one, work), one.pages, one.start_line, one.end_line)
+            title = f"{place}. {of_work}"
             draw(Text(title, "bold"), f"{one.content.strip()}\n")
         if len(found) > limit:
             print_text(f"{len(found) - limit} more; --limit {len(found)} prints them.", err=True)
@@ -198,18 +200,22 @@ def _passages(shown: QueryDetails) -> list[RerankedChunk]:
 
 
 def _passage_json(place: int, passage: RerankedChunk, names: Mapping[int, WorkName]) -> dict[str, Any]:
-    """As `place_words` reads it, with the text."""
     name = names.get(passage.work_id, WorkName("", ""))
-    above = passage.heading_breadcrumbs.split(SEPARATOR) if passage.heading_breadcrumbs else []
     return {
         "place": place,
         "score": passage.final_score,
         "work_id": passage.work_id,
         **name._asdict(),
-        "heading_chain": above[1:] if above[:1] == [name.title] else above,
+        "heading_chain": _headings(passage, name),
         **passage.model_dump(mode="json", include={"chunk_id", "start_line", "end_line", "pages"}),
         "text": passage.content,
     }
+
+
+def _headings(passage: RerankedChunk, work: WorkName) -> list[str]:
+    """Those above it, without the title of the work."""
+    above = passage.heading_breadcrumbs.split(SEPARATOR) if passage.heading_breadcrumbs else []
+    return above[1:] if above[:1] == [work.title] else above
 
 
 def _leave(shown: QueryDetails) -> None:

@@ -1,6 +1,6 @@
 """`ragq query`: the queries of query runs."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
@@ -69,8 +69,7 @@ def follow_question(run_id: int, *, as_json: bool) -> None:
 
 def query_json(shown: QueryDetails) -> dict[str, Any]:
     """A question with its answers, the newest first, and its last error, as JSON shows it."""
-    answers = [asdict(result) | {"cited": result.cited} for result in shown.answers]
-    return line_json(shown.line) | {"answers": answers, "error": shown.error, "nearest": shown.nearest}
+    return line_json(shown.line) | {"answers": shown.answers, "error": shown.error, "nearest": shown.nearest}
 
 
 def line_json(line: QueryLine) -> dict[str, Any]:
@@ -104,12 +103,14 @@ def print_answer(result: StoredResult) -> None:
     draw(result.response_text)
     cited = result.cited
     for is_cited, heading in ((True, "cited"), (False, "also read" if cited else "read")):
-        sources = [source for source in result.sources if (source["label"] in cited) is is_cited]
+        sources = [source for source in result.sources if (source.label in cited) is is_cited]
         if sources:
             draw(Text(f"{heading}:"))
         for source in sources:
-            of = f", of corpus {source['corpus']}" if _has_several_corpora(result) else ""
-            draw(Text(f"  [{source['label']}] {place_words(source)}{of}", "dim"))
+            of = f", of corpus {source.corpus}" if _has_several_corpora(result) else ""
+            lines = source.start_line, source.end_line
+            place = place_words(source.title, source.heading_chain, source.pages, *lines)
+            draw(Text(f"  [{source.label}] {place}{of}", "dim"))
     for words in result.notes:
         draw(Text(f"  note: {words}", "yellow"))
 
@@ -124,11 +125,12 @@ def print_nearest(shown: QueryDetails) -> None:
         draw(f"  {shorten(chunk['content'], NEAREST_CHARACTERS, placeholder=' …')}")
 
 
-def place_words(source: Mapping[str, Any]) -> str:
+def place_words(
+    title: str, headings: Sequence[str], pages: tuple[int, int] | None, start_line: int, end_line: int
+) -> str:
     """The work, the headings, the pages and the lines of a source."""
-    section = " > ".join([source["title"], *source.get("heading_chain", ())])
-    pages = [pages_in_words(source["pages"])] if source.get("pages") else []
-    return ", ".join([section, *pages, f"lines {source['start_line']} to {source['end_line']}"])
+    of_pages = [pages_in_words(pages)] if pages else []
+    return ", ".join([" > ".join([title, *headings]), *of_pages, f"lines {start_line} to {end_line}"])
 
 
 def _has_several_corpora(result: StoredResult) -> bool:

@@ -163,10 +163,9 @@ class ShownAnswer(NamedTuple):
 async def shown_answer(connection: Connection, job_id: int, result: StoredResult) -> ShownAnswer:
     """An answer as pages show it, with links to the sources beside it."""
     prompt = await answers.prompt(connection, job_id, result.prompt_hash)
-    sources = [Source.model_validate(source) for source in result.sources]
-    labels = [source.label for source in sources]
-    texts = {} if prompt is None else source_texts(prompt, sources)
-    shown = [ShownSource(source, texts.get(source.label), source.label in result.cited) for source in sources]
+    labels = [source.label for source in result.sources]
+    texts = {} if prompt is None else source_texts(prompt, result.sources)
+    shown = [ShownSource(source, texts.get(source.label), source.label in result.cited) for source in result.sources]
     return ShownAnswer(
         result=result,
         html=answer_html(result.response_text, labels),

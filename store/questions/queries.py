@@ -6,11 +6,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from pydantic import Field, computed_field
+
 from schemas.errors import Refused
 from schemas.settings.profiles import DEMO_MODEL
 from schemas.statuses import JobStatus, QueryStatus, VectorStatus
+from schemas.values.base import Value
 from schemas.values.documents import WorkFilter, conditions_in_words
-from schemas.values.queries import Answer, AnswerBasis, RelevanceJudgement, Source, SubmittedQuery
+from schemas.values.queries import Answer, AnswerBasis, Origin, RelevanceJudgement, Source, SubmittedQuery
 from stages.queries.augment import basis_in_words
 from stages.queries.citations import citations
 from stages.reports.words import DEMO_ANSWER_NOTICE
@@ -99,40 +102,44 @@ class StoredQuery:
         return [self.corpus_id, *self.other_corpus_ids]
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredResult:
+class StoredResult(Value):
     """An answer."""
 
-    id: int
-    query_id: int
-    response_text: str
-    origin: str
-    model: str | None
+    id: int = Field(examples=[42])
+    query_id: int = Field(examples=[1])
+    response_text: str = Field(repr=False, examples=["Working memory is a cognitive system... [S1]"])
+    origin: Origin
+    """`model`, `pasted`, or `extractive` for sentences that are quoted from the sources."""
+    model: str | None = Field(examples=["llama3.1:8b"])
     is_light: bool
-    """The light model of the run wrote it, where the run has two."""
-    prompt_hash: str
-    preset: str | None
-    sources: list[dict[str, Any]]
-    unknown_citations: list[str]
+    """The light model of the run wrote it (`use_full_model: false`)."""
+    preset: str | None = Field(examples=["Balanced"])
+    prompt_hash: str = Field(examples=["5d8a995a6fa7cf7c"])
+    sources: tuple[Source, ...]
+    """The source of each label of the prompt."""
+    unknown_citations: tuple[str, ...] = Field(examples=[[]])
+    """Cited labels that the prompt does not have."""
     is_cut: bool
-    """The token limit ended it."""
+    """The token limit ended the answer."""
     basis: AnswerBasis | None
-    """What its prompt was based on; None for an answer of a version that did not store it."""
+    """What its prompt was based on, and what was lost before; None where it is not known."""
     created_at: datetime
     updated_at: datetime
 
+    @computed_field(examples=[["S1"]])  # type: ignore[prop-decorator]
     @property
-    def cited(self) -> list[str]:
+    def cited(self) -> tuple[str, ...]:
         """The labels of the sources that it cites; the others were only in its prompt."""
-        return list(citations(self.response_text, [source["label"] for source in self.sources]).known)
+        return tuple(citations(self.response_text, [source.label for source in self.sources]).known)
 
+    @computed_field(examples=[["The prompt has 5 of 8 available sources."]])  # type: ignore[prop-decorator]
     @property
-    def notes(self) -> list[str]:
-        """Sentences on what the answer is worth, and what was lost or replaced on the way to it."""
+    def notes(self) -> tuple[str, ...]:
+        """A sentence for each fallback and each loss on the way to it, and on what it is worth."""
         longer = f"`ragq query run {self.query_id} --set augmentation.max_answer_tokens=4096` asks for a longer one"
         cut = [f"The answer was cut off at the token limit; {longer}."] if self.is_cut else []
         demo = [DEMO_ANSWER_NOTICE] if self.model == DEMO_MODEL else []
-        return [*demo, *cut, *([] if self.basis is None else basis_in_words(self.basis))]
+        return (*demo, *cut, *([] if self.basis is None else basis_in_words(self.basis)))
 
 
 async def keep(
@@ -221,7 +228,7 @@ async def add_result(
 
 async def results(connection: Connection, query_id: int, *, result_id: int | None = None) -> list[StoredResult]:
     """The answers to a question, newest first; or one of them."""
-    return [_result(row) for row in await connection.fetch(RESULTS, query_id, result_id)]
+    return [StoredResult(**row) for row in await connection.fetch(RESULTS, query_id, result_id)]
 
 
 def result_missing(query_id: int, result_id: int) -> Refused:
@@ -272,11 +279,6 @@ def _query(row: Mapping[str, Any] | None) -> StoredQuery | None:
 
 def _works(row: Mapping[str, Any]) -> WorkFilter:
     return WorkFilter.model_validate(row["works"] or {})
-
-
-def _result(row: Mapping[str, Any]) -> StoredResult:
-    basis = row["basis"]
-    return StoredResult(**{**row, "basis": None if basis is None else AnswerBasis.model_validate(basis)})
 
 
 # The job that answers a question now, and those that it moved away from.

@@ -215,7 +215,7 @@ class QueryView:
 
     def has_other_sources(self, result: StoredResult) -> bool:
         """Whether an answer was written from other passages than the first of those that a prompt could show now."""
-        of_answer = [tuple(source["chunk_ids"]) for source in result.sources]
+        of_answer = [source.chunk_ids for source in result.sources]
         return of_answer != self.passages[: len(of_answer)]
 
 

@@ -1,6 +1,5 @@
 """The steps of a question as JSON."""
 
-from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
@@ -8,7 +7,8 @@ from pydantic import ConfigDict, Field
 from api.rest.bodies.base import Body, Reply, with_example
 from schemas.statuses import JobStatus, VectorStatus
 from schemas.values.base import Text
-from schemas.values.queries import AnswerBasis, ContextSource, Origin, Source
+from schemas.values.queries import AnswerBasis, ContextSource, Source
+from store.questions.queries import StoredResult
 
 SOURCE_EXAMPLE: Final[dict[str, Any]] = {
     "label": "S1",
@@ -38,65 +38,13 @@ BASIS_EXAMPLE: Final[dict[str, Any]] = {
     "full_text": "english",
 }
 
-_RESULT: Final[dict[str, Any]] = {
-    "id": 42,
-    "query_id": 1,
-    "response_text": "Working memory is a cognitive system... [S1]",
-    "created_at": "2026-01-01T12:00:00Z",
-    "updated_at": "2026-01-01T12:00:00Z",
-    "origin": "model",
-    "model": "llama3.1:8b",
-    "is_light": False,
-    "preset": "Balanced",
-    "prompt_hash": "5d8a995a6fa7cf7c",
-    "sources": [SOURCE_EXAMPLE],
-    "cited": ["S1"],
-    "unknown_citations": [],
-    "is_cut": False,
-    "basis": BASIS_EXAMPLE,
-    "notes": ["The prompt has 5 of 8 available sources."],
-}
-
-
-class ResultReply(Reply):
-    """An answer."""
-
-    model_config = with_example(**_RESULT)
-
-    id: int
-    query_id: int
-    response_text: str = Field(repr=False)
-    created_at: datetime
-    updated_at: datetime
-    origin: Origin
-    """`model`, `pasted`, or `extractive` for sentences that are quoted from the sources."""
-    model: str | None
-    is_light: bool
-    """The light model of the run wrote it (`use_full_model: false`)."""
-    preset: str | None
-    prompt_hash: str
-    sources: list[Source]
-    """The source of each label of the prompt."""
-    cited: list[str]
-    """The labels of the sources that it cites; the others were only in the prompt."""
-    unknown_citations: list[str]
-    """Cited labels that the prompt does not have."""
-    is_cut: bool
-    """The token limit ended the answer."""
-    basis: AnswerBasis | None
-    """What its prompt was based on, and what was lost before; None where it is not known."""
-    notes: list[str]
-    """The same in sentences, one for each fallback and each loss."""
-
 
 class ResultList(Reply):
     """The answers to a question, newest first."""
 
-    model_config = with_example(query_id=1, results=[_RESULT], total=1)
-
-    query_id: int
-    results: list[ResultReply]
-    total: int
+    query_id: int = Field(examples=[1])
+    results: list[StoredResult]
+    total: int = Field(examples=[1])
 
 
 TopN = Annotated[int, Field(ge=1, le=20)]

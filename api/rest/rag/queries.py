@@ -25,7 +25,7 @@ from api.rest.bodies.rag_queries import (
     QueryPatch,
     RetrievedChunk,
 )
-from api.rest.bodies.rag_steps import ResultList, ResultReply, Started
+from api.rest.bodies.rag_steps import ResultList, Started
 from schemas.errors import QueryMissingError, QueryValueError, Refused, StepFailedError
 from schemas.statuses import JobStatus, QueryStatus
 from schemas.values.base import MAX_ID
@@ -35,7 +35,7 @@ from services.questions.edits import UNCHANGED, QueryEdit, edit, stored_context
 from services.questions.lookup import get_query, lock_query
 from store.database import Connection
 from store.questions import queries, query_runs
-from store.questions.queries import QueryLine
+from store.questions.queries import QueryLine, StoredResult
 from store.questions.query_runs import QueryView, existing_view
 from store.runs import answer_pieces, jobs
 from store.runs.answer_pieces import NOTHING_READ, AnswerSoFar, Position
@@ -193,16 +193,15 @@ async def list_results(query_id: PathId, ctx: Context) -> ResultList:
     async with ctx.database.connection() as connection:
         await get_query(connection, query_id)
         stored = await queries.results(connection, query_id)
-    results = [ResultReply.model_validate(result) for result in stored]
-    return ResultList(query_id=query_id, results=results, total=len(results))
+    return ResultList(query_id=query_id, results=stored, total=len(stored))
 
 
 @results_router.get("/{result_id}", summary="Read an answer", responses=problem_responses(404, 422))
-async def read_result(query_id: PathId, result_id: PathId, ctx: Context) -> ResultReply:
+async def read_result(query_id: PathId, result_id: PathId, ctx: Context) -> StoredResult:
     """One answer, with the sources of its labels."""
     async with ctx.database.connection() as connection:
         await get_query(connection, query_id)
-        return ResultReply.model_validate(await queries.result(connection, query_id, result_id))
+        return await queries.result(connection, query_id, result_id)
 
 
 @results_router.delete(

@@ -55,7 +55,7 @@ async def test_a_pasted_answer_is_kept_with_the_sources_that_were_shown(
     (result,) = await queries.results(connection, ready.id)
     assert reply.headers["location"] == again.headers["location"] == f"/rag/{ready.id}/results/{result.id}"
     assert (result.response_text, result.origin) == ("So [S1].\nYes.", "pasted")
-    assert [source["label"] for source in result.sources] == ["S1", "S2"]
+    assert [source.label for source in result.sources] == ["S1", "S2"]
 
 
 @pytest.mark.parametrize(

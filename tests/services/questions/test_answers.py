@@ -65,7 +65,7 @@ async def test_a_pasted_answer_stores_the_prompt_that_it_answers(connection: Con
     augmented = AugmentedPrompt.model_validate(stored.value)
     assert (augmented.top_n, len(augmented.sources)) == (2, 2)
     (result,) = await queries.results(connection, query.id)
-    assert (result.id, result.unknown_citations, len(result.sources)) == (given.result_id, ["S3"], 2)
+    assert (result.id, result.unknown_citations, len(result.sources)) == (given.result_id, ("S3",), 2)
     assert await chain(connection, query.job_id) == dict.fromkeys(TO_AUGMENT, "done")
     assert (await job_status(connection, query.job_id), await flaws(connection)) == ("succeeded", [])
 
@@ -76,10 +76,10 @@ async def test_an_answer_keeps_what_its_prompt_was_based_on(connection: Connecti
     await answer(connection, query, "By oxygen [S1].", key=None)
 
     (result,) = await queries.results(connection, query.id)
-    assert result.notes == [
+    assert result.notes == (
         "1 of 4 retrieved chunks dropped as too short (1 retrieval.min_char_count).",
         "The prompt has 1 of 3 available sources.",
-    ]
+    )
 
 
 async def test_a_prompt_is_not_replaced_while_the_model_answers_it(connection: Connection) -> None:

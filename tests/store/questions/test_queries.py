@@ -1,7 +1,5 @@
 """Questions and answers as rows."""
 
-import json
-
 import pytest
 
 from schemas.values.failures import AttemptError
@@ -122,8 +120,8 @@ async def test_a_question_has_several_answers_newest_first(connection: Connectio
     found = await queries.results(connection, query.id)
 
     assert [result.response_text for result in found] == ["With water [S9].", "By steeping [S1]."]
-    assert (found[0].unknown_citations, found[0].preset) == (["S9"], "Balanced")
-    assert json.loads(json.dumps(found[0].sources)) == [SOURCE.model_dump(mode="json")]
+    assert (found[0].unknown_citations, found[0].preset) == (("S9",), "Balanced")
+    assert found[0].sources == (SOURCE,)
 
 
 async def test_an_answer_is_found_by_its_number_and_by_the_job_that_made_it(connection: Connection) -> None:
