@@ -15,7 +15,7 @@ from schemas.values.base import MAX_ID, Text
 from schemas.values.differences import Comparison, Gate, RetrievalMeasures
 from schemas.values.estimates import Estimate
 from schemas.values.evaluations import EvaluationReport
-from schemas.values.metrics import ModeSummary, ParticipantRow
+from schemas.values.metrics import ScoreTable
 from services.baselines import scores_of_run
 from services.comparisons import MOST, compare
 from services.estimates import estimate
@@ -30,35 +30,6 @@ from store.runs.runs import NewRun
 router = APIRouter(prefix="/runs", tags=["runs"])
 
 Mode = Literal["zero_shot", "few_shot"]
-
-
-class ScoresReply(Reply):
-    """The scores of a participant run."""
-
-    model_config = with_example(
-        run_id=12,
-        data_set="interviews",
-        modes=[
-            {"mode": "few_shot", "participants": 41, "scored": 41, "compared": 41, "mae": 0.62, "compared_items": 216}
-            | {"na_items": 112, "median_mae": 0.71, "modal_mae": 0.75}
-        ],
-        participants=[
-            {"participant_id": 316, "truth": {"NoInterest": 1}, "truth_total": 6}
-            | {
-                "modes": {
-                    "few_shot": {"job_id": 34, "status": "succeeded", "items": {"NoInterest": 2}, "total": 7}
-                    | {"lowest_total": 7, "highest_total": 10, "mae": 0.43}
-                }
-            }
-        ],
-    )
-    run_id: int
-    data_set: str | None
-    """Whose participants they are."""
-    modes: tuple[ModeSummary, ...]
-    """Few-shot first."""
-    participants: tuple[ParticipantRow, ...]
-    """Ascending by number."""
 
 
 class ComparisonReply(Reply):
@@ -81,11 +52,10 @@ FailIf = Annotated[
 
 
 @router.get("/{run_id}/scores", summary="Show the scores of a run", responses=problem_responses(404, 409, 422))
-async def show_scores(run_id: PathId, ctx: Context) -> ScoresReply:
+async def show_scores(run_id: PathId, ctx: Context) -> ScoreTable:
     """The eight items of each participant in each mode beside the truth, and the summary of each mode."""
     async with ctx.database.connection() as connection:
-        found = await scores_of_run(connection, run_id)
-    return ScoresReply(run_id=found.run_id, data_set=found.data_set, modes=found.modes, participants=found.participants)
+        return await scores_of_run(connection, run_id)
 
 
 comparisons_router = APIRouter(tags=["runs"])
