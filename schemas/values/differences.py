@@ -163,7 +163,8 @@ class Comparison(Value):
     subjects_of: str | None = None
     """The split whose participants alone are compared."""
     headline: str
-    """Whose measures are shown first: a mode, the last ranking that all runs have, or `tags`."""
+    """Whose measures are shown first: a mode, the last ranking that all runs have, or `tags`; empty where no query is
+    judged in all of them."""
     confidence: str | None = None
     """By which scores of participants are ordered."""
     measured: str

@@ -14,6 +14,8 @@ from stages.reports.words import origin_words
 #: Subjects that a sentence names; it counts the others.
 _NAMED = 20
 
+_NOTHING_JUDGED = "The runs have no judged query in common: passages that both have and tokens alone are measured."
+
 #: What the subjects of a kind of run are called in a table.
 _SUBJECTS = {"participant": "participants", "query": "queries", "tags": "sets"}
 
@@ -40,6 +42,7 @@ def comparison_sheet(found: Comparison, metrics: Collection[str] = ()) -> Sheet:
         notices=tuple(_notices(found)),
         parts=(
             *(table for table in measures if table.rows),
+            *([] if found.headline else [Remark(_NOTHING_JUDGED)]),
             *_settings(found, names),
             *_alone(found, names),
             *_moved(found, names),
@@ -144,8 +147,6 @@ def _of_run(run: ComparedRun, name: str, baseline: str) -> Iterator[Remark]:
             yield Remark(f"{what}: {', '.join(subjects[:_NAMED])}{more}.", is_notice=False)
     if run.unlike_judgements:
         yield Remark(f"{counted(run.unlike_judgements, 'common query')} judged otherwise, in no difference.")
-    if "" in run.measures or not run.measures:
-        yield Remark("The runs have nothing in common that is measured.")
 
 
 def _moved(found: Comparison, names: Sequence[str]) -> Iterator[Table | Remark]:

@@ -64,7 +64,7 @@ class Ref(NamedTuple):
 Cell: TypeAlias = str | int | Real | Figure | Ref
 
 Place = Literal["paper", "screen", "page"]
-"""The least room that a table needs: a paper, where every table of papers has its place; a screen; or a page."""
+"""Where a table is drawn: everywhere; on screens, pages and as CSV; or on pages alone."""
 
 
 class Table(NamedTuple):
