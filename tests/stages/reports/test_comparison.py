@@ -187,7 +187,7 @@ def test_runs_of_phrases_are_compared_by_their_candidates() -> None:
 
     candidates, overlap = (other.measures["tags"][name] for name in ("candidates", "overlap"))
     assert (candidates.subjects, candidates.baseline, candidates.value) == (1, 2.0, 2.0)
-    assert (overlap.baseline, overlap.value) == (1.0, pytest.approx(1 / 3))
+    assert (overlap.baseline, overlap.value) == pytest.approx((1.0, 1 / 3))
     assert (other.missing, other.only_here) == (("b",), ("c",))
     moved = {one.subject: one.changes for one in found.movements}
     assert moved == {"a": ("", "+scarf -coat"), "b": ("", "")}
