@@ -52,7 +52,6 @@ class ImportRequest:
     """By the names of settings; over the embedder of the corpus, over those of this machine."""
     profile: str | None = None
     options: CorpusOptions = AS_IT_IS
-    embeds: bool = True
     by_stages: bool = False
     passes_over: bool = False
     """Import the others where files cannot be works, instead of nothing."""
@@ -73,7 +72,6 @@ async def import_requested(ctx: ApiContext, request: ImportRequest) -> ImportedF
         read.documents or None,
         await _settings(ctx, request),
         options=request.options,
-        embeds=request.embeds,
         by_stages=request.by_stages,
     )
     return imported._replace(refused=[str(error) for error in read.refused.values()], latin1=read.latin1)

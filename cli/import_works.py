@@ -191,7 +191,6 @@ SOME_REFUSED = 1
     help="Take markdown through the stages of a document too, so that its headings are repaired and its sections "
     "selected; a file that went through them before does so without this option.",
 )
-@click.option("--no-embed", is_flag=True, help="Import only; the next import without this option embeds what waits.")
 @settings_options
 @click.option("--wait", is_flag=True, help="Follow the embedding until it finishes.")
 @json_option
@@ -206,7 +205,6 @@ def works_command(
     chunk_tokens: int | None,
     language: str | None,
     by_stages: bool,
-    no_embed: bool,
     profile: str | None,
     assignments: tuple[tuple[str, str], ...],
     wait: bool,
@@ -246,8 +244,6 @@ def works_command(
         raise click.UsageError("--title is for one work, and a corpus has a title in each line.")
     if title is not None and count != 1:
         raise click.UsageError(f"--title is for one file, and there are {count}; use front matter for their titles.")
-    if files.documents and no_embed:
-        raise click.UsageError("--no-embed is for markdown; leave it out, or convert the other files first.")
     named = {"title": title, "authors": authors, "year": year, "tags": tags}
     given = {name: value for name, value in named.items() if value is not None}
     if files.documents:
@@ -266,7 +262,6 @@ def works_command(
                 others,
                 settings,
                 options=options,
-                embeds=not no_embed,
                 by_stages=by_stages,
                 report=report,
             )

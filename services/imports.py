@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from schemas.errors import DuplicateWorkError, Refused
+from schemas.errors import DuplicateWorkError
 from schemas.settings.resolve import EffectiveSettings
 from services.corpora import AS_IT_IS, CorpusOptions, corpus_for_import, cutting_of, plan_corpus
 from services.documents import ImportedDocuments, asks_model, import_documents
@@ -76,7 +76,6 @@ async def import_works(
     settings: EffectiveSettings,
     *,
     options: CorpusOptions = AS_IT_IS,
-    embeds: bool = True,
     report: Report = ignored,
 ) -> ImportedWorks:
     """Cut works and store them in a corpus, each in a transaction of its own, and submit what waits for a vector.
@@ -97,11 +96,11 @@ async def import_works(
             files.append(await _import(database, corpus, work, cutting))
             report(len(files), len(new))
     async with database.connection() as connection:
-        run = await plan_corpus(connection, corpus, settings) if embeds else None
+        run = await plan_corpus(connection, corpus, settings)
         waiting = (await corpora.content(connection, corpus.id)).waiting
-    # Chunks that no run embeds are never the work of an older run, even when the request is equal.
+    # Chunks that wait are never the work of an older run, even when the request is equal.
     submitted = None if run is None else await submit_run(database, PlannedRun(run), always_new=True)
-    followed = await follow(database, corpus, settings) if embeds else None
+    followed = await follow(database, corpus, settings)
     return ImportedWorks(corpus, tuple(files), waiting, submitted, followed)
 
 
@@ -142,22 +141,17 @@ async def import_files(
     settings: EffectiveSettings,
     *,
     options: CorpusOptions = AS_IT_IS,
-    embeds: bool = True,
     by_stages: bool = False,
     report: Report = ignored,
 ) -> ImportedFiles:
     """Import works of markdown, and submit the run that makes works of documents, which are read one after the other.
 
     Markdown goes through the stages too: with `by_stages`, when a model is to decide about headings, and a file that
-    did so before. `report` takes how many works are stored so far. Raises Refused for documents that are not to be
-    embedded, and what the import of works raises.
+    did so before. `report` takes how many works are stored so far. Raises what the import of works
+    raises.
     """
-    if documents is not None and not embeds:
-        raise Refused("Only markdown is imported without embedding; import the other files with it.")
     staged, plain = await _divided(database, corpus, works, settings, by_stages=by_stages)
     if staged:
-        if not embeds:
-            raise Refused("Markdown that goes through the stages of a document is embedded; import it with the others.")
         documents = chain((work.file for work in staged), documents or ())
     imported = await import_works(
         database,
@@ -165,7 +159,6 @@ async def import_files(
         plain,
         settings,
         options=options,
-        embeds=embeds,
         report=report,
     )
     if documents is None:

@@ -117,7 +117,6 @@ async def import_files(form: Annotated[ImportForm, File()], ctx: Context, respon
         corpus=form.corpus,
         files=await uploaded(form.files),
         options=CorpusOptions(language=form.language),
-        embeds=form.embed,
         by_stages=form.by_stages,
     )
     return _replied(await import_requested(ctx, request), response)

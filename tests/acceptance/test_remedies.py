@@ -188,7 +188,6 @@ def test_questions_are_accepted_once_works_are_embedded_and_of_another_corpus_af
     empty: Installation, ollama: ScriptedOllama, fillings: dict[str, str]
 ) -> None:
     asked = ("submit", "--query", QUESTION, "--corpus", "my shelf", "--no-expand", "--until", "retrieve")
-    assert empty.ragq("import", "works", fillings["PATH"], "--corpus", "my shelf", "--no-embed").exit_code == 0
     assert_remedied(empty, Situation(asked, "ragq import works PATH --corpus 'my shelf'"), fillings)
     assert empty.ragq("import", "works", fillings["PATH"], "--corpus", "other", "--wait").exit_code == 0
     assert empty.ragq(*asked, "--corpus", "other", "--wait").exit_code == 0

@@ -23,7 +23,7 @@ def books(tmp_path: Path) -> Path:
 
 
 def imported(ragq: Ragq, *arguments: str) -> Any:
-    done = ragq("import", "works", *arguments, "--no-embed", "--json", *MODEL)
+    done = ragq("import", "works", *arguments, "--json", *MODEL)
     assert done.exit_code == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -37,9 +37,9 @@ def test_a_folder_of_markdown_becomes_works_of_a_corpus(ragq: Ragq, books: Path)
         "unchanged": 0,
         "refused": [],
         "waiting": 2,
-        "run": None,
-        "run_id": None,
-        "jobs": 0,
+        "run": "r1",
+        "run_id": 1,
+        "jobs": 1,
         "documents": {"run": None, "jobs": 0, "unchanged": 0},
         "latin1": [],
         "left_out": {".png": 1},
@@ -53,7 +53,7 @@ def test_a_folder_of_markdown_becomes_works_of_a_corpus(ragq: Ragq, books: Path)
 
 def test_importing_again_changes_nothing_and_a_changed_file_replaces_its_work(ragq: Ragq, books: Path) -> None:
     first = imported(ragq, str(books))
-    again = ragq("import", "works", str(books), "--no-embed", *MODEL)
+    again = ragq("import", "works", str(books), *MODEL)
     assert again.stderr.splitlines() == [
         "Left out for their endings: 1 .png.",
         "Works of corpus 'default': 2 unchanged; 2 chunks wait for their vectors.",
@@ -110,7 +110,7 @@ def collection(tmp_path: Path) -> Path:
 def test_a_corpus_in_one_file_has_a_work_in_each_line(ragq: Ragq, collection: Path) -> None:
     file = collection / "corpus.jsonl"
 
-    done = ragq("import", "works", str(file), "--no-embed", "--json", *MODEL)
+    done = ragq("import", "works", str(file), "--json", *MODEL)
     again = imported(ragq, str(file))
 
     assert (json.loads(done.stdout)["new"], again["unchanged"]) == (2, 2)
@@ -118,12 +118,21 @@ def test_a_corpus_in_one_file_has_a_work_in_each_line(ragq: Ragq, collection: Pa
         "Not read of corpus.jsonl: 1 document without title and text (12).",
         "Not read of corpus.jsonl: metadata.",
         "Works of corpus 'default': 2 new; 2 chunks wait for their vectors.",
+        "r1: 1 job submitted, profile demo (option --profile).",
     ]
     works = json.loads(ragq("corpus", "show", "default", "--json").stdout)["works"]
     assert [(work["title"], work["source_path"]) for work in works] == [
         ("DC", f"{file}/AC/DC.md"),
         ("Tea", f"{file}/4983.md"),
     ]
+
+
+def test_a_corpus_whose_chunks_wait_for_their_vectors_is_not_asked(ragq: Ragq, books: Path) -> None:
+    imported(ragq, str(books))
+
+    refused = ragq("submit", "--query", "Why?", "--corpus", "default", *MODEL)
+
+    assert "`ragq corpus show default` shows what waits for a vector" in str(refused.exception)
 
 
 def test_works_are_removed_by_their_numbers_all_or_none(ragq: Ragq, books: Path) -> None:

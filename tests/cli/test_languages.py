@@ -11,7 +11,7 @@ from store.database import Connection
 from tests.cli.conftest import Ragq, Stored
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
-PLAIN = ("--no-embed", "--profile", "demo")
+PLAIN = ("--profile", "demo")
 TEXTS = {
     "german": "Die Häuser standen an den Straßen. Das war z. B. in der alten Stadt so, und die Leute waren froh.",
     "french": "Les feuilles sont cueillies au printemps, puis elles sont séchées avant la vente sur le marché.",

@@ -234,8 +234,6 @@ class ImportBody(WithSettings):
     dictionary. Another one than that of an existing corpus is refused."""
     by_stages: bool = False
     """Take markdown through the stages of a document too; a file that went through them before does so anyway."""
-    embed: bool = True
-    """False imports only; the next import embeds what waits."""
     profile: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
     """The profile; by default as for `ragq import works` on the machine of the API."""
     settings: SettingsByName = Field(default={})
@@ -253,7 +251,6 @@ class ImportBody(WithSettings):
             values=self.values,
             profile=self.profile,
             options=CorpusOptions(self.embed_headings, self.chunk_tokens, self.language),
-            embeds=self.embed,
             by_stages=self.by_stages,
         )
 
@@ -270,8 +267,6 @@ class ImportForm(BaseModel):
     """Each ends in .md or .markdown; its name identifies the work: another text of this name replaces it."""
     by_stages: bool = False
     """Take markdown through the stages of a document too; a file that went through them before does so anyway."""
-    embed: bool = True
-    """False imports only; the next import embeds what waits."""
 
 
 class ImportedFileReply(Reply):

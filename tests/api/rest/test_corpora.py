@@ -64,12 +64,12 @@ async def test_an_import_states_what_became_of_each_file(client: httpx.AsyncClie
 
 
 async def test_files_are_imported_by_upload(client: httpx.AsyncClient) -> None:
-    reply = await send_files(client, ("C:\\works\\tea.md", TEA.encode()), ("pot.markdown", POT.encode()), embed="false")
+    reply = await send_files(client, ("C:\\works\\tea.md", TEA.encode()), ("pot.markdown", POT.encode()))
 
     made = reply.json()
     assert reply.status_code == 201
     assert [file["file_name"] for file in made["files"]] == ["tea.md", "pot.markdown"]
-    assert (made["waiting"], made["run_id"]) == (4, None)
+    assert (made["waiting"], made["run_id"]) == (4, 1)
 
 
 async def test_every_unusable_file_is_named_by_its_place_and_nothing_is_imported(client: httpx.AsyncClient) -> None:
