@@ -17,7 +17,6 @@ from schemas.values.differences import (
     Movement,
     RetrievalMeasures,
 )
-from schemas.values.estimates import StageCalls
 from schemas.values.metrics import Interval
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun, RankedQuery
@@ -85,6 +84,15 @@ class RunInMode(NamedTuple):
     mode: AssessmentMode
 
 
+class _Resampling(NamedTuple):
+    """How intervals are found."""
+
+    resamples: int
+    seed: int
+    level: float
+    """Of the corrected ones."""
+
+
 def compare_scores(
     sides: Sequence[RunInMode],
     *,
@@ -101,155 +109,173 @@ def compare_scores(
         {job.participant_id: job for job in jobs_of(*side) if only is None or job.participant_id in only}
         for side in sides
     ]
-    level = corrected_level(len(sides) - 1)
     first, *others = sides
-    base = cohort_of_jobs(by_run[0].values())
-    measures = measures_of(first.run.settings, chosen)
-    compared = []
-    for side, jobs in zip(others, by_run[1:], strict=True):
-        measures = common_measures(first.run, side.run, chosen)
-        plain, corrected = paired_deltas(
-            scored_metrics(measures),
-            base,
-            cohort_of_jobs(jobs.values()),
-            resamples=measures.bootstrap_resamples,
-            seed=measures.bootstrap_seed,
-            levels=(LEVEL, level),
-        )
-        found = {
-            name: ComparedMeasure(
-                subjects=one.participants,
-                baseline=one.left,
-                value=one.right,
-                delta=one.delta,
-                corrected=corrected[name].delta,
-            )
-            for name, one in plain.items()
-        }
-        both = [key for key, job in by_run[0].items() if job.scores and key in jobs and jobs[key].scores]
-        pairs = [(by_run[0][key].job_id, jobs[key].job_id) for key in both]
-        draws = {"resamples": measures.bootstrap_resamples, "seed": measures.bootstrap_seed}
-        found |= _tokens(first.run.stage_calls, side.run.stage_calls, pairs, level=level, **draws)
-        statuses = [{str(key): job.status for key, job in sorted(of.items())} for of in (by_run[0], jobs)]
-        compared.append(
-            ComparedRun(
-                run_id=f"r{side.run.run_id}",
-                mode=side.mode.value,
-                subjects=len(both),
-                settings=_own_settings(first.run.settings, side.run.settings),
-                measures={side.mode.value: found},
-                notices=tuple(notices("participant", side.run.profile, side.run.request)),
-                origin=side.run.origin,
-                **_alone(*statuses),
-            )
-        )
+    level = corrected_level(len(others))
     return Comparison(
         kind="participant",
         mode=first.mode.value,
         subjects_of=split,
         headline=others[0].mode.value,
-        confidence=measures.confidence,
+        confidence=measures_of(first.run.settings, chosen).confidence,
         measured="score of an item",
         baseline_notices=tuple(notices("participant", first.run.profile, first.run.request)),
         baseline_origin=first.run.origin,
-        compared=tuple(compared),
+        compared=tuple(
+            _scored(first, by_run[0], side, jobs, common_measures(first.run, side.run, chosen), level)
+            for side, jobs in zip(others, by_run[1:], strict=True)
+        ),
         movements=_by_range(_item_movements(by_run)),
         **_of_all([side.run for side in sides]),
     )
 
 
+def _scored(
+    first: RunInMode,
+    baseline: Mapping[int, ScoredJob],
+    side: RunInMode,
+    own: Mapping[int, ScoredJob],
+    measures: Measures,
+    level: float,
+) -> ComparedRun:
+    resampling = _Resampling(measures.bootstrap_resamples, measures.bootstrap_seed, level)
+    plain, corrected = paired_deltas(
+        scored_metrics(measures),
+        cohort_of_jobs(baseline.values()),
+        cohort_of_jobs(own.values()),
+        resamples=resampling.resamples,
+        seed=resampling.seed,
+        levels=(LEVEL, level),
+    )
+    found = {
+        name: ComparedMeasure(
+            subjects=one.participants,
+            baseline=one.left,
+            value=one.right,
+            delta=one.delta,
+            corrected=corrected[name].delta,
+        )
+        for name, one in plain.items()
+    }
+    both = [key for key, job in baseline.items() if job.scores and key in own and own[key].scores]
+    pairs = [(baseline[key].job_id, own[key].job_id) for key in both]
+    return ComparedRun(
+        run_id=f"r{side.run.run_id}",
+        mode=side.mode.value,
+        subjects=len(both),
+        settings=_own_settings(first.run.settings, side.run.settings),
+        measures={side.mode.value: found | _tokens(first.run, side.run, pairs, resampling)},
+        notices=tuple(notices("participant", side.run.profile, side.run.request)),
+        origin=side.run.origin,
+        **_alone(*({str(key): job.status for key, job in sorted(of.items())} for of in (baseline, own))),
+    )
+
+
+Qualities = Mapping[str, Mapping[RankingStage, Mapping[str, float]]]
+"""Query -> ranking -> measure."""
+
+
 def compare_queries(runs: Sequence[QueryRun], *, measures: RetrievalMeasures) -> Comparison:
     """Runs of queries, in every ranking that each and the first have, on the queries that both have."""
+    first, *others = runs
     found = [measured(judged_queries(run), cutoff=measures.cutoff) for run in runs]
     queries = [{query.key: query for query in run.queries} for run in runs]
     stage = _last_common_stage(found)
-    names = measure_names(measures.cutoff)
-    level = corrected_level(len(runs) - 1)
-    draws = {"resamples": measures.bootstrap_resamples, "seed": measures.bootstrap_seed}
-    first = runs[0]
-    unlike_any: set[str] = set()
-    compared = []
-    for run, after, own in zip(runs[1:], found[1:], queries[1:], strict=True):
-        common = [key for key in queries[0] if key in own]
-        unlike = {key for key in common if queries[0][key].judgements != own[key].judgements}
-        unlike_any |= unlike
-        overlaps = _overlaps(first, run, common, cutoff=measures.cutoff)
-        of: dict[str, dict[str, ComparedMeasure]] = {}
-        for ranking in RankingStage:
-            pairs = [
-                (found[0][key][ranking], after[key][ranking])
-                for key in common
-                if key not in unlike and ranking in found[0].get(key, {}) and ranking in after.get(key, {})
-            ]
-            values = [([old[name] for name in names], [new[name] for name in names]) for old, new in pairs]
-            of_ranking = _means(names, values, level=level, **draws) if pairs else {}
-            if ranking in overlaps:
-                of_ranking["overlap"] = _without_interval(overlaps[ranking])
-            if of_ranking:
-                of[ranking.value] = of_ranking
-        succeeded = [
-            (queries[0][key].job_id, own[key].job_id)
-            for key in common
-            if {queries[0][key].status, own[key].status} == {JobStatus.SUCCEEDED}
-        ]
-        of["calls"] = _tokens(first.stage_calls, run.stage_calls, succeeded, level=level, **draws)
-        statuses = [{key: query.status for key, query in side.items()} for side in (queries[0], own)]
-        compared.append(
-            ComparedRun(
-                run_id=f"r{run.run_id}",
-                subjects=len(common),
-                settings=_own_settings(first.settings, run.settings),
-                measures=of,
-                unlike_judgements=len(unlike),
-                notices=tuple(notices("query", run.profile, run.request)),
-                origin=run.origin,
-                **_alone(*statuses),
-            )
-        )
+    ndcg = measure_names(measures.cutoff)[0]
+    unlike = set().union(*(_unlike(queries[0], of) for of in queries[1:]))
     movements = [
         Movement(
             subject=key,
-            values=tuple(side[key][stage][names[0]] for side in found),
-            job_ids=tuple(side[key].job_id for side in queries),
+            values=tuple(of[key][stage][ndcg] for of in found),
+            job_ids=tuple(of[key].job_id for of in queries),
         )
         for key in found[0]
-        if stage is not None and key not in unlike_any and all(stage in side.get(key, {}) for side in found)
+        if stage is not None and key not in unlike and all(stage in of.get(key, {}) for of in found)
     ]
+    resampling = _Resampling(measures.bootstrap_resamples, measures.bootstrap_seed, corrected_level(len(others)))
     return Comparison(
         kind="query",
         mode=None,
         headline="" if stage is None else stage.value,
-        measured=names[0] if stage is None else f"{names[0]} of {stage.value}",
+        measured=ndcg if stage is None else f"{ndcg} of {stage.value}",
         baseline_notices=tuple(notices("query", first.profile, first.request)),
         baseline_origin=first.origin,
-        compared=tuple(compared),
+        compared=tuple(
+            _asked(first, run, (found[0], after), measures.cutoff, resampling)
+            for run, after in zip(others, found[1:], strict=True)
+        ),
         movements=_by_range(movements),
         **_of_all(runs),
     )
+
+
+def _asked(
+    first: QueryRun, run: QueryRun, found: tuple[Qualities, Qualities], cutoff: int, resampling: _Resampling
+) -> ComparedRun:
+    before, own = ({query.key: query for query in side.queries} for side in (first, run))
+    common = [key for key in before if key in own]
+    unlike = _unlike(before, own)
+    pairs = [
+        (before[key].job_id, own[key].job_id)
+        for key in common
+        if {before[key].status, own[key].status} == {JobStatus.SUCCEEDED}
+    ]
+    rankings = _rankings([key for key in common if key not in unlike], found, cutoff, resampling)
+    for ranking, shares in _overlaps(first, run, common, cutoff=cutoff).items():
+        rankings.setdefault(ranking, {})["overlap"] = _without_interval(shares)
+    return ComparedRun(
+        run_id=f"r{run.run_id}",
+        subjects=len(common),
+        settings=_own_settings(first.settings, run.settings),
+        measures={
+            **{ranking.value: rankings[ranking] for ranking in RankingStage if ranking in rankings},
+            "calls": _tokens(first, run, pairs, resampling),
+        },
+        unlike_judgements=len(unlike),
+        notices=tuple(notices("query", run.profile, run.request)),
+        origin=run.origin,
+        **_alone(*({key: query.status for key, query in of.items()} for of in (before, own))),
+    )
+
+
+def _rankings(
+    keys: Sequence[str], found: tuple[Qualities, Qualities], cutoff: int, resampling: _Resampling
+) -> dict[RankingStage, dict[str, ComparedMeasure]]:
+    """The measures of each ranking that both have of some of these queries."""
+    names = measure_names(cutoff)
+    pairs = {
+        ranking: [
+            tuple([of[key][ranking][name] for name in names] for of in found)
+            for key in keys
+            if all(ranking in of.get(key, {}) for of in found)
+        ]
+        for ranking in RankingStage
+    }
+    return {ranking: _means(names, of, resampling) for ranking, of in pairs.items() if of}
+
+
+def _unlike(before: Mapping[str, RankedQuery], own: Mapping[str, RankedQuery]) -> set[str]:
+    """The queries of both that are judged otherwise."""
+    return {key for key in before if key in own and before[key].judgements != own[key].judgements}
 
 
 def compare_tags(runs: Sequence[TagsRun], *, resamples: int, seed: int) -> Comparison:
     """Runs of phrases: how many candidates, and how many of them are the baseline's."""
     by_run = [{of.subject: of for of in run.sets} for run in runs]
     tags = [{key: _tags(of.validated) for key, of in found.items() if of.validated is not None} for found in by_run]
-    level = corrected_level(len(runs) - 1)
+    resampling = _Resampling(resamples, seed, corrected_level(len(runs) - 1))
     compared = []
     for run, found, own in zip(runs[1:], tags[1:], by_run[1:], strict=True):
         keys = [key for key in tags[0] if key in found]
         counts = [([float(len(tags[0][key]))], [float(len(found[key]))]) for key in keys]
         overlap = _without_interval([_overlap(tags[0][key], found[key]) for key in keys])
-        statuses = [{key: of.status for key, of in side.items()} for side in (by_run[0], own)]
         compared.append(
             ComparedRun(
                 run_id=f"r{run.run_id}",
                 subjects=len(keys),
                 settings=_own_settings(runs[0].settings, run.settings),
-                measures={
-                    "tags": _means(("candidates",), counts, level=level, resamples=resamples, seed=seed)
-                    | {"overlap": overlap}
-                },
+                measures={"tags": _means(("candidates",), counts, resampling) | {"overlap": overlap}},
                 notices=tuple(notices("tags", run.profile, run.request)),
-                **_alone(*statuses),
+                **_alone(*({key: of.status for key, of in side.items()} for side in (by_run[0], own))),
             )
         )
     return Comparison(
@@ -282,22 +308,18 @@ def _of_all(runs: Sequence[ScoredRun | QueryRun | TagsRun]) -> dict[str, Any]:
 
 
 def _means(
-    names: Sequence[str],
-    pairs: Sequence[tuple[Sequence[float], Sequence[float]]],
-    *,
-    level: float,
-    resamples: int,
-    seed: int,
+    names: Sequence[str], pairs: Sequence[Sequence[Sequence[float]]], resampling: _Resampling
 ) -> dict[str, ComparedMeasure]:
-    """Means of values, a column for each name, of the baseline and of a run for each subject."""
+    """Means over subjects of values, a column for each name, of the baseline and of a run."""
     # The mean of the differences is the difference of the means, in each resample too.
     intervals = partial(
         mean_intervals,
         [[after - before for before, after in zip(*pair, strict=True)] for pair in pairs],
         columns=len(names),
-        resamples=resamples,
-        seed=seed,
+        resamples=resampling.resamples,
+        seed=resampling.seed,
     )
+    found = zip(names, intervals(), intervals(level=resampling.level), strict=True)
     return {
         name: ComparedMeasure(
             subjects=len(pairs),
@@ -306,7 +328,7 @@ def _means(
             delta=plain,
             corrected=corrected,
         )
-        for place, (name, plain, corrected) in enumerate(zip(names, intervals(), intervals(level=level), strict=True))
+        for place, (name, plain, corrected) in enumerate(found)
     }
 
 
@@ -318,12 +340,12 @@ def _without_interval(shares: Sequence[float]) -> ComparedMeasure:
 
 
 def _tokens(
-    left: Sequence[StageCalls], right: Sequence[StageCalls], jobs: Sequence[tuple[int, int]], **of_means: Any
+    left: ScoredRun | QueryRun, right: ScoredRun | QueryRun, jobs: Sequence[tuple[int, int]], resampling: _Resampling
 ) -> dict[str, ComparedMeasure]:
     """The tokens of the calls for a subject, whoever paid for them: what the gate calls `cost`."""
-    before, after = tokens_by_job(left), tokens_by_job(right)
+    before, after = tokens_by_job(left.stage_calls), tokens_by_job(right.stage_calls)
     pairs = [([float(before[one])], [float(after[other])]) for one, other in jobs]
-    return _means(("tokens",), pairs, **of_means)
+    return _means(("tokens",), pairs, resampling)
 
 
 def _alone(baseline: Mapping[str, JobStatus], own: Mapping[str, JobStatus]) -> dict[str, Any]:
