@@ -38,6 +38,15 @@ async def test_runs_are_listed_newest_first_and_in_pages(client: httpx.AsyncClie
     assert (await client.get("/runs", params={"kind": "query"})).json() == {"runs": [], "next_before": None}
 
 
+@pytest.mark.parametrize(
+    "path", ["/runs", "/rag/queries", "/corpora/1/works", "/works/1/chunks", "/vocabularies/a/tags"]
+)
+async def test_a_filter_that_a_list_does_not_have_is_refused(client: httpx.AsyncClient, path: str) -> None:
+    refused = await client.get(path, params={"serch": "tea"})
+
+    assert (refused.status_code, "serch" in refused.text) == (422, True)
+
+
 @pytest.mark.parametrize("path", ["/runs/9", "/runs/9/settings"])
 async def test_a_missing_run_is_a_problem(client: httpx.AsyncClient, path: str) -> None:
     reply = await client.get(path)
