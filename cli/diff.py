@@ -10,15 +10,13 @@ from cli.config import with_database
 from cli.ids import RUN
 from cli.options import Choice
 from cli.output import draw, print_json
-from cli.report import StoredRun, as_run, given_measures, measure_options, metric_option, stored_run
+from cli.report import given_measures, measure_options, metric_option
 from cli.sheets import draw_sheets, paper_format, paper_options, write
 from schemas.values.participants import AssessmentMode
-from services.comparisons import compared, tags_run
-from stages.reports.comparison import TagsRun
+from services.comparisons import Comparable, comparable_run, compared
 from stages.reports.comparison_sheet import comparison_sheet
 from stages.reports.gate import EXAMPLE, condition, gate, gate_words
 from store.database import Connection
-from store.runs import overviews
 
 #: The exit code for a condition of `--fail-if` that is met, or cannot be decided.
 GATE_FAILED: Final = 4
@@ -83,11 +81,10 @@ def diff(
     wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
     asked = [condition(words) for words in conditions]
 
-    async def read(connection: Connection) -> list[StoredRun]:
-        return [await comparable(connection, run_id) for run_id in (left, right, *more)]
+    async def read(connection: Connection) -> list[Comparable]:
+        return [await comparable_run(connection, run_id) for run_id in (left, right, *more)]
 
-    runs = [run if isinstance(run, TagsRun) else as_run(run) for run in with_database(read)]
-    found = compared(runs, mode=mode, other_mode=other_mode, measures=given_measures(**options))
+    found = compared(with_database(read), mode=mode, other_mode=other_mode, measures=given_measures(**options))
     sheets = [comparison_sheet(one, metrics) for one in found]
     decided = gate(found, asked) if asked else None
     if wanted is not None:
@@ -99,11 +96,3 @@ def diff(
     if decided is not None:
         draw(*gate_words(decided), err=True)
         sys.exit(0 if decided.passed else GATE_FAILED)
-
-
-async def comparable(connection: Connection, run_id: int) -> StoredRun:
-    """A run of participants, queries or phrases. Raises RunMissingError, and Refused for any other."""
-    kind = (await overviews.get(connection, run_id)).kind
-    if kind != "tags":
-        return await stored_run(connection, run_id, kind=kind)
-    return await tags_run(connection, run_id)

@@ -14,12 +14,13 @@ from cli.config import with_database
 from cli.ids import RUN
 from cli.options import Choice
 from cli.output import print_result
-from cli.report import StoredRun, as_run, stored_run
-from schemas.values.runs import StageShare
+from schemas.values.queries import QueryRun
+from schemas.values.runs import ScoredRun, StageShare
 from services.plots import RunPlot, plots_of_run
 from store.database import Connection
 from store.runs import overviews
 from store.runs.run_view import stage_shares
+from store.views import reported_run
 
 _KINDS: Final = ("risk", "items", "ranking", "time")
 _ENDINGS: Final = ("svg", "png")
@@ -29,7 +30,7 @@ class PlottedRun(NamedTuple):
     """What the plots of a run are made of."""
 
     run_id: int
-    stored: StoredRun | None
+    reported: ScoredRun | QueryRun | None
     """None for a run that has no report, or whose report is not plotted."""
     shares: Sequence[StageShare]
 
@@ -67,18 +68,15 @@ def plot(run_ids: tuple[int, ...], only: tuple[str, ...], output: Path | None, e
         kind = None if wanted == {"time"} else (await overviews.get(connection, run_id)).kind
         return PlottedRun(
             run_id,
-            await stored_run(connection, run_id, kind=kind) if kind in ("participant", "query") else None,
+            await reported_run(connection, run_id) if kind in ("participant", "query") else None,
             await stage_shares(connection, run_id) if "time" in wanted else [],
         )
-
-    def plots_of(runs: Sequence[PlottedRun]) -> list[RunPlot]:
-        of_each = ((run, None if run.stored is None else as_run(run.stored)) for run in runs)
-        return [plot for run, reported in of_each for plot in plots_of_run(run.run_id, reported, run.shares, only)]
 
     async def read_all(connection: Connection) -> list[PlottedRun]:
         return [await read(connection, run_id) for run_id in run_ids]
 
-    plots = plots_of(with_database(read_all))
+    runs = with_database(read_all)
+    plots = [plot for run in runs for plot in plots_of_run(run.run_id, run.reported, run.shares, only)]
     is_written = output is not None or not as_json
     named = None if output is None or output.is_dir() or output.suffix[1:] not in _ENDINGS else output
     if named is not None and len(plots) != 1:

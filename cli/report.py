@@ -1,9 +1,9 @@
 """`ragq report`: a run in numbers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import click
 from click.core import ParameterSource
@@ -13,7 +13,7 @@ from cli.ids import RUN
 from cli.options import Choice, chosen_prices, prices_option
 from cli.output import draw, json_option, print_json
 from cli.sheets import PaperFormat, draw_sheets, paper_format, paper_options, write
-from schemas.errors import Refused, RunMissingError
+from schemas.errors import Refused
 from schemas.values.differences import ALLOWED, Measures, PredictionMode, RetrievalMeasures, coverage_grid
 from schemas.values.estimates import Prices
 from schemas.values.evaluations import EvaluationReport
@@ -30,9 +30,8 @@ from stages.reports.retrieval import build_retrieval_report
 from stages.reports.retrieval_sheet import evaluation_sheet, retrieval_sheet
 from stages.reports.tables import Sheet
 from store.database import Connection
-from store.questions.query_runs import query_run
 from store.runs import overviews
-from store.runs.scored_runs import ScoredRows, as_scored_run, scored_rows
+from store.views import reported_run
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -165,48 +164,20 @@ def _refuse(names: Iterable[str], belongs_to: str) -> None:
         raise click.UsageError(f"{options}: only for {belongs_to}.")
 
 
-StoredRun: TypeAlias = Any
-"""What `stored_run` reads, or what a command reads instead."""
-
-
-async def stored_run(connection: Connection, run_id: int, *, kind: str | None = None) -> StoredRun:
-    """A run of participants or queries, read without what its statistics need. `kind` is its kind, where it is known.
-
-    Raises RunMissingError, and Refused when nothing can be reported.
-    """
-    if (kind or (await overviews.get(connection, run_id)).kind) == "query":
-        found: StoredRun = await query_run(connection, run_id)
-    else:
-        found = await scored_rows(connection, run_id)
-    if found is None:
-        raise RunMissingError(run_id)
-    return found
-
-
+Reported = ScoredRun | QueryRun
 AnyReport = Report | RetrievalReport | EvaluationReport
 
 
 def composed_report(
-    runs: Sequence[StoredRun | EvaluationReport], options: Mapping[str, Any], prices: Prices | None
-) -> AnyReport:
-    """The report of the first run, calibrated on the second if there is one."""
-    run, *others = runs
-    if isinstance(run, EvaluationReport):
-        return run
-    run, other = as_run(run), as_run(others[0]) if others else None
+    run: Reported, other: Reported | None, options: Mapping[str, Any], prices: Prices | None
+) -> Report | RetrievalReport:
+    """The report of a run, calibrated on the other if there is one."""
     if isinstance(run, QueryRun) or isinstance(other, QueryRun):
         if other is not None:
             raise Refused("A run of queries has no confidence, so nothing is calibrated in it or on it.")
         assert isinstance(run, QueryRun)
         return build_retrieval_report(run, measures=retrieval_measures(**options), prices=prices)
     return build_report(run, measures=_measures(run, other, options), calibrate_on=other, prices=prices)
-
-
-def as_run(stored: StoredRun) -> ScoredRun | QueryRun:
-    """The run of what `stored_run` read."""
-    if isinstance(stored, QueryRun):
-        return stored
-    return as_scored_run(stored) if isinstance(stored, ScoredRows) else stored
 
 
 def print_report(
@@ -300,18 +271,15 @@ def report(
     """
     prices = chosen_prices(price_file)
     wanted = paper_format(latex=latex, markdown=markdown, csv=csv, as_json=as_json, output=output)
-    run_ids = [run_id] if calibrate_on is None else [run_id, calibrate_on]
 
-    async def read(connection: Connection, number: int) -> StoredRun:
-        kind = (await overviews.get(connection, number)).kind
-        if kind != "evaluation" or number != run_id:
-            return await stored_run(connection, number, kind=kind)
+    async def read(connection: Connection) -> EvaluationReport | tuple[Reported, Reported | None]:
+        if (await overviews.get(connection, run_id)).kind != "evaluation":
+            run = await reported_run(connection, run_id)
+            return run, None if calibrate_on is None else await reported_run(connection, calibrate_on)
         if wanted is not None or page is not None or calibrate_on is not None:
             raise click.UsageError("The report of an evaluation is printed, or given as --json.")
-        return await evaluation_report(connection, number, measures=retrieval_measures(**options))
+        return await evaluation_report(connection, run_id, measures=retrieval_measures(**options))
 
-    async def read_all(connection: Connection) -> list[StoredRun]:
-        return [await read(connection, number) for number in run_ids]
-
-    found = composed_report(with_database(read_all), options, prices)
+    stored = with_database(read)
+    found = stored if isinstance(stored, EvaluationReport) else composed_report(*stored, options, prices)
     print_report(found, wanted=wanted, output=output, page=page, as_json=as_json)

@@ -1,21 +1,16 @@
 """Scored runs as their reports are computed from them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, Final
 
 from schemas.errors import Refused
 from schemas.values.base import Value
-from schemas.values.estimates import KeptStage, StageCalls
-from schemas.values.failures import RunFailures
-from schemas.values.metrics import SiblingRun
 from schemas.values.participants import RankedReferences, ValidatedReferences
 from schemas.values.runs import (
     AttemptTime,
     CallCount,
     IndexIdentity,
     OutputTelemetry,
-    RunOrigin,
     ScoredJob,
     ScoredRun,
     SettingValue,
@@ -23,7 +18,6 @@ from schemas.values.runs import (
 from schemas.values.scoring import ParticipantScores
 from store.database import Connection
 from store.runs import call_costs
-from store.runs.call_costs import CallCounts
 from store.runs.failures import run_failures
 from store.runs.forks import COPIED
 from store.runs.run_view import run_origin, siblings
@@ -80,55 +74,6 @@ ORDER BY j.ordinal, a.stage
 """
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ScoredRows:
-    """A run as it is stored: outputs of stages, indexes, times and telemetry are rows as the database gives them."""
-
-    run_id: int
-    run: Row
-    jobs: Sequence[Row]
-    indexes: Sequence[Row]
-    attempts: Sequence[Row]
-    telemetry: Sequence[Row]
-    failures: RunFailures
-    calls: Mapping[int, CallCounts]
-    stage_calls: tuple[StageCalls, ...]
-    retried: tuple[KeptStage, ...]
-    copied: tuple[KeptStage, ...]
-    origin: RunOrigin
-    siblings: tuple[SiblingRun, ...]
-
-
-async def scored_rows(connection: Connection, run_id: int) -> ScoredRows | None:
-    """A run; None when there is none of that number. Raises Refused when no job of it ends in scores."""
-    async with connection.transaction(isolation="repeatable_read", readonly=True):
-        run = await connection.fetchrow(RUN, run_id)
-        found = await run_failures(connection, run_id)
-        if run is None or found is None:
-            return None
-        if not run["has_scores"]:
-            shown = f"`ragq tags show r{run_id}`" if run["kind"] == "tags" else f"`ragq show r{run_id}`"
-            raise Refused(
-                f"No job of run r{run_id} scores a participant, so there is nothing to report. "
-                f"{shown} shows what it did."
-            )
-        return ScoredRows(
-            run_id=run_id,
-            run=run,
-            jobs=await connection.fetch(JOBS, run_id),
-            indexes=await connection.fetch(INDEXES, run_id),
-            attempts=await connection.fetch(ATTEMPTS, run_id),
-            telemetry=await connection.fetch(TELEMETRY, run_id),
-            failures=found,
-            calls=await call_costs.counts(connection, run_id),
-            stage_calls=await call_costs.stage_calls(connection, run_id),
-            retried=await call_costs.retried_stages(connection, run_id),
-            copied=await call_costs.copied_stages(connection, run_id),
-            origin=await run_origin(connection, run_id),
-            siblings=await siblings(connection, run_id),
-        )
-
-
 _OUTPUTS: Final[dict[str, type[Value]]] = {
     "scores": ParticipantScores,
     "ranked": RankedReferences,
@@ -147,33 +92,38 @@ WHERE j.run_id = $1 AND j.kind = 'participant'
 
 async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
     """A run; None when there is none of that number. Raises Refused when no job of it ends in scores."""
-    rows = await scored_rows(connection, run_id)
-    return None if rows is None else as_scored_run(rows)
-
-
-def as_scored_run(rows: ScoredRows) -> ScoredRun:
-    """The run of these rows."""
-    run = rows.run
-    return ScoredRun(
-        run_id=rows.run_id,
-        profile=run["profile"],
-        version=run["version"],
-        identity=run["identity"],
-        settings_hash=run["settings_hash"],
-        request=run["request"],
-        settings={name: SettingValue(**setting) for name, setting in run["settings"].items()},
-        jobs=tuple(map(_job, rows.jobs)),
-        indexes=tuple(IndexIdentity(**dict(row)) for row in rows.indexes),
-        failures=rows.failures,
-        attempts=tuple(AttemptTime(**dict(row)) for row in rows.attempts),
-        stage_calls=rows.stage_calls,
-        retried=rows.retried,
-        copied=rows.copied,
-        telemetry=tuple(OutputTelemetry(**dict(row)) for row in rows.telemetry),
-        calls=tuple(CallCount(job_id=job_id, paid=n.paid, reused=n.reused) for job_id, n in rows.calls.items()),
-        origin=rows.origin,
-        siblings=rows.siblings,
-    )
+    async with connection.transaction(isolation="repeatable_read", readonly=True):
+        run = await connection.fetchrow(RUN, run_id)
+        failures = await run_failures(connection, run_id)
+        if run is None or failures is None:
+            return None
+        if not run["has_scores"]:
+            shown = f"`ragq tags show r{run_id}`" if run["kind"] == "tags" else f"`ragq show r{run_id}`"
+            raise Refused(
+                f"No job of run r{run_id} scores a participant, so there is nothing to report. "
+                f"{shown} shows what it did."
+            )
+        calls = await call_costs.counts(connection, run_id)
+        return ScoredRun(
+            run_id=run_id,
+            profile=run["profile"],
+            version=run["version"],
+            identity=run["identity"],
+            settings_hash=run["settings_hash"],
+            request=run["request"],
+            settings={name: SettingValue(**setting) for name, setting in run["settings"].items()},
+            jobs=tuple(map(_job, await connection.fetch(JOBS, run_id))),
+            indexes=tuple(IndexIdentity(**dict(row)) for row in await connection.fetch(INDEXES, run_id)),
+            failures=failures,
+            attempts=tuple(AttemptTime(**dict(row)) for row in await connection.fetch(ATTEMPTS, run_id)),
+            stage_calls=await call_costs.stage_calls(connection, run_id),
+            retried=await call_costs.retried_stages(connection, run_id),
+            copied=await call_costs.copied_stages(connection, run_id),
+            telemetry=tuple(OutputTelemetry(**dict(row)) for row in await connection.fetch(TELEMETRY, run_id)),
+            calls=tuple(CallCount(job_id=job_id, paid=n.paid, reused=n.reused) for job_id, n in calls.items()),
+            origin=await run_origin(connection, run_id),
+            siblings=await siblings(connection, run_id),
+        )
 
 
 async def reference_outputs(
