@@ -1,6 +1,7 @@
 """Query runs: which queries are asked of which corpus, by which preset and which prompt templates."""
 
 import shlex
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -143,11 +144,14 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
         inputs["light_model"] = True
     if request.config_preset is None and not request.preset_values and len(request.queries.queries) == 1:
         inputs["takes_default"] = True
+    judged: dict[str, dict[str, int]] = defaultdict(dict)
+    for one in request.queries.judgements:
+        judged[one.query_id][one.document] = one.relevance
     jobs = [
         NewJob(
             mode="answer",
             subject=query.external_id,
-            inputs=inputs | {"query_hash": content_hash(query.text)} | _reference(query),
+            inputs=inputs | {"query_hash": content_hash(query.text)} | _known(query, judged),
             stages=stages_of("query", "answer", until=request.until),
         )
         for query in request.queries.queries
@@ -180,9 +184,10 @@ async def plan_queries(connection: Connection, request: QueryRequest, settings: 
     return PlannedRun(run, keep_queries)
 
 
-def _reference(query: SubmittedQuery) -> dict[str, str]:
-    """The same questions with other reference answers are other work."""
-    return {} if query.reference_answer is None else {"reference_hash": content_hash(query.reference_answer)}
+def _known(query: SubmittedQuery, judged: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
+    """Hashes of what answers and rankings are compared with: the same question with others is other work."""
+    known = {"reference_hash": query.reference_answer, "judgements_hash": judged.get(query.external_id)}
+    return {name: content_hash(value) for name, value in known.items() if value is not None}
 
 
 async def _searchable(connection: Connection, name: str) -> StoredCorpus:

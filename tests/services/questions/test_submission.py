@@ -45,6 +45,25 @@ async def test_relevant_documents_that_are_in_no_corpus_are_named_and_refused_wh
     )
 
 
+async def test_the_same_questions_with_other_judgements_are_another_run(connection: Connection) -> None:
+    settings = resolve(profile="demo", environment={})
+    await store_corpus(connection, [SearchableChunk(1, "tea", np.ones(2, dtype=np.float32))])
+    await connection.execute("UPDATE works SET source_path = '/teas/tea.md'")
+
+    unjudged, one, same, other, more = [
+        (await plan_queries(connection, asked, settings)).run.identity
+        for asked in (
+            judged(),
+            judged("tea", "coffee"),
+            judged("coffee", "tea"),
+            judged("tea", "coffee", relevance=2),
+            judged("tea"),
+        )
+    ]
+
+    assert (one == same, len({unjudged, one, other, more})) == (True, 4)
+
+
 async def test_without_an_expander_no_question_is_expanded_whatever_the_preset_has(connection: Connection) -> None:
     without = {"RAGQ_EXPANDER": "none"}
     asked = await a_question(connection, environment=without)
