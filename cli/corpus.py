@@ -7,7 +7,7 @@ import click
 from cli.config import with_database
 from cli.ids import WORK
 from cli.options import group, wanted_options
-from cli.output import confirm, draw, json_option, plain_table, print_json, print_list, print_result
+from cli.output import confirm, draw, json_option, plain_table, print_json, print_list, print_rest, print_result
 from schemas.full_text import language_words
 from schemas.values.listings import WorksWanted
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss, remove_works
@@ -98,8 +98,7 @@ def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
             *(f"{work.updated_at:%Y-%m-%d %H:%M}", work.source_path or ""),
         )
     draw(table)
-    if (more := found - wanted.offset - len(in_it)) > 0:
-        draw(f"and {more} more; --offset {wanted.offset + len(in_it)} shows the next, --search finds some", err=True)
+    print_rest(found, len(in_it), offset=wanted.offset, otherwise=", --search finds some")
 
 
 @corpus_group.command("delete")

@@ -182,6 +182,12 @@ def print_list(values: Sequence[Any], table: FittingTable, *, none: str, as_json
         print_text(none, err=True)
 
 
+def print_rest(found: int, shown: int, *, offset: int, otherwise: str = "") -> None:
+    """Say on stderr how many of a list were found after those that are shown, and how they are."""
+    if (more := found - offset - shown) > 0:
+        draw(f"and {more} more; --offset {offset + shown} shows the next{otherwise}", err=True)
+
+
 def print_text(words: str | Text, *, err: bool = False) -> None:
     """Words as somebody wrote them, in their own lines, with signs for characters that control a terminal."""
     if isinstance(words, Text):

@@ -4,7 +4,17 @@ import click
 
 from cli.config import with_database
 from cli.options import group, wanted_options
-from cli.output import confirm, draw, figure_table, json_option, plain_table, print_json, print_list, print_result
+from cli.output import (
+    confirm,
+    draw,
+    figure_table,
+    json_option,
+    plain_table,
+    print_json,
+    print_list,
+    print_rest,
+    print_result,
+)
 from schemas.values.listings import TagsWanted
 from schemas.values.tags import Tag
 from services.tags import delete_vocabulary, vocabulary_of_name
@@ -86,8 +96,8 @@ def tags_command(name: str, wanted: TagsWanted, as_json: bool) -> None:
         table.add_row(one.name, one.title or "", str(one.category), "" if one.count is None else str(one.count))
     none = f"Vocabulary '{name}' has no such tag. `ragq vocabulary tags {name}` lists all."
     print_list(listed, table, none=none, as_json=as_json)
-    if not as_json and (more := found - wanted.offset - len(listed)) > 0:
-        draw(f"and {more} more; --offset {wanted.offset + len(listed)} shows the next", err=True)
+    if not as_json:
+        print_rest(found, len(listed), offset=wanted.offset)
 
 
 @vocabulary.command("delete")

@@ -11,7 +11,7 @@ from cli.config import with_database
 from cli.files import read_stdin
 from cli.ids import JOB, WORK
 from cli.options import group, wanted_options
-from cli.output import draw, json_option, plain_table, print_data, print_json, print_list, print_result
+from cli.output import draw, json_option, plain_table, print_data, print_json, print_list, print_rest, print_result
 from cli.submissions import read_reply
 from schemas.errors import Refused
 from schemas.values.documents import Cleaned, RepairAction, SelectionAction
@@ -206,16 +206,19 @@ def chunks_command(work_id: int, wanted: ChunksWanted, as_json: bool) -> None:
         ragq work chunks 7 --heading 12
     """
 
-    async def read(connection: Connection) -> list[WorkChunk]:
-        return await works.chunks(connection, await works.work(connection, work_id), **dict(wanted))
+    async def read(connection: Connection) -> tuple[list[WorkChunk], int]:
+        listed = await works.chunks(connection, await works.work(connection, work_id), **dict(wanted))
+        return listed, await works.count_chunks(connection, work_id, heading=wanted.heading)
 
-    found = with_database(read)
+    listed, found = with_database(read)
     table = plain_table("chunk", "lines", "state", "under", "begins")
-    for one in found:
+    for one in listed:
         lines = f"{one.start_line} to {one.end_line}"
         table.add_row(str(one.id), lines, one.vector_status, one.heading_breadcrumbs or "", one.content[:_BEGINS])
     none = f"Work {work_id} has no such chunk. `ragq corpus show NAME` lists works with their chunks."
-    print_list(found, table, none=none, as_json=as_json)
+    print_list(listed, table, none=none, as_json=as_json)
+    if not as_json:
+        print_rest(found, len(listed), offset=wanted.offset)
 
 
 @work.command("show")

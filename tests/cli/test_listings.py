@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from store.database import Connection
@@ -12,6 +13,7 @@ from tests.cli.conftest import Ragq, Stored
 from tests.services.questions.questions import WHOLE, a_question
 from tests.stages.reports.builders import scores
 from tests.store.scored import store_scored_run
+from tests.store.small_corpora import SearchableChunk, store_waiting
 
 
 async def a_run_and_a_question(connection: Connection) -> None:
@@ -55,6 +57,20 @@ def test_a_part_is_listed(
     assert [one[of_each] for one in listed(ragq, *command)] == expected
     in_words = ragq(*command)
     assert (in_words.exit_code, in_words.stdout == "") == (0, not expected)
+
+
+@pytest.mark.parametrize("command", [("work", "chunks", "2"), ("vocabulary", "tags", "wardrobe")], ids=" ".join)
+def test_a_part_says_how_many_follow_it(ragq: Ragq, stored: Stored, everything: None, command: tuple[str, ...]) -> None:
+    vector = np.ones(2, dtype=np.float32)
+    stored(store_waiting, [SearchableChunk(number, "Tea.", vector) for number in (71, 72, 73)], name="more")
+    every = listed(ragq, *command, "--limit", "1000")
+
+    first, last = ragq(*command, "--limit", "1"), ragq(*command, "--offset", str(len(every) - 1))
+
+    assert len(every) > 1
+    assert first.stderr == f"and {len(every) - 1} more; --offset 1 shows the next\n"
+    assert (last.exit_code, last.stdout == "", last.stderr) == (0, False, "")
+    assert ragq(*command, "--limit", "1", "--json").stderr == ""
 
 
 def test_works_of_a_corpus_are_found_by_their_words(ragq: Ragq, everything: None) -> None:
