@@ -3,9 +3,9 @@
 from typing import Annotated, Any
 
 from fastapi import Path, Query
-from pydantic import BeforeValidator, StringConstraints
+from pydantic import BeforeValidator
 
-from schemas.values.base import MAX_ID
+from schemas.values.base import MAX_ID, Text
 
 
 def _digits(text: Any) -> Any:
@@ -17,9 +17,7 @@ def _digits(text: Any) -> Any:
 PathId = Annotated[int, BeforeValidator(_digits), Path(ge=1, le=MAX_ID, examples=[12])]
 """The number of a thing, in its address."""
 
-SearchWords = Annotated[
-    str, StringConstraints(max_length=200, pattern=r"^[^\x00]*$"), Query(examples=["baseline failed"])
-]
+SearchWords = Annotated[Text, Query(max_length=200, examples=["baseline failed"])]
 """The words of a search."""
 
 

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
-from api.parameters import PathId
+from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.rest.bodies.documents import MAX_FILES
 from api.routes import PageRoute
@@ -82,7 +82,7 @@ async def corpus_page(
     ctx: Context,
     corpus_id: PathId,
     last_import: Annotated[LastImport, Query()],
-    search: Annotated[Text, Query(max_length=200)] = "",
+    search: SearchWords = "",
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
 ) -> Response:
     """A corpus: its embedder, its numbers, the newest runs that embed it, and a part of its works."""

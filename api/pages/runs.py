@@ -1,7 +1,7 @@
 """`/runs`: the submitted runs, newest first, with their states."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, Query, Request
@@ -20,6 +20,7 @@ from schemas.settings.changes import changed_settings
 from schemas.statuses import JobStatus, Priority
 from schemas.values.base import MAX_ID
 from schemas.values.estimates import Prices, RunCost
+from schemas.values.listings import RunKind
 from schemas.values.metrics import ScoreTable
 from schemas.values.participants import PHQ8Item
 from schemas.values.reports import ReferenceCounts
@@ -78,14 +79,13 @@ async def delete(ctx: Context, _form: CheckedForm, run_id: PathId) -> Response:
 
 
 PAGE_ROWS: Final = 25
-KINDS: Final = ("participant", "query", "tags", "index", "work", "evaluation")
 
 
 @router.get("/runs")
 async def runs_page(
     request: Request,
     ctx: Context,
-    kind: Literal["", "participant", "query", "tags", "index", "work", "evaluation"] = "",
+    kind: Literal[""] | RunKind = "",
     search: SearchWords = "",
     before: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
     deleted: Annotated[int | None, Query(ge=1, le=MAX_ID)] = None,
@@ -104,7 +104,7 @@ async def runs_page(
         kind=kind,
         search=search,
         before=before,
-        tabs={one: _address(kind=one, search=search) for one in ("", *KINDS)},
+        tabs={one: _address(kind=one, search=search) for one in ("", *get_args(RunKind))},
         here=_address(kind=kind, search=search, before=before),
         newest=_address(kind=kind, search=search),
         older=_address(kind=kind, search=search, before=shown[-1].id) if len(found) > PAGE_ROWS else None,

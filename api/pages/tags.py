@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from api.context import ApiContext, Context
 from api.pages.forms import Typed, form_key
-from api.parameters import PathId
+from api.parameters import PathId, SearchWords
 from api.rendering import page
 from api.routes import PageRoute
 from api.security.authentication import CurrentPrincipal, Principal
@@ -167,7 +167,7 @@ async def vocabulary_page(
     request: Request,
     ctx: Context,
     name: Name,
-    search: Annotated[Text, Query(max_length=200)] = "",
+    search: SearchWords = "",
     part: Annotated[int, Query(ge=1, le=1_000_000)] = 1,
     unknown_ratings: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
     estimate: bool = False,

@@ -18,10 +18,13 @@ Need = Literal[
 """What a question needs next: an embedding that failed needs embeddings."""
 
 
+RunKind = Literal["participant", "query", "tags", "index", "work", "evaluation"]
+
+
 class RunsWanted(Value):
     """Runs, newest first."""
 
-    kind: Literal["participant", "query", "tags", "index", "work", "evaluation"] | None = None
+    kind: RunKind | None = None
     """Only runs of this kind."""
     search: Search = Field(default="", examples=["baseline failed"])
     """Only runs that have each of these words as number, or in name, note, kind, profile, request or states."""
