@@ -139,6 +139,8 @@ def toml_tables(name: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
 def _value(value: Any) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_value(key)} = {_value(one)}' for key, one in value.items())}}}"
     # JSON and TOML escape texts alike, except for DEL, which JSON leaves as it is.
     return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("\x7f", "\\u007f")
 
@@ -225,7 +227,7 @@ def _remarks(run: Submission, with_text: bool) -> Iterator[str]:
         yield "It was submitted with an expansion of an external model: --expansion FILE gives it again."
     if request.get("response"):
         yield "It was submitted with an answer of an external model: --response FILE gives it again."
-    if request.get("judgements"):
+    if request.get("judgements") and not with_text:
         yield "It was submitted with judgements: --qrels FILE gives them again."
     if _follows_default(run):
         preset = request["preset"]
@@ -291,8 +293,9 @@ def _tables(run: Submission, with_text: bool) -> list[str]:
 
 
 def _question(job: SubmittedJob) -> dict[str, Any]:
-    reference = {} if job.reference_answer is None else {"reference_answer": job.reference_answer}
-    return {"id": job.subject, "text": job.question} | reference
+    known = {"reference_answer": job.reference_answer, "judgements": job.judgements}
+    given = {name: value for name, value in known.items() if value is not None}
+    return {"id": job.subject, "text": job.question} | given
 
 
 def _phrases(subject: str, inputs: Mapping[str, Any]) -> dict[str, Any]:

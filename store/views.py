@@ -201,7 +201,9 @@ async def reported_run(connection: Connection, run_id: int) -> ScoredRun | Query
 
 
 JOBS = """
-SELECT j.mode, j.subject, j.inputs, q.original_query AS question, q.reference_answer
+SELECT j.mode, j.subject, j.inputs, q.original_query AS question, q.reference_answer,
+       (SELECT jsonb_object_agg(g.document, g.relevance) FROM query_judgement AS g WHERE g.query_id = q.id)
+           AS judgements
 FROM job AS j LEFT JOIN queries AS q ON q.job_id = j.id
 WHERE j.run_id = $1 ORDER BY j.ordinal
 """
@@ -216,6 +218,7 @@ class SubmittedJob:
     inputs: dict[str, Any] = field(repr=False)
     question: str | None = field(repr=False)
     reference_answer: str | None = field(repr=False)
+    judgements: dict[str, int] | None = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,17 @@ from itertools import islice
 from pathlib import PurePath
 from typing import Annotated, Final, NamedTuple, Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from schemas.values.participants import FileProblem
@@ -27,6 +37,8 @@ class QueryFile(NamedTuple):
     """The content of a query file."""
 
     queries: tuple[SubmittedQuery, ...]
+    judgements: tuple[RelevanceJudgement, ...]
+
     left_out_keys: tuple[str, ...]
     """Keys of any line that are not used, by name."""
 
@@ -36,6 +48,16 @@ _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 _Reference = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REFERENCE_CHARS), Storable
 ]
+_Document = Annotated[str, StringConstraints(min_length=1), Storable]
+_Relevance = Annotated[int, Field(strict=True, ge=-9999, le=9999)]
+
+
+def _without_names(value: object, validated: ValidatorFunctionWrapHandler) -> object:
+    """What is wrong with judgements, without the documents that they name."""
+    try:
+        return validated(value)
+    except ValidationError:
+        raise PydanticCustomError("judgements", "Should map documents to whole numbers of at most 4 digits") from None
 
 
 class _Line(BaseModel):
@@ -45,6 +67,8 @@ class _Line(BaseModel):
     text: _Text = Field(validation_alias=AliasChoices("text", "query"))
 
     reference_answer: _Reference | None = None
+
+    judgements: Annotated[dict[_Document, _Relevance], WrapValidator(_without_names)] = {}
 
     @model_validator(mode="after")
     def _each_is_given_once(self) -> Self:
@@ -56,7 +80,8 @@ class _Line(BaseModel):
 def parse_queries(data: bytes, *, file: str) -> Parsed[QueryFile]:
     r"""Read the queries of a JSONL file: an id under `_id` or `id`, the text under `text` or `query`.
 
-    A reference answer under `reference_answer` is what answers are compared with. A number as id becomes its digits.
+    A reference answer under `reference_answer` is what answers are compared with; `judgements` maps documents to their
+    relevance. A number as id becomes its digits.
     Blank lines and other keys are not used; the keys are listed. Problems name the line, never its content.
 
     >>> parse_queries(b'{"_id": "7", "text": "Why is the sky blue?"}\n', file="q.jsonl").value.queries[0].external_id
@@ -68,8 +93,13 @@ def parse_queries(data: bytes, *, file: str) -> Parsed[QueryFile]:
     queries = tuple(
         SubmittedQuery(external_id=line.id, text=line.text, reference_answer=line.reference_answer) for line in lines
     )
+    judgements = tuple(
+        RelevanceJudgement(query_id=line.id, document=document, relevance=relevance)
+        for line in lines
+        for document, relevance in line.judgements.items()
+    )
     left_out = {key for line in lines for key in line.model_extra or ()}
-    return Parsed(QueryFile(queries, tuple(sorted(left_out))), problems)
+    return Parsed(QueryFile(queries, judgements, tuple(sorted(left_out))), problems)
 
 
 BEIR_HEADER: Final = ("query-id", "corpus-id", "score")
@@ -132,13 +162,16 @@ def read_query_set(queries: bytes, qrels: bytes | None = None, *, queries_file: 
     """Read both files. Raises ProblemsFound with the problems of both.
 
     Queries without a judgement are kept. Judgements of other queries are counted and dropped; if all of them are, the
-    files do not belong together, which is a problem.
+    files do not belong together, which is a problem. So are judgements in both.
     """
     found, query_problems = parse_queries(queries, file=queries_file)
     judgements, qrels_problems = Parsed(()) if qrels is None else parse_qrels(qrels, file=qrels_file)
     problems = [*query_problems, *qrels_problems]
     ids = {query.external_id for query in found.queries}
     judged = tuple(judgement for judgement in judgements if judgement.query_id in ids)
+    if judgements and found.judgements:
+        again = f"judges queries, which {queries_file} does too"
+        problems.append(FileProblem(file=qrels_file, line=None, found=again, what_to_do="keep one of them"))
     if judgements and not judged and not problems:
         strange = f"judges none of the {len(ids)} queries of {queries_file}"
         problems.append(
@@ -148,7 +181,7 @@ def read_query_set(queries: bytes, qrels: bytes | None = None, *, queries_file: 
         raise ProblemsFound(problems, of="query set", consequence="nothing was submitted")
     return QuerySet(
         queries=found.queries,
-        judgements=judged,
+        judgements=found.judgements or judged,
         left_out_keys=found.left_out_keys,
         left_out_judgements=len(judgements) - len(judged),
     )

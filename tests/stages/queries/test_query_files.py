@@ -21,7 +21,7 @@ def jsonl(*rows: object) -> bytes:
 def test_both_spellings_of_the_keys_are_read() -> None:
     data = jsonl({"_id": "a", "text": " Why? "}, b"", {"id": 7, "query": "How?"})
 
-    (queries, left_out), problems = parse_queries(data, file="q.jsonl")
+    (queries, _, left_out), problems = parse_queries(data, file="q.jsonl")
 
     assert problems == ()
     assert [(query.external_id, query.text) for query in queries] == [("a", "Why?"), ("7", "How?")]
@@ -45,6 +45,13 @@ def test_both_spellings_of_the_keys_are_read() -> None:
         ({"_id": "a", "text": "\n"}, "text: String should have at least 1 character"),
         ({"_id": "a", "text": "x" * 2001}, "text: String should have at most 2000 characters"),
         ({"_id": "a", "text": SECRET + "\0"}, "text: Text has a NUL character or half of a surrogate pair"),
+        *(
+            (
+                {"_id": "a", "text": "Why?", "judgements": judgements},
+                "judgements: Should map documents to whole numbers of at most 4 digits",
+            )
+            for judgements in (SECRET, {SECRET: "1"}, {SECRET: 10_000}, {"": 1}, {SECRET + "\0": 1})
+        ),
         (
             {"_id": "a", "text": SECRET + "\ud83d"},
             f"Invalid JSON: unexpected end of hex escape at line 1 column {len(SECRET) + 29}",
@@ -74,7 +81,7 @@ def test_all_problems_are_reported_at_once() -> None:
 def test_what_is_written_is_read_again(texts: dict[str, str]) -> None:
     usable = {key: text for key, text in texts.items() if text and can_be_stored(key + text)}
 
-    (queries, _), problems = parse_queries(jsonl(*({"_id": k, "text": t} for k, t in usable.items())), file="q")
+    (queries, *_), problems = parse_queries(jsonl(*({"_id": k, "text": t} for k, t in usable.items())), file="q")
 
     assert {query.external_id: query.text for query in queries} == usable
     assert bool(problems) is not bool(usable)
@@ -93,6 +100,17 @@ def test_queries_without_a_judgement_are_taken_and_judgements_of_others_are_coun
     assert [query.external_id for query in found.queries] == ["q1", "q2"]
     assert [(one.query_id, one.document) for one in found.judgements] == [("q1", "d1")]
     assert (found.left_out_keys, found.left_out_judgements) == (("type",), 1)
+
+
+def test_judgements_stand_with_their_query_or_in_a_file_of_their_own() -> None:
+    with_judgements = jsonl({"id": 7, "text": "Why?", "judgements": {"d1": 2, "d2": -1}}, {"id": "q1", "text": "How?"})
+
+    found = read_query_set(with_judgements, queries_file="q.jsonl")
+
+    assert [tuple(one.model_dump().values()) for one in found.judgements] == [("7", "d1", 2), ("7", "d2", -1)]
+    assert found.left_out_keys == ()
+    with pytest.raises(ProblemsFound, match=r"judges queries, which q\.jsonl does too"):
+        read_query_set(with_judgements, qrels("q1\td1\t1"), queries_file="q.jsonl", qrels_file="qrels.tsv")
 
 
 def test_judgements_of_another_set_are_refused() -> None:
