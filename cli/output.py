@@ -188,6 +188,11 @@ def print_rest(found: int, shown: int, *, offset: int, otherwise: str = "") -> N
         draw(f"and {more} more; --offset {offset + shown} shows the next{otherwise}", err=True)
 
 
+def print_older(last_id: int) -> None:
+    """Say on stderr that a list of the newest, which ends with this one, is not all."""
+    draw(f"There are older ones: --before {last_id} shows them.", err=True)
+
+
 def print_text(words: str | Text, *, err: bool = False) -> None:
     """Words as somebody wrote them, in their own lines, with signs for characters that control a terminal."""
     if isinstance(words, Text):

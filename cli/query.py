@@ -19,6 +19,7 @@ from cli.output import (
     plain_table,
     print_json,
     print_list,
+    print_older,
     print_result,
     print_text,
 )
@@ -162,7 +163,7 @@ def query() -> None:
 
 
 @query.command("list")
-@wanted_options(QuestionsWanted, "status", "limit", limit=20)
+@wanted_options(QuestionsWanted, "status", "before", "limit", limit=20)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
     """List the newest questions, and what each needs next.
@@ -174,7 +175,11 @@ def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
         ragq query list --status ready --limit 5
     """
     statuses = queries.in_need(wanted.status)
-    lines = with_database(lambda connection: queries.lines(connection, statuses=statuses, limit=wanted.limit))
+    one_more = None if wanted.limit is None else wanted.limit + 1
+    found = with_database(
+        lambda connection: queries.lines(connection, before=wanted.before, statuses=statuses, limit=one_more)
+    )
+    lines = found[: wanted.limit]
     table = plain_table("query", "run", "asked", "corpus", "preset", "job", "needs", "answers", "question")
     for line in lines:
         table.add_row(
@@ -188,8 +193,12 @@ def list_command(wanted: QuestionsWanted, as_json: bool) -> None:
             str(line.results),
             line.original_query,
         )
-    none = "No question needs this." if wanted.status else "No question is stored yet. `ragq ask QUESTION` asks one."
+    none = "No question is stored yet. `ragq ask QUESTION` asks one."
+    if wanted.status or wanted.before:
+        none = "There is no such question. `ragq query list` lists the newest."
     print_list([line_json(line) for line in lines], table, none=none, as_json=as_json)
+    if len(found) > len(lines):
+        print_older(lines[-1].id)
 
 
 def _needs(line: QueryLine) -> str:

@@ -12,7 +12,7 @@ import click
 from cli.config import with_database
 from cli.ids import RUN
 from cli.options import SETTINGS, chosen_prices, prices_option, wanted_options
-from cli.output import Text, json_option, plain_table, print_data, print_json, print_list
+from cli.output import Text, json_option, plain_table, print_data, print_json, print_list, print_older
 from cli.run_table import print_run
 from cli.watch import read
 from schemas.errors import Refused
@@ -307,7 +307,7 @@ def _is_single(run: Submission) -> bool:
 
 
 @click.command()
-@wanted_options(RunsWanted, "kind", "search", "limit")
+@wanted_options(RunsWanted, "kind", "search", "before", "limit")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, with commit, error and coverage of each.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the same as CSV, a line per run and mode.")
 def runs(wanted: RunsWanted, as_json: bool, as_csv: bool) -> None:
@@ -321,19 +321,26 @@ def runs(wanted: RunsWanted, as_json: bool, as_csv: bool) -> None:
     if as_json and as_csv:
         raise click.UsageError("--json and --csv: choose one.")
 
-    async def read(connection: Connection) -> list[RunOverview]:
-        found = await overviews.overviews(connection, **dict(wanted))
+    async def read(connection: Connection) -> tuple[list[RunOverview], bool]:
+        found = await overviews.overviews(connection, **dict(wanted) | {"limit": wanted.limit + 1})
+        shown = found[: wanted.limit]
         # The figures of scored runs take numpy's statistics, which a list does without.
-        return [*await registered(connection, found)] if as_json or as_csv else found
+        return [*await registered(connection, shown)] if as_json or as_csv else shown, len(found) > len(shown)
 
-    found = with_database(read)
+    found, is_cut = with_database(read)
     if as_json or as_csv:
         registry = [run for run in found if isinstance(run, RegisteredRun)]
         if as_json:
             print_json(registry_json(registry))
         else:
             print_data(registry_csv(registry))
-        return
+    else:
+        _print_runs(found, is_filtered=bool(wanted.kind or wanted.search or wanted.before))
+    if is_cut:
+        print_older(found[-1].id)
+
+
+def _print_runs(found: Sequence[RunOverview], *, is_filtered: bool) -> None:
     table = plain_table("run", "name", "kind", "profile", "asked for", "jobs", "states", "priority", "submitted")
     for run in found:
         table.add_row(
@@ -348,8 +355,8 @@ def runs(wanted: RunsWanted, as_json: bool, as_csv: bool) -> None:
             f"{run.created_at:%Y-%m-%d %H:%M}",
         )
     none = "No run is stored yet. `ragq submit --split paper-test` makes one."
-    if wanted.kind or wanted.search:
-        none = "No run is of this kind and has these words. `ragq runs` lists all."
+    if is_filtered:
+        none = "There is no such run. `ragq runs` lists the newest."
     print_list(found, table, none=none, as_json=False)
 
 

@@ -96,8 +96,7 @@ def tags_command(name: str, wanted: TagsWanted, as_json: bool) -> None:
         table.add_row(one.name, one.title or "", str(one.category), "" if one.count is None else str(one.count))
     none = f"Vocabulary '{name}' has no such tag. `ragq vocabulary tags {name}` lists all."
     print_list(listed, table, none=none, as_json=as_json)
-    if not as_json:
-        print_rest(found, len(listed), offset=wanted.offset)
+    print_rest(found, len(listed), offset=wanted.offset)
 
 
 @vocabulary.command("delete")

@@ -217,8 +217,7 @@ def chunks_command(work_id: int, wanted: ChunksWanted, as_json: bool) -> None:
         table.add_row(str(one.id), lines, one.vector_status, one.heading_breadcrumbs or "", one.content[:_BEGINS])
     none = f"Work {work_id} has no such chunk. `ragq corpus show NAME` lists works with their chunks."
     print_list(listed, table, none=none, as_json=as_json)
-    if not as_json:
-        print_rest(found, len(listed), offset=wanted.offset)
+    print_rest(found, len(listed), offset=wanted.offset)
 
 
 @work.command("show")

@@ -9,7 +9,7 @@ from schemas.values.base import MAX_ID, Text, Value
 from schemas.values.runs import Option
 
 Search = Annotated[Text, Field(max_length=200), Option(metavar="WORDS")]
-Before = Annotated[int | None, Field(ge=1, le=MAX_ID, examples=[17])]
+Before = Annotated[int | None, Field(ge=1, le=MAX_ID, examples=[17]), Option(metavar="ID")]
 Limit = Annotated[int, Field(ge=1, le=1000, examples=[20]), Option(metavar="N")]
 
 Need = Literal[
@@ -40,7 +40,7 @@ class QuestionsWanted(Value):
     status: Need | None = None
     """Only questions that need this next; `ready` needs an answer."""
     before: Before = None
-    """The last id of the previous page."""
+    """Only questions that follow this one: the last of the previous page."""
     limit: Annotated[int | None, Field(ge=1, le=1000, examples=[20]), Option(metavar="N")] = None
     """How many; null lists all."""
 

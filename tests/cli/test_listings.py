@@ -40,11 +40,13 @@ def listed(ragq: Ragq, *command: str) -> Any:
     [
         (("runs",), "run_id", ["r3", "r1"]),
         (("runs", "--limit", "1"), "run_id", ["r3"]),
+        (("runs", "--before", "3"), "run_id", ["r1"]),
         (("runs", "--kind", "participant"), "run_id", ["r1"]),
         (("runs", "--search", "BASE 1"), "run_id", ["r1"]),
         (("runs", "--search", "baseline query"), "run_id", []),
         (("query", "list", "--status", "ready"), "id", [1]),
         (("query", "list", "--status", "needs_retrieval"), "id", []),
+        (("query", "list", "--before", "1"), "id", []),
         (("work", "chunks", "1", "--limit", "1"), "level", ["H1-chunk"]),
         (("work", "chunks", "1", "--offset", "99"), "level", []),
         (("vocabulary", "tags", "wardrobe", "--search", "coa"), "name", ["coat"]),
@@ -70,7 +72,20 @@ def test_a_part_says_how_many_follow_it(ragq: Ragq, stored: Stored, everything: 
     assert len(every) > 1
     assert first.stderr == f"and {len(every) - 1} more; --offset 1 shows the next\n"
     assert (last.exit_code, last.stdout == "", last.stderr) == (0, False, "")
-    assert ragq(*command, "--limit", "1", "--json").stderr == ""
+    assert ragq(*command, "--limit", "1", "--json").stderr == first.stderr
+
+
+@pytest.mark.parametrize(("command", "newest"), [(("runs",), 4), (("query", "list"), 2)])
+def test_the_newest_say_that_there_are_older_ones(
+    ragq: Ragq, everything: None, command: tuple[str, ...], newest: int
+) -> None:
+    assert ragq("submit", "--query", "Why?", "--corpus", "small").exit_code == 0
+
+    first, last = ragq(*command, "--limit", "1"), ragq(*command, "--before", str(newest))
+
+    assert first.stderr == f"There are older ones: --before {newest} shows them.\n"
+    assert (last.exit_code, last.stdout == "", last.stderr) == (0, False, "")
+    assert ragq(*command, "--limit", "1", "--json").stderr == first.stderr
 
 
 def test_works_of_a_corpus_are_found_by_their_words(ragq: Ragq, everything: None) -> None:
