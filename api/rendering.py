@@ -13,7 +13,7 @@ from starlette.templating import Jinja2Templates
 
 from api.security.csrf import csrf_field
 from schemas.settings.base import value_in_words
-from stages.corpora.cut import pages_in_words
+from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
 from stages.metrics.bootstrap import LEAST
 from stages.queries.augment import FILTERS
 from stages.reports import numbers_in_words
@@ -110,8 +110,14 @@ _templates.env.filters |= {
     "bounds": numbers_in_words.bounds,
     "filter_name": _filter_name,
     "pages": pages_in_words,
+    "under": lambda headings, title: headings_in_words(title, headings, " › "),
 }
-_templates.env.globals |= {"csrf_field": csrf_field, "navigation": navigation, "least": LEAST}
+_templates.env.globals |= {
+    "csrf_field": csrf_field,
+    "navigation": navigation,
+    "least": LEAST,
+    "lines_in_words": lines_in_words,
+}
 
 
 def page(

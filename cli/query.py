@@ -36,7 +36,7 @@ from services.questions.answers import answer, stored_prompt
 from services.questions.edits import UNCHANGED, QueryEdit, Unchanged
 from services.questions.lookup import QueryDetails, get_query, query_details, single_query_details
 from services.questions.steps import run_stages
-from stages.corpora.cut import pages_in_words
+from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.questions import queries, query_runs
@@ -121,7 +121,7 @@ def print_nearest(shown: QueryDetails) -> None:
     if shown.nearest:
         draw(Text("\nNo passage of this corpus answers this. The nearest are:", "bold"))
     for chunk in shown.nearest:
-        lines = f"work {chunk['work_id']}, lines {chunk['start_line']} to {chunk['end_line']}"
+        lines = f"work {chunk['work_id']}, {lines_in_words(chunk['start_line'], chunk['end_line'])}"
         draw(Text("  " + ", ".join(filter(None, (chunk["heading_breadcrumbs"], lines))), "dim"))
         draw(f"  {shorten(chunk['content'], NEAREST_CHARACTERS, placeholder=' …')}")
 
@@ -131,7 +131,7 @@ def place_words(
 ) -> str:
     """The work, the headings, the pages and the lines of a source."""
     of_pages = [pages_in_words(pages)] if pages else []
-    return ", ".join([" > ".join([title, *headings]), *of_pages, f"lines {start_line} to {end_line}"])
+    return ", ".join([headings_in_words(title, headings), *of_pages, lines_in_words(start_line, end_line)])
 
 
 def _has_several_corpora(result: StoredResult) -> bool:
@@ -462,7 +462,7 @@ def _print_query(shown: QueryDetails) -> None:
         draw(Text(f"\n{len(context['groups'])} passages", "bold"))
         for place, group in enumerate(context["groups"], start=1):
             heading = " > ".join(group["heading_chain"])
-            lines = f"work {group['work_id']}, lines {group['start_line']} to {group['end_line']}"
+            lines = f"work {group['work_id']}, {lines_in_words(group['start_line'], group['end_line'])}"
             if group.get("pages"):
                 lines = f"{lines}, {pages_in_words(group['pages'])}"
             draw(f"  {place}. {group['score']:.3f}  {lines}  {heading}")

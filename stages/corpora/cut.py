@@ -386,3 +386,21 @@ def pages_in_words(pages: Sequence[int]) -> str:
     """
     first, last = pages
     return f"page {first}" if first == last else f"pages {first} to {last}"
+
+
+def lines_in_words(first: int, last: int) -> str:
+    """The first and the last line in words.
+
+    >>> lines_in_words(3, 3), lines_in_words(3, 4)
+    ('line 3', 'lines 3 to 4')
+    """
+    return f"line {first}" if first == last else f"lines {first} to {last}"
+
+
+def headings_in_words(title: str, headings: Sequence[str], separator: str = " > ") -> str:
+    """The title of a work and the headings above a place in it; a first heading that is the title is said once.
+
+    >>> headings_in_words("Tea", ["Tea", "Black"])
+    'Tea > Black'
+    """
+    return separator.join(headings if headings and headings[0] == title else [title, *headings])

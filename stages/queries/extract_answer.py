@@ -46,6 +46,7 @@ _LEANING = re.compile(
     r"And|Or|Then|Instead|Both|Neither|Also|Moreover|One|Another|(?:For|In) (?:example|instance|contrast|addition)|"
     r"(?:\w+ ){1,2}(?:this|these))\b"
 )
+_ASKS = re.compile(r"[?？]\W{0,4}$")
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")
 
 
@@ -191,10 +192,12 @@ def chosen_units(
 ) -> list[Unit]:
     """One to three units that say different things, with those that they point to, in the order of the sources.
 
+    A unit that ends as a question answers none, and is chosen where there is no other.
     The second and the third score above the average, and stand beside the best one or are nearly as close to the
     question, both by meaning and by words. `vectors` have length 1.
     """
-    order = np.argsort(-scores, kind="stable")
+    ranked = np.argsort(-scores, kind="stable")
+    order = [at for at in ranked if not _ASKS.search(units[at].text)] or list(ranked)
     alike = vectors[order].astype(np.float64) @ vectors[order].T
     best, *others = select_diverse(
         [float(scores[at]) for at in order], (alike + 1) / 2, count=_QUOTED, mmr_lambda=_RELEVANCE

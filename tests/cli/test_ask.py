@@ -66,7 +66,7 @@ def test_a_question_is_answered_with_its_sources(ragq: Ragq, shelf: None, worker
     found = json.loads(ragq("ask", "Why is tea dark?", *LOCAL, "--json").stdout)
 
     assert done.exit_code == 0, done.stderr
-    of_work = "A work, lines 1 to 1"
+    of_work = "A work, line 1"
     assert f"By air [S2].\ncited:\n  [S2] {of_work}\nalso read:\n  [S1] {of_work}" in done.stdout
     assert "`ragq query show 1`" in done.stderr
     assert (found["id"], found["original_query"]) == (2, "Why is tea dark?")

@@ -71,6 +71,15 @@ def test_a_further_sentence_is_nearly_as_good_as_the_best_or_stands_beside_it() 
     assert places(10, cosine=0.3, lexical=1.5) == places(10, cosine=0.4, lexical=1.3) == [0]
 
 
+async def test_a_question_in_a_source_is_no_answer_unless_there_is_nothing_else() -> None:
+    asked = "Why is black tea dark?"
+
+    answer = await answer_to(asked, f"## Kinds\n\n- **{asked}**\n\n{asked} Oxidation makes the black tea dark.")
+
+    assert answer.text == "Oxidation makes the black tea dark. [S1]"
+    assert (await answer_to(asked, asked)).text == f"{asked} [S1]"
+
+
 async def test_a_row_of_a_table_is_quoted_below_its_header() -> None:
     answer = await answer_to("Which kind is black?", TEA)
 
