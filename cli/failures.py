@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from cli.config import with_database
+from cli.config import servers, with_database
 from cli.ids import JOB, RUN
 from cli.options import Choice
 from cli.output import (
@@ -25,6 +25,7 @@ from schemas.chains import STAGES
 from schemas.errors import Refused, RunMissingError
 from schemas.suggestions import did_you_mean
 from schemas.values.failures import FailureCluster, FailureList, ReportedFailure
+from stack.probes import broker_answers
 from stages.reports.failures import failure_list
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
@@ -168,16 +169,17 @@ def inspect(job_id: int, stage: str | None, as_json: bool) -> None:
 def status(as_json: bool) -> None:
     """Show what is wrong now in all runs: since when, why, and the command that helps.
 
-    Listed are jobs whose queue no worker takes, stages whose worker was lost, failed and paused jobs, and jobs that
-    wait for a retry or for a language model that takes no calls. Jobs that only wait their turn are not. Exit code 1
-    while anything is listed.
+    Listed are jobs whose queue no worker takes or whose broker does not answer, stages whose worker was lost, failed
+    and paused jobs, and jobs that wait for a retry or for a language model that takes no calls. Jobs that only wait
+    their turn are not. Exit code 1 while anything is listed.
 
     \b
     Example:
         ragq status
         ragq status --json
     """
-    found = with_database(problems_of.problems)
+    is_broker_away = not broker_answers(servers().redis_url)
+    found = with_database(lambda connection: problems_of.problems(connection, is_broker_away=is_broker_away))
     table = plain_table("problem", "run", "stage", "jobs", "since", "why", "remedy")
     for one in found:
         since = "" if one.since is None else one.since.astimezone().strftime("%Y-%m-%d %H:%M")

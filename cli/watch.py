@@ -9,7 +9,7 @@ import click
 from rich.console import Group
 from rich.live import Live
 
-from cli.config import with_database
+from cli.config import servers, with_database
 from cli.ids import RUN
 from cli.output import Drawing, ProgressLines, Text, Trimmed, notices, print_json, print_text, progress_words
 from cli.run_table import SHOWN_JOBS, print_run, run_json, run_table
@@ -17,6 +17,7 @@ from schemas.errors import RunMissingError
 from schemas.statuses import JobStatus
 from schemas.values.metrics import ScoreTable
 from services.baselines import run_scores
+from stack.probes import broker_answers
 from store.database import Connection
 from store.runs import workers
 from store.runs.past_work import progress
@@ -26,8 +27,10 @@ from store.views import is_run_idle
 _POLL_S = 0.5
 _SHARE = 9.0
 _SEEN_WITHIN_S = 10.0
-_LONELY_AFTER_S = 5.0
-_ALONE = Text("No worker was seen in the last 10 seconds; `ragq up` or `ragq worker` starts one.", style="yellow")
+#: Without a stage that ends, between two looks at what may be wrong.
+_LOOKS_EVERY_S = 5.0
+_ALONE = "No worker was seen in the last 10 seconds; `ragq up` or `ragq worker` starts one."
+_UNTOLD = "The broker does not answer, so that no worker is told of what is ready; `ragq doctor` says more."
 
 #: Some jobs of the run did not get through.
 SOME_FAILED = 3
@@ -133,29 +136,52 @@ async def _until_rest(
 async def _watched(connection: Connection, run_id: int, view: RunView, beside: Beside | None, poll_s: float) -> RunView:
     """The run at its end; until then its table in the terminal, or a line from time to time."""
     started = began = time.monotonic()
-    screen, is_idle, told = notices(), False, False
+    screen, is_idle, obstacles = notices(), False, _Obstacles(started)
     lines_without_terminal = ProgressLines(screen, run_id)
     with Live(console=screen, auto_refresh=False, transient=True) as live:
         while not is_idle:
             elapsed_s = time.monotonic() - started
             found = await progress(connection, run_id)
             spent_s = time.monotonic() - began
-            is_alone = elapsed_s > _LONELY_AFTER_S and not await workers.seen(connection, within_s=_SEEN_WITHIN_S)
+            is_news, obstacle = await obstacles.look(connection, found.done)
             if screen.is_terminal:
                 more = None if beside is None else await beside(connection, view)
                 status = Text(progress_words(found, elapsed_s), style="bold")
-                lines = [status, *([_ALONE] if is_alone else []), *([] if more is None else [more])]
-                live.update(Trimmed(Group(run_table(view), *lines)), refresh=True)
+                hint = None if obstacle is None else Text(obstacle, style="yellow")
+                shown = [part for part in (run_table(view), status, hint, more) if part is not None]
+                live.update(Trimmed(Group(*shown)), refresh=True)
             else:
                 lines_without_terminal.show(found, elapsed_s)
-                if is_alone and not told:
-                    screen.print(_ALONE.plain, highlight=False)
-                told = told or is_alone
+                if is_news and obstacle:
+                    screen.print(obstacle, highlight=False)
             # What takes long to read is read less often: watching costs the database a tenth of a connection.
             await asyncio.sleep(max(poll_s, _SHARE * spent_s))
             began = time.monotonic()
             view, is_idle = await look(connection, run_id)
     return view
+
+
+class _Obstacles:
+    """Why no stage of a run ends, looked at only while none does."""
+
+    def __init__(self, now_s: float) -> None:
+        self._looked_at_s = now_s
+        self._done = 0
+        self._found: str | None = None
+
+    async def look(self, connection: Connection, done: int) -> tuple[bool, str | None]:
+        """Whether it changed since the last look, and what it is; None where nothing is known to be wrong."""
+        before, now_s = self._found, time.monotonic()
+        if done > self._done:
+            self._done, self._looked_at_s, self._found = done, now_s, None
+        elif now_s >= self._looked_at_s + _LOOKS_EVERY_S:
+            self._looked_at_s = now_s
+            if not await workers.seen(connection, within_s=_SEEN_WITHIN_S):
+                self._found = _ALONE
+            else:
+                answers = await asyncio.to_thread(broker_answers, servers().redis_url)
+                self._found = None if answers else _UNTOLD
+        return self._found != before, self._found
 
 
 async def look(connection: Connection, run_id: int) -> tuple[RunView, bool]:

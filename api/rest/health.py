@@ -152,7 +152,8 @@ async def list_workers(ctx: Context) -> list[LiveWorker]:
 
 @workers_router.get("/problems", summary="List what is wrong now")
 async def list_problems(ctx: Context) -> list[RunProblem]:
-    """Over all runs: jobs whose queue no worker takes, stages whose worker was lost, failed and paused jobs, and jobs
-    that wait for a retry or for a language model that takes no calls."""
+    """Over all runs: jobs whose queue no worker takes or whose broker does not answer, stages whose worker was lost,
+    failed and paused jobs, and jobs that wait for a retry or for a language model that takes no calls."""
+    is_broker_away = await check_broker(ctx) is not Check.OK
     async with ctx.database.connection() as connection:
-        return await problems.problems(connection)
+        return await problems.problems(connection, is_broker_away=is_broker_away)

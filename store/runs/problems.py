@@ -36,6 +36,9 @@ SELECT 'no_worker' AS what, run_id, stage, count(*) AS jobs, min(since) AS since
        'No worker takes queue ' || queue || '.' AS reason
 FROM ready WHERE queue NOT IN (SELECT queue FROM taken) GROUP BY run_id, stage, queue
 UNION ALL
+SELECT 'no_broker', run_id, stage, count(*), min(since), NULL, 'The broker does not answer.'
+FROM ready WHERE $3 GROUP BY run_id, stage
+UNION ALL
 SELECT 'worker_lost', j.run_id, s.stage, count(*), min(s.lease_until), NULL,
        'The worker stopped renewing its lease, and no other worker has taken the stage back.'
 FROM stage_run AS s JOIN job AS j ON j.id = s.job_id
@@ -62,6 +65,8 @@ class ProblemKind(StrEnum):
 
     NO_WORKER = "no_worker"
     """No live worker takes the queue."""
+    NO_BROKER = "no_broker"
+    """No worker is told of what is ready."""
     WORKER_LOST = "worker_lost"
     """Its lease has expired, and nobody took the stage back."""
     FAILED = "failed"
@@ -74,6 +79,7 @@ class ProblemKind(StrEnum):
 
 _REMEDIES: Final = {
     ProblemKind.NO_WORKER: "ragq worker --stages {stage}",
+    ProblemKind.NO_BROKER: "ragq doctor",
     ProblemKind.WORKER_LOST: "ragq ps",
     ProblemKind.FAILED: "ragq retry r{run_id} --stage {stage}",
     ProblemKind.PAUSED: "ragq resume r{run_id}",
@@ -103,8 +109,8 @@ class RunProblem(Value):
         return _REMEDIES[self.what].format(run_id=self.run_id, stage=self.stage)
 
 
-async def problems(connection: Connection) -> list[RunProblem]:
+async def problems(connection: Connection, *, is_broker_away: bool) -> list[RunProblem]:
     """Everything that is wrong now: the most urgent kind first, and of each kind the newest run first."""
-    rows = await connection.fetch(PROBLEMS, SEEN_WITHIN_SECONDS, _LATE_SECONDS)
+    rows = await connection.fetch(PROBLEMS, SEEN_WITHIN_SECONDS, _LATE_SECONDS, is_broker_away)
     found = [RunProblem(**row) for row in rows]
     return sorted(found, key=lambda one: ([*ProblemKind].index(one.what), -one.run_id, one.stage or ""))

@@ -15,6 +15,7 @@ from store.runs import runs, stages
 from store.runs.run_view import RunView
 from tests.cli.conftest import Ragq, Stored
 from tests.store.conftest import new_run
+from tests.store.enrolled import enroll
 from tests.store.references.test_index_runs import fail, planned, succeed
 
 
@@ -38,6 +39,27 @@ def test_a_run_is_watched_until_it_finishes(ragq: Ragq, stored: Stored) -> None:
     later.join()
     assert watched.exit_code == 0
     assert '"succeeded": 1' in watched.stdout
+
+
+@pytest.mark.parametrize(
+    ("enrolled", "obstacle"),
+    [(("extract",), "The broker does not answer"), ((), "No worker was seen")],
+    ids=["no broker", "no worker"],
+)
+def test_watching_says_once_why_nothing_goes_on(
+    ragq: Ragq, stored: Stored, monkeypatch: pytest.MonkeyPatch, enrolled: tuple[str, ...], obstacle: str
+) -> None:
+    monkeypatch.setattr(watch, "_LOOKS_EVERY_S", 0.1)
+    run = stored(runs.store, new_run(stages=("extract",)))
+    if enrolled:
+        stored(enroll, *enrolled)
+    later = Timer(1.5, lambda: stored(complete_stage, run.job_ids[0]))
+    later.start()
+
+    watched = ragq("watch", f"r{run.run_id}")
+
+    later.join()
+    assert (watched.exit_code, watched.stderr.count(obstacle)) == (0, 1)
 
 
 def test_ctrl_c_stops_the_watching_and_not_the_run(database_url: str, stored: Stored) -> None:

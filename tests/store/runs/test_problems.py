@@ -13,22 +13,25 @@ WAITING = {("zero_shot", 316): None, ("zero_shot", 319): None}
 
 
 async def found(connection: Connection) -> list[tuple[str, str | None, int]]:
-    return [(one.what, one.stage, one.jobs) for one in await problems(connection)]
+    return [(one.what, one.stage, one.jobs) for one in await problems(connection, is_broker_away=False)]
 
 
 async def test_jobs_whose_queue_no_worker_takes_are_a_problem_until_one_does(connection: Connection) -> None:
     run_id = await store_scored_run(connection, WAITING)
-    without = await problems(connection)
+    without = await problems(connection, is_broker_away=False)
     await enroll(connection, "extract")
     with_one = await found(connection)
     await connection.execute("UPDATE worker SET seen_at = now() - interval '1 minute'")
     silent = await found(connection)
+    without_broker = await problems(connection, is_broker_away=True)
 
     (problem,) = without
     assert (problem.what, problem.run_id, problem.stage, problem.jobs) == ("no_worker", run_id, "extract", 2)
     assert problem.since is not None and problem.remedy == "ragq worker --stages extract"
     assert with_one == []
     assert silent == [("no_worker", "extract", 2)]
+    assert [one.what for one in without_broker] == ["no_worker", "no_broker"]
+    assert (without_broker[1].jobs, without_broker[1].remedy) == (2, "ragq doctor")
 
 
 async def test_a_stage_is_lost_once_its_lease_is_over_for_ten_seconds(connection: Connection) -> None:
@@ -46,7 +49,7 @@ async def test_a_stage_is_lost_once_its_lease_is_over_for_ten_seconds(connection
 async def test_failed_jobs_are_listed_by_stage_and_error_until_they_are_retried(connection: Connection) -> None:
     await enroll(connection, "extract", "score")
     run_id = await store_scored_run(connection, {("zero_shot", 316): TIMED_OUT, ("zero_shot", 319): TIMED_OUT})
-    (problem,) = await problems(connection)
+    (problem,) = await problems(connection, is_broker_away=False)
     await job_control.retry(connection, run_id=run_id)
     after = await found(connection)
 
@@ -62,7 +65,7 @@ async def test_what_waits_for_a_time_says_until_when_and_paused_jobs_say_why(con
     paused = await store_scored_run(connection, {("few_shot", 316): None})
     await connection.execute("UPDATE job SET sent_at = now() + interval '1 hour' WHERE run_id = $1", waiting)
     await job_control.hold(connection, JobStatus.PAUSED, "the GPU is needed", run_id=paused)
-    first, second = await problems(connection)
+    first, second = await problems(connection, is_broker_away=False)
 
     assert (first.what, first.run_id, first.reason) == ("paused", paused, "the GPU is needed")
     assert (second.what, second.run_id) == ("waits", waiting)
