@@ -57,6 +57,12 @@ FROM ready AS r LEFT JOIN LATERAL (
 WHERE r.sent_at > now() AND r.queue IN (SELECT queue FROM taken)
   AND NOT EXISTS (SELECT FROM llm_batch_stage AS b WHERE b.job_id = r.job_id AND b.stage = r.stage)
 GROUP BY r.run_id, r.stage
+UNION ALL
+SELECT 'waits', j.run_id, s.stage, count(DISTINCT j.id), min(coalesce(b.sent_at, b.created_at)), min(b.due_at),
+       min('Batch ' || b.id || ': ' || b.note)
+FROM llm_batch AS b JOIN llm_batch_call AS c ON c.batch_id = b.id JOIN llm_batch_stage AS s ON s.key = c.key
+JOIN job AS j ON j.id = s.job_id
+WHERE b.due_at IS NOT NULL AND b.note IS NOT NULL GROUP BY j.run_id, s.stage
 """
 
 
@@ -74,7 +80,8 @@ class ProblemKind(StrEnum):
     PAUSED = "paused"
     """Somebody, or a limit of the run, paused it."""
     WAITS = "waits"
-    """It runs by itself at a time: after an error, or when a language model takes calls again."""
+    """It runs by itself at a time: after an error, or when a language model takes calls again or a provider's batch can
+    be asked for."""
 
 
 _REMEDIES: Final = {

@@ -11,9 +11,11 @@ from store.database import Connection, Database
 from store.runs import batches, ledger, stages
 from store.runs.batches import BatchStatus
 from store.runs.ledger import Caller
+from store.runs.problems import problems
 from store.runs.runs import StoredRun
 from store.runs.stages import Claim
 from tests.scripted_batches import MODEL, Provider, provider
+from tests.store.enrolled import enroll
 from workers.batches import BatchSender
 from workers.leases import AwaitsBatch, give_back
 
@@ -238,6 +240,30 @@ async def test_a_batch_that_the_provider_has_forgotten_fails_its_stages(
 
     found = await register(database, server, claims[0], "a")
     assert found.error is not None and "404" in found.error and not found.is_single
+
+
+async def test_a_batch_whose_provider_fails_is_a_problem_until_it_can_be_asked_for(
+    database: Database, server: Provider, sender: BatchSender, claims: list[Claim]
+) -> None:
+    async def found() -> list[tuple[str, str | None, int]]:
+        async with database.connection() as connection:
+            await enroll(connection, "extract")
+            listed = await problems(connection, is_broker_away=False)
+        return [(one.what, one.reason and one.reason.split(":")[0], one.jobs) for one in listed]
+
+    await register(database, server, claims[0], "a")
+    await put_off(database, server, claims[0])
+    await sender.step()
+    sent = await found()
+    server.refuses["GET /batches/batch-1"] = 503
+    await sender.step()
+    failing = await found()
+    async with database.connection() as connection:
+        await connection.execute("UPDATE llm_batch SET due_at = now()")
+    server.answers_at_most = 0
+    await sender.step()
+
+    assert (sent, failing, await found()) == ([], [("waits", "Batch 1", 1)], [])
 
 
 @pytest.mark.parametrize("begins", [True, False])
