@@ -13,6 +13,7 @@ from starlette.templating import Jinja2Templates
 
 from api.security.csrf import csrf_field
 from schemas.settings.base import value_in_words
+from services import listings
 from stages.corpora.cut import headings_in_words, lines_in_words, pages_in_words
 from stages.metrics.bootstrap import LEAST
 from stages.queries.augment import FILTERS
@@ -117,6 +118,7 @@ _templates.env.globals |= {
     "navigation": navigation,
     "least": LEAST,
     "lines_in_words": lines_in_words,
+    "listings": listings,
 }
 
 

@@ -7,10 +7,12 @@ import click
 from cli.config import with_database
 from cli.ids import WORK
 from cli.options import group, wanted_options
-from cli.output import confirm, draw, json_option, plain_table, print_json, print_list, print_rest, print_result
+from cli.output import confirm, draw, json_option, print_json, print_rest, print_result
+from cli.sheets import print_listing, rows_drawing
 from schemas.full_text import language_words
 from schemas.values.listings import WorksWanted
 from services.corpora import CorpusLoss, corpus_loss, corpus_of_name, delete_corpus, embedding_loss, remove_works
+from services.listings import corpora_table, listed_corpora, works_table
 from services.works import ListedDocument, listed_documents
 from stages.reports.numbers_in_words import counted
 from stages.reports.words import chunk_size_words
@@ -41,19 +43,10 @@ def list_command(as_json: bool) -> None:
     Example:
         ragq corpus list
     """
-    listed = with_database(_listed)
-    table = plain_table("name", "works", "searchable", "waiting", "failed", "model", "dimension", "language")
-    for corpus, content in listed:
-        numbers = (content.works, content.searchable, content.waiting, content.failed)
-        read_by = "" if corpus.full_text == corpus.language else f" ({corpus.full_text})"
-        language = f"{corpus.language or 'not known yet'}{read_by}"
-        table.add_row(corpus.name, *map(str, numbers), corpus.model, str(corpus.dimension), language)
+    listed = with_database(listed_corpora)
     none = "There is no corpus yet. `ragq import works PATH` makes one."
-    print_list([asdict(corpus) | content._asdict() for corpus, content in listed], table, none=none, as_json=as_json)
-
-
-async def _listed(connection: Connection) -> list[tuple[StoredCorpus, CorpusContent]]:
-    return [(corpus, await corpora.content(connection, corpus.id)) for corpus in await corpora.all_corpora(connection)]
+    values = [asdict(one.corpus) | one.content._asdict() for one in listed]
+    print_listing(values, corpora_table(listed), none=none, as_json=as_json)
 
 
 @corpus_group.command("show")
@@ -89,15 +82,7 @@ def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
     )
     draw(language_words(corpus.language))
     draw(f"{chunk_size_words(corpus.chunk_tokens)}; {embedding_loss(corpus, content)}")
-    table = plain_table("work", "job", "title", "authors", "year", "chunks", "searchable", "imported", "source")
-    for one in in_it:
-        work = one.work
-        table.add_row(
-            *(str(work.id), "" if one.job_id is None else f"j{one.job_id}", work.title, work.authors or ""),
-            *("" if work.year is None else str(work.year), str(work.chunks), str(work.searchable)),
-            *(f"{work.updated_at:%Y-%m-%d %H:%M}", work.source_path or ""),
-        )
-    draw(table)
+    draw(rows_drawing(works_table(in_it)))
     print_rest(found, len(in_it), offset=wanted.offset, otherwise=", --search finds some")
 
 

@@ -9,13 +9,15 @@ from rich.console import Group
 
 from cli.config import with_open_database
 from cli.options import chosen_prices, prices_option
-from cli.output import Drawing, Text, draw, figure_table, json_option, print_json, spaced
+from cli.output import Drawing, Text, draw, json_option, print_json, spaced
+from cli.sheets import rows_drawing
 from schemas.settings.resolve import EffectiveSettings
 from schemas.values.estimates import Estimate
 from services.estimates import Plan, estimate, estimate_request
+from services.listings import stages_table, tokens_in_words
 from services.submit import Request
 from stages.reports.costs import money_in_words
-from stages.reports.numbers_in_words import NOT_AVAILABLE, counted, duration
+from stages.reports.numbers_in_words import NOT_AVAILABLE, counted, duration, number
 from store.database import Database
 
 #: The submission would be refused.
@@ -78,19 +80,11 @@ def estimate_shown(found: Estimate) -> Drawing:
     lines.append(Text(f"{counted(found.jobs, 'job')} ({modes}), profile {found.profile}; nothing was stored or sent"))
     if found.existing_run:
         lines.append(Text(f"the same work is stored as {found.existing_run}, which would be found"))
-    table = figure_table("stage", "jobs", "calls at most", "expected", "tokens", "seconds")
-    for name, stage in found.stages.items():
-        table.add_row(
-            name,
-            str(stage.jobs),
-            _number(stage.calls_at_most) if stage.calls_at_most != 0 else "",
-            _number(stage.calls_expected) if stage.calls_at_most != 0 else "",
-            _tokens(stage.prompt_tokens, stage.reply_tokens) if stage.calls_at_most != 0 else "",
-            NOT_AVAILABLE if stage.seconds is None else f"{stage.seconds:.1f}",
-        )
-    lines.append(table)
-    lines.append(Text(f"model calls: at most {_number(found.calls_at_most)}, expected {_number(found.calls_expected)}"))
-    lines.append(Text(f"tokens of the expected calls: {_tokens(found.prompt_tokens, found.reply_tokens)}"))
+    lines.append(rows_drawing(stages_table(found)))
+    calls = f"at most {number(found.calls_at_most, 0)}, expected {number(found.calls_expected, 0)}"
+    lines.append(Text(f"model calls: {calls}"))
+    tokens = tokens_in_words(found.prompt_tokens, found.reply_tokens)
+    lines.append(Text(f"tokens of the expected calls: {tokens}"))
     time = NOT_AVAILABLE if found.seconds is None else duration(found.seconds)
     lines.append(Text(f"time: {time}, {_basis(found)}"))
     if found.currency:
@@ -106,14 +100,6 @@ def _basis(found: Estimate) -> str:
     if not found.basis:
         return f"no past run of kind {found.kind} with these models"
     return f"by the medians of {', '.join(found.basis)}"
-
-
-def _number(value: float | None) -> str:
-    return NOT_AVAILABLE if value is None else f"{value:.0f}"
-
-
-def _tokens(prompt: int | None, reply: int | None) -> str:
-    return NOT_AVAILABLE if prompt is None or reply is None else f"{prompt:,} + {reply:,}"
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])

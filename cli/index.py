@@ -8,12 +8,14 @@ import click
 from cli.config import with_database, with_open_database
 from cli.estimate import dry_run_option, print_estimate, print_found, run_options
 from cli.options import Choice, effective_settings, group, refuse_prices, settings_options
-from cli.output import json_option, plain_table, print_json, print_list, print_result, print_text
+from cli.output import json_option, print_json, print_result, print_text
+from cli.sheets import print_listing
 from cli.submit import print_submitted, report_submitted
 from cli.watch import follow, follow_to_rest
 from schemas.values.participants import StoredSplit
 from schemas.values.tags import VectorLayout
 from services.estimates import estimate_vocabulary
+from services.listings import indexes_table
 from services.reembedding import reembed, switch
 from services.references import build_references, plan_chunk_scores, plan_references, score_chunks
 from services.tags import SEED, GivenVectors, build_vocabulary
@@ -61,36 +63,7 @@ def list_command(as_json: bool) -> None:
 
 def print_indexes(indexes: list[StoredIndex], as_json: bool, *, none: str = "") -> None:
     """The indexes as a table, or as a JSON array; without any, `none` as a notice."""
-    table = plain_table(
-        *("name", "split", "transcripts", "identity", "participants", "chunks"),
-        *("model", "dimension", "chunking", "chunk scores", "evidence", "published"),
-    )
-    for one in indexes:
-        table.add_row(
-            one.name,
-            one.source,
-            one.variant,
-            one.identity,
-            f"{one.participants} (partial)" if one.partial else str(one.participants),
-            str(one.chunks),
-            one.model,
-            str(one.dimension),
-            f"{one.chunk_size} lines every {one.chunk_step}",
-            _scorer(one),
-            one.evidence or "",
-            f"{one.published_at:%Y-%m-%d %H:%M}",
-        )
-    print_list(indexes, table, none=none, as_json=as_json)
-
-
-def _scorer(one: StoredIndex) -> str:
-    if one.chunk_scores_meta is None:
-        return ""
-    meta = one.chunk_scores_meta
-    remarks = ["the assessing model"] if meta.get("allow_same_model") else []
-    remarks += [f"prompt {meta['prompt_hash']}"] if meta.get("other_prompt") else []
-    scorer = meta.get("scorer_model") or "unknown scorer"
-    return f"{scorer} ({', '.join(remarks)})" if remarks else scorer
+    print_listing(indexes, indexes_table(indexes), none=none, as_json=as_json)
 
 
 #: The exit codes of the generators that few-shot studies used, so that scripts around them keep working.

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 import click
 from rich.console import Group
 
-from cli.output import Drawing, Text, draw, figure_table, print_data, spaced
-from stages.reports.tables import Cell, Figure, Sheet, Table, as_csv, paper_tables
+from cli.output import Drawing, FittingTable, Text, draw, figure_table, print_data, print_list, spaced
+from stages.reports.tables import Cell, Figure, Sheet, State, Table, as_csv, paper_tables
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -43,17 +43,32 @@ def sheet_drawing(sheet: Sheet) -> Drawing:
     return spaced(parts)
 
 
-def _drawing(table: Table) -> Drawing:
+def print_listing(values: Sequence[Any], table: Table, *, none: str, as_json: bool) -> None:
+    """A list as a JSON array of `values`, or as a table; without values, `none` as a notice."""
+    print_list(values, rows_drawing(table), none=none, as_json=as_json)
+
+
+def rows_drawing(table: Table, *, at_most: int | None = None) -> FittingTable:
+    """Columns and rows, without the caption and the notes."""
     shown = figure_table(*table.columns, texts=table.texts)
-    rows = table.rows[:_LISTED] if table.is_listing else table.rows
-    for row in rows:
+    for row in table.rows[:at_most]:
         shown.add_row(*map(_cell, row), style="bold" if str(row[0]) in table.chosen else None)
-    more = len(table.rows) - len(rows)
+    return shown
+
+
+def _drawing(table: Table) -> Drawing:
+    shown = rows_drawing(table, at_most=_LISTED if table.is_listing else None)
+    more = len(table.rows) - shown.row_count
     notes = [*table.notes, *([f"and {more} more; --json has all of them"] if more else [])]
     return Group(Text(table.caption, style="bold"), shown, *(Text(note, style="dim") for note in notes))
 
 
+_STYLES = {"good": "green", "wait": "cyan", "bad": "red", "idle": "dim"}
+
+
 def _cell(cell: Cell) -> Text | str:
+    if isinstance(cell, State):
+        return Text(cell.words, _STYLES[cell.kind])
     if isinstance(cell, Figure):
         gap = " " if cell.bounds else ""
         return Text.assemble((cell.value, "bold" if cell.is_clear else ""), (gap + cell.bounds, "dim"))

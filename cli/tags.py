@@ -8,12 +8,13 @@ import click
 from cli.config import with_database
 from cli.ids import TARGET
 from cli.options import group
-from cli.output import FittingTable, Text, coloured, draw, figure_table, print_json, print_text
+from cli.output import Text, coloured, draw, print_json, print_text
+from cli.sheets import rows_drawing
 from cli.watch import SOME_FAILED, wait_until_idle
 from schemas.errors import Refused
 from schemas.statuses import JobStatus
 from schemas.values.runs import Target
-from schemas.values.tags import Candidate, PhraseReport
+from services.listings import candidates_table, phrase_table
 from store import vocabularies
 from store.vocabularies import TagsResult
 
@@ -108,50 +109,10 @@ def _print_set(result: TagsResult, *, verbose: bool, phrase_ranks: bool) -> None
     if result.validated is None:
         return
     ranks = result.validated.phrase_rank_by_tag if phrase_ranks else None
-    draw(_candidates(result.validated.candidates, ranks))
+    draw(rows_drawing(candidates_table(result.validated.candidates, ranks)))
     if result.note is not None:
         draw(result.note)
     if verbose:
         for report in result.phrase_reports:
             in_model = "in" if report.tfidf_vocab else "not in"
-            draw(f"{report.normalized} ({in_model} the context model)", _report(report))
-
-
-def _candidates(candidates: tuple[Candidate, ...], ranks: dict[str, int] | None) -> FittingTable:
-    rank_column = ("rank",) if ranks else ()
-    table = figure_table(
-        "tag",
-        *("combined", "similarity", "fasttext", "context", "count"),
-        *rank_column,
-        "phrases",
-        texts=("phrases",),
-    )
-    for one in candidates:
-        rank = [str(ranks[one.tag])] if ranks else []
-        scores = (one.score_combined, one.similarity, one.score_fasttext, one.score_context)
-        table.add_row(one.shown, *map(_score, scores), _count(one.count), *rank, ", ".join(one.sources))
-    return table
-
-
-def _report(report: PhraseReport) -> FittingTable:
-    columns = ("combined", "similarity", "fasttext", "characters", "sentence", "spelling", "context", "count")
-    table = figure_table("tag", "by token", *columns, texts=("by token",))
-    for one in report.candidates:
-        context = _score(one.score_context) + (" (imputed)" if one.context_imputed else "")
-        sources = (one.score_fasttext, one.score_characters, one.score_sentence, one.score_spelling)
-        table.add_row(
-            one.shown,
-            one.alias_token,
-            *map(_score, (one.score_combined, one.similarity, *sources)),
-            context,
-            _count(one.count),
-        )
-    return table
-
-
-def _score(score: float | None) -> str:
-    return "" if score is None else f"{score:.3f}"
-
-
-def _count(count: int | None) -> str:
-    return "" if count is None else str(count)
+            draw(f"{report.normalized} ({in_model} the context model)", rows_drawing(phrase_table(report)))

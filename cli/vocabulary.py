@@ -7,16 +7,15 @@ from cli.options import group, wanted_options
 from cli.output import (
     confirm,
     draw,
-    figure_table,
     json_option,
-    plain_table,
     print_json,
-    print_list,
     print_rest,
     print_result,
 )
+from cli.sheets import print_listing
 from schemas.values.listings import TagsWanted
 from schemas.values.tags import Tag
+from services.listings import tags_table, vocabularies_table
 from services.tags import delete_vocabulary, vocabulary_of_name
 from stages.reports.numbers_in_words import counted
 from store import vocabularies
@@ -45,12 +44,8 @@ def list_command(as_json: bool) -> None:
         ragq vocabulary list
     """
     listed = with_database(vocabularies.current)
-    table = plain_table("name", "tags", "aliases", "documents", "model", "imported")
-    for one in listed:
-        counts = map(str, (one.tags, one.aliases, one.documents))
-        table.add_row(one.name, *counts, one.model or "none yet", f"{one.imported_at:%Y-%m-%d %H:%M}")
     none = "There is no vocabulary yet. `ragq import tags DIR` makes one."
-    print_list(listed, table, none=none, as_json=as_json)
+    print_listing(listed, vocabularies_table(listed), none=none, as_json=as_json)
 
 
 @vocabulary.command("show")
@@ -91,11 +86,8 @@ def tags_command(name: str, wanted: TagsWanted, as_json: bool) -> None:
         return await vocabularies.tags_part(connection, found.id, **dict(wanted))
 
     listed, found = with_database(read)
-    table = figure_table("tag", "title", "category", "count", texts=("title", "category"))
-    for one in listed:
-        table.add_row(one.name, one.title or "", str(one.category), "" if one.count is None else str(one.count))
     none = f"Vocabulary '{name}' has no such tag. `ragq vocabulary tags {name}` lists all."
-    print_list(listed, table, none=none, as_json=as_json)
+    print_listing(listed, tags_table(listed), none=none, as_json=as_json)
     print_rest(found, len(listed), offset=wanted.offset)
 
 

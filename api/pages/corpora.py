@@ -1,6 +1,6 @@
 """`/corpora`: the corpora; one of them with its works; the button that deletes it."""
 
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, File, Query, Request, UploadFile
 from pydantic import BaseModel, Field
@@ -19,18 +19,18 @@ from schemas.values.base import Text
 from services.corpora import (
     AS_IT_IS,
     DEFAULT_TOKENS,
-    CorpusLoss,
     CorpusOptions,
     corpus_loss,
     delete_corpus,
     embedding_loss,
 )
 from services.imports import ImportedFiles
+from services.listings import listed_corpora
+from services.works import listed_documents
 from stages.documents.outline import SUFFIXES
 from stages.reports.words import chunk_size_words
 from store.corpora import corpora, works
 from store.corpora.chunk_search import find_index
-from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.corpora.keeping import ImportOutcome
 from store.runs import overviews
 
@@ -38,14 +38,6 @@ PAGE_WORKS: Final = 50
 SHOWN_RUNS: Final = 3
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
-
-
-class CorpusRow(NamedTuple):
-    """A corpus of the list."""
-
-    corpus: StoredCorpus
-    content: CorpusContent
-    loss: CorpusLoss
 
 
 class LastImport(BaseModel):
@@ -69,10 +61,7 @@ async def corpora_page(request: Request, ctx: Context, name: Text | None = None)
         named = None if name is None else await corpora.find(connection, name)
         if named is not None:
             return RedirectResponse(f"/corpora/{named.id}", 303)
-        rows = []
-        for corpus in await corpora.all_corpora(connection):
-            content = await corpora.content(connection, corpus.id)
-            rows.append(CorpusRow(corpus, content, await corpus_loss(connection, corpus, content)))
+        rows = await listed_corpora(connection)
     return page(request, "corpora.html.j2", rows=rows, missing=name)
 
 
@@ -95,7 +84,7 @@ async def corpus_page(
         run_ids = await corpora.embedding_runs(connection, corpus_id, limit=SHOWN_RUNS)
         runs = [await overviews.overview(connection, run_id) for run_id in run_ids]
         found = await works.count(connection, corpus_id, search=search)
-        listed = await works.listed(
+        listed = await listed_documents(
             connection, corpus_id, search=search, limit=PAGE_WORKS, offset=(part - 1) * PAGE_WORKS
         )
     return page(

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from io import StringIO
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -61,7 +62,26 @@ class Ref(NamedTuple):
         return self.name
 
 
-Cell: TypeAlias = str | int | Real | Figure | Ref
+class Moment(NamedTuple):
+    """A time of UTC, to the minute."""
+
+    at: datetime
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M}"
+
+
+class State(NamedTuple):
+    """What state something is in, and whether that is good."""
+
+    words: str
+    kind: Literal["good", "wait", "bad", "idle"]
+
+    def __str__(self) -> str:
+        return self.words
+
+
+Cell: TypeAlias = str | int | Real | Figure | Ref | Moment | State
 
 Place = Literal["paper", "screen", "page"]
 """Where a table is drawn: everywhere; on screens, pages and as CSV; or on pages alone."""

@@ -31,10 +31,10 @@ async def test_phrases_are_submitted_and_their_candidates_shown(
     assert (reply.status_code, reply.headers["location"]) == (303, f"/tags/runs/{run.id}")
     await finish(connection, first)
     page = words(await see(client, f"/tags/runs/{run.id}"))
-    assert "coat 0.900 1.000 0.500 500 overcoat" in page
+    assert "coat 0.900 1.000 1.000 0.500 500 overcoat" in page
     assert "Not finished yet." in page
     detailed = words(await see(client, f"/tags/runs/{run.id}?verbose=true&phrase_ranks=true"))
-    assert "coat 0.900 1.000 0.500 500 1 overcoat" in detailed
+    assert "coat 0.900 1.000 1.000 0.500 500 1 overcoat" in detailed
     assert "coat overcoat 0.900 1.000 1.000 0.500 (imputed) 500" in detailed
     assert f"Run {run.id}" in words(await see(client, "/tags"))
 

@@ -1,0 +1,229 @@
+"""Lists of what is stored, each declared once: the tables that commands and pages draw."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+from urllib.parse import quote
+
+from schemas.values.estimates import Estimate
+from schemas.values.tags import Candidate, PhraseReport, Tag
+from schemas.values.works import ListedWork
+from services.corpora import CorpusLoss, corpus_loss
+from services.works import ListedDocument
+from stages.reports.numbers_in_words import NOT_AVAILABLE
+from stages.reports.tables import Cell, Moment, Real, Ref, State, Table
+from store.corpora import corpora
+from store.corpora.corpora import CorpusContent, StoredCorpus
+from store.database import Connection
+from store.references.references import StoredIndex
+from store.vocabularies import StoredVocabulary
+
+
+class ListedCorpus(NamedTuple):
+    """A corpus with what is in it and what was asked of it."""
+
+    corpus: StoredCorpus
+    content: CorpusContent
+    loss: CorpusLoss
+
+
+async def listed_corpora(connection: Connection) -> list[ListedCorpus]:
+    """Every corpus, by name."""
+    found = []
+    for corpus in await corpora.all_corpora(connection):
+        content = await corpora.content(connection, corpus.id)
+        found.append(ListedCorpus(corpus, content, await corpus_loss(connection, corpus, content)))
+    return found
+
+
+def corpora_table(listed: Iterable[ListedCorpus]) -> Table:
+    """Corpora. The language is followed by the configuration of full text where that has no dictionary for it."""
+    rows = (
+        (
+            Ref(corpus.name, f"/corpora/{corpus.id}"),
+            content.works,
+            content.searchable,
+            _readiness(content),
+            loss.questions,
+            corpus.model,
+            corpus.dimension,
+            (corpus.language or "not known yet")
+            + ("" if corpus.full_text == corpus.language else f" ({corpus.full_text})"),
+            Moment(corpus.created_at),
+        )
+        for corpus, content, loss in listed
+    )
+    columns = (
+        *("corpus", "works", "searchable chunks", "state", "questions", "embedded by", "dimensions", "language"),
+        "made",
+    )
+    return Table("Corpora", columns, tuple(rows), texts=("state", "embedded by", "language", "made"))
+
+
+def _readiness(content: CorpusContent) -> State:
+    if content.failed:
+        waiting = content.waiting - content.failed
+        return State(f"{content.failed} failed" + (f", {waiting} waiting" if waiting else ""), "bad")
+    if content.waiting:
+        return State(f"{content.waiting} waiting", "wait")
+    return State("ready", "good") if content.searchable else State("empty", "idle")
+
+
+def works_table(listed: Iterable[ListedDocument]) -> Table:
+    """Works of a corpus, with the jobs that made them of documents."""
+    rows = (
+        (
+            work.id,
+            Ref(work.title, f"/works/{work.id}"),
+            work.authors or "",
+            "" if work.year is None else str(work.year),
+            work.chunks,
+            _searchability(work),
+            "" if job_id is None else Ref(f"j{job_id}", f"/jobs/{job_id}"),
+            work.source_path or "",
+            Moment(work.updated_at),
+        )
+        for work, job_id in listed
+    )
+    columns = ("work", "title", "authors", "year", "chunks", "state", "job", "source", "imported")
+    return Table("Works", columns, tuple(rows), texts=("title", "authors", "state", "job", "source", "imported"))
+
+
+def _searchability(work: ListedWork) -> State:
+    is_whole = work.chunks and work.chunks == work.searchable
+    return State("searchable", "good") if is_whole else State(f"{work.searchable} of {work.chunks} searchable", "wait")
+
+
+def vocabularies_table(listed: Iterable[StoredVocabulary]) -> Table:
+    """Vocabularies, with the model that placed their tokens."""
+    rows = (
+        (
+            Ref(one.name, f"/vocabularies/{quote(one.name)}"),
+            one.tags,
+            one.aliases,
+            one.documents,
+            State("none yet", "wait") if one.model is None else State(one.model, "good"),
+            Moment(one.imported_at),
+        )
+        for one in listed
+    )
+    columns = ("vocabulary", "tags", "aliases", "documents", "model", "imported")
+    return Table("Vocabularies", columns, tuple(rows), texts=("model", "imported"))
+
+
+def tags_table(listed: Iterable[Tag]) -> Table:
+    """Tags of a vocabulary."""
+    rows = (
+        (one.name, one.title or "", one.category, _uses(one.count), _score(one.nsfw_probability, digits=2))
+        for one in listed
+    )
+    return Table("Tags", ("tag", "title", "category", "uses", "NSFW"), tuple(rows), texts=("title", "category"))
+
+
+def candidates_table(candidates: Iterable[Candidate], ranks: Mapping[str, int] | None = None) -> Table:
+    """Candidate tags of a set of phrases, best first; with `ranks`, the best rank of each for a phrase."""
+    rows = (
+        (
+            one.shown,
+            *map(_score, (one.score_combined, one.similarity, one.score_fasttext, one.score_context)),
+            _uses(one.count),
+            *(() if ranks is None else (ranks.get(one.tag, ""),)),
+            ", ".join(one.sources),
+        )
+        for one in candidates
+    )
+    rank = () if ranks is None else ("rank",)
+    columns = ("tag", "combined", "similarity", "FastText", "context", "uses", *rank, "phrases")
+    return Table("Candidate tags", columns, tuple(rows), texts=("phrases",))
+
+
+def phrase_table(report: PhraseReport) -> Table:
+    """Every tag that was found for a phrase, before the cut."""
+    rows = (
+        (
+            one.shown,
+            one.alias_token,
+            *map(_score, (one.score_combined, one.similarity, one.score_fasttext, one.score_characters)),
+            *map(_score, (one.score_sentence, one.score_spelling)),
+            f"{_score(one.score_context)}{' (imputed)' if one.context_imputed else ''}",
+            _uses(one.count),
+        )
+        for one in report.candidates
+    )
+    scores = ("combined", "similarity", "FastText", "characters", "sentence", "spelling", "context")
+    return Table(report.normalized, ("tag", "by token", *scores, "uses"), tuple(rows), texts=("by token",))
+
+
+def _score(value: float | None, digits: int = 3) -> Cell:
+    return "" if value is None else Real(value, digits)
+
+
+def _uses(count: int | None) -> Cell:
+    return "" if count is None else count
+
+
+def indexes_table(listed: Iterable[StoredIndex]) -> Table:
+    """Reference indexes that can be searched."""
+    rows = (
+        (
+            one.name,
+            one.source,
+            one.variant,
+            one.identity,
+            f"{one.participants} (partial)" if one.partial else one.participants or 0,
+            one.chunks or 0,
+            one.model,
+            one.dimension,
+            f"{one.chunk_size} lines every {one.chunk_step}",
+            _scorer(one),
+            one.evidence or "",
+            "" if one.published_at is None else Moment(one.published_at),
+        )
+        for one in listed
+    )
+    columns = (
+        *("name", "split", "transcripts", "identity", "participants", "chunks", "model", "dimensions"),
+        *("chunking", "chunk scores", "evidence", "published"),
+    )
+    texts = ("split", "transcripts", "identity", "model", "chunking", "chunk scores", "evidence", "published")
+    return Table("Reference indexes", columns, tuple(rows), texts=texts)
+
+
+def _scorer(one: StoredIndex) -> str:
+    if one.chunk_scores_meta is None:
+        return ""
+    meta = one.chunk_scores_meta
+    remarks = ["the assessing model"] if meta.get("allow_same_model") else []
+    remarks += [f"prompt {meta['prompt_hash']}"] if meta.get("other_prompt") else []
+    scorer = meta.get("scorer_model") or "unknown scorer"
+    return f"{scorer} ({', '.join(remarks)})" if remarks else scorer
+
+
+def stages_table(found: Estimate) -> Table:
+    """What each stage of a submission would take."""
+    rows = (
+        (
+            name,
+            stage.jobs,
+            *(
+                ("", "", "")
+                if stage.calls_at_most == 0
+                else (
+                    _whole(stage.calls_at_most),
+                    _whole(stage.calls_expected),
+                    tokens_in_words(stage.prompt_tokens, stage.reply_tokens),
+                )
+            ),
+            Real(stage.seconds, 1),
+        )
+        for name, stage in found.stages.items()
+    )
+    return Table("Stages", ("stage", "jobs", "calls at most", "expected", "tokens", "seconds"), tuple(rows))
+
+
+def _whole(value: float | None) -> Cell:
+    return Real(value, 0)
+
+
+def tokens_in_words(prompt: int | None, reply: int | None) -> str:
+    """Tokens of prompts and of replies."""
+    return NOT_AVAILABLE if prompt is None or reply is None else f"{prompt:,} + {reply:,}"
