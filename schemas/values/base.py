@@ -24,9 +24,21 @@ class Value(BaseModel):
     Errors about a value never quote the input, which may be text of a subject.
     """
 
+    # A command uses few of the values that it imports: each is built when it is first used.
     model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        hide_input_in_errors=True,
+        use_attribute_docstrings=True,
+        defer_build=True,
     )
+
+
+class Request(Value):
+    """What somebody asks for, in a command, a form or a body of the API, which takes none that is yet to be built."""
+
+    model_config = ConfigDict(defer_build=False)
 
 
 class PlainValue:

@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, SkipValidation, StringConstraints, model
 from pydantic.config import JsonDict
 
 from schemas.suggestions import Repeatable
-from schemas.values.base import MAX_ID, Text, Value
+from schemas.values.base import MAX_ID, Request, Text
 from schemas.values.documents import WorkFilter
 from schemas.values.participants import AssessmentMode
 from schemas.values.queries import QuerySet
@@ -38,7 +38,7 @@ _LIST: Final[JsonDict] = {"type": "array"}
 _ABSENT: Final[JsonDict] = {"type": "null"}
 
 
-class ParticipantRequest(Value):
+class ParticipantRequest(Request):
     """Participants to assess: those of a split, or these by number."""
 
     model_config = ConfigDict(
@@ -96,7 +96,7 @@ class ParticipantRequest(Value):
 CorpusName = Annotated[Text, Field(min_length=1, max_length=200)]
 
 
-class Searched(Value):
+class Searched(Request):
     """What questions search."""
 
     corpus: CorpusName | None = Field(default=None, examples=["shelf"])
@@ -139,7 +139,7 @@ class QueryRequest(QueryPolicy):
     """The answer of an external model, for a single question."""
 
 
-class TagsPolicy(Value):
+class TagsPolicy(Request):
     """Which tags are candidates."""
 
     vocabulary: Annotated[Text, Field(min_length=1, max_length=64, examples=["wardrobe"]), Option(metavar="VOCABULARY")]

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 
 from schemas.statuses import JobStatus
 from schemas.suggestions import Example
-from schemas.values.base import MAX_ID, PlainValue, Value
+from schemas.values.base import MAX_ID, PlainValue, Request, Value
 from schemas.values.chat import ModelIdentity
 from schemas.values.estimates import KeptStage, StageCalls
 from schemas.values.failures import RunFailures
@@ -72,7 +72,7 @@ class Option(NamedTuple):
     """The value of an option that none follows; None where one has to."""
 
 
-class RunLimits(Value):
+class RunLimits(Request):
     """The limits of a run, over all of its jobs; None sets none."""
 
     max_failures: Annotated[MaxFailures | None, Field(examples=["10%"]), Option(metavar="N|P%")] = None

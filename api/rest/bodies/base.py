@@ -21,7 +21,11 @@ class Body(BaseModel):
     """The body of a request: unknown fields and values of another type are refused."""
 
     model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
     )
 
     @model_validator(mode="before")
