@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -335,12 +335,16 @@ class SubmittedQuery(Value):
     """What an answer to it is compared with."""
 
 
+Relevance = Annotated[int, Field(ge=-9999, le=9999)]
+"""Of a document to a query; 0 and below is judged but not relevant."""
+
+
 class RelevanceJudgement(Value):
-    """The relevance of a document to a query; 0 and below is judged but not relevant."""
+    """How relevant a document is to a query."""
 
     query_id: str
     document: str
-    relevance: int
+    relevance: Relevance
 
 
 class QuerySet(Value):

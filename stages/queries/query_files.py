@@ -10,6 +10,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    Strict,
     StringConstraints,
     ValidationError,
     ValidatorFunctionWrapHandler,
@@ -19,7 +20,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from schemas.values.participants import FileProblem
-from schemas.values.queries import QuerySet, RelevanceJudgement, SubmittedQuery
+from schemas.values.queries import QuerySet, Relevance, RelevanceJudgement, SubmittedQuery
 from stages.corpora.works import SUFFIX
 from stages.files.records import NumberAsText, Parsed, ProblemsFound, numbered_lines, parse_records
 from stages.texts.characters import Storable, can_be_stored
@@ -49,7 +50,6 @@ _Reference = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_REFERENCE_CHARS), Storable
 ]
 _Document = Annotated[str, StringConstraints(min_length=1), Storable]
-_Relevance = Annotated[int, Field(strict=True, ge=-9999, le=9999)]
 
 
 def _without_names(value: object, validated: ValidatorFunctionWrapHandler) -> object:
@@ -68,7 +68,7 @@ class _Line(BaseModel):
 
     reference_answer: _Reference | None = None
 
-    judgements: Annotated[dict[_Document, _Relevance], WrapValidator(_without_names)] = {}
+    judgements: Annotated[dict[_Document, Annotated[Relevance, Strict()]], WrapValidator(_without_names)] = {}
 
     @model_validator(mode="after")
     def _each_is_given_once(self) -> Self:
@@ -104,7 +104,7 @@ def parse_queries(data: bytes, *, file: str) -> Parsed[QueryFile]:
 
 BEIR_HEADER: Final = ("query-id", "corpus-id", "score")
 
-_RELEVANCE: Final = re.compile(r"[+-]?[0-9]{1,4}")
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,4}")
 
 
 def parse_qrels(data: bytes, *, file: str) -> Parsed[tuple[RelevanceJudgement, ...]]:
@@ -153,7 +153,7 @@ def _judgement(cells: tuple[str, ...], *, is_beir: bool) -> RelevanceJudgement |
         return "has a blank id"
     if not can_be_stored(query_id + document):
         return "contains a NUL character, which Postgres cannot store"
-    if _RELEVANCE.fullmatch(relevance) is None:
+    if _WHOLE.fullmatch(relevance) is None:
         return "has a relevance that is not a whole number"
     return RelevanceJudgement(query_id=query_id, document=document, relevance=int(relevance))
 

@@ -15,7 +15,7 @@ from schemas.values.base import MAX_ID, Text
 from schemas.values.documents import WorkFilter
 from schemas.values.failures import StageFailure
 from schemas.values.listings import Need
-from schemas.values.queries import ContextGroup, QuerySet, RelevanceJudgement, SubmittedQuery
+from schemas.values.queries import ContextGroup, QuerySet, Relevance, RelevanceJudgement, SubmittedQuery
 from schemas.values.requests import QueryPolicy, QueryRequest, Searched
 from stages.queries.query_files import MAX_REFERENCE_CHARS
 
@@ -239,7 +239,7 @@ class JudgementLine(Body):
     query_id: QueryId
     document: Annotated[Text, StringConstraints(min_length=1, max_length=500)]
     """The name of a work, as in a qrels file."""
-    relevance: Annotated[int, Field(ge=-1000, le=1000)]
+    relevance: Relevance
     """0 and below is judged but not relevant."""
 
 
