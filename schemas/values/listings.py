@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from schemas.statuses import QueryStatus
-from schemas.values.base import MAX_ID, Text, Value
+from schemas.values.base import MAX_ID, Request, Text
 from schemas.values.runs import Option
 
 Search = Annotated[Text, Field(max_length=200), Option(metavar="WORDS")]
@@ -21,7 +21,7 @@ Need = Literal[
 RunKind = Literal["participant", "query", "tags", "index", "work", "evaluation"]
 
 
-class RunsWanted(Value):
+class RunsWanted(Request):
     """Runs, newest first."""
 
     kind: RunKind | None = None
@@ -34,7 +34,7 @@ class RunsWanted(Value):
     """How many, newest first."""
 
 
-class QuestionsWanted(Value):
+class QuestionsWanted(Request):
     """Questions, newest first."""
 
     status: Need | None = None
@@ -45,7 +45,7 @@ class QuestionsWanted(Value):
     """How many; null lists all."""
 
 
-class Part(Value):
+class Part(Request):
     """A part of a list."""
 
     limit: Limit = 100
