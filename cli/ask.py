@@ -19,7 +19,7 @@ from services.new_runs import Submitted
 from services.questions.answers import single_query
 from services.questions.lookup import QueryDetails, query_details
 from services.submit import submit
-from stages.queries.consolidate import SEPARATOR
+from stages.corpora.cut import SEPARATOR
 from stages.queries.works import WorkName, work_filter
 from store.corpora import works
 from store.database import Connection, Database

@@ -94,7 +94,6 @@ async def run_retrieve(work: Work) -> Result[RetrievedChunks]:
     One round trip for all vectors, and one for all texts.
     """
     query = await question(work)
-    preset = work.preset.retrieval
     work.read["corpus"] = query.corpus_id
     if query.other_corpus_ids:
         work.read["corpus_ids"] = query.corpus_ids
@@ -113,13 +112,7 @@ async def run_retrieve(work: Work) -> Result[RetrievedChunks]:
             search=chunk_search(work),
             corpora=query.corpus_ids,
             among=among,
-            dense_limit=preset.dense_limit,
-            lexical_limit=preset.lexical_limit,
-            lexical=preset.lexical,
-            fusion=preset.fusion,
-            rrf_k=preset.rrf_k,
-            dense_weight=preset.dense_weight,
-            top_k=preset.top_k_rrf,
+            preset=work.preset.retrieval,
         )
     return Result(found)
 
@@ -130,7 +123,6 @@ async def run_rerank(work: Work) -> Result[RerankedChunks]:
     By the ranker of the preset, against the question as it was asked.
     """
     query = await question(work)
-    preset = work.preset.retrieval
     retrieved = await work.output(RetrievedChunks)
     ids = [hit.chunk_id for hit in retrieved.fused]
     found = await work.database.with_retry(lambda connection: chunks.by_ids(connection, ids))
@@ -151,15 +143,7 @@ async def run_rerank(work: Work) -> Result[RerankedChunks]:
                 works=texts,
                 vectors=vectors,
                 ranker=await _ranker(work, query, vectors),
-                min_chars=preset.min_char_count,
-                min_words=preset.min_word_count,
-                keep_if_all_short=preset.keep_if_all_short,
-                min_content_length=preset.min_content_length,
-                lines_above=preset.enrich_lines_above,
-                lines_below=preset.enrich_lines_below,
-                boost_per_entity=preset.entity_boost,
-                mmr_lambda=preset.mmr_lambda,
-                top_n=preset.top_n_final,
+                preset=work.preset.retrieval,
                 allow_empty=work.preset.validation.allow_empty,
             )
         )
@@ -273,10 +257,7 @@ async def run_consolidate(work: Work) -> Result[ConsolidatedContext]:
             parents=parents,
             works=texts,
             work_hashes=hashes,
-            coverage_threshold=preset.coverage_threshold,
-            line_gap=preset.line_gap,
-            min_content_length=preset.min_content_length,
-            enrich_from_md=preset.enrich_from_md,
+            preset=preset,
         )
     )
 

@@ -21,7 +21,7 @@ from schemas.values.queries import (
 )
 from stages.corpora.cut import plain_sentences
 from stages.models import most_prompt_tokens, most_tokens, reply_room
-from stages.queries.consolidate import breadcrumb_chain, heading_of, nearest_heading
+from stages.queries.consolidate import group_of, heading_of, nearest_heading
 from stages.queries.templates import answer_messages, render
 from stages.queries.works import WorkName
 from stages.texts.characters import fenced, visible
@@ -165,22 +165,8 @@ def _context(
         return ContextSource.CONSOLIDATED, consolidated.groups
     if retrieved:
         best_first = sorted(retrieved, key=lambda chunk: -chunk.final_score)
-        return ContextSource.RETRIEVED, [_as_group(chunk, parents) for chunk in best_first]
+        return ContextSource.RETRIEVED, [group_of(chunk, parents) for chunk in best_first]
     return ContextSource.EMPTY, ()
-
-
-def _as_group(chunk: RerankedChunk, parents: Mapping[int, CorpusChunk]) -> ContextGroup:
-    return ContextGroup(
-        chunk_ids=(chunk.chunk_id,),
-        parent_id=chunk.parent_id,
-        work_id=chunk.work_id,
-        content=chunk.content,
-        start_line=chunk.start_line,
-        end_line=chunk.end_line,
-        score=chunk.final_score,
-        heading_chain=breadcrumb_chain(chunk.parent_id, parents),
-        pages=chunk.pages,
-    )
 
 
 def _headings_above(passage: ContextGroup, parents: Mapping[int, CorpusChunk]) -> tuple[str, ...]:

@@ -1,11 +1,11 @@
 """Stage `consolidate`: chunks merged into passages of their works."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
+from schemas.settings.preset import ConsolidationPreset
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import ConsolidatedContext, ContextGroup, RerankedChunk
-from stages.corpora.cut import pages_of
+from stages.corpora.cut import SEPARATOR, pages_of
 from stages.corpora.lines import passage
 from stages.queries.works import WorkText, refuse_changed
 
@@ -13,121 +13,94 @@ Section = tuple[int, int | None]
 """Work id and parent id: the content under one heading."""
 
 
-class Item(NamedTuple):
-    """Lines of a work that may become a passage of the context."""
-
-    chunk_ids: tuple[int, ...]
-    work_id: int
-    parent_id: int | None
-    content: str
-    start_line: int
-    end_line: int
-    score: float
-    level: str
-
-    @property
-    def section(self) -> Section:
-        return self.work_id, self.parent_id
-
-
-class MergeRules(NamedTuple):
-    """When chunks are merged, and the origin of the merged text."""
-
-    coverage_threshold: float
-    """The share of a section's lines from which the section replaces its chunks."""
-    line_gap: int
-    """Chunks are joined when the next starts at most this many lines after the end of the last."""
-    enrich_from_md: bool
-    """Read the text of a passage from the work. Otherwise texts are joined and no section replaces its chunks."""
-
-
 def merge_until_stable(
-    items: Sequence[Item],
+    groups: Sequence[ContextGroup],
     *,
     parents: Mapping[int, CorpusChunk],
     works: Mapping[int, WorkText],
-    rules: MergeRules,
-) -> list[Item]:
+    preset: ConsolidationPreset,
+) -> list[ContextGroup]:
     """Merge section by section, and repeat until a pass changes nothing.
 
-    A section that replaced its chunks belongs to the section around it, which may replace it in turn.
+    A section that replaced its chunks belongs to the section around it, which may replace it in turn. Without
+    `enrich_from_md` texts are joined, and no section replaces its chunks.
     """
     changed = True
-    current = list(items)
+    current = list(groups)
     while changed:
         changed = False
-        merged: list[Item] = []
-        for (work_id, parent_id), group in _by_section(current).items():
+        merged: list[ContextGroup] = []
+        for (work_id, parent_id), own in _by_section(current).items():
             parent = parents.get(parent_id) if parent_id is not None else None
-            if rules.enrich_from_md and parent and coverage(group, parent) >= rules.coverage_threshold:
-                merged.append(_folded(group, parent, works[work_id]))
+            if preset.enrich_from_md and parent and coverage(own, parent) >= preset.coverage_threshold:
+                merged.append(_folded(own, parent, parents, works[work_id]))
                 changed = True
             else:
-                joined = join_neighbours(group, works[work_id], rules)
+                joined = join_neighbours(own, works[work_id], preset)
                 merged += joined
-                changed = changed or len(joined) < len(group)
+                changed = changed or len(joined) < len(own)
         current = merged
     return current
 
 
-def coverage(group: Iterable[Item], parent: CorpusChunk) -> float:
-    """The share of the parent's lines that the group covers; 0 for a parent without lines."""
+def coverage(groups: Iterable[ContextGroup], parent: CorpusChunk) -> float:
+    """The share of the parent's lines that the groups cover; 0 for a parent without lines."""
     total = parent.end_line - parent.start_line + 1
     if total <= 0:
         return 0.0
     inside = {
         line
-        for item in group
-        for line in range(max(item.start_line, parent.start_line), min(item.end_line, parent.end_line) + 1)
+        for group in groups
+        for line in range(max(group.start_line, parent.start_line), min(group.end_line, parent.end_line) + 1)
     }
     return len(inside) / total
 
 
-def join_neighbours(group: Sequence[Item], work: WorkText, rules: MergeRules) -> list[Item]:
-    """The items by line, joined where the gap allows. The gap counts from the end of the item added last, even if an
+def join_neighbours(groups: Sequence[ContextGroup], work: WorkText, preset: ConsolidationPreset) -> list[ContextGroup]:
+    """The groups by line, joined where the gap allows. The gap counts from the end of the group added last, even if an
     earlier one ends later."""
-    runs: list[list[Item]] = []
-    for item in sorted(group, key=lambda item: item.start_line):
-        if runs and item.start_line - runs[-1][-1].end_line <= rules.line_gap:
-            runs[-1].append(item)
+    runs: list[list[ContextGroup]] = []
+    for group in sorted(groups, key=lambda group: group.start_line):
+        if runs and group.start_line - runs[-1][-1].end_line <= preset.line_gap:
+            runs[-1].append(group)
         else:
-            runs.append([item])
-    return [_joined(run, work, enrich_from_md=rules.enrich_from_md) for run in runs]
+            runs.append([group])
+    return [_joined(run, work, enrich_from_md=preset.enrich_from_md) for run in runs]
 
 
-def _joined(run: Sequence[Item], work: WorkText, *, enrich_from_md: bool) -> Item:
-    start, end = min(item.start_line for item in run), max(item.end_line for item in run)
-    content = passage(work.lines, start, end) if enrich_from_md else "\n\n".join(item.content for item in run)
-    return run[0]._replace(
-        chunk_ids=_ids(run), content=content, start_line=start, end_line=end, score=max(item.score for item in run)
+def _joined(run: Sequence[ContextGroup], work: WorkText, *, enrich_from_md: bool) -> ContextGroup:
+    start, end = min(group.start_line for group in run), max(group.end_line for group in run)
+    content = passage(work.lines, start, end) if enrich_from_md else "\n\n".join(group.content for group in run)
+    score = max(group.score for group in run)
+    return run[0].model_copy(
+        update={"chunk_ids": _ids(run), "content": content, "start_line": start, "end_line": end, "score": score}
     )
 
 
-def _folded(group: Sequence[Item], parent: CorpusChunk, work: WorkText) -> Item:
-    return Item(
-        chunk_ids=_ids(group),
+def _folded(
+    groups: Sequence[ContextGroup], parent: CorpusChunk, parents: Mapping[int, CorpusChunk], work: WorkText
+) -> ContextGroup:
+    return ContextGroup(
+        chunk_ids=_ids(groups),
         work_id=parent.work_id,
         parent_id=parent.parent_id,
         content=passage(work.lines, parent.start_line, parent.end_line),
         start_line=parent.start_line,
         end_line=parent.end_line,
-        score=max(item.score for item in group),
-        level=parent.level,
+        score=max(group.score for group in groups),
+        heading_chain=breadcrumb_chain(parent.parent_id, parents),
     )
 
 
-def _ids(items: Iterable[Item]) -> tuple[int, ...]:
-    return tuple(id_ for item in items for id_ in item.chunk_ids)
+def _ids(groups: Iterable[ContextGroup]) -> tuple[int, ...]:
+    return tuple(id_ for group in groups for id_ in group.chunk_ids)
 
 
-def _by_section(items: Iterable[Item]) -> dict[Section, list[Item]]:
-    sections: dict[Section, list[Item]] = {}
-    for item in items:
-        sections.setdefault(item.section, []).append(item)
+def _by_section(groups: Iterable[ContextGroup]) -> dict[Section, list[ContextGroup]]:
+    sections: dict[Section, list[ContextGroup]] = {}
+    for group in groups:
+        sections.setdefault((group.work_id, group.parent_id), []).append(group)
     return sections
-
-
-SEPARATOR = " > "
 
 
 def breadcrumb_chain(parent_id: int | None, parents: Mapping[int, CorpusChunk]) -> tuple[str, ...]:
@@ -157,10 +130,7 @@ def consolidate_chunks(
     parents: Mapping[int, CorpusChunk],
     works: Mapping[int, WorkText],
     work_hashes: Mapping[int, str],
-    coverage_threshold: float,
-    line_gap: int,
-    min_content_length: int,
-    enrich_from_md: bool,
+    preset: ConsolidationPreset,
 ) -> ConsolidatedContext:
     """Merge chunks of one section, best score first, and drop passages of fewer than `min_content_length` characters.
 
@@ -170,10 +140,12 @@ def consolidate_chunks(
     ranked with (`work_hashes`).
     """
     refuse_changed(works, {chunk.work_id: work_hashes[chunk.work_id] for chunk in chunks})
-    rules = MergeRules(coverage_threshold, line_gap, enrich_from_md)
-    merged = merge_until_stable([_item(chunk) for chunk in chunks], parents=parents, works=works, rules=rules)
-    ordered = sorted(merged, key=lambda item: -item.score)
-    groups = tuple(_group(item, parents, works) for item in ordered if len(item.content) >= min_content_length)
+    alone = [group_of(chunk, parents) for chunk in chunks]
+    merged = merge_until_stable(alone, parents=parents, works=works, preset=preset)
+    ordered = sorted(merged, key=lambda group: -group.score)
+    groups = tuple(
+        _with_pages(group, works[group.work_id]) for group in ordered if len(group.content) >= preset.min_content_length
+    )
     return ConsolidatedContext(
         original_count=len(chunks),
         consolidated_count=len(groups),
@@ -182,28 +154,20 @@ def consolidate_chunks(
     )
 
 
-def _item(chunk: RerankedChunk) -> Item:
-    return Item(
+def group_of(chunk: RerankedChunk, parents: Mapping[int, CorpusChunk]) -> ContextGroup:
+    """A chunk as a passage of its own."""
+    return ContextGroup(
         chunk_ids=(chunk.chunk_id,),
-        work_id=chunk.work_id,
         parent_id=chunk.parent_id,
+        work_id=chunk.work_id,
         content=chunk.content,
         start_line=chunk.start_line,
         end_line=chunk.end_line,
         score=chunk.final_score,
-        level=chunk.level,
+        heading_chain=breadcrumb_chain(chunk.parent_id, parents),
+        pages=chunk.pages,
     )
 
 
-def _group(item: Item, parents: Mapping[int, CorpusChunk], works: Mapping[int, WorkText]) -> ContextGroup:
-    return ContextGroup(
-        chunk_ids=item.chunk_ids,
-        parent_id=item.parent_id,
-        work_id=item.work_id,
-        content=item.content,
-        start_line=item.start_line,
-        end_line=item.end_line,
-        score=item.score,
-        heading_chain=breadcrumb_chain(item.parent_id, parents),
-        pages=pages_of(works[item.work_id].page_lines, item.start_line, item.end_line),
-    )
+def _with_pages(group: ContextGroup, work: WorkText) -> ContextGroup:
+    return group.model_copy(update={"pages": pages_of(work.page_lines, group.start_line, group.end_line)})

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.errors import ChunksGoneError, RerankerUnavailableError
+from schemas.settings.preset import RetrievalPreset
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import FusedHit, Intent
 from stages.corpora.lines import passage
@@ -48,8 +49,8 @@ class Filtered(NamedTuple):
     """How many each filter would have dropped, where all are kept because no longer one was found."""
 
 
-def drop_short(chunks: Iterable[CorpusChunk], *, min_chars: int, min_words: int, keep_if_all_short: bool) -> Filtered:
-    """The chunks with at least so many characters and words (separated by white space); 0 disables a filter.
+def drop_short(chunks: Iterable[CorpusChunk], preset: RetrievalPreset) -> Filtered:
+    """The chunks with the characters and words (separated by white space) of the preset; 0 disables a filter.
 
     A blank chunk is always dropped. A chunk counts for the first filter that drops it: blank, min_chars, min_words.
     With `keep_if_all_short` the short chunks are kept when the filters would leave none.
@@ -61,50 +62,43 @@ def drop_short(chunks: Iterable[CorpusChunk], *, min_chars: int, min_words: int,
         words = len(chunk.content.split())
         if not words:
             dropped["blank"] += 1
-        elif len(chunk.content) < min_chars:
+        elif len(chunk.content) < preset.min_char_count:
             dropped["min_chars"] += 1
             short.append(chunk)
-        elif words < min_words:
+        elif words < preset.min_word_count:
             dropped["min_words"] += 1
             short.append(chunk)
         else:
             kept.append(chunk)
-    if kept or not short or not keep_if_all_short:
+    if kept or not short or not preset.keep_if_all_short:
         return Filtered(kept, dict(dropped), {})
     blank = dropped.pop("blank", 0)
     return Filtered(short, {"blank": blank} if blank else {}, dict(dropped))
 
 
-def dropped_in_words(dropped: Mapping[str, int], *, min_chars: int, min_words: int) -> list[str]:
+def dropped_in_words(dropped: Mapping[str, int], preset: RetrievalPreset) -> list[str]:
     """What each filter dropped, with its threshold and the name of its value.
 
-    >>> dropped_in_words({"min_words": 40}, min_chars=0, min_words=150)
+    >>> dropped_in_words({"min_words": 40}, RetrievalPreset(min_word_count=150))
     ['40 with fewer than 150 words (retrieval.min_word_count)']
     """
     words = {
         "blank": "blank",
-        "min_chars": f"with fewer than {min_chars} characters (retrieval.min_char_count)",
-        "min_words": f"with fewer than {min_words} words (retrieval.min_word_count)",
+        "min_chars": f"with fewer than {preset.min_char_count} characters (retrieval.min_char_count)",
+        "min_words": f"with fewer than {preset.min_word_count} words (retrieval.min_word_count)",
     }
     return [f"{count} {words[name]}" for name, count in dropped.items()]
 
 
-def enriched_content(
-    chunk: CorpusChunk,
-    work: WorkText,
-    *,
-    min_content_length: int,
-    lines_above: int,
-    lines_below: int,
-) -> str:
+def enriched_content(chunk: CorpusChunk, work: WorkText, preset: RetrievalPreset) -> str:
     """The content; with fewer than `min_content_length` characters, it is extended by the lines above and below.
 
     Blank lines separate the parts. Lines beyond either end of the work are ignored, and so are blank surroundings.
     """
-    if len(chunk.content) >= min_content_length:
+    if len(chunk.content) >= preset.min_content_length:
         return chunk.content
-    above = passage(work.lines, chunk.start_line - lines_above, chunk.start_line - 1)
-    below = passage(work.lines, chunk.end_line + 1, chunk.end_line + lines_below)
+    above = passage(work.lines, chunk.start_line - preset.enrich_lines_above, chunk.start_line - 1)
+    below = passage(work.lines, chunk.end_line + 1, chunk.end_line + preset.enrich_lines_below)
     return "\n\n".join(part for part in (above, chunk.content, below) if part.strip())
 
 

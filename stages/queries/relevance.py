@@ -16,6 +16,7 @@ import numpy as np
 
 from schemas.full_text import ENGLISH
 from schemas.values.queries import RerankedChunk
+from stages.corpora.cut import SEPARATOR
 from stages.ports import Embedder, Terms
 from stages.queries.extract_answer import units_of
 from stages.vectors import unit_rows
@@ -96,7 +97,7 @@ async def evidence(
 
 
 def _heading(chunk: RerankedChunk) -> str:
-    return (chunk.heading_breadcrumbs or "").rpartition(" > ")[2]
+    return (chunk.heading_breadcrumbs or "").rpartition(SEPARATOR)[2]
 
 
 def _coverage(asked: Collection[str], terms: Collection[str]) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.errors import ChunksGoneError, NothingRelevantError, WorkChangedError
+from schemas.settings.preset import RetrievalPreset
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Expansion, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.corpora.cut import pages_of
@@ -32,18 +33,10 @@ async def rerank_chunks(
     works: Mapping[int, WorkText],
     vectors: Mapping[int, NDArray[np.float32]],
     ranker: Ranker,
-    min_chars: int,
-    min_words: int,
-    keep_if_all_short: bool,
-    min_content_length: int,
-    lines_above: int,
-    lines_below: int,
-    boost_per_entity: float,
-    mmr_lambda: float,
-    top_n: int,
+    preset: RetrievalPreset,
     allow_empty: bool,
 ) -> RerankedChunks:
-    """The `top_n` chunks in the order of their selection, each with all its scores.
+    """The selected chunks in the order of their selection, each with all its scores.
 
     Chunks and their vectors are by chunk id, works by work id. Chunks are scored in their enriched form against the
     original query; bonuses are added to the ranker's score; equal scores keep the order of fusion. Raises
@@ -53,32 +46,17 @@ async def rerank_chunks(
     """
     hits = {hit.chunk_id: hit for hit in retrieved.fused}
     _refuse_gone(hits, chunks, works)
-    long_enough, dropped, kept_short = drop_short(
-        (chunks[id_] for id_ in hits),
-        min_chars=min_chars,
-        min_words=min_words,
-        keep_if_all_short=keep_if_all_short,
-    )
+    long_enough, dropped, kept_short = drop_short((chunks[id_] for id_ in hits), preset)
     if not long_enough and not allow_empty:
-        raise _nothing_left(dropped, min_chars=min_chars, min_words=min_words)
+        raise _nothing_left(dropped, preset)
     candidates = [
-        RankingCandidate(
-            chunk,
-            hits[chunk.id],
-            enriched_content(
-                chunk,
-                works[chunk.work_id],
-                min_content_length=min_content_length,
-                lines_above=lines_above,
-                lines_below=lines_below,
-            ),
-        )
+        RankingCandidate(chunk, hits[chunk.id], enriched_content(chunk, works[chunk.work_id], preset))
         for chunk in long_enough
     ]
     scores = await ranker.scores(query, candidates) if candidates else []
     ranked = sorted(
         (
-            _scored(candidate, score, expansion, works[candidate.chunk.work_id], boost_per_entity=boost_per_entity)
+            _scored(candidate, score, expansion, works[candidate.chunk.work_id], boost_per_entity=preset.entity_boost)
             for candidate, score in zip(candidates, scores, strict=True)
         ),
         key=lambda chunk: -chunk.final_score,
@@ -87,8 +65,8 @@ async def rerank_chunks(
     selected = select_diverse(
         [chunk.final_score for chunk in ranked],
         passage_similarity(ids, [chunk.enriched_content for chunk in ranked], vectors),
-        count=top_n,
-        mmr_lambda=mmr_lambda,
+        count=preset.top_n_final,
+        mmr_lambda=preset.mmr_lambda,
     )
     return RerankedChunks(
         ranker=ranker.name,
@@ -100,10 +78,10 @@ async def rerank_chunks(
     )
 
 
-def _nothing_left(dropped: Mapping[str, int], *, min_chars: int, min_words: int) -> NothingRelevantError:
+def _nothing_left(dropped: Mapping[str, int], preset: RetrievalPreset) -> NothingRelevantError:
     if not dropped:
         return NothingRelevantError("Stage 'retrieve' found no chunk", "retrieval.dense_limit=100")
-    short = dropped_in_words(dropped, min_chars=min_chars, min_words=min_words)
+    short = dropped_in_words(dropped, preset)
     return NothingRelevantError(
         f"Stage 'rerank' dropped all {sum(dropped.values())} retrieved chunks for their length: {', '.join(short)}",
         "retrieval.min_char_count=0",

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from schemas.errors import EmbeddingArtifactMismatchError
+from schemas.settings.preset import RetrievalPreset
 from schemas.values.queries import EmbeddedQuery, Expansion, FusedHit, Leg, QueryText, RankedList, RetrievedChunks
 from stages.models import refuse_mixture
 from stages.ports import ChunkSearch, Embedder, Vectors
@@ -74,28 +75,13 @@ async def same_weights(embedder: Embedder, digest: str, dtypes: Collection[str])
     return found
 
 
-class FusionSettings(NamedTuple):
-    """The parameters of fusions; each uses those it needs."""
-
-    rrf_k: int
-    dense_weight: float
-    """The share of the dense leg, 0 to 1; the lexical leg has the rest. `rrf` ignores it: all lists weigh the same."""
-    lexical_limit: int
-    """The largest number of hits of a lexical list."""
-
-
-Fusion = Callable[[Sequence[RankedList], FusionSettings], Mapping[int, float]]
+Fusion = Callable[[Sequence[RankedList], RetrievalPreset], Mapping[int, float]]
 """Gives every chunk of the lists a score."""
 
 
-def fuse(lists: Sequence[RankedList], *, fusion: str, settings: FusionSettings) -> tuple[FusedHit, ...]:
-    """Every chunk of the lists, once, best first; equal scores keep the order in which the lists name them.
-
-    Raises ValueError for a fusion that is not in FUSIONS.
-    """
-    if fusion not in FUSIONS:
-        raise ValueError(f"There is no fusion '{fusion}'; there are {', '.join(FUSIONS)}.")
-    scores = FUSIONS[fusion](lists, settings)
+def fuse(lists: Sequence[RankedList], preset: RetrievalPreset) -> tuple[FusedHit, ...]:
+    """Every chunk of the lists, once, best first; equal scores keep the order in which the lists name them."""
+    scores = FUSIONS[preset.fusion](lists, preset)
     ranks = {leg: _best_ranks(ranked for ranked in lists if ranked.leg is leg) for leg in Leg}
     hits = [
         FusedHit(
@@ -109,23 +95,23 @@ def fuse(lists: Sequence[RankedList], *, fusion: str, settings: FusionSettings) 
     return tuple(sorted(hits, key=lambda hit: -hit.fused_score))
 
 
-def reciprocal_ranks(lists: Sequence[RankedList], settings: FusionSettings) -> dict[int, float]:
+def reciprocal_ranks(lists: Sequence[RankedList], preset: RetrievalPreset) -> dict[int, float]:
     """The sum of 1 / (k + rank) over the lists that have the chunk (Cormack, Clarke and Buettcher, SIGIR 2009)."""
     scores = dict.fromkeys(_chunks(lists), 0.0)
     for ranked in lists:
         for rank, hit in enumerate(ranked.hits, start=1):
-            scores[hit.chunk_id] += 1 / (settings.rrf_k + rank)
+            scores[hit.chunk_id] += 1 / (preset.rrf_k + rank)
     return scores
 
 
-def weighted_z_scores(lists: Sequence[RankedList], settings: FusionSettings) -> dict[int, float]:
+def weighted_z_scores(lists: Sequence[RankedList], preset: RetrievalPreset) -> dict[int, float]:
     """The weighted sum of the legs' z-scores."""
-    return _weighted(lists, settings, z_scores)
+    return _weighted(lists, preset, z_scores)
 
 
-def weighted_unit_ranges(lists: Sequence[RankedList], settings: FusionSettings) -> dict[int, float]:
+def weighted_unit_ranges(lists: Sequence[RankedList], preset: RetrievalPreset) -> dict[int, float]:
     """The weighted sum of the legs' scores, each list scaled to 0 to 1."""
-    return _weighted(lists, settings, unit_range)
+    return _weighted(lists, preset, unit_range)
 
 
 FUSIONS: Final[Mapping[str, Fusion]] = {
@@ -146,16 +132,16 @@ def lowest_score(ranked: RankedList, *, lexical_limit: int) -> float:
     return min(hit.score for hit in ranked.hits)
 
 
-def _weighted(lists: Sequence[RankedList], settings: FusionSettings, normalise: Normalise) -> dict[int, float]:
+def _weighted(lists: Sequence[RankedList], preset: RetrievalPreset, normalise: Normalise) -> dict[int, float]:
     """Each list is normalised over all chunks, with `lowest_score` for those not in it; a leg is the mean of its lists,
     and a leg without lists is 0."""
     ids = _chunks(lists)
     total = np.zeros(len(ids))
-    for leg, weight in ((Leg.DENSE, settings.dense_weight), (Leg.LEXICAL, 1 - settings.dense_weight)):
+    for leg, weight in ((Leg.DENSE, preset.dense_weight), (Leg.LEXICAL, 1 - preset.dense_weight)):
         of_leg = [ranked for ranked in lists if ranked.leg is leg]
         for ranked in of_leg:
             found = {hit.chunk_id: hit.score for hit in ranked.hits}
-            lowest = lowest_score(ranked, lexical_limit=settings.lexical_limit)
+            lowest = lowest_score(ranked, lexical_limit=preset.lexical_limit)
             total += weight * normalise(np.array([found.get(id_, lowest) for id_ in ids])) / len(of_leg)
     return dict(zip(ids, total.tolist(), strict=True))
 
@@ -181,42 +167,35 @@ async def retrieve_chunks(
     search: ChunkSearch,
     corpora: Sequence[int],
     among: Sequence[int] | None = None,
-    dense_limit: int,
-    lexical_limit: int,
-    lexical: str,
-    fusion: str,
-    rrf_k: int,
-    dense_weight: float,
-    top_k: int,
+    preset: RetrievalPreset,
 ) -> RetrievedChunks:
-    """One dense list per vector, one lexical list per text except HyDE, and the first `top_k` of their fusion.
+    """One dense list per vector, one lexical list per text except HyDE, and the first chunks of their fusion.
 
     Several corpora are searched as if they were one; with `among` only these chunks are found. The lists keep the order
-    of the texts, dense ones first. A limit of 0 disables its leg, which then has no lists. Raises ValueError for an
-    unknown fusion or scorer, and the errors of the search unchanged.
+    of the texts, dense ones first. A limit of 0 disables its leg, which then has no lists. Raises the errors of the
+    search unchanged.
     """
     dense_lists, lexical_lists = [], []
-    if dense_limit:
-        found = await search.dense(corpora, vectors, limit=dense_limit, among=among)
+    if preset.dense_limit:
+        found = await search.dense(corpora, vectors, limit=preset.dense_limit, among=among)
         dense_lists = [
             RankedList(leg=Leg.DENSE, text=kind, hits=tuple(hits))
             for kind, hits in zip(embedded.texts, found, strict=True)
         ]
-    if lexical_limit:
+    if preset.lexical_limit:
         texts = [(kind, text) for kind, text in query_texts(query, expansion) if kind is not QueryText.HYDE]
         asked = [text for _, text in texts]
-        found = await search.lexical(corpora, asked, limit=lexical_limit, scorer=lexical, among=among)
+        found = await search.lexical(corpora, asked, limit=preset.lexical_limit, scorer=preset.lexical, among=among)
         lexical_lists = [
             RankedList(leg=Leg.LEXICAL, text=kind, hits=tuple(hits))
             for (kind, _), hits in zip(texts, found, strict=True)
         ]
     lists = (*dense_lists, *lexical_lists)
-    settings = FusionSettings(rrf_k=rrf_k, dense_weight=dense_weight, lexical_limit=lexical_limit)
     return RetrievedChunks(
         corpus_id=corpora[0],
         corpus_ids=tuple(corpora),
-        fusion=fusion,
-        lexical=lexical,
+        fusion=preset.fusion,
+        lexical=preset.lexical,
         lists=lists,
-        fused=fuse(lists, fusion=fusion, settings=settings)[:top_k],
+        fused=fuse(lists, preset)[: preset.top_k_rrf],
     )

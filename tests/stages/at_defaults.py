@@ -1,8 +1,10 @@
 """The stages with what a run takes from its settings filled in: the settings' defaults, which arguments override."""
 
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
-from schemas.settings.preset import ORIGINAL, preset_of
+from schemas.settings.preset import ORIGINAL, ConsolidationPreset, RetrievalPreset, preset_of
 from schemas.settings.run import RunSettings
 from stages.participants.assemble import assemble_prompt as _assemble_prompt
 from stages.participants.assemble import reference_block as _reference_block
@@ -28,11 +30,8 @@ from stages.queries.consolidate import consolidate_chunks as _consolidate_chunks
 from stages.queries.expand import expand_query as _expand_query
 from stages.queries.expand import expansion_call as _expansion_call
 from stages.queries.ranking import CrossEncoderRanker
-from stages.queries.ranking import drop_short as _drop_short
-from stages.queries.ranking import enriched_content as _enriched_content
 from stages.queries.ranking import select_diverse as _select_diverse
 from stages.queries.rerank import rerank_chunks as _rerank_chunks
-from stages.queries.retrieve import FusionSettings
 from stages.queries.retrieve import retrieve_chunks as _retrieve_chunks
 from stages.queries.templates import answer_call as _answer_call
 from stages.queries.templates import generate_answer as _generate_answer
@@ -138,34 +137,19 @@ expand_query = partial(
 expansion_call = partial(
     _expansion_call, temperature=_RUN.ragq.query_temperature, max_tokens=_RUN.ragq.query_max_tokens or None
 )
-fusion_settings = partial(
-    FusionSettings,
-    rrf_k=_PRESET.retrieval.rrf_k,
-    dense_weight=_PRESET.retrieval.dense_weight,
-    lexical_limit=_PRESET.retrieval.lexical_limit,
-)
-retrieve_chunks = partial(
-    _retrieve_chunks,
-    dense_limit=_PRESET.retrieval.dense_limit,
-    lexical_limit=_PRESET.retrieval.lexical_limit,
-    lexical=_PRESET.retrieval.lexical,
-    fusion=_PRESET.retrieval.fusion,
-    rrf_k=_PRESET.retrieval.rrf_k,
-    dense_weight=_PRESET.retrieval.dense_weight,
-    top_k=_PRESET.retrieval.top_k_rrf,
-)
-drop_short = partial(
-    _drop_short,
-    min_chars=_PRESET.retrieval.min_char_count,
-    min_words=_PRESET.retrieval.min_word_count,
-    keep_if_all_short=_PRESET.retrieval.keep_if_all_short,
-)
-enriched_content = partial(
-    _enriched_content,
-    min_content_length=_PRESET.retrieval.min_content_length,
-    lines_above=_PRESET.retrieval.enrich_lines_above,
-    lines_below=_PRESET.retrieval.enrich_lines_below,
-)
+
+
+def retrieval(**values: Any) -> RetrievalPreset:
+    """The group of a preset, with these values."""
+    return replace(_PRESET.retrieval, **values)
+
+
+def consolidation(**values: Any) -> ConsolidationPreset:
+    """The group of a preset, with these values."""
+    return replace(_PRESET.consolidation, **values)
+
+
+retrieve_chunks = partial(_retrieve_chunks, preset=retrieval())
 select_diverse = partial(_select_diverse, mmr_lambda=_PRESET.retrieval.mmr_lambda)
 cross_encoder_ranker = partial(
     CrossEncoderRanker,
@@ -174,15 +158,7 @@ cross_encoder_ranker = partial(
 )
 rerank_chunks = partial(
     _rerank_chunks,
-    min_chars=_PRESET.retrieval.min_char_count,
-    min_words=_PRESET.retrieval.min_word_count,
-    keep_if_all_short=_PRESET.retrieval.keep_if_all_short,
-    min_content_length=_PRESET.retrieval.min_content_length,
-    lines_above=_PRESET.retrieval.enrich_lines_above,
-    lines_below=_PRESET.retrieval.enrich_lines_below,
-    boost_per_entity=_PRESET.retrieval.entity_boost,
-    mmr_lambda=_PRESET.retrieval.mmr_lambda,
-    top_n=_PRESET.retrieval.top_n_final,
+    preset=retrieval(),
     allow_empty=_PRESET.validation.allow_empty,
 )
 keep_all = partial(_keep_all, allow_empty=_PRESET.validation.allow_empty)
@@ -195,13 +171,7 @@ validate_chunks = partial(
     allow_empty=_PRESET.validation.allow_empty,
 )
 verdict_call = partial(_verdict_call, max_chars=SHOWN_CHARS, max_tokens=_RUN.ragq.verdict_max_tokens)
-consolidate_chunks = partial(
-    _consolidate_chunks,
-    coverage_threshold=_PRESET.consolidation.coverage_threshold,
-    line_gap=_PRESET.consolidation.line_gap,
-    min_content_length=_PRESET.consolidation.min_content_length,
-    enrich_from_md=_PRESET.consolidation.enrich_from_md,
-)
+consolidate_chunks = partial(_consolidate_chunks, preset=consolidation())
 augment_prompt = partial(_augment_prompt, top_n=_PRESET.augmentation.top_n_contexts)
 generate_answer = partial(
     _generate_answer, temperature=_RUN.ragq.query_temperature, max_tokens=_RUN.ragq.query_max_tokens or None

@@ -1,7 +1,8 @@
 """Which settings the code of a stage reads, found in its source: in every branch, whatever a run of it would take.
 
 A small interpreter of the files of chains. It follows `work.settings` and `work.preset` through assignments,
-attributes, the properties of RunSettings and Work, and calls of functions of these files, to the fields that are read.
+attributes, the properties of RunSettings and Work, and calls of functions of these files and of `stages`, to the
+fields that are read.
 """
 
 import ast
@@ -9,7 +10,7 @@ import inspect
 from collections.abc import Iterator
 from textwrap import dedent
 from types import ModuleType
-from typing import Final, NamedTuple, get_type_hints
+from typing import Any, Final, NamedTuple, get_type_hints
 
 from schemas.settings.preset import PRESET_SETTINGS, Preset
 from schemas.settings.run import RUN_GROUPS, RUN_SETTINGS, RunSettings
@@ -68,8 +69,9 @@ def _read(function: _Function, paths: dict[str, Path], seen: set[str]) -> Iterat
     for node in ast.walk(function.tree):
         if isinstance(node, ast.Attribute) and (path := _path(node, known)) is not None:
             yield from _of_path(path)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            yield from _of_call(function.module, node, known, seen)
+        if isinstance(node, ast.Call):
+            for called in _called(function.module, node.func):
+                yield from _of_call(called, node, known, seen)
 
 
 def _path(node: ast.expr, known: dict[str, Path]) -> Path | None:
@@ -112,14 +114,26 @@ def _of_work(attribute: str) -> Iterator[str]:
             yield from _of_work(node.attr) if node.attr != attribute else ()
 
 
-def _of_call(module: ModuleType, call: ast.Call, known: dict[str, Path], seen: set[str]) -> Iterator[str]:
-    assert isinstance(call.func, ast.Name)
-    found = getattr(module, call.func.id, None)
+def _called(module: ModuleType, function: ast.expr) -> list[Any]:
+    """What a call by name calls, or by a place in a dictionary of functions: then each of them."""
+    match function:
+        case ast.Name(id=name):
+            return [getattr(module, name, None)]
+        case ast.Subscript(value=ast.Name(id=name)):
+            found = getattr(module, name, None)
+            return [*found.values()] if isinstance(found, dict) else []
+    return []
+
+
+def _of_call(found: Any, call: ast.Call, known: dict[str, Path], seen: set[str]) -> Iterator[str]:
     owner = inspect.getmodule(found)
-    if not inspect.isfunction(found) or owner is None or owner not in FILES.values():
+    if not inspect.isfunction(found) or owner is None:
+        return
+    if owner not in FILES.values() and not owner.__name__.startswith("stages."):
         return
     called = _function(owner, found.__name__)
     given = dict(zip((argument.arg for argument in called.tree.args.args), call.args, strict=False))
+    given |= {one.arg: one.value for one in call.keywords if one.arg is not None}
     paths = {name: path for name, value in given.items() if (path := _path(value, known)) is not None}
     for name, hint in get_type_hints(found).items():
         if hint in _GROUP_TYPES:

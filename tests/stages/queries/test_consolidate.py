@@ -1,20 +1,21 @@
 """Passages of chunks, under their headings."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import WorkChangedError
+from schemas.settings.preset import ConsolidationPreset
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import ConsolidatedContext, ContextGroup, RerankedChunk
 from stages.corpora.lines import passage
 from stages.queries.consolidate import (
-    Item,
-    MergeRules,
     breadcrumb_chain,
     consolidate_chunks,
+    group_of,
     join_neighbours,
     nearest_heading,
 )
@@ -40,20 +41,10 @@ def consolidate(
     *chunks: RerankedChunk,
     parents: Mapping[int, CorpusChunk] = by_id(OUTER, INNER),
     works: Mapping[int, WorkText] = WORKS,
-    coverage_threshold: float = 0.5,
-    line_gap: int = 7,
-    min_content_length: int = 0,
-    enrich_from_md: bool = True,
+    **settings: Any,
 ) -> ConsolidatedContext:
     return consolidate_chunks(
-        chunks,
-        parents=parents,
-        works=works,
-        work_hashes=HASHES,
-        coverage_threshold=coverage_threshold,
-        line_gap=line_gap,
-        min_content_length=min_content_length,
-        enrich_from_md=enrich_from_md,
+        chunks, parents=parents, works=works, work_hashes=HASHES, preset=ConsolidationPreset(**settings)
     )
 
 
@@ -118,14 +109,11 @@ def test_b4_a_gap_of_7_lines_merges_and_one_of_8_does_not() -> None:
 
 
 def test_the_gap_counts_from_the_chunk_added_last() -> None:
-    items = [
-        Item((id_,), 1, None, "", first, last, score=1.0, level="H2-chunk")
-        for id_, first, last in ((1, 1, 50), (2, 5, 6), (3, 20, 21))
-    ]
+    groups = [group_of(part(*spans), {}) for spans in ((1, 1, 50), (2, 5, 6), (3, 20, 21))]
 
-    joined = join_neighbours(items, WORKS[1], MergeRules(coverage_threshold=0.5, line_gap=7, enrich_from_md=True))
+    joined = join_neighbours(groups, WORKS[1], ConsolidationPreset())
 
-    assert [item.chunk_ids for item in joined] == [(1, 2), (3,)]
+    assert [group.chunk_ids for group in joined] == [(1, 2), (3,)]
 
 
 def test_passes_repeat_until_nothing_changes() -> None:

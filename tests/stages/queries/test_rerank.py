@@ -10,9 +10,9 @@ from schemas.errors import ChunksGoneError
 from schemas.values.documents import CorpusChunk
 from schemas.values.queries import Expansion, FusedHit, Intent, Origin, RerankedChunk, RerankedChunks, RetrievedChunks
 from stages.queries.expand import no_expansion
-from stages.queries.ranking import RankingCandidate
+from stages.queries.ranking import RankingCandidate, drop_short
 from stages.queries.works import WorkText
-from tests.stages.at_defaults import drop_short, rerank_chunks
+from tests.stages.at_defaults import rerank_chunks, retrieval
 from tests.stages.queries.builders import by_id, chunk, numbered_lines
 
 WORKS = {1: WorkText("Tea", "hash of tea", numbered_lines(30))}
@@ -123,8 +123,7 @@ async def test_diversity_selects_and_the_chunks_keep_the_order_of_selection() ->
         works=WORKS,
         vectors={id_: vector.astype(np.float32) for id_, vector in vectors.items()},
         ranker=FixedRanker({1: 1.0, 2: 0.9, 3: 0.5}),
-        top_n=2,
-        mmr_lambda=0.3,
+        preset=retrieval(top_n_final=2, mmr_lambda=0.3),
     )
 
     assert ([kept.chunk_id for kept in result.chunks], result.ranking) == ([1, 3], (1, 2, 3))
@@ -160,7 +159,7 @@ def words(count: int, *, chars: int = 1) -> str:
     ],
 )
 def test_b2_chunks_have_at_least_150_words_and_250_characters(content: str, dropped: dict[str, int]) -> None:
-    filtered = drop_short([chunk(1, content)])
+    filtered = drop_short([chunk(1, content)], retrieval())
 
     assert filtered == ([] if dropped else [chunk(1, content)], dropped, {})
 
@@ -168,20 +167,23 @@ def test_b2_chunks_have_at_least_150_words_and_250_characters(content: str, drop
 def test_b2_exactly_250_characters_are_kept() -> None:
     content = words(125) + "x"
 
-    assert (len(content), drop_short([chunk(1, content)], min_words=0).kept) == (250, [chunk(1, content)])
+    assert (len(content), drop_short([chunk(1, content)], retrieval(min_word_count=0)).kept) == (
+        250,
+        [chunk(1, content)],
+    )
 
 
 def test_b2_a_limit_of_0_switches_a_filter_off_but_blank_chunks_are_always_dropped() -> None:
     chunks = [chunk(1, "short"), chunk(2, "  ")]
 
-    assert drop_short(chunks, min_chars=0, min_words=0) == ([chunks[0]], {"blank": 1}, {})
-    assert drop_short(chunks, min_chars=0, min_words=2) == ([], {"blank": 1, "min_words": 1}, {})
-    assert drop_short(chunks, min_chars=6, min_words=0) == ([], {"blank": 1, "min_chars": 1}, {})
+    assert drop_short(chunks, retrieval(min_char_count=0, min_word_count=0)) == ([chunks[0]], {"blank": 1}, {})
+    assert drop_short(chunks, retrieval(min_char_count=0, min_word_count=2)) == ([], {"blank": 1, "min_words": 1}, {})
+    assert drop_short(chunks, retrieval(min_char_count=6, min_word_count=0)) == ([], {"blank": 1, "min_chars": 1}, {})
 
 
 def test_short_chunks_are_kept_when_nothing_longer_was_found_and_counted() -> None:
     chunks = [chunk(1, "x" * 250), chunk(2, " "), chunk(3, "short")]
 
-    filtered = drop_short(chunks, keep_if_all_short=True)
+    filtered = drop_short(chunks, retrieval(keep_if_all_short=True))
 
     assert filtered == ([chunks[0], chunks[2]], {"blank": 1}, {"min_words": 1, "min_chars": 1})

@@ -25,7 +25,7 @@ from stages.ports import Vectors
 from stages.queries.expand import no_expansion
 from stages.queries.retrieve import FUSIONS, EmbeddedTexts, embed_query, fuse, query_texts
 from tests.fakes.embedder import FakeEmbedder
-from tests.stages.at_defaults import fusion_settings, retrieve_chunks
+from tests.stages.at_defaults import retrieval, retrieve_chunks
 from tests.stages.queries.builders import dense, lexical, ranked_list
 
 EXPANSION = Expansion(origin=Origin.MODEL, queries=("black tea", "leaf enzymes"), hyde_answer="They oxidise.")
@@ -69,7 +69,8 @@ def _hits(first: int, limit: int) -> list[Hit]:
 
 
 async def retrieve(search: CountingSearch, **options: Any) -> RetrievedChunks:
-    return await retrieve_chunks("Why?", EXPANSION, EMBEDDED, VECTORS, search=search, corpora=[5], **options)
+    preset = retrieval(**options)
+    return await retrieve_chunks("Why?", EXPANSION, EMBEDDED, VECTORS, search=search, corpora=[5], preset=preset)
 
 
 async def test_each_leg_is_asked_once_with_the_defaults_of_the_seed() -> None:
@@ -102,7 +103,7 @@ async def test_b2_a_limit_of_0_switches_a_leg_off() -> None:
 
 
 async def test_lists_are_kept_as_they_were_found_and_the_fused_one_is_cut() -> None:
-    retrieved = await retrieve(CountingSearch(), dense_limit=2, lexical_limit=1, fusion="rrf", top_k=2)
+    retrieved = await retrieve(CountingSearch(), dense_limit=2, lexical_limit=1, fusion="rrf", top_k_rrf=2)
 
     assert retrieved.lists[0] == RankedList(
         leg=Leg.DENSE, text=QueryText.ORIGINAL, hits=(Hit(chunk_id=1, score=1.0), Hit(chunk_id=2, score=0.5))
@@ -114,7 +115,7 @@ async def test_lists_are_kept_as_they_were_found_and_the_fused_one_is_cut() -> N
 
 def fused(*lists: RankedList, fusion: str = "rrf", **settings: float) -> dict[int, float]:
     """The fused scores, rounded, best first."""
-    hits = fuse(lists, fusion=fusion, settings=fusion_settings(**settings))  # type: ignore[arg-type]
+    hits = fuse(lists, retrieval(fusion=fusion, **settings))
     return {hit.chunk_id: round(hit.fused_score, 7) for hit in hits}
 
 
@@ -125,7 +126,7 @@ def test_b2_ranks_in_lists_that_weigh_the_same_are_added_as_their_fractions() ->
 
 
 def test_b2_the_union_is_fused_and_ties_keep_first_seen_order_dense_first() -> None:
-    hits = fuse([dense(9, 4), lexical(1, 4)], fusion="rrf", settings=fusion_settings())
+    hits = fuse([dense(9, 4), lexical(1, 4)], retrieval(fusion="rrf"))
 
     assert hits == (
         FusedHit(chunk_id=4, fused_score=2 / 52, dense_rank=2, lexical_rank=2),
@@ -166,7 +167,7 @@ def test_every_found_chunk_is_fused_once_best_first(
 ) -> None:
     lists = [*(dense(*ids) for ids in dense_ids), *(lexical(*ids) for ids in texts)]
 
-    hits = fuse(lists, fusion=fusion, settings=fusion_settings())
+    hits = fuse(lists, retrieval(fusion=fusion))
 
     scores = [hit.fused_score for hit in hits]
     assert scores == sorted(scores, reverse=True)
@@ -175,7 +176,7 @@ def test_every_found_chunk_is_fused_once_best_first(
 
 @given(st.sampled_from(sorted(FUSIONS)), _IDS, _IDS)
 def test_a_chunk_that_is_first_everywhere_is_first(fusion: str, dense_ids: list[int], text_ids: list[int]) -> None:
-    hits = fuse([dense(9, *dense_ids), lexical(9, *text_ids)], fusion=fusion, settings=fusion_settings())
+    hits = fuse([dense(9, *dense_ids), lexical(9, *text_ids)], retrieval(fusion=fusion))
 
     assert hits[0].chunk_id == 9
 
