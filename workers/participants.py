@@ -3,7 +3,6 @@
 import structlog
 
 from schemas.errors import EmbeddingArtifactMismatchError, InputChangedError
-from schemas.settings.groups import QuantitativeSettings
 from schemas.settings.run import RunSettings
 from schemas.values.participants import (
     AssembledPrompt,
@@ -20,7 +19,6 @@ from stages.participants.assemble import assemble_prompt
 from stages.participants.consistency import score_by_consistency
 from stages.participants.embed import embed_evidence
 from stages.participants.extract import (
-    GroundingCheck,
     extract_by_similarity,
     extract_evidence,
     given_evidence,
@@ -62,7 +60,7 @@ async def _extracted(work: Work, transcript: str) -> ExtractedEvidence:
     settings = work.settings
     given = work.claim.inputs.get("evidence")
     if given is not None:
-        return given_evidence(given, transcript, grounding=_grounding(settings.quantitative))
+        return given_evidence(given, transcript, grounding=settings.quantitative)
     if settings.quantitative.evidence_extractor == "similarity":
         return await by_similarity(work, transcript)
     return await extract_evidence(
@@ -72,7 +70,7 @@ async def _extracted(work: Work, transcript: str) -> ExtractedEvidence:
         temperature=settings.model.temperature,
         timeout_s=settings.ollama.timeout_seconds,
         retries=settings.ragq.reply_retries,
-        grounding=_grounding(settings.quantitative),
+        grounding=settings.quantitative,
     )
 
 
@@ -86,15 +84,6 @@ async def by_similarity(work: Work, transcript: str) -> ExtractedEvidence:
         threshold=settings.quantitative.similarity_threshold,
         max_quotes=settings.quantitative.similarity_max_quotes,
         truncate=settings.ragq.long_texts == "truncate",
-    )
-
-
-def _grounding(settings: QuantitativeSettings) -> GroundingCheck:
-    return GroundingCheck(
-        enabled=settings.evidence_quote_validation_enabled,
-        mode=settings.evidence_quote_validation_mode,
-        fuzzy_threshold=settings.evidence_quote_fuzzy_threshold,
-        fail_on_all_rejected=settings.evidence_quote_fail_on_all_rejected,
     )
 
 

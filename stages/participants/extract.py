@@ -4,15 +4,14 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from itertools import groupby
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
 from rapidfuzz import fuzz
 
 from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, TranscriptError
-from schemas.values.base import Value
+from schemas.settings.groups import QuantitativeSettings
 from schemas.values.chat import ChatCall, Message
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
 from stages.participants.retrieve import similarities
@@ -239,23 +238,9 @@ def _trimmed_and_distinct(quotes: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for quote in quotes if (text := quote.strip())))
 
 
-GroundingMode = Literal["substring", "fuzzy"]
-
 _ASCII_QUOTES = str.maketrans(dict.fromkeys("“”„‟", '"') | dict.fromkeys("‘’‚‛", "'") | {"\u00a0": " "})
 _INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\ufeff"))
 _TAG = re.compile(r"<[^<>\n]*>")
-
-
-class GroundingCheck(Value):
-    """How quotes are compared with the transcript."""
-
-    enabled: bool
-    mode: GroundingMode
-    """`fuzzy` also accepts quotes that nearly match."""
-    fuzzy_threshold: float = Field(ge=0.5, le=1.0)
-    """The least ratio of the best partial match at which `fuzzy` accepts a quote."""
-    fail_on_all_rejected: bool
-    """Raise EvidenceGroundingError when there were quotes and none is grounded; otherwise continue without evidence."""
 
 
 class GroundedQuotes(NamedTuple):
@@ -265,18 +250,22 @@ class GroundedQuotes(NamedTuple):
     rejected: dict[PHQ8Item, int]
 
 
-def keep_grounded(quotes: Mapping[PHQ8Item, Iterable[str]], transcript: str, check: GroundingCheck) -> GroundedQuotes:
+def keep_grounded(
+    quotes: Mapping[PHQ8Item, Iterable[str]], transcript: str, settings: QuantitativeSettings
+) -> GroundedQuotes:
     """Keep the quotes that occur in the transcript, in their order; with the check disabled, all of them.
 
-    Raises EvidenceGroundingError as configured by the check.
+    Raises EvidenceGroundingError when there were quotes and none is kept, if that is set.
     """
     given = {item: tuple(texts) for item, texts in quotes.items()}
-    if not check.enabled:
+    if not settings.evidence_quote_validation_enabled:
         return GroundedQuotes(given, {})
     source = normalise(transcript)
-    kept = {item: tuple(quote for quote in texts if _occurs_in(source, quote, check)) for item, texts in given.items()}
+    kept = {
+        item: tuple(quote for quote in texts if _occurs_in(source, quote, settings)) for item, texts in given.items()
+    }
     rejected = {item: missing for item, texts in given.items() if (missing := len(texts) - len(kept[item]))}
-    if check.fail_on_all_rejected and rejected and not any(kept.values()):
+    if settings.evidence_quote_fail_on_all_rejected and rejected and not any(kept.values()):
         raise EvidenceGroundingError(sum(rejected.values()))
     return GroundedQuotes(kept, rejected)
 
@@ -293,13 +282,13 @@ def normalise(text: str) -> str:
     return " ".join(_TAG.sub(" ", plain).split()).lower()
 
 
-def _occurs_in(source: str, quote: str, check: GroundingCheck) -> bool:
+def _occurs_in(source: str, quote: str, settings: QuantitativeSettings) -> bool:
     wanted = normalise(quote)
     if not wanted or wanted in source:
         return bool(wanted)
     # A partial match compares the shorter text with parts of the longer one, so the quote must be the shorter.
-    is_near = check.mode == "fuzzy" and len(wanted) <= len(source)
-    return is_near and fuzz.partial_ratio(wanted, source) / 100 >= check.fuzzy_threshold
+    is_near = settings.evidence_quote_validation_mode == "fuzzy" and len(wanted) <= len(source)
+    return is_near and fuzz.partial_ratio(wanted, source) / 100 >= settings.evidence_quote_fuzzy_threshold
 
 
 _FORM = "one JSON object with all eight keys, each with a list of quotes"
@@ -313,13 +302,13 @@ async def extract_evidence(
     timeout_s: float,
     temperature: float,
     retries: int,
-    grounding: GroundingCheck,
+    grounding: QuantitativeSettings,
 ) -> ExtractedEvidence:
     """Ask the model for the quotes of all items, and keep those that the grounding check finds.
 
     A reply that cannot be used is asked for again, up to `retries` times. Raises EmptyTranscriptError for a blank
     transcript, before any call; after the last re-ask LLMResponseParseError when the reply is cut off or not an object,
-    EvidenceSchemaError when the object has the wrong shape, EvidenceGroundingError as configured by the check; and the
+    EvidenceSchemaError when the object has the wrong shape, EvidenceGroundingError as `keep_grounded`; and the
     errors of the model's client unchanged. A reply that cannot be used never becomes empty evidence.
     """
     refuse_blank(transcript)
@@ -331,7 +320,7 @@ async def extract_evidence(
     return usable.read.model_copy(update={"reasks": usable.reasks})
 
 
-def read_evidence(reply: str, transcript: str, *, grounding: GroundingCheck) -> ExtractedEvidence:
+def read_evidence(reply: str, transcript: str, *, grounding: QuantitativeSettings) -> ExtractedEvidence:
     """The grounded quotes in a model's reply, whose keys may be written in another way. Raises UnusableReply."""
     parsed = parse_reply(reply)
     keys = match_keys(parsed.value)
@@ -342,7 +331,9 @@ def read_evidence(reply: str, transcript: str, *, grounding: GroundingCheck) -> 
     return evidence.model_copy(update={"repairs": repairs, "unknown_keys": keys.unknown})
 
 
-def given_evidence(evidence: Mapping[str, object], transcript: str, *, grounding: GroundingCheck) -> ExtractedEvidence:
+def given_evidence(
+    evidence: Mapping[str, object], transcript: str, *, grounding: QuantitativeSettings
+) -> ExtractedEvidence:
     """The quotes of a submitted object, whose keys are evidence keys, with the same checks as those of a model.
 
     Raises EvidenceSchemaError, EvidenceGroundingError and EmptyTranscriptError.
@@ -368,7 +359,7 @@ def _grounded(
     extractor: EvidenceExtractor,
     evidence: Mapping[str, object],
     transcript: str,
-    grounding: GroundingCheck,
+    grounding: QuantitativeSettings,
 ) -> ExtractedEvidence:
     kept = keep_grounded(quotes_per_item(evidence), transcript, grounding)
     return ExtractedEvidence(extractor=extractor, quotes=kept.quotes, rejected=kept.rejected)

@@ -6,6 +6,7 @@ in `differences.json`, with the reason.
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -324,7 +325,7 @@ async def test_the_same_evidence_is_read(case: Any) -> None:
 
 
 async def read_evidence(reply: str) -> ExtractedEvidence:
-    unchecked = GROUNDING.model_copy(update={"enabled": False})
+    unchecked = replace(GROUNDING, evidence_quote_validation_enabled=False)
     chat = ScriptedChat(lambda _: reply)
     return await extract_evidence("Participant: hello", chat=chat, model="m", timeout_s=60, grounding=unchecked)
 

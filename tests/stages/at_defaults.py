@@ -13,7 +13,6 @@ from stages.participants.chunking import chunk_transcript as _chunk_transcript
 from stages.participants.chunking import score_chunk as _score_chunk
 from stages.participants.consistency import score_by_consistency as _score_by_consistency
 from stages.participants.embed import embed_evidence as _embed_evidence
-from stages.participants.extract import GroundingCheck
 from stages.participants.extract import extract_by_similarity as _extract_by_similarity
 from stages.participants.extract import extract_evidence as _extract_evidence
 from stages.participants.extract import extraction_call as _extraction_call
@@ -52,12 +51,7 @@ chunk_transcript = partial(
     step=_RUN.embedding.chunk_step,
     min_chars=_RUN.embedding.min_evidence_chars,
 )
-GROUNDING = GroundingCheck(
-    enabled=_RUN.quantitative.evidence_quote_validation_enabled,
-    mode=_RUN.quantitative.evidence_quote_validation_mode,
-    fuzzy_threshold=_RUN.quantitative.evidence_quote_fuzzy_threshold,
-    fail_on_all_rejected=_RUN.quantitative.evidence_quote_fail_on_all_rejected,
-)
+GROUNDING = _RUN.quantitative
 extract_evidence = partial(
     _extract_evidence, temperature=_RUN.model.temperature, retries=_RUN.ragq.reply_retries, grounding=GROUNDING
 )

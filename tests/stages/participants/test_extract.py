@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,13 +10,13 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from schemas.errors import EvidenceGroundingError, EvidenceSchemaError, LLMResponseParseError, TextTooLongError
+from schemas.settings.groups import QuantitativeSettings
 from schemas.values.chat import Message
 from schemas.values.participants import EvidenceExtractor, ExtractedEvidence, PHQ8Item
 from stages.participants.extract import (
     DESCRIPTIONS,
     EVIDENCE_JSON_SCHEMA,
     GroundedQuotes,
-    GroundingCheck,
     keep_grounded,
     normalise,
     quotes_per_item,
@@ -31,7 +32,7 @@ def replying(text: str) -> ScriptedChat:
     return ScriptedChat(lambda call: text)
 
 
-async def extract(chat: ScriptedChat, grounding: GroundingCheck = GROUNDING) -> ExtractedEvidence:
+async def extract(chat: ScriptedChat, grounding: QuantitativeSettings = GROUNDING) -> ExtractedEvidence:
     return await extract_evidence(TRANSCRIPT, chat=chat, model="m", timeout_s=9, grounding=grounding)
 
 
@@ -113,7 +114,7 @@ async def test_hallucinated_evidence_is_asked_for_again_where_it_would_fail() ->
     replies = iter(['{"PHQ8_Sleep": ["made up"]}', '{"PHQ8_Sleep": ["I can\'t sleep"]}'])
 
     evidence = await extract(
-        ScriptedChat(lambda call: next(replies)), GROUNDING.model_copy(update={"fail_on_all_rejected": True})
+        ScriptedChat(lambda call: next(replies)), replace(GROUNDING, evidence_quote_fail_on_all_rejected=True)
     )
 
     assert evidence == evidence_of({PHQ8Item.SLEEP: ("I can't sleep",)}, reasks=("not_grounded",))
@@ -144,7 +145,7 @@ async def test_hallucinated_evidence_is_empty_and_counted() -> None:
 async def test_hallucinated_evidence_raises_where_asked() -> None:
     with pytest.raises(EvidenceGroundingError):
         await extract(
-            replying('{"PHQ8_Sleep": ["made up"]}'), GROUNDING.model_copy(update={"fail_on_all_rejected": True})
+            replying('{"PHQ8_Sleep": ["made up"]}'), replace(GROUNDING, evidence_quote_fail_on_all_rejected=True)
         )
 
 
@@ -236,7 +237,7 @@ async def test_utterances_that_are_longer_than_the_embedder_reads_are_refused_or
 WITH_MARKS = "Ellie: how do you sleep\nParticipant: um I don’t sleep <laughter> at all\nParticipant: it’s been weeks"
 
 SUBSTRING = GROUNDING
-FUZZY = SUBSTRING.model_copy(update={"mode": "fuzzy"})
+FUZZY = replace(SUBSTRING, evidence_quote_validation_mode="fuzzy")
 
 
 @pytest.mark.parametrize(
@@ -298,7 +299,7 @@ def test_rejected_quotes_are_counted_per_item() -> None:
 
 
 def test_all_rejected_raises_where_asked_without_showing_a_quote() -> None:
-    check = SUBSTRING.model_copy(update={"fail_on_all_rejected": True})
+    check = replace(SUBSTRING, evidence_quote_fail_on_all_rejected=True)
 
     with pytest.raises(EvidenceGroundingError, match=r"^None of 2 extracted quotes is in the transcript\.$"):
         keep_grounded({PHQ8Item.SLEEP: ["invented", "made up"]}, WITH_MARKS, check)
