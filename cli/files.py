@@ -184,7 +184,7 @@ def read_directory(
         try:
             files[name] = read_file(path)
         except FileRefused as error:
-            problems.append(FileProblem(file=name, line=None, found=error.found, what_to_do=error.remedy))
+            problems.append(FileProblem(name, None, error.found, error.remedy))
     found = variant or _recognised_variant(directory / transcripts)
     parsed = parse_data_set(files, patch_missing_items=patch_missing_items, variant=found)
     return accept(Parsed(parsed.value, (*problems, *parsed.problems)))

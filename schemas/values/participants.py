@@ -188,7 +188,8 @@ class StoredLabels(Value):
     items: dict[PHQ8Item, int] | None
 
 
-class SplitProblem(Value):
+@dataclass(frozen=True, slots=True)
+class SplitProblem:
     """What is wrong with a stored split."""
 
     split: str
@@ -210,7 +211,8 @@ class DataSet(Value):
     """By name: those of `train`, `dev`, `paper-train`, `paper-val` and `paper-test` that have a file."""
 
 
-class FileProblem(Value):
+@dataclass(frozen=True, slots=True)
+class FileProblem:
     """Why a file cannot be imported. Safe to log: it never has text of an interview."""
 
     file: str

@@ -68,11 +68,11 @@ def parse_labels(data: bytes, *, file: str, known: Mapping[Sentence, Decision]) 
             else None
         )
         if problem is not None:
-            problems.append(FileProblem(file=file, line=line, found=problem[0], what_to_do=problem[1]))
+            problems.append(FileProblem(file, line, problem[0], problem[1]))
         elif (said := _LABELS[label]) is not None:
             labels[sentence] = said
     if not labels and not problems:
-        problems.append(FileProblem(file=file, line=None, found="has no label", what_to_do="write yes or no"))
+        problems.append(FileProblem(file, None, "has no label", "write yes or no"))
     return Parsed(labels, tuple(problems))
 
 

@@ -44,7 +44,7 @@ def validation_problems(
     for mistake in error.errors(include_input=False, include_url=False, include_context=False):
         where = "" if mistake["type"] == "extra_forbidden" else ".".join(map(str, mistake["loc"]))
         found = f"{where}: {mistake['msg']}" if where else mistake["msg"]
-        yield FileProblem(file=file, line=line, found=found, what_to_do=what_to_do)
+        yield FileProblem(file, line, found, what_to_do)
 
 
 def accept(parsed: Parsed[T_co]) -> T_co:
@@ -83,15 +83,20 @@ def numbered_lines(data: bytes, *, file: str, what_to_do: str) -> Parsed[Numbere
     >>> list(numbered_lines(b"one\r\n\ntwo", file="a.txt", what_to_do="write a word a line").value)
     [(1, 'one'), (3, 'two')]
     """
+    text, problems = _decoded(data, file)
+    if problems:
+        return Parsed(NumberedLines(""), problems)
+    lines = NumberedLines(text)
+    empty = FileProblem(file, None, "is empty", what_to_do)
+    return Parsed(lines, () if next(iter(lines), None) else (empty,))
+
+
+def _decoded(data: bytes, file: str) -> Parsed[str]:
     try:
-        text = data.decode("utf-8-sig")
+        return Parsed(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        found = FileProblem(file=file, line=line, found="is not UTF-8", what_to_do="save it as UTF-8")
-        return Parsed(NumberedLines(""), (found,))
-    lines = NumberedLines(text)
-    empty = FileProblem(file=file, line=None, found="is empty", what_to_do=what_to_do)
-    return Parsed(lines, () if next(iter(lines), None) else (empty,))
+        return Parsed("", (FileProblem(file, line, "is not UTF-8", "save it as UTF-8"),))
 
 
 class Separator(StrEnum):
@@ -122,11 +127,9 @@ def parse_rows(
     >>> parse_rows(b"id,name\n7,x\n", file="a.csv", separator=Separator.COMMA, columns=["id"]).value
     (DelimitedRow(line=2, cells={'id': '7'}),)
     """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        return Parsed((), (FileProblem(file=file, line=line, found="is not UTF-8", what_to_do="save it as UTF-8"),))
+    text, of_text = _decoded(data, file)
+    if of_text:
+        return Parsed((), of_text)
     source = io.StringIO(text, newline="\n")
     if separator is Separator.TAB:
         lines = csv.reader(source, delimiter=separator.value, quoting=csv.QUOTE_NONE)
@@ -137,7 +140,7 @@ def parse_rows(
     except csv.Error as error:
         found = f"cannot be split into cells ({error})"
         what_to_do = "correct the quotes, the line end or the length of a cell there"
-        return Parsed((), (FileProblem(file=file, line=lines.line_num, found=found, what_to_do=what_to_do),))
+        return Parsed((), (FileProblem(file, lines.line_num, found, what_to_do),))
     if header is None:
         named = [name.strip() for name in numbered[0][1]] if numbered else []
         numbered = numbered[1:]
@@ -158,10 +161,10 @@ def parse_rows(
 def _row_problems(cells: list[str], header: list[str], *, file: str, line: int) -> Iterator[FileProblem]:
     if len(cells) > len(header):
         found = f"has {len(cells)} cells under {len(header)} columns"
-        yield FileProblem(file=file, line=line, found=found, what_to_do="remove the extra separators")
+        yield FileProblem(file, line, found, "remove the extra separators")
     if any("\0" in cell for cell in cells):
         found = "contains a NUL character, which Postgres cannot store"
-        yield FileProblem(file=file, line=line, found=found, what_to_do="remove it")
+        yield FileProblem(file, line, found, "remove it")
 
 
 def _header_problems(
@@ -171,11 +174,11 @@ def _header_problems(
     if missing:
         found = f"lacks the columns {', '.join(missing)} and has {_shown(header, separator, columns)}"
         what_to_do = f"separate the columns with a {separator.name} and name them in the first line"
-        yield FileProblem(file=file, line=1, found=found, what_to_do=what_to_do)
+        yield FileProblem(file, 1, found, what_to_do)
     twice = [name for name in columns if header.count(name) > 1]
     if twice:
         found = f"has the columns {', '.join(twice)} more than once"
-        yield FileProblem(file=file, line=1, found=found, what_to_do="keep one of each")
+        yield FileProblem(file, 1, found, "keep one of each")
 
 
 def _shown(header: list[str], separator: Separator, columns: Sequence[str]) -> str:
@@ -256,7 +259,5 @@ def _records(
         first = line_of.setdefault(record.id, line)
         if first != line:
             repeated = f"has the id of line {first}"
-            problems.append(
-                FileProblem(file=file, line=line, found=repeated, what_to_do="give each line an id of its own")
-            )
+            problems.append(FileProblem(file, line, repeated, "give each line an id of its own"))
         yield record

@@ -69,7 +69,7 @@ class _Cells:
         self.problems: list[FileProblem] = []
 
     def report(self, found: str, what_to_do: str) -> None:
-        self.problems.append(FileProblem(file=self._file, line=self._row.line, found=found, what_to_do=what_to_do))
+        self.problems.append(FileProblem(self._file, self._row.line, found, what_to_do))
 
     def is_blank(self, column: str) -> bool:
         return not self._row.cells[column].strip()
@@ -213,7 +213,7 @@ def parse_data_set(
     problems = tuple(problem for parsed in parts for problem in parsed.problems)
     if not parts:
         what_to_do = "name the folder that holds transcripts/ and the label files"
-        problems = (FileProblem(file=".", line=None, found="no file of the DAIC-WOZ layout", what_to_do=what_to_do),)
+        problems = (FileProblem(".", None, "no file of the DAIC-WOZ layout", what_to_do),)
     if not problems:
         problems = (
             *_labelled_twice({file: parsed.value for file, parsed in labels.items()}),
@@ -235,9 +235,9 @@ def _labelled_twice(labels: Mapping[str, Sequence[Labels]]) -> Iterator[FileProb
                 continue
             who = f"participant {label.participant_id}"
             if (earlier_file, file) != (TOTAL_LABEL_FILE, GENDER_LABEL_FILE):
-                yield _difference(file, f"{who} is also in {earlier_file}", "keep one of them")
+                yield FileProblem(file, None, f"{who} is also in {earlier_file}", "keep one of them")
             elif earlier.gender != label.gender:
-                yield _difference(file, f"{who} has another gender in {earlier_file}", "make the two agree")
+                yield FileProblem(file, None, f"{who} has another gender in {earlier_file}", "make the two agree")
 
 
 def _in_two_paper_splits(data_set: DataSet) -> Iterator[FileProblem]:
@@ -247,7 +247,7 @@ def _in_two_paper_splits(data_set: DataSet) -> Iterator[FileProblem]:
         for participant_id in ids:
             earlier = first.setdefault(participant_id, name)
             if earlier != name:
-                yield _difference(file, f"participant {participant_id} is also in {earlier}", "keep one of them")
+                yield FileProblem(file, None, f"participant {participant_id} is also in {earlier}", "keep one of them")
 
 
 def _without_item_labels(data_set: DataSet) -> Iterator[FileProblem]:
@@ -259,7 +259,7 @@ def _without_item_labels(data_set: DataSet) -> Iterator[FileProblem]:
         missing = sorted(set(ids) - labelled)
         if missing:
             found = f"participants {', '.join(map(str, missing))} have no item labels"
-            yield _difference(file, found, f"add them to {' or '.join(ITEM_LABEL_FILES.values())}")
+            yield FileProblem(file, None, found, f"add them to {' or '.join(ITEM_LABEL_FILES.values())}")
 
 
 def _without_transcript(data_set: DataSet) -> Iterator[FileProblem]:
@@ -270,8 +270,4 @@ def _without_transcript(data_set: DataSet) -> Iterator[FileProblem]:
         if missing:
             file = {**ITEM_LABEL_FILES, **PAPER_FILES}[name]
             found = f"participants {', '.join(map(str, missing))} have no transcript"
-            yield _difference(file, found, "add <id>_P/<id>_TRANSCRIPT.csv for each, or remove them")
-
-
-def _difference(file: str, found: str, what_to_do: str) -> FileProblem:
-    return FileProblem(file=file, line=None, found=found, what_to_do=what_to_do)
+            yield FileProblem(file, None, found, "add <id>_P/<id>_TRANSCRIPT.csv for each, or remove them")

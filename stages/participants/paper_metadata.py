@@ -33,11 +33,9 @@ def check_paper_metadata(data: bytes, *, splits: Mapping[str, Split]) -> Iterato
         in_csv = set(splits[name].participant_ids) if name in splits else set[int]()
         different = sorted(in_csv ^ set(metadata.participant_ids.get(part, ())))
         if different:
-            yield _problem(f"{part} and its CSV differ in {', '.join(map(str, different))}", "make the two agree")
+            found = f"{part} and its CSV differ in {', '.join(map(str, different))}"
+            yield FileProblem(METADATA_FILE, None, found, "make the two agree")
         size = metadata.actual_sizes.get(part, len(in_csv))
         if size != len(in_csv):
-            yield _problem(f"{part} has the size {size} and its CSV {len(in_csv)} ids", "make the two agree")
-
-
-def _problem(found: str, what_to_do: str) -> FileProblem:
-    return FileProblem(file=METADATA_FILE, line=None, found=found, what_to_do=what_to_do)
+            found = f"{part} has the size {size} and its CSV {len(in_csv)} ids"
+            yield FileProblem(METADATA_FILE, None, found, "make the two agree")

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 from pydantic import ValidationError
@@ -32,9 +33,9 @@ def parse_listed_splits(data: bytes, *, file: str) -> Parsed[tuple[Split, ...]]:
     splits paper-train, paper-val and paper-test. Any other file is a CSV whose column `split` has the names.
     """
     parsed = _of_json(data, file) if data.lstrip()[:1] == b"{" else _of_csv(data, file)
-    problems = (*parsed.problems, *_wrong(parsed.value, file))
+    problems = (*parsed.problems, *(FileProblem(file, None, *wrong) for wrong in _wrong(parsed.value)))
     if not problems and not parsed.value:
-        problems = (_problem(file, "lists no participant", _WHAT_TO_WRITE),)
+        problems = (FileProblem(file, None, "lists no participant", _WHAT_TO_WRITE),)
     return Parsed(tuple(split_of(name, ids, data=data) for name, ids in parsed.value.items()), problems)
 
 
@@ -56,26 +57,23 @@ def _of_csv(data: bytes, file: str) -> Parsed[Mapping[str, Sequence[int]]]:
             listed.setdefault(row.cells["split"].strip(), []).append(int(cell))
         else:
             found = "Participant_ID is not a whole number, 1..999999"
-            problems.append(FileProblem(file=file, line=row.line, found=found, what_to_do="write the number"))
+            problems.append(FileProblem(file, row.line, found, "write the number"))
     return Parsed(listed, tuple(problems))
 
 
-def _wrong(listed: Mapping[str, Sequence[int]], file: str) -> Iterator[FileProblem]:
+def _wrong(listed: Mapping[str, Sequence[int]]) -> Iterator[tuple[str, str]]:
+    """What is wrong, and what to do."""
     for name, ids in listed.items():
         if _NAME.fullmatch(name) is None:
-            yield _problem(file, "a split has no usable name", "write letters, digits and - + _ . (at most 64)")
+            yield "a split has no usable name", "write letters, digits and - + _ . (at most 64)"
         elif name in _RESERVED:
-            yield _problem(file, f"'{name}' stands for another split", "write another name")
+            yield f"'{name}' stands for another split", "write another name"
         elif not ids:
-            yield _problem(file, f"{name} lists no participant", "list its ids, or leave the split out")
+            yield f"{name} lists no participant", "list its ids, or leave the split out"
         if outside := [number for number in ids if number not in _IDS]:
-            yield _problem(file, f"{name} lists {len(outside)} numbers outside 1..999999", "write participant ids")
+            yield f"{name} lists {len(outside)} numbers outside 1..999999", "write participant ids"
         if twice := sorted(number for number, count in Counter(ids).items() if count > 1):
-            yield _problem(file, f"{name} lists {', '.join(map(str, twice))} more than once", "list each id once")
-
-
-def _problem(file: str, found: str, what_to_do: str) -> FileProblem:
-    return FileProblem(file=file, line=None, found=found, what_to_do=what_to_do)
+            yield f"{name} lists {', '.join(map(str, twice))} more than once", "list each id once"
 
 
 _DISJOINT = (tuple(PAPER_FILES), ("train", "dev"))
@@ -88,9 +86,9 @@ def split_problems(splits: Sequence[StoredSplit], people: Mapping[int, StoredLab
     """What is wrong with the splits of a data set. `people` are its participants, who all have a transcript, by id."""
     called = {split.name: split.called for split in splits}
     return (
-        *(problem for split in splits for problem in _of_one(split, people)),
+        *(SplitProblem(split.called, *wrong) for split in splits for wrong in _of_one(split, people)),
         *(
-            problem.model_copy(update={"split": called[problem.split]})
+            replace(problem, split=called[problem.split])
             for problem in overlaps({split.name: split.participant_ids for split in splits})
         ),
     )
@@ -101,38 +99,28 @@ def overlaps(splits: Mapping[str, Sequence[int]]) -> Iterator[SplitProblem]:
     for group in _DISJOINT:
         for name, other in combinations([name for name in group if name in splits], 2):
             if both := set(splits[name]) & set(splits[other]):
-                yield SplitProblem(
-                    split=name,
-                    found=f"{participants_in_words(both)} also in {other}",
-                    what_to_do="keep each in one of them",
-                )
+                found = f"{participants_in_words(both)} also in {other}"
+                yield SplitProblem(name, found, "keep each in one of them")
 
 
-def _of_one(split: StoredSplit, people: Mapping[int, StoredLabels]) -> Iterator[SplitProblem]:
+def _of_one(split: StoredSplit, people: Mapping[int, StoredLabels]) -> Iterator[tuple[str, str]]:
+    """What is wrong, and what to do."""
     ids = split.participant_ids
     labels = {number: people[number] for number in ids if number in people}
+    imports = f"`{import_command(split.data_set)}` imports them"
     if not ids:
-        yield _split_checks_problem(split, "has no participants", "import or make it again")
+        yield "has no participants", "import or make it again"
     if ids_hash(ids) != split.ids_hash:
-        yield _split_checks_problem(split, "its participants are not those of its hash", "import or make it again")
+        yield "its participants are not those of its hash", "import or make it again"
     if unknown := set(ids) - people.keys():
-        found = f"{participants_in_words(unknown)} not stored (no transcript)"
-        yield _split_checks_problem(split, found, f"`{import_command(split.data_set)}` imports them")
+        yield f"{participants_in_words(unknown)} not stored (no transcript)", imports
     if split.name in _LABELLED and (bare := {number for number, found in labels.items() if found.items is None}):
-        yield _split_checks_problem(
-            split,
-            f"{participants_in_words(bare)} without item labels, in no metric",
-            f"`{import_command(split.data_set)}` imports them",
-        )
+        yield f"{participants_in_words(bare)} without item labels, in no metric", imports
     if wrong := {number for number, found in labels.items() if not _adds_up(found)}:
-        yield _split_checks_problem(
-            split,
-            f"{participants_in_words(wrong)} with labels that do not add up",
-            "correct the label files and import them with --replace",
-        )
+        sums = f"{participants_in_words(wrong)} with labels that do not add up"
+        yield sums, "correct the label files and import them with --replace"
     if published := _unlike_published(split):
-        remedy = "`ragq splits make --paper --replace` makes the paper's, `--from FILE` declares another"
-        yield _split_checks_problem(split, published, remedy)
+        yield published, "`ragq splits make --paper --replace` makes the paper's, `--from FILE` declares another"
 
 
 def _adds_up(labels: StoredLabels) -> bool:
@@ -153,7 +141,3 @@ def _unlike_published(split: StoredSplit) -> str | None:
         "has unpublished": set(split.participant_ids) - published,
     }
     return "; ".join(f"{what} {participants_in_words(ids)}" for what, ids in differences.items() if ids) or None
-
-
-def _split_checks_problem(split: StoredSplit, found: str, what_to_do: str) -> SplitProblem:
-    return SplitProblem(split=split.called, found=found, what_to_do=what_to_do)

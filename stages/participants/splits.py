@@ -64,10 +64,10 @@ def parse_split(data: bytes, *, file: str, name: str) -> Parsed[Split]:
         cell = row.cells["Participant_ID"].strip()
         if not (cell.isascii() and cell.isdigit()):
             found, what_to_do = "Participant_ID is not a whole number", "write the participant's number"
-            problems.append(FileProblem(file=file, line=row.line, found=found, what_to_do=what_to_do))
+            problems.append(FileProblem(file, row.line, found, what_to_do))
         elif lines.setdefault(int(cell), row.line) != row.line:
             found = f"participant {int(cell)} is already in line {lines[int(cell)]}"
-            problems.append(FileProblem(file=file, line=row.line, found=found, what_to_do="keep one of them"))
+            problems.append(FileProblem(file, row.line, found, "keep one of them"))
     return Parsed(split_of(name, tuple(lines), data=data), tuple(problems))
 
 

@@ -33,7 +33,7 @@ def parse_transcript(
     problems += tuple(problem for row in spoken for problem in _time_problems(row, file=file))
     if not spoken and not problems:
         what_to_do = "restore it, or remove its folder from the data set"
-        empty = FileProblem(file=file, line=None, found="has no utterance with text", what_to_do=what_to_do)
+        empty = FileProblem(file, None, "has no utterance with text", what_to_do)
         problems += (empty,)
     transcript = transcript_of(participant_id, (_utterance(row) for row in spoken))
     recorded = {"variant": variant, "irregular_rows": _irregular_rows(transcript.utterances)}
@@ -77,9 +77,7 @@ def _time_problems(row: DelimitedRow, *, file: str) -> Iterator[FileProblem]:
     for column in ("start_time", "stop_time"):
         if row.cells[column].strip() and _seconds(row.cells[column]) is None:
             found = f"{column} is not a number of seconds"
-            yield FileProblem(
-                file=file, line=row.line, found=found, what_to_do="write it like 12.345, or leave it blank"
-            )
+            yield FileProblem(file, row.line, found, "write it like 12.345, or leave it blank")
 
 
 def _seconds(cell: str) -> float | None:

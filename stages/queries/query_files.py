@@ -128,12 +128,12 @@ def parse_qrels(data: bytes, *, file: str) -> Parsed[tuple[RelevanceJudgement, .
             what_to_do = "write a query, a document and a whole number" + (
                 " in TABs" if is_beir else f": a line of TREC, or {' '.join(BEIR_HEADER)} in TABs as the first line"
             )
-            found.append(FileProblem(file=file, line=line, found=judgement, what_to_do=what_to_do))
+            found.append(FileProblem(file, line, judgement, what_to_do))
             continue
         first = line_of.setdefault((judgement.query_id, judgement.document), line)
         if first != line:
             again = f"repeats the query and the document of line {first}"
-            found.append(FileProblem(file=file, line=line, found=again, what_to_do="keep one of them"))
+            found.append(FileProblem(file, line, again, "keep one of them"))
             continue
         judgements.append(judgement)
     return Parsed(tuple(judgements), tuple(found))
@@ -171,12 +171,10 @@ def read_query_set(queries: bytes, qrels: bytes | None = None, *, queries_file: 
     judged = tuple(judgement for judgement in judgements if judgement.query_id in ids)
     if judgements and found.judgements:
         again = f"judges queries, which {queries_file} does too"
-        problems.append(FileProblem(file=qrels_file, line=None, found=again, what_to_do="keep one of them"))
+        problems.append(FileProblem(qrels_file, None, again, "keep one of them"))
     if judgements and not judged and not problems:
         strange = f"judges none of the {len(ids)} queries of {queries_file}"
-        problems.append(
-            FileProblem(file=qrels_file, line=None, found=strange, what_to_do="give the judgements of these queries")
-        )
+        problems.append(FileProblem(qrels_file, None, strange, "give the judgements of these queries"))
     if problems:
         raise ProblemsFound(problems, of="query set", consequence="nothing was submitted")
     return QuerySet(

@@ -75,9 +75,7 @@ def parse_vocabulary(files: Mapping[str, bytes]) -> Parsed[Vocabulary]:
     return Parsed(Vocabulary(tags=tuple(tags), aliases=aliases, documents=documents, unknown_ratings=unknown))
 
 
-_MISSING = FileProblem(
-    file=TAGS_FILE, line=None, found="is missing", what_to_do="write one with the columns name,category,count,aliases"
-)
+_MISSING = FileProblem(TAGS_FILE, None, "is missing", "write one with the columns name,category,count,aliases")
 
 
 def _tag_rows(data: bytes) -> Parsed[tuple[DelimitedRow, ...]]:
@@ -102,9 +100,9 @@ def _tag_problems(rows: tuple[DelimitedRow, ...]) -> Iterator[FileProblem]:
     for row in rows:
         name = lookup_of(row.cells["name"])
         if not name:
-            yield _problem(TAGS_FILE, row.line, "has no name", "name the tag, or remove the line")
+            yield FileProblem(TAGS_FILE, row.line, "has no name", "name the tag, or remove the line")
         elif name in lines:
-            yield _problem(
+            yield FileProblem(
                 TAGS_FILE,
                 row.line,
                 f"has the name of line {lines[name]}, apart from capitals, spaces and _",
@@ -112,7 +110,7 @@ def _tag_problems(rows: tuple[DelimitedRow, ...]) -> Iterator[FileProblem]:
             )
         lines.setdefault(name, row.line)
         if row.cells["count"].strip() and _whole(row.cells["count"]) is None:
-            yield _problem(
+            yield FileProblem(
                 TAGS_FILE,
                 row.line,
                 "has a count that is not a whole number of 0 or more",
@@ -150,7 +148,7 @@ def _pairs(data: bytes) -> Parsed[tuple[TagDocument, ...]]:
         count = _whole(row.cells["count"])
         if not all(tags) or not count:
             found = "is not two tags and a count of 1 or more"
-            problems.append(_problem(PAIRS_FILE, row.line, found, "correct or remove it"))
+            problems.append(FileProblem(PAIRS_FILE, row.line, found, "correct or remove it"))
         else:
             documents.append(TagDocument(tags=tags, weight=count))
     return Parsed(tuple(documents), tuple(problems))
@@ -167,7 +165,7 @@ def _ratings_of(files: Mapping[str, bytes]) -> Parsed[dict[str, tuple[int, float
     given = [file for file in RATINGS if file in files]
     if len(given) == 2:
         found = f"is there beside {RATINGS_FILE}, and both rate tags"
-        beside = FileProblem(file=ORIGINAL_RATINGS_FILE, line=None, found=found, what_to_do="keep one of both")
+        beside = FileProblem(ORIGINAL_RATINGS_FILE, None, found, "keep one of both")
         return Parsed({}, (beside,))
     return _ratings(files[given[0]], given[0]) if given else Parsed({})
 
@@ -186,10 +184,10 @@ def _ratings(data: bytes, file: str) -> Parsed[dict[str, tuple[int, float]]]:
         rated, value = lookup_of(row.cells[tag]), _probability(row.cells[probability])
         if not rated or value is None:
             found = "is not a tag and a probability from 0 to 1"
-            problems.append(_problem(file, row.line, found, "correct or remove it"))
+            problems.append(FileProblem(file, row.line, found, "correct or remove it"))
         elif rated in ratings:
             found = f"rates the tag of line {ratings[rated][0]}"
-            problems.append(_problem(file, row.line, found, "keep one of both"))
+            problems.append(FileProblem(file, row.line, found, "keep one of both"))
         else:
             ratings[rated] = (row.line, value)
     return Parsed(ratings, tuple(problems))
@@ -214,10 +212,6 @@ def could_rate(data: bytes) -> bool:
 def _in_tags(document: TagDocument, named: set[str], aliases: Mapping[str, tuple[str, ...]]) -> TagDocument:
     tags = (target for tag in document.tags for target in ((tag,) if tag in named else aliases.get(tag, (tag,))))
     return TagDocument(tags=tuple(dict.fromkeys(tags)), weight=document.weight)
-
-
-def _problem(file: str, line: int, found: str, what_to_do: str) -> FileProblem:
-    return FileProblem(file=file, line=line, found=found, what_to_do=what_to_do)
 
 
 def _whole(cell: str) -> int | None:

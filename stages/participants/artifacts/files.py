@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
@@ -37,11 +37,21 @@ def parse_object(data: bytes, *, file: str, what_to_do: str) -> Parsed[dict[str,
         if all(map(can_be_stored, _texts(document))):
             return Parsed(document)
         found = "contains a NUL character or half of a surrogate pair"
-    return Parsed({}, (FileProblem(file=file, line=None, found=found, what_to_do=what_to_do),))
+    return Parsed({}, (FileProblem(file, None, found, what_to_do),))
 
 
-def parse_per_participant(data: bytes, *, file: str, what_to_do: str) -> Parsed[dict[int, list[Any]]]:
-    """An object with one list per participant, ids ascending."""
+def parse_per_participant(
+    data: bytes,
+    *,
+    file: str,
+    what_to_do: str,
+    wrong: Callable[[Any], str | None],
+    chunks: Mapping[int, int] | None = None,
+) -> Parsed[dict[int, list[Any]]]:
+    """An object with one list per participant, ids ascending, and in it what is not `wrong`, for each chunk.
+
+    `chunks` counts the chunks of each participant; None where they are not known.
+    """
     document, problems = parse_object(data, file=file, what_to_do=what_to_do)
     entries: dict[int, list[Any]] = {}
     found = []
@@ -52,8 +62,16 @@ def parse_per_participant(data: bytes, *, file: str, what_to_do: str) -> Parsed[
             found.append(f"participant {key} has {json_type(entry)} where an array is expected")
         else:
             entries[int(key)] = entry
-    more = (FileProblem(file=file, line=None, found=what, what_to_do=what_to_do) for what in found)
-    return Parsed(dict(sorted(entries.items())), (*problems, *more))
+    entries = dict(sorted(entries.items()))
+    found += [
+        f"participant {participant_id}, chunk {ordinal}: {what}"
+        for participant_id, of_chunks in entries.items()
+        for ordinal, of_chunk in enumerate(of_chunks)
+        if (what := wrong(of_chunk))
+    ]
+    if chunks is not None:
+        found += _misaligned(entries, chunks)
+    return Parsed(entries, (*problems, *(FileProblem(file, None, what, what_to_do) for what in found)))
 
 
 def parse_sidecar(kind: type[Description], data: bytes, *, file: str, what_to_do: str) -> Parsed[Description | None]:
@@ -67,21 +85,16 @@ def parse_sidecar(kind: type[Description], data: bytes, *, file: str, what_to_do
         return Parsed(None, tuple(validation_problems(error, file=file, line=None, what_to_do=what_to_do)))
 
 
-def misaligned(
-    entries: Mapping[int, list[Any]], chunks: Mapping[int, int], *, file: str, what_to_do: str
-) -> Iterator[FileProblem]:
-    """A problem for every participant that is missing, unknown, or has another number of entries than chunks."""
+def _misaligned(entries: Mapping[int, list[Any]], chunks: Mapping[int, int]) -> Iterator[str]:
+    """Every participant that is missing, unknown, or has another number of entries than chunks."""
     for participant_id in sorted(entries.keys() | chunks.keys()):
         if participant_id not in entries:
-            found = f"participant {participant_id} is missing"
+            yield f"participant {participant_id} is missing"
         elif participant_id not in chunks:
-            found = f"participant {participant_id} has no chunks"
+            yield f"participant {participant_id} has no chunks"
         elif len(entries[participant_id]) != chunks[participant_id]:
             counts = f"entries ({len(entries[participant_id])}) as chunks ({chunks[participant_id]})"
-            found = f"participant {participant_id} does not have as many {counts}"
-        else:
-            continue
-        yield FileProblem(file=file, line=None, found=found, what_to_do=what_to_do)
+            yield f"participant {participant_id} does not have as many {counts}"
 
 
 def to_bytes(document: Mapping[str, Any], *, indent: int | None = None) -> bytes:
@@ -101,14 +114,6 @@ def _texts(value: Any) -> Iterator[str]:
 def _texts_of(values: Iterable[Any]) -> Iterator[str]:
     for value in values:
         yield from _texts(value)
-
-
-REMEDY = "correct it, or remove the file: fields that are missing are not compared"
-
-
-def parse_meta(data: bytes, *, file: str) -> Parsed[ArtifactMeta | None]:
-    """The description of an index; a file that cannot be parsed is a problem and not treated as missing."""
-    return parse_sidecar(ArtifactMeta, data, file=file, what_to_do=REMEDY)
 
 
 def describe(
@@ -179,7 +184,7 @@ class Findings:
 
     def refuse(self, file: str, found: str, what_to_do: str) -> None:
         """Add a problem."""
-        self.problems.append(FileProblem(file=file, line=None, found=found, what_to_do=what_to_do))
+        self.problems.append(FileProblem(file, None, found, what_to_do))
 
     def warn(self, file: str, found: str) -> None:
         """Add a warning."""

@@ -11,13 +11,12 @@ from schemas.errors import (
 )
 from schemas.values.participants import ParticipantChunks, TranscriptVariant
 from schemas.values.references import ArtifactMeta, ChunkScoresMeta, PartialBuild
-from stages.participants.artifacts.files import Findings, LoadRules, parse_meta, to_bytes
+from stages.participants.artifacts.files import Findings, LoadRules, parse_sidecar, to_bytes
 from stages.participants.artifacts.names import ArtifactFile
 from stages.participants.artifacts.vectors import (
     REMEDY,
     load_chunk_scores,
     load_tags,
-    parse_partial,
     parse_texts,
     parse_vectors,
     unit_length,
@@ -34,6 +33,8 @@ from stages.participants.splits import ids_hash
 from stages.ports import Vectors
 from stages.texts.characters import first_lines
 
+_META_REMEDY = "correct it, or remove the file: fields that are missing are not compared"
+_PARTIAL_REMEDY = "restore it, or remove the file if the index is complete"
 _SETTINGS = "set the value it was built with, or build the index again"
 
 
@@ -119,11 +120,13 @@ def load_artifact(files: Mapping[ArtifactFile, bytes], *, name: str, rules: Load
     chunks = {participant_id: len(of_participant) for participant_id, of_participant in texts.items()}
     meta = partial = None
     if ArtifactFile.META in files:
-        meta = findings.take(parse_meta(files[ArtifactFile.META], file=names[ArtifactFile.META]))
+        data, file = files[ArtifactFile.META], names[ArtifactFile.META]
+        meta = findings.take(parse_sidecar(ArtifactMeta, data, file=file, what_to_do=_META_REMEDY))
     else:
         findings.warn(names[ArtifactFile.META], "is missing; assumed to be built with the current settings")
     if ArtifactFile.PARTIAL in files:
-        partial = findings.take(parse_partial(files[ArtifactFile.PARTIAL], file=names[ArtifactFile.PARTIAL]))
+        data, file = files[ArtifactFile.PARTIAL], names[ArtifactFile.PARTIAL]
+        partial = findings.take(parse_sidecar(PartialBuild, data, file=file, what_to_do=_PARTIAL_REMEDY))
     listed = {*texts, *(partial.skipped_participants if partial else ())}
     identity = identify(meta, listed, file=names[ArtifactFile.META], rules=rules, findings=findings)
     tags = load_tags(files, name=name, chunks=chunks, findings=findings) if rules.with_tags else None

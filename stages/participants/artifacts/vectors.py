@@ -18,7 +18,6 @@ from stages.files.records import Parsed
 from stages.participants.artifacts.files import (
     Findings,
     LoadRules,
-    misaligned,
     parse_per_participant,
     parse_sidecar,
     to_bytes,
@@ -51,9 +50,9 @@ def parse_vectors(data: bytes, *, file: str) -> Parsed[dict[int, Vectors]]:
         arrays = _arrays(data)
     except _UNREADABLE as error:
         unreadable = f"is not an .npz file that can be read without unpickling ({type(error).__name__})"
-        return Parsed({}, (FileProblem(file=file, line=None, found=unreadable, what_to_do=REMEDY),))
+        return Parsed({}, (FileProblem(file, None, unreadable, REMEDY),))
     problems = tuple(
-        FileProblem(file=file, line=None, found=f"participant {participant_id}: {found}", what_to_do=REMEDY)
+        FileProblem(file, None, f"participant {participant_id}: {found}", REMEDY)
         for participant_id, array in arrays.items()
         if (found := _wrong(array))
     )
@@ -126,21 +125,9 @@ _ITEMS = {item.evidence_key: item for item in PHQ8Item}
 
 def parse_tags(data: bytes, *, file: str, chunks: Mapping[int, int]) -> Parsed[Tags]:
     """The tags per participant and chunk; a chunk may have none. `chunks` counts the chunks of each participant."""
-    entries, problems = parse_per_participant(data, file=file, what_to_do=TAGS_REMEDY)
-    wrong = [
-        FileProblem(
-            file=file,
-            line=None,
-            found=f"participant {participant_id}, chunk {ordinal}: {found}",
-            what_to_do=TAGS_REMEDY,
-        )
-        for participant_id, tags_of_chunks in entries.items()
-        for ordinal, tags in enumerate(tags_of_chunks)
-        if (found := _tags_wrong(tags))
-    ]
-    wrong += misaligned(entries, chunks, file=file, what_to_do=TAGS_REMEDY)
-    if problems or wrong:
-        return Parsed({}, (*problems, *wrong))
+    entries, problems = parse_per_participant(data, file=file, what_to_do=TAGS_REMEDY, wrong=_tags_wrong, chunks=chunks)
+    if problems:
+        return Parsed({}, problems)
     return Parsed({key: tuple(tuple(_ITEMS[tag] for tag in tags) for tags in entry) for key, entry in entries.items()})
 
 
@@ -175,27 +162,12 @@ PROMPT_REMEDY = (
 
 def parse_chunk_scores(data: bytes, *, file: str, chunks: Mapping[int, int]) -> Parsed[Scores]:
     """The scores per participant and chunk. `chunks` counts the chunks of each participant."""
-    entries, problems = parse_per_participant(data, file=file, what_to_do=CHUNK_SCORES_REMEDY)
-    wrong = [
-        FileProblem(
-            file=file,
-            line=None,
-            found=f"participant {participant_id}, chunk {ordinal}: {found}",
-            what_to_do=CHUNK_SCORES_REMEDY,
-        )
-        for participant_id, scores_of_chunks in entries.items()
-        for ordinal, scores in enumerate(scores_of_chunks)
-        if (found := _chunk_scores_wrong(scores))
-    ]
-    wrong += misaligned(entries, chunks, file=file, what_to_do=CHUNK_SCORES_REMEDY)
-    if problems or wrong:
-        return Parsed({}, (*problems, *wrong))
-    return Parsed(
-        {
-            participant_id: tuple(chunk_scores_of(scores) for scores in entry)
-            for participant_id, entry in entries.items()
-        }
+    entries, problems = parse_per_participant(
+        data, file=file, what_to_do=CHUNK_SCORES_REMEDY, wrong=_chunk_scores_wrong, chunks=chunks
     )
+    if problems:
+        return Parsed({}, problems)
+    return Parsed({key: tuple(map(chunk_scores_of, entry)) for key, entry in entries.items()})
 
 
 def other_prompt(meta: ChunkScoresMeta) -> str | None:
@@ -232,19 +204,12 @@ TEXTS_REMEDY = "write an object: participant id -> list of texts, in the order o
 
 def parse_texts(data: bytes, *, file: str) -> Parsed[dict[int, tuple[str, ...]]]:
     """The texts per participant, ids ascending."""
-    entries, problems = parse_per_participant(data, file=file, what_to_do=TEXTS_REMEDY)
-    wrong = (
-        FileProblem(
-            file=file,
-            line=None,
-            found=f"participant {participant_id}, chunk {ordinal}: expected a string, found {json_type(text)}",
-            what_to_do=TEXTS_REMEDY,
-        )
-        for participant_id, texts in entries.items()
-        for ordinal, text in enumerate(texts)
-        if not isinstance(text, str)
-    )
-    return Parsed({key: tuple(texts) for key, texts in entries.items()}, (*problems, *wrong))
+    entries, problems = parse_per_participant(data, file=file, what_to_do=TEXTS_REMEDY, wrong=_text_wrong)
+    return Parsed({key: tuple(texts) for key, texts in entries.items()}, problems)
+
+
+def _text_wrong(text: Any) -> str | None:
+    return None if isinstance(text, str) else f"expected a string, found {json_type(text)}"
 
 
 def write_texts(participants: Sequence[ParticipantChunks]) -> bytes:
@@ -323,8 +288,6 @@ _REASONS: Final = {
 }
 """The reasons of the original system; any other failure is an `embedding_error` there."""
 
-PARTIAL_REMEDY = "restore it, or remove the file if the index is complete"
-
 
 class LeftOut(NamedTuple):
     """A participant whose job failed."""
@@ -354,11 +317,6 @@ def partial_build(left_out: Sequence[LeftOut], *, output_npz: str) -> PartialBui
         skipped_chunks=reasons.total(),
         chunk_skip_reason_counts={reason: count for reason, count in sorted(reasons.items()) if count},
     )
-
-
-def parse_partial(data: bytes, *, file: str) -> Parsed[PartialBuild | None]:
-    """What was skipped when the files were made."""
-    return parse_sidecar(PartialBuild, data, file=file, what_to_do=PARTIAL_REMEDY)
 
 
 def with_skipped(

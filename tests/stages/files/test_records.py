@@ -44,7 +44,7 @@ def test_a_quote_that_never_ends_and_a_lone_carriage_return_are_problems() -> No
     assert [problem.line for problem in problems_of(b"id\tword\n1\ta\rb\n", Separator.TAB)] == [2]
 
 
-FIRST = FileProblem(file="a.csv", line=3, found="is odd", what_to_do="make it even")
+FIRST = FileProblem("a.csv", 3, "is odd", "make it even")
 
 
 def test_of_a_million_problems_the_first_are_listed() -> None:
