@@ -28,6 +28,11 @@ class JobStatus(StrEnum):
         """Work is running, or will run by itself."""
         return self in (JobStatus.WAITING, JobStatus.RUNNING, JobStatus.INTERRUPTED)
 
+    @property
+    def has_failed(self) -> bool:
+        """An error ended it, or too many interruptions."""
+        return self in (JobStatus.FAILED, JobStatus.POISONED)
+
 
 class Priority(StrEnum):
     """Whose turn comes how often where runs wait for the same workers. Indexing comes after other work in any case."""

@@ -59,25 +59,6 @@ class BinaryMetrics(Value):
     confusion: Confusion
 
 
-class Evaluation(Value):
-    """The metrics of one mode of a run."""
-
-    total_subjects: int
-    successful_subjects: int
-    failed_subjects: int
-    excluded_no_evidence: int
-    """Successful, without any scored item."""
-    evaluated_subjects: int
-    """Successful, with at least one scored item."""
-    item_mae_weighted: float | None
-    item_mae_by_item: float | None
-    item_mae_by_subject: float | None
-    prediction_coverage: float | None
-    per_item: dict[PHQ8Item, ItemMetrics]
-    total_metrics: TotalMetrics
-    binary_metrics: BinaryMetrics
-
-
 class RiskCoveragePoint(Value):
     """The point at which all items of at least this confidence are included."""
 
@@ -88,6 +69,16 @@ class RiskCoveragePoint(Value):
     """Mean loss of the included items."""
     generalized_risk: float
     """Their summed loss / all items."""
+
+
+class BandPoint(Value):
+    """The risk at a coverage, with its 95 % percentile interval over the resamples that reach it."""
+
+    coverage: float
+    risk: float
+    """Of the first step that reaches the coverage."""
+    low: float
+    high: float
 
 
 class ReliabilityBin(Value):

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import Field
 
@@ -10,9 +10,8 @@ from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.chat import ReaskReason
 from schemas.values.documents import WorkFilter
-from schemas.values.estimates import KeptStage, StageCalls
 from schemas.values.participants import Decision
-from schemas.values.runs import AttemptTime, OutputTelemetry, RunOrigin, SettingValue
+from schemas.values.runs import ReportedRun
 
 
 class Intent(StrEnum):
@@ -383,16 +382,9 @@ class RankedQuery(Value):
     """Chunk ids of the consolidated context, group by group."""
 
 
-class QueryRun(Value):
-    """A run of queries with everything that a report needs, read in one snapshot."""
+class QueryRun(ReportedRun):
+    """A run of queries."""
 
-    run_id: int
-    profile: str
-    version: str
-    identity: str
-    settings_hash: str
-    request: dict[str, Any]
-    settings: dict[str, SettingValue]
     submitted_at: datetime
     queries: tuple[RankedQuery, ...]
     """In the order of submission."""
@@ -404,9 +396,3 @@ class QueryRun(Value):
     """Documents that are judged relevant and match no work of the corpus."""
     failures: dict[str, int]
     """Failed jobs, by the category of the error."""
-    attempts: tuple[AttemptTime, ...]
-    stage_calls: tuple[StageCalls, ...] = ()
-    retried: tuple[KeptStage, ...] = ()
-    copied: tuple[KeptStage, ...] = ()
-    telemetry: tuple[OutputTelemetry, ...] = ()
-    origin: RunOrigin = RunOrigin()

@@ -13,6 +13,7 @@ from schemas.values.differences import Measures
 from schemas.values.estimates import RunCost
 from schemas.values.failures import FailureCounts
 from schemas.values.metrics import (
+    BandPoint,
     BinaryMetrics,
     Interval,
     ItemMetrics,
@@ -187,16 +188,6 @@ class Results(Value):
     binary_metrics: BinaryMetrics
     results: tuple[SubjectResult, ...]
     """Ascending by participant."""
-
-
-class BandPoint(Value):
-    """The risk at a coverage."""
-
-    coverage: float
-    risk: float
-    """Of the first step that reaches the coverage."""
-    low: float
-    high: float
 
 
 class ConfidenceMeasures(Value):

@@ -326,6 +326,11 @@ class AttemptTime(Value):
     ended_at: datetime | None
     """None while it runs."""
 
+    @property
+    def seconds(self) -> float:
+        """0 while it runs."""
+        return 0.0 if self.ended_at is None else (self.ended_at - self.started_at).total_seconds()
+
 
 class OutputTelemetry(Value):
     """How the output of a stage was obtained."""
@@ -348,8 +353,8 @@ class CallCount(Value):
     reused: int
 
 
-class ScoredRun(Value):
-    """A run with everything that a report needs, read in one snapshot."""
+class ReportedRun(Value):
+    """What the reports of every kind of run need, read in one snapshot."""
 
     run_id: int
     profile: str
@@ -358,15 +363,20 @@ class ScoredRun(Value):
     settings_hash: str
     request: dict[str, Any]
     settings: dict[str, SettingValue]
-    jobs: tuple[ScoredJob, ...]
-    indexes: tuple[IndexIdentity, ...]
-    failures: RunFailures
     attempts: tuple[AttemptTime, ...]
-    calls: tuple[CallCount, ...]
     stage_calls: tuple[StageCalls, ...] = ()
     retried: tuple[KeptStage, ...] = ()
     copied: tuple[KeptStage, ...] = ()
-    telemetry: tuple[OutputTelemetry, ...]
+    telemetry: tuple[OutputTelemetry, ...] = ()
     origin: RunOrigin = RunOrigin()
+
+
+class ScoredRun(ReportedRun):
+    """A run of participants."""
+
+    jobs: tuple[ScoredJob, ...]
+    indexes: tuple[IndexIdentity, ...]
+    failures: RunFailures
+    calls: tuple[CallCount, ...]
     siblings: tuple[SiblingRun, ...] = ()
     """Runs of the same work in all draws, this one included; empty without another draw."""

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from schemas.values.metrics import BinaryMetrics, Confusion, Evaluation, ItemMetrics, TotalMetrics
+from schemas.values.metrics import BinaryMetrics, Confusion, ItemMetrics, TotalMetrics
 from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ItemScore, Subject, Totals
 from stages.participants.score_reply import severity_of, totals_of
@@ -384,24 +384,3 @@ def total_metrics(cohort: Cohort, *, min_coverage: float = MIN_COVERAGE) -> Tota
 def _mean(cohort: Cohort, draws: Draws, values: Floats, min_coverage: float) -> Floats:
     has = has_total(cohort, min_coverage=min_coverage).astype(np.float64)
     return ratio(draws @ (has * values), draws @ has)
-
-
-def evaluate(
-    cohort: Cohort, *, failed_subjects: int = 0, min_coverage: float = MIN_COVERAGE, threshold: int = THRESHOLD
-) -> Evaluation:
-    """The metrics over the successful participants; failed ones are only counted."""
-    evaluated = int(np.count_nonzero(cohort.scored_items))
-    return Evaluation(
-        total_subjects=len(cohort) + failed_subjects,
-        successful_subjects=len(cohort),
-        failed_subjects=failed_subjects,
-        excluded_no_evidence=len(cohort) - evaluated,
-        evaluated_subjects=evaluated,
-        item_mae_weighted=value_of(item_mae_weighted, cohort),
-        item_mae_by_item=value_of(item_mae_by_item, cohort),
-        item_mae_by_subject=value_of(item_mae_by_subject, cohort),
-        prediction_coverage=value_of(prediction_coverage, cohort),
-        per_item=per_item(cohort),
-        total_metrics=total_metrics(cohort, min_coverage=min_coverage),
-        binary_metrics=binary_metrics(cohort, threshold=threshold),
-    )

@@ -17,7 +17,7 @@ import numpy as np
 from ir_measures import RR, P, R, nDCG
 from numpy.typing import NDArray
 
-from schemas.values.metrics import RiskCoveragePoint
+from schemas.values.metrics import BandPoint, RiskCoveragePoint
 from schemas.values.participants import ITEM_SCORES
 from stages.metrics import bootstrap
 from stages.metrics.bootstrap import RESAMPLES, SEED, bounds_of, resampled
@@ -316,15 +316,6 @@ def curve_metrics(
     }
 
 
-class RiskInterval(NamedTuple):
-    """The selective risk at a coverage, with its 95 % percentile interval over the resamples that reach it."""
-
-    coverage: float
-    risk: float
-    low: float
-    high: float
-
-
 def risk_band(
     cohort: Cohort,
     *,
@@ -333,7 +324,7 @@ def risk_band(
     loss: Loss = Loss.ABS_NORM,
     resamples: int = RESAMPLES,
     seed: int = SEED,
-) -> tuple[RiskInterval, ...]:
+) -> tuple[BandPoint, ...]:
     """The band at those of ascending coverages that the cohort reaches; the risk is that of the first step to reach it.
 
     A resample that ends before a coverage does not count there. Near Cmax this is about half of them. There is no band
@@ -352,7 +343,8 @@ def risk_band(
     for coverage in coverages:
         (risk,), reaching = here[coverage], around[coverage][~np.isnan(around[coverage])]
         if not np.isnan(risk) and len(reaching):
-            band.append(RiskInterval(coverage, float(risk), *bounds_of(reaching)))
+            low, high = bounds_of(reaching)
+            band.append(BandPoint(coverage=coverage, risk=float(risk), low=low, high=high))
     return tuple(band)
 
 

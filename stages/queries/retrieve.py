@@ -82,7 +82,7 @@ Fusion = Callable[[Sequence[RankedList], RetrievalPreset], Mapping[int, float]]
 def fuse(lists: Sequence[RankedList], preset: RetrievalPreset) -> tuple[FusedHit, ...]:
     """Every chunk of the lists, once, best first; equal scores keep the order in which the lists name them."""
     scores = FUSIONS[preset.fusion](lists, preset)
-    ranks = {leg: _best_ranks(ranked for ranked in lists if ranked.leg is leg) for leg in Leg}
+    ranks = {leg: best_ranks(ranked for ranked in lists if ranked.leg is leg) for leg in Leg}
     hits = [
         FusedHit(
             chunk_id=id_,
@@ -150,7 +150,8 @@ def _chunks(lists: Sequence[RankedList]) -> list[int]:
     return list(dict.fromkeys(hit.chunk_id for ranked in lists for hit in ranked.hits))
 
 
-def _best_ranks(lists: Iterable[RankedList]) -> dict[int, int]:
+def best_ranks(lists: Iterable[RankedList]) -> dict[int, int]:
+    """The best rank of each chunk in any of the lists, from 1."""
     best: dict[int, int] = {}
     for ranked in lists:
         for rank, hit in enumerate(ranked.hits, start=1):

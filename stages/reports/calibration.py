@@ -12,7 +12,6 @@ from schemas.values.differences import Measures
 from schemas.values.metrics import Interval
 from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.reports import (
-    BandPoint,
     CalibratedConfidence,
     Calibration,
     CalibrationErrors,
@@ -210,7 +209,7 @@ def _chosen(cohort: Cohort, confidence: Confidence, measures: Measures) -> Chose
             for name, coverage in grid.items()
         },
         curve=curve,
-        band=tuple(BandPoint(**point._asdict()) for point in band),
+        band=band,
     )
 
 

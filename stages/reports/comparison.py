@@ -30,10 +30,8 @@ from stages.metrics.selective import Loss, areas, measure_names
 from stages.reports.costs import tokens_by_job
 from stages.reports.report import common_measures, measures_of
 from stages.reports.results import cohort_of_jobs, ground_truth, headline_metrics, jobs_of
-from stages.reports.retrieval import FAILED, chunk_rankings, judged_queries, measured
+from stages.reports.retrieval import chunk_rankings, judged_queries, measured
 from stages.reports.words import notices
-
-_UNSUCCESSFUL: Final = (JobStatus.FAILED, JobStatus.POISONED, JobStatus.CANCELLED)
 
 #: What is shown of the measures of a kind of run unless others are named.
 SHOWN: Final = {
@@ -351,9 +349,9 @@ def _tokens(
 def _alone(baseline: Mapping[str, JobStatus], own: Mapping[str, JobStatus]) -> dict[str, Any]:
     """The subjects of one run alone, and those that failed in one alone."""
     common = [key for key in baseline if key in own]
-    has_failed = [{key: of[key] in FAILED for key in common} for of in (baseline, own)]
+    has_failed = [{key: of[key].has_failed for key in common} for of in (baseline, own)]
     return {
-        "failed": sum(status in _UNSUCCESSFUL for status in own.values()),
+        "failed": sum(status.has_failed or status is JobStatus.CANCELLED for status in own.values()),
         "failed_alone": tuple(key for key in common if has_failed[1][key] and not has_failed[0][key]),
         "baseline_failed_alone": tuple(key for key in common if has_failed[0][key] and not has_failed[1][key]),
         "only_here": tuple(key for key in own if key not in baseline),

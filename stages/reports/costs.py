@@ -1,6 +1,6 @@
 """The cost of a run from its attempts and calls."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ def run_cost(
         currency=None if prices is None else prices.currency,
         unpriced=() if prices is None else tuple(sorted(paid_models - prices.models.keys())),
         total=_spent(work, calls, prices),
-        stages=_grouped(work, calls, prices, _stage),
+        stages=_grouped(work, calls, prices, lambda one: one.stage),
         models={
             model: _spent((), [call for call in calls if call.model == model], prices)
             for model in sorted({call.model for call in calls})
@@ -39,7 +39,7 @@ def run_cost(
             [one for one in work if one.job_id is not None],
             [one for one in calls if one.job_id is not None],
             prices,
-            _job,
+            lambda one: f"j{one.job_id}",
         ),
         retries=_saved(retried),
         forks=_saved(copied),
@@ -61,8 +61,7 @@ def work_of(attempts: Sequence[AttemptTime]) -> list[StageWork]:
     found: dict[tuple[int, str], tuple[int, float]] = {}
     for one in attempts:
         count, seconds = found.get((one.job_id, one.stage), (0, 0.0))
-        took = 0.0 if one.ended_at is None else (one.ended_at - one.started_at).total_seconds()
-        found[one.job_id, one.stage] = count + 1, seconds + took
+        found[one.job_id, one.stage] = count + 1, seconds + one.seconds
     return [
         StageWork(job_id=job_id, stage=stage, attempts=count, seconds=seconds)
         for (job_id, stage), (count, seconds) in found.items()
@@ -122,28 +121,18 @@ def _saved(kept: Sequence[KeptStage]) -> SavedStages:
     return SavedStages(stages=len(kept), seconds=sum((one.seconds for one in kept), 0.0))
 
 
-def _stage(one: StageWork | StageCalls) -> str:
-    return one.stage
-
-
-def _job(one: StageWork | StageCalls) -> str:
-    return f"j{one.job_id}"
-
-
 def _grouped(
     work: Sequence[StageWork],
     calls: Sequence[StageCalls],
     prices: Prices | None,
     name_of: Callable[[StageWork | StageCalls], str],
 ) -> dict[str, Spent]:
-    work_by: dict[str, list[StageWork]] = {}
-    calls_by: dict[str, list[StageCalls]] = {}
+    by_name: dict[str, tuple[list[StageWork], list[StageCalls]]] = defaultdict(lambda: ([], []))
     for one in work:
-        work_by.setdefault(name_of(one), []).append(one)
+        by_name[name_of(one)][0].append(one)
     for call in calls:
-        calls_by.setdefault(name_of(call), []).append(call)
-    names = dict.fromkeys([*work_by, *calls_by])
-    return {name: _spent(work_by.get(name, ()), calls_by.get(name, ()), prices) for name in names}
+        by_name[name_of(call)][1].append(call)
+    return {name: _spent(*of_name, prices) for name, of_name in by_name.items()}
 
 
 def _spent(work: Sequence[StageWork], calls: Sequence[StageCalls], prices: Prices | None) -> Spent:
@@ -322,45 +311,35 @@ def _of_mode(run: ScoredRun, mode: AssessmentMode) -> ModeTimings:
     ids = {job.job_id for job in jobs_of(run, mode)}
     attempts = [attempt for attempt in run.attempts if attempt.job_id in ids]
     ends = [attempt.ended_at for attempt in attempts if attempt.ended_at is not None]
-    calls = _timings_calls(run.calls, ids)
-    stages = dict.fromkeys(attempt.stage for attempt in attempts)
+    paid, reused = _paid_and_reused(run.calls, ids)
+    seconds: dict[str, list[float]] = {}
+    for attempt in attempts:
+        seconds.setdefault(attempt.stage, []).append(attempt.seconds)
     duration = max(ends) - min(attempt.started_at for attempt in attempts) if ends else None
     return ModeTimings(
         total_duration_seconds=None if duration is None else duration.total_seconds(),
-        busy_seconds=_seconds(attempts),
+        busy_seconds=sum(attempt.seconds for attempt in attempts),
         attempts=len(attempts),
-        llm_calls_paid=calls.paid,
-        llm_calls_reused=calls.reused,
-        stages={
-            stage: _timings_of_stage([attempt for attempt in attempts if attempt.stage == stage]) for stage in stages
-        },
+        llm_calls_paid=paid,
+        llm_calls_reused=reused,
+        stages={stage: StageTimings(attempts=len(found), seconds=sum(found)) for stage, found in seconds.items()},
     )
-
-
-def _timings_of_stage(attempts: Sequence[AttemptTime]) -> StageTimings:
-    return StageTimings(attempts=len(attempts), seconds=_seconds(attempts))
 
 
 def _of_job(run: ScoredRun, job: ScoredJob) -> JobTimings:
     attempts = [attempt for attempt in run.attempts if attempt.job_id == job.job_id]
-    calls = _timings_calls(run.calls, {job.job_id})
+    paid, reused = _paid_and_reused(run.calls, {job.job_id})
     return JobTimings(
         job=f"j{job.job_id}",
         participant_id=job.participant_id,
         mode=job.mode,
         attempts=len(attempts),
-        seconds=_seconds(attempts),
-        llm_calls_paid=calls.paid,
-        llm_calls_reused=calls.reused,
+        seconds=sum(attempt.seconds for attempt in attempts),
+        llm_calls_paid=paid,
+        llm_calls_reused=reused,
     )
 
 
-def _timings_calls(calls: Iterable[CallCount], job_ids: set[int]) -> CallCount:
+def _paid_and_reused(calls: Iterable[CallCount], job_ids: set[int]) -> tuple[int, int]:
     own = [call for call in calls if call.job_id in job_ids]
-    return CallCount(job_id=0, paid=sum(call.paid for call in own), reused=sum(call.reused for call in own))
-
-
-def _seconds(attempts: Iterable[AttemptTime]) -> float:
-    return sum(
-        (attempt.ended_at - attempt.started_at).total_seconds() for attempt in attempts if attempt.ended_at is not None
-    )
+    return sum(call.paid for call in own), sum(call.reused for call in own)

@@ -1,7 +1,7 @@
 """Builds the report of an evaluation. What is not scored is counted, and is in no share."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from schemas.statuses import JobStatus
 from schemas.values.differences import RetrievalMeasures
@@ -14,48 +14,26 @@ from schemas.values.evaluations import (
     EvaluationReport,
     MeasuredValidator,
     ScoredAnswer,
+    Tally,
 )
 from stages.metrics.bootstrap import share_interval
 from stages.reports.retrieval import validator_in_words
 from stages.reports.words import notices
 
-_FAILED: Final = (JobStatus.FAILED, JobStatus.POISONED, JobStatus.CANCELLED)
+_NOTHING: Final = Tally(yes=0, no=0, undecided=0)
 
-
-class Part(NamedTuple):
-    """What an answer adds to a share."""
-
-    yes: int
-    of: int
-    undecided: int
-
-
-def _precision(scores: AnswerScores) -> Part:
-    found = scores.citations
-    return Part(found.yes, found.decided + scores.unknown_citations, found.undecided)
-
-
-def _recall(scores: AnswerScores) -> Part:
-    found = scores.supported
-    return Part(found.yes, found.decided + scores.uncited, found.undecided)
-
-
-def _correctness(scores: AnswerScores) -> Part:
-    found = scores.correct
-    return Part(0, 0, 0) if found is None else Part(found.yes, found.decided, found.undecided)
-
-
-def _completeness(scores: AnswerScores) -> Part:
-    found = scores.complete
-    return Part(0, 0, 0) if found is None else Part(found.yes, found.decided, found.undecided)
-
-
-_PARTS: Final[Mapping[str, Callable[[AnswerScores], Part]]] = {
-    "citation_precision": _precision,
-    "citation_recall": _recall,
-    "correctness": _correctness,
-    "completeness": _completeness,
+_PARTS: Final[Mapping[str, Callable[[AnswerScores], Tally]]] = {
+    "citation_precision": lambda scores: _with_more(scores.citations, scores.unknown_citations),
+    "citation_recall": lambda scores: _with_more(scores.supported, scores.uncited),
+    "correctness": lambda scores: scores.correct or _NOTHING,
+    "completeness": lambda scores: scores.complete or _NOTHING,
 }
+"""What an answer adds to each share."""
+
+
+def _with_more(found: Tally, no: int) -> Tally:
+    return found.model_copy(update={"no": found.no + no})
+
 
 MEASURES: Final[Mapping[str, str]] = {
     "citation_precision": "citations whose source supports the sentence, alone or as a part that it needs",
@@ -71,7 +49,9 @@ def build_evaluation_report(
 ) -> EvaluationReport:
     """The report of an evaluation, with the quality of its judge as a validator where that is known."""
     scored = [one.scores for one in run.answers if one.scores is not None]
-    failed = sum(one.scores is None and one.status in _FAILED for one in run.answers)
+    failed = sum(
+        one.scores is None and (one.status.has_failed or one.status is JobStatus.CANCELLED) for one in run.answers
+    )
     return EvaluationReport(
         run_id=f"r{run.run_id}",
         evaluates=f"r{run.request['evaluates']}",
@@ -84,7 +64,9 @@ def build_evaluation_report(
             failed=failed,
             unfinished=len(run.answers) - len(scored) - failed,
             scored=len(scored),
-            without_citation=sum(not _precision(one).of and not one.citations.undecided for one in scored),
+            without_citation=sum(
+                not _PARTS["citation_precision"](one).decided and not one.citations.undecided for one in scored
+            ),
             with_reference=sum(one.correct is not None for one in scored),
             left_out_sentences=sum(one.left_out for one in scored),
         ),
@@ -125,14 +107,14 @@ def evaluation_remarks(report: EvaluationReport) -> list[str]:
     return found
 
 
-def _measure(parts: Sequence[Part], measures: RetrievalMeasures) -> EvaluationMeasure:
+def _measure(parts: Sequence[Tally], measures: RetrievalMeasures) -> EvaluationMeasure:
     return EvaluationMeasure(
-        answers=sum(part.of > 0 for part in parts),
-        scored=sum(part.of for part in parts),
+        answers=sum(part.decided > 0 for part in parts),
+        scored=sum(part.decided for part in parts),
         undecided=sum(part.undecided for part in parts),
         share=share_interval(
             [part.yes for part in parts],
-            [part.of for part in parts],
+            [part.decided for part in parts],
             resamples=measures.bootstrap_resamples,
             seed=measures.bootstrap_seed,
         ),
@@ -148,5 +130,5 @@ def _answer(one: ScoredAnswer) -> EvaluatedAnswer:
         query_id=one.query_id,
         result_id=one.result_id,
         scores=one.scores,
-        shares={name: part.yes / part.of if part.of else None for name, part in parts.items()},
+        shares={name: part.yes / part.decided if part.decided else None for name, part in parts.items()},
     )

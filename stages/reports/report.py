@@ -210,17 +210,17 @@ def _provenance(run: ScoredRun, mode: AssessmentMode, *, evaluated: int) -> Prov
         evidence=run.request.get("evidence"),
         transcript_variants=(run.request.get("variants") or {}).get("transcripts", {}),
         quantitative_model=_scorer(settings),
-        quantitative_model_digests=_distinct(
+        quantitative_model_digests=distinct(
             job.scores.model_digest for job in jobs if job.scores and job.scores.model_digest
         ),
         embedding_model=settings.get("MODEL_EMBEDDING_MODEL"),
-        embedding_model_digests=_distinct(job.embedding_digest for job in jobs if job.embedding_digest),
-        embedding_dtypes=_distinct(job.embedding_dtype for job in jobs if job.embedding_dtype),
+        embedding_model_digests=distinct(job.embedding_digest for job in jobs if job.embedding_digest),
+        embedding_dtypes=distinct(job.embedding_dtype for job in jobs if job.embedding_dtype),
         llm_backend=settings.get("LLM_BACKEND"),
         embedding_backend=settings.get("EMBEDDING_BACKEND"),
         reference_indexes=tuple(index for index in run.indexes if index.id in index_ids),
         **_of_references(settings) if mode is AssessmentMode.FEW_SHOT else _NO_REFERENCES,
-        rankers=_distinct(job.ranked.ranker for job in jobs if job.ranked),
+        rankers=distinct(job.ranked.ranker for job in jobs if job.ranked),
         severity_inference_mode=settings.get("QUANTITATIVE_SEVERITY_INFERENCE_MODE"),
         token_signals=settings.get("RAGQ_TOKEN_SIGNALS"),
         participants_requested=len(jobs),
@@ -255,8 +255,9 @@ def _scorer(settings: Mapping[str, Any]) -> str | None:
 _NO_REFERENCES = dict.fromkeys(_of_references({}))
 
 
-def _distinct(names: Iterable[str]) -> tuple[str, ...]:
-    return tuple(sorted(set(names)))
+def distinct(names: Iterable[str | None]) -> tuple[str, ...]:
+    """The names that there are, each once, in alphabetical order."""
+    return tuple(sorted({name for name in names if name is not None}))
 
 
 #: The measures that a run can set, and the names of its settings.

@@ -5,6 +5,8 @@ from functools import partial
 from statistics import fmean, stdev
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from schemas.statuses import JobStatus
 from schemas.values.differences import Measures
 from schemas.values.failures import FailedAttempt
@@ -20,20 +22,22 @@ from stages.metrics.scores import (
     Metric,
     accuracy,
     auroc,
+    binary_metrics,
     cmax,
     cohort_of,
-    evaluate,
     f1,
     item_mae,
     item_mae_by_item,
     item_mae_by_subject,
     item_mae_weighted,
+    per_item,
     precision,
     prediction_coverage,
     recall,
     severity_accuracy,
     together,
     total_mae,
+    total_metrics,
     total_pearson_r,
     total_rmse,
 )
@@ -68,6 +72,7 @@ def subject_result(job: ScoredJob, failed: FailedAttempt | None) -> SubjectResul
     scores = job.scores
     predicted = None if scores is None else {item: scores.items[item].score for item in PHQ8Item}
     totals = None if scores is None else scores.totals
+    errors = item_errors(predicted, truth)
     available = None if predicted is None else sum(score is not None for score in predicted.values())
     return SubjectResult(
         participant_id=job.participant_id,
@@ -83,7 +88,7 @@ def subject_result(job: ScoredJob, failed: FailedAttempt | None) -> SubjectResul
         severity_upper_bound=totals and totals.maximum_severity,
         available_items=available,
         na_items=None if available is None else len(PHQ8Item) - available,
-        mae_available=_mae(predicted, truth),
+        mae_available=fmean(errors) if errors else None,
         ground_truth_total=truth and sum(truth.values()),
         ground_truth_items=truth,
         predicted_items=predicted,
@@ -119,13 +124,6 @@ def item_signals(item: ItemScore) -> ItemSignals:
     )
 
 
-def _mae(predicted: dict[PHQ8Item, int | None] | None, truth: dict[PHQ8Item, int] | None) -> float | None:
-    if predicted is None or truth is None:
-        return None
-    errors = [abs(score - truth[item]) for item, score in predicted.items() if score is not None]
-    return fmean(errors) if errors else None
-
-
 def modes_of(run: ScoredRun) -> tuple[AssessmentMode, ...]:
     """The modes of a run's jobs, zero-shot first."""
     present = {job.mode for job in run.jobs}
@@ -147,16 +145,13 @@ def cohort_of_jobs(jobs: Iterable[ScoredJob]) -> Cohort:
     return cohort_of(subjects)
 
 
-_FAILED = (JobStatus.FAILED, JobStatus.POISONED)
-
-
 def results_of(
     mode: AssessmentMode, jobs: Sequence[ScoredJob], failed: Mapping[int, FailedAttempt], *, measures: Measures
 ) -> Results:
     """The results over the jobs of one mode. `failed` is the final attempt of each failed job, by job."""
     cohort = cohort_of_jobs(jobs)
     scored = [job for job in jobs if job.scores is not None]
-    failures = sum(job.status in _FAILED for job in jobs)
+    failures = sum(job.status.has_failed for job in jobs)
     headlines = headline_metrics(measures)
     intervals = bootstrap_all(
         together(headlines | {item: partial(item_mae, item=item) for item in PHQ8Item}),
@@ -164,7 +159,8 @@ def results_of(
         resamples=measures.bootstrap_resamples,
         seed=measures.bootstrap_seed,
     )
-    evaluation = evaluate(cohort, min_coverage=measures.total_min_coverage, threshold=measures.binary_threshold)
+    evaluated = int(np.count_nonzero(cohort.scored_items))
+    items = per_item(cohort)
     return Results(
         mode=mode,
         model=next((job.scores.model for job in scored if job.scores), None),
@@ -172,24 +168,24 @@ def results_of(
         successful_subjects=len(scored),
         failed_subjects=failures,
         unfinished_subjects=len(jobs) - len(scored) - failures,
-        excluded_no_evidence=evaluation.excluded_no_evidence,
+        excluded_no_evidence=len(cohort) - evaluated,
         excluded_no_ground_truth=sum(ground_truth(job.labels).items is None for job in scored),
-        evaluated_subjects=evaluation.evaluated_subjects,
-        item_mae_weighted=evaluation.item_mae_weighted,
-        item_mae_by_item=evaluation.item_mae_by_item,
-        item_mae_by_subject=evaluation.item_mae_by_subject,
-        prediction_coverage=evaluation.prediction_coverage,
+        evaluated_subjects=evaluated,
+        item_mae_weighted=intervals["item_mae_weighted"].value,
+        item_mae_by_item=intervals["item_mae_by_item"].value,
+        item_mae_by_subject=intervals["item_mae_by_subject"].value,
+        prediction_coverage=intervals["prediction_coverage"].value,
         intervals={name: intervals[name] for name in headlines},
         per_item={
             item: ItemResult(
-                **evaluation.per_item[item].model_dump(),
+                **items[item].model_dump(),
                 mae_interval=intervals[item],
                 medians=sum(subject.items[item].basis is ScoreBasis.MEDIAN for subject in cohort.subjects),
             )
             for item in PHQ8Item
         },
-        total_metrics=evaluation.total_metrics,
-        binary_metrics=evaluation.binary_metrics,
+        total_metrics=total_metrics(cohort, min_coverage=measures.total_min_coverage),
+        binary_metrics=binary_metrics(cohort, threshold=measures.binary_threshold),
         results=tuple(subject_result(job, failed.get(job.job_id)) for job in jobs),
     )
 

@@ -7,7 +7,7 @@ from schemas.statuses import JobStatus
 from schemas.values.differences import RetrievalMeasures
 from schemas.values.estimates import Prices
 from schemas.values.metrics import Interval
-from schemas.values.queries import Leg, QueryRun, QueryText, RankedList, RankedQuery, RetrievedChunks
+from schemas.values.queries import Leg, QueryRun, QueryText, RankedQuery, RetrievedChunks
 from schemas.values.reports import StageTimings
 from schemas.values.retrieval_reports import (
     QueryCounts,
@@ -21,9 +21,10 @@ from schemas.values.retrieval_reports import (
 )
 from stages.metrics.bootstrap import mean_intervals
 from stages.metrics.selective import measure_names, measure_rankings
+from stages.queries.retrieve import best_ranks
 from stages.reports.costs import run_cost, telemetry, work_of
 from stages.reports.numbers_in_words import bounds, number
-from stages.reports.report import run_metadata, validator_quality
+from stages.reports.report import distinct, run_metadata, validator_quality
 
 
 def made_with(provenance: RetrievalProvenance) -> dict[str, str]:
@@ -108,19 +109,9 @@ def _of_leg(
         if found.text is QueryText.ORIGINAL:
             yield alone, [hit.chunk_id for hit in found.hits]
     if len(lists) > 1:
-        yield together, _by_best_rank(lists)
-
-
-def _by_best_rank(lists: Iterable[RankedList]) -> list[int]:
-    """Every chunk of the lists by its best rank in any; of equal ranks the earlier list first."""
-    best: dict[int, int] = {}
-    for found in lists:
-        for rank, hit in enumerate(found.hits):
-            best[hit.chunk_id] = min(rank, best.get(hit.chunk_id, rank))
-    return sorted(best, key=lambda chunk_id: best[chunk_id])
-
-
-FAILED = (JobStatus.FAILED, JobStatus.POISONED)
+        # Of equal ranks the earlier list comes first.
+        best = best_ranks(lists)
+        yield together, sorted(best, key=best.__getitem__)
 
 
 class JudgedQuery(NamedTuple):
@@ -214,18 +205,18 @@ def _provenance(queries: Iterable[RankedQuery]) -> RetrievalProvenance:
     queries = tuple(queries)
     retrieved = [query.retrieved for query in queries if query.retrieved is not None]
     return RetrievalProvenance(
-        corpora=_distinct(query.corpus for query in queries),
-        embedding_models=_distinct(query.embedding_model for query in queries),
-        lexical=_distinct(found.lexical for found in retrieved),
-        fusions=_distinct(found.fusion for found in retrieved),
-        rankers=_distinct(query.ranker for query in queries),
-        validators=_distinct(query.validator for query in queries),
+        corpora=distinct(query.corpus for query in queries),
+        embedding_models=distinct(query.embedding_model for query in queries),
+        lexical=distinct(found.lexical for found in retrieved),
+        fusions=distinct(found.fusion for found in retrieved),
+        rankers=distinct(query.ranker for query in queries),
+        validators=distinct(query.validator for query in queries),
     )
 
 
 def _counts(run: QueryRun, judged: Sequence[JudgedQuery]) -> QueryCounts:
     with_judgement = sum(bool(query.judgements) for query in run.queries)
-    failed = sum(found.query.status in FAILED for found in judged)
+    failed = sum(found.query.status.has_failed for found in judged)
     finished = sum(found.query.status is JobStatus.SUCCEEDED for found in judged)
     return QueryCounts(
         submitted=len(run.queries),
@@ -243,7 +234,7 @@ def _timings(run: QueryRun, prices: Prices | None) -> RetrievalTimings:
     seconds: dict[str, list[float]] = {}
     for attempt in run.attempts:
         if attempt.ended_at is not None:
-            seconds.setdefault(attempt.stage, []).append((attempt.ended_at - attempt.started_at).total_seconds())
+            seconds.setdefault(attempt.stage, []).append(attempt.seconds)
     return RetrievalTimings(
         submitted_at=run.submitted_at,
         started_at=min((attempt.started_at for attempt in run.attempts), default=None),
@@ -252,7 +243,3 @@ def _timings(run: QueryRun, prices: Prices | None) -> RetrievalTimings:
         seconds_per_query={stage: sum(found) / len(found) for stage, found in seconds.items()},
         cost=run_cost(work_of(run.attempts), run.stage_calls, run.retried, run.copied, prices),
     )
-
-
-def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
-    return tuple(sorted({name for name in names if name is not None}))

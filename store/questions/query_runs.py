@@ -19,17 +19,15 @@ from schemas.values.queries import (
     RetrievedChunks,
     ValidatedChunks,
 )
-from schemas.values.runs import AttemptTime, OutputTelemetry, SettingValue
 from stages.failures import FailureCategory
 from stages.queries.query_files import document_name
 from stages.reports.words import notices
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import QueryLine, StoredQuery, StoredResult, result_missing
-from store.runs import call_costs, deletions, edits, jobs, overviews
+from store.runs import deletions, edits, jobs, overviews
 from store.runs.failures import run_failures
-from store.runs.run_view import run_origin
-from store.runs.scored_runs import ATTEMPTS, TELEMETRY
+from store.runs.scored_runs import of_every_kind
 
 RUN = """
 SELECT r.profile, r.version, r.identity, r.settings_hash, r.request, r.settings, r.created_at AS submitted_at
@@ -90,26 +88,15 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         chunks = await connection.fetch(WORKS_OF_CHUNKS, sorted(_chunks(queries)))
         corpus_ids = {corpus_id for row in rows for corpus_id in (row["corpus_id"], *row["other_corpus_ids"])}
         known = await documents_of(connection, sorted(corpus_ids))
-        attempts = await connection.fetch(ATTEMPTS, run_id)
-        calls = await call_costs.stage_calls(connection, run_id)
-        retried = await call_costs.retried_stages(connection, run_id)
-        copied = await call_costs.copied_stages(connection, run_id)
-        origin = await run_origin(connection, run_id)
-        telemetry = await connection.fetch(TELEMETRY, run_id)
+        reported = await of_every_kind(connection, run_id, run)
     return QueryRun(
-        **{**run, "settings": {name: SettingValue(**setting) for name, setting in run["settings"].items()}},
-        run_id=run_id,
+        **reported,
+        submitted_at=run["submitted_at"],
         queries=queries,
         documents={row["id"]: document_name(row["source_path"], row["title"]) for row in chunks},
         lines={row["id"]: row["start_line"] for row in chunks},
         unknown_documents=len(_relevant(queries) - known),
         failures=dict(Counter(attempt.category for attempt in found.failed if attempt.is_final).most_common()),
-        attempts=tuple(AttemptTime(**dict(row)) for row in attempts),
-        stage_calls=calls,
-        retried=retried,
-        copied=copied,
-        origin=origin,
-        telemetry=tuple(OutputTelemetry(**dict(row)) for row in telemetry),
     )
 
 

@@ -105,25 +105,28 @@ async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
             )
         calls = await call_costs.counts(connection, run_id)
         return ScoredRun(
-            run_id=run_id,
-            profile=run["profile"],
-            version=run["version"],
-            identity=run["identity"],
-            settings_hash=run["settings_hash"],
-            request=run["request"],
-            settings={name: SettingValue(**setting) for name, setting in run["settings"].items()},
+            **await of_every_kind(connection, run_id, run),
             jobs=tuple(map(_job, await connection.fetch(JOBS, run_id))),
             indexes=tuple(IndexIdentity(**dict(row)) for row in await connection.fetch(INDEXES, run_id)),
             failures=failures,
-            attempts=tuple(AttemptTime(**dict(row)) for row in await connection.fetch(ATTEMPTS, run_id)),
-            stage_calls=await call_costs.stage_calls(connection, run_id),
-            retried=await call_costs.retried_stages(connection, run_id),
-            copied=await call_costs.copied_stages(connection, run_id),
-            telemetry=tuple(OutputTelemetry(**dict(row)) for row in await connection.fetch(TELEMETRY, run_id)),
             calls=tuple(CallCount(job_id=job_id, paid=n.paid, reused=n.reused) for job_id, n in calls.items()),
-            origin=await run_origin(connection, run_id),
             siblings=await siblings(connection, run_id),
         )
+
+
+async def of_every_kind(connection: Connection, run_id: int, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a ReportedRun; those of its own row are given."""
+    return {
+        "run_id": run_id,
+        **{name: row[name] for name in ("profile", "version", "identity", "settings_hash", "request")},
+        "settings": {name: SettingValue(**setting) for name, setting in row["settings"].items()},
+        "attempts": tuple(AttemptTime(**dict(one)) for one in await connection.fetch(ATTEMPTS, run_id)),
+        "stage_calls": await call_costs.stage_calls(connection, run_id),
+        "retried": await call_costs.retried_stages(connection, run_id),
+        "copied": await call_costs.copied_stages(connection, run_id),
+        "telemetry": tuple(OutputTelemetry(**dict(one)) for one in await connection.fetch(TELEMETRY, run_id)),
+        "origin": await run_origin(connection, run_id),
+    }
 
 
 async def reference_outputs(

@@ -23,7 +23,6 @@ from stages.metrics.scores import (
     binary_metrics,
     cmax,
     cohort_of,
-    evaluate,
     has_total,
     is_depressed,
     item_mae,
@@ -193,27 +192,6 @@ def test_with_nothing_scored_cmax_is_zero_and_coverage_is_undefined() -> None:
 
     assert (value_of(prediction_coverage, unscored), value_of(cmax, unscored)) == (None, 0.0)
     assert (value_of(prediction_coverage, cohort()), value_of(cmax, cohort())) == (None, None)
-
-
-def test_an_evaluation_counts_everybody() -> None:
-    three = cohort(("3131", "0"), ("1", "0"), ("-", "0"))
-
-    found = evaluate(three, failed_subjects=2, min_coverage=0.5, threshold=9)
-
-    assert found.model_dump() == {
-        "total_subjects": 5,
-        "successful_subjects": 3,
-        "failed_subjects": 2,
-        "excluded_no_evidence": 1,
-        "evaluated_subjects": 2,
-        "item_mae_weighted": (3 + 1 + 3 + 1 + 1) / 5,
-        "item_mae_by_item": (2 + 1 + 3 + 1) / 4,
-        "item_mae_by_subject": (2 + 1) / 2,
-        "prediction_coverage": 5 / 16,
-        "per_item": {item: metrics.model_dump() for item, metrics in per_item(three).items()},
-        "total_metrics": total_metrics(three).model_dump(),
-        "binary_metrics": binary_metrics(three, threshold=9).model_dump(),
-    }
 
 
 THREE = cohort(("30", "00"), ("1-", "0"), ("-", "0"))

@@ -24,12 +24,13 @@ from schemas.values.reports import CalibratedConfidence, ReferenceCounts, Report
 from schemas.values.runs import OutputTelemetry, ScoredRun
 from schemas.values.scoring import ItemScore
 from stages.metrics.confidence import Variant, evidence_count
-from stages.metrics.scores import cohort_of
+from stages.metrics.scores import binary_metrics, cohort_of, total_metrics
 from stages.metrics.selective import risk_coverage_curve
 from stages.participants.validate import keep_all
 from stages.reports.calibration import selective_prediction
 from stages.reports.costs import telemetry
 from stages.reports.report import build_report, over_all_items, reference_counts
+from stages.reports.results import cohort_of_jobs
 from tests.stages.metrics.builders import random_subjects
 from tests.stages.participants.builders import ranked, reference
 from tests.stages.reports.builders import FEW, FEW_SHOT, INDEX, ZERO_SHOT, failed, job, labels, run, scores
@@ -159,6 +160,22 @@ def test_provenance_names_what_the_original_left_out() -> None:
     assert (few_shot.rankers, few_shot.token_signals, zero_shot.rankers) == (("similarity",), True, ())
     assert (few_shot.reference_indexes, few_shot.embedding_model_digests) == ((INDEX,), ("weights",))
     assert (zero_shot.reference_indexes, zero_shot.min_reference_similarity, zero_shot.mode) == ((), None, ZERO_SHOT)
+
+
+def test_results_count_everybody() -> None:
+    people = [job(at, 300 + at, scores(digits), "0") for at, digits in enumerate(("3131", "1", "-"), start=1)]
+    measures = replace(FEW, binary_threshold=9)
+
+    report = build_report(run(*people, job(4, 304, None, "0"), job(5, 305, None, "0")), measures=measures)
+
+    found = report.experiments[0].results
+    assert (found.total_subjects, found.successful_subjects, found.failed_subjects) == (5, 3, 2)
+    assert (found.excluded_no_evidence, found.evaluated_subjects) == (1, 2)
+    assert (found.item_mae_weighted, found.item_mae_by_item) == ((3 + 1 + 3 + 1 + 1) / 5, (2 + 1 + 3 + 1) / 4)
+    assert (found.item_mae_by_subject, found.prediction_coverage) == ((2 + 1) / 2, 5 / 16)
+    cohort = cohort_of_jobs(people)
+    assert found.total_metrics == total_metrics(cohort, min_coverage=measures.total_min_coverage)
+    assert found.binary_metrics == binary_metrics(cohort, threshold=9)
 
 
 def test_a_run_that_scored_nobody_has_no_number_and_no_zero() -> None:
