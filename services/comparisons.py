@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
@@ -147,28 +147,24 @@ def compared(
     asked = [run for run in found if isinstance(run, QueryRun)]
     tagged = [run for run in found if isinstance(run, TagsRun)]
     if len(scored) == len(found):
-        _refuse_measures(measures, Measures, "runs of participants")
+        _refuse_others(measures, known=[field.name for field in fields(Measures)], of="runs of participants")
         refuse_other_data_sets(scored)
         sides = _sides(scored, mode, other_mode)
         return [compare_scores(one, chosen=measures, only=only, split=split) for one in sides]
     if split is not None or mode is not None or other_mode is not None:
         raise Refused("A split or a mode goes with runs of participants.")
     if len(asked) == len(found):
-        _refuse_measures(measures, RetrievalMeasures, "runs of queries")
+        _refuse_others(measures, known=[field.name for field in fields(RetrievalMeasures)], of="runs of queries")
         return [compare_queries(asked, measures=RetrievalMeasures(**measures))]
     if len(tagged) == len(found):
-        chosen = RetrievalMeasures(**{name: value for name, value in measures.items() if name in _OF_RESAMPLES})
-        _refuse_measures({name: 0 for name in measures if name not in _OF_RESAMPLES}, None, "runs of phrases")
+        _refuse_others(measures, known=("bootstrap_resamples", "bootstrap_seed"), of="runs of phrases")
+        chosen = RetrievalMeasures(**measures)
         return [compare_tags(tagged, resamples=chosen.bootstrap_resamples, seed=chosen.bootstrap_seed)]
     raise Refused("The runs are of several kinds; runs of one kind are compared.")
 
 
-_OF_RESAMPLES: Final = ("bootstrap_resamples", "bootstrap_seed")
-
-
-def _refuse_measures(given: Mapping[str, Any], known: type[Measures | RetrievalMeasures] | None, of: str) -> None:
-    names = [] if known is None else [field.name for field in fields(known)]
-    if others := [name for name in given if name not in names]:
+def _refuse_others(measures: Iterable[str], *, known: Collection[str], of: str) -> None:
+    if others := [name for name in measures if name not in known]:
         raise Refused(f"{of.capitalize()} have no {', '.join(name.replace('_', ' ') for name in others)}.")
 
 

@@ -39,9 +39,12 @@ SHOWN: Final = {
     "tags": ("candidates", "overlap"),
 }
 
+#: What the subjects of a kind of run are.
+SUBJECTS: Final = {"participant": "participants", "query": "queries", "tags": "phrase sets"}
+
 #: Measures of which less is better; of any other more is.
-_LOWER_IS_BETTER: Final = (
-    *("item_mae_weighted", "item_mae_by_item", "item_mae_by_subject", "total_mae", "total_rmse", "aurc", "augrc"),
+_LOWER_IS_BETTER: Final = frozenset(
+    ("item_mae_weighted", "item_mae_by_item", "item_mae_by_subject", "total_mae", "total_rmse", "aurc", "augrc")
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from schemas.errors import Refused
 from schemas.settings.base import value_in_words
 from schemas.values.differences import ComparedRun, Comparison, Movement
-from stages.reports.comparison import headline_measures, shown_measures
+from stages.reports.comparison import SUBJECTS, headline_measures, shown_measures
 from stages.reports.numbers_in_words import NOT_AVAILABLE, counted
 from stages.reports.tables import Cell, Figure, Real, Ref, Remark, Sheet, Table
 from stages.reports.words import origin_words
@@ -15,9 +15,6 @@ from stages.reports.words import origin_words
 _NAMED = 20
 
 _NOTHING_JUDGED = "The runs have no judged query in common: passages that both have and tokens alone are measured."
-
-#: What the subjects of a kind of run are called in a table.
-_SUBJECTS = {"participant": "participants", "query": "queries", "tags": "sets"}
 
 
 def comparison_sheet(found: Comparison, metrics: Collection[str] = ()) -> Sheet:
@@ -37,7 +34,7 @@ def comparison_sheet(found: Comparison, metrics: Collection[str] = ()) -> Sheet:
     )
     return Sheet(
         title=f"{others} - {names[0]}" if is_pair else f"{others} compared with {names[0]}",
-        head=f"{_SUBJECTS[found.kind]} of both: {found.compared[0].subjects}" if is_pair else "",
+        head=f"{_column(found)} of both: {found.compared[0].subjects}" if is_pair else "",
         facts=tuple(_facts(found)),
         notices=tuple(_notices(found)),
         parts=(
@@ -56,8 +53,13 @@ def _names(found: Comparison) -> tuple[str, ...]:
     return tuple(f"{run} {mode}" if mode else run for run, mode in zip(found.runs, modes, strict=True))
 
 
+def _column(found: Comparison) -> str:
+    """What its subjects are, in one word."""
+    return SUBJECTS[found.kind].split()[-1]
+
+
 def _facts(found: Comparison) -> Iterator[str]:
-    subjects = "subjects" if found.kind == "tags" else _SUBJECTS[found.kind]
+    subjects = "subjects" if found.kind == "tags" else SUBJECTS[found.kind]
     by = f", confidence {found.confidence}" if found.confidence else ""
     yield f"95 % percentile intervals over paired resamples of {subjects}{by}"
     if found.subjects_of:
@@ -100,7 +102,7 @@ def _pair(found: Comparison, metrics: Collection[str]) -> Table:
     columns = (*(["ranking", "measure"] if has_rankings else ["metric"]), before, after, "difference")
     caption = f"Difference of {after} from {before}"
     texts = ("measure",) if has_rankings else ()
-    return Table(caption, (*columns, _SUBJECTS[found.kind]), tuple(rows), texts=texts, place="paper")
+    return Table(caption, (*columns, _column(found)), tuple(rows), texts=texts, place="paper")
 
 
 def _measure(found: Comparison, name: str) -> Table:
@@ -115,7 +117,7 @@ def _measure(found: Comparison, name: str) -> Table:
         compared = Ref(run.run_id, f"/runs/compare?runs={before},{run.run_id}")
         rows.append((compared, settings, Real(one.value), Figure(one.delta), corrected.bounds, one.subjects))
         clear += [run.run_id] if corrected.is_clear else []
-    columns = ("run", "settings", "value", "difference", "corrected", _SUBJECTS[found.kind])
+    columns = ("run", "settings", "value", "difference", "corrected", _column(found))
     return Table(name, columns, tuple(rows), texts=("settings",), place="paper", chosen=tuple(clear))
 
 

@@ -10,6 +10,7 @@ from schemas.values.differences import Comparison, Gate, GateOutcome, Verdict
 from schemas.values.metrics import Interval
 from schemas.values.retrieval_reports import RankingStage
 from stages.metrics.bootstrap import LEAST
+from stages.reports.comparison import SUBJECTS
 from stages.reports.numbers_in_words import bounds
 
 EXAMPLE: Final = "mae increases"
@@ -22,9 +23,6 @@ _CONDITION: Final = re.compile(
 
 #: What people call the headline measures of participants.
 _SHORT: Final = {"mae": "item_mae_weighted", "coverage": "prediction_coverage", "cost": "tokens"}
-
-#: What the subjects of a kind of run are.
-_NOUNS: Final = {"participant": "participants", "query": "queries", "tags": "phrase sets"}
 
 #: Tokens of the calls for a participant or query.
 _COST: Final = "cost"
@@ -103,7 +101,7 @@ def _by_measure(found: Sequence[Comparison], asked: Condition) -> Mapping[str, M
     compared = {}
     for one in found:
         (run,) = one.compared
-        noun = _NOUNS[one.kind]
+        noun = SUBJECTS[one.kind]
         of = _CALLS if asked.measure == _COST and _CALLS in run.measures else one.headline
         wanted = run.measures if asked.of in [*RankingStage] else {of: run.measures.get(of, {})}
         for name, measures in wanted.items():

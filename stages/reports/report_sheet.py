@@ -25,8 +25,14 @@ _BINARY = {
     "F1": "binary_f1",
     "AUROC": "binary_auroc",
 }
-_MADE_OF_ITSELF = {"mode", "reference_indexes"}
-"""Fields of the provenance that are no value of a row."""
+_AREAS = {
+    "as it is": ("aurc", "augrc"),
+    "up to coverage {}": ("aurc_truncated", "augrc_truncated"),
+    "best order": ("aurc_optimal", "augrc_optimal"),
+    "in excess of it": ("excess_aurc", "excess_augrc"),
+    "achievable": ("aurc_achievable", None),
+}
+"""Areas of a ChosenConfidence, by what they are in words."""
 
 
 def report_sheet(report: Report) -> Sheet:
@@ -223,60 +229,47 @@ def _item(experiment: Experiment, item: PHQ8Item) -> tuple[Cell, ...]:
 
 def _selective(report: Report) -> Iterator[Table]:
     """The risk at coverages, the areas of the chosen confidence, and those of all others that the run has."""
-    experiments, modes = report.experiments, _modes(report)
-    if not any(one.selective_prediction.by_confidence for one in experiments):
-        return
-    chosen = [one.selective_prediction.chosen for one in experiments]
-    yield Table(
-        "Selective risk",
-        ("coverage", *modes),
-        tuple(
-            (name, *(Figure(one.risk_at_coverage[name].risk) for one in chosen))
-            for name in (f"{coverage:g}" for coverage in report.measures.coverage_grid)
-        ),
-        ("Risk: mean loss of the most confident items, at the first step that reaches the coverage.",),
-        place="paper",
-    )
-    areas = ("AURC", "AUGRC")
-    of_modes = tuple(f"{mode} {area}" for mode in modes for area in areas)
-    found = [one.selective_prediction.by_confidence for one in experiments]
-    yield Table(
-        "Confidences",
-        ("confidence", *of_modes),
-        tuple(
-            (
-                name,
-                *(
-                    cell
-                    for of in found
-                    for cell in ((Figure(of[name].aurc), Figure(of[name].augrc)) if name in of else ("", ""))
-                ),
-            )
-            for name in dict.fromkeys(name for of in found for name in of)
-        ),
-        tuple(_signals(report)),
-        chosen=(report.measures.confidence,),
-    )
-    yield Table(
-        f"Areas of {report.measures.confidence}",
-        ("area", *of_modes),
-        tuple(
-            (words, *(cell for one in chosen for cell in (_area(one, "aurc", name), _area(one, "augrc", name))))
-            for words, name in (
-                ("as it is", "{}"),
-                (f"up to coverage {report.measures.area_coverage}", "{}_truncated"),
-                ("best order", "{}_optimal"),
-                ("in excess of it", "excess_{}"),
-                ("achievable", "{}_achievable"),
-            )
-        ),
-        place="page",
-    )
+    if any(one.selective_prediction.by_confidence for one in report.experiments):
+        yield _risks(report)
+        yield _confidences(report)
+        yield _areas(report)
 
 
-def _area(chosen: object, area: str, name: str) -> Cell:
-    found = getattr(chosen, name.format(area), None)
-    return "" if found is None else Figure(found)
+def _risks(report: Report) -> Table:
+    chosen = [one.selective_prediction.chosen for one in report.experiments]
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, *(Figure(one.risk_at_coverage[name].risk) for one in chosen))
+        for name in (f"{coverage:g}" for coverage in report.measures.coverage_grid)
+    )
+    notes = ("Risk: mean loss of the most confident items, at the first step that reaches the coverage.",)
+    return Table("Selective risk", ("coverage", *_modes(report)), rows, notes, place="paper")
+
+
+def _confidences(report: Report) -> Table:
+    found = [one.selective_prediction.by_confidence for one in report.experiments]
+    rows: list[tuple[Cell, ...]] = []
+    for name in dict.fromkeys(name for of in found for name in of):
+        row: list[Cell] = [name]
+        for of in found:
+            row += [Figure(of[name].aurc), Figure(of[name].augrc)] if name in of else ["", ""]
+        rows.append(tuple(row))
+    columns = ("confidence", *_area_columns(report))
+    chosen = (report.measures.confidence,)
+    return Table("Confidences", columns, tuple(rows), tuple(_signals(report)), chosen=chosen)
+
+
+def _areas(report: Report) -> Table:
+    chosen = [one.selective_prediction.chosen for one in report.experiments]
+    rows: list[tuple[Cell, ...]] = []
+    for words, areas in _AREAS.items():
+        cells = ("" if area is None else Figure(getattr(one, area)) for one in chosen for area in areas)
+        rows.append((words.format(report.measures.area_coverage), *cells))
+    caption = f"Areas of {report.measures.confidence}"
+    return Table(caption, ("area", *_area_columns(report)), tuple(rows), place="page")
+
+
+def _area_columns(report: Report) -> tuple[str, ...]:
+    return tuple(f"{mode} {area}" for mode in _modes(report) for area in ("AURC", "AUGRC"))
 
 
 def _signals(report: Report) -> Iterator[str]:
@@ -375,7 +368,7 @@ def _participants(report: Report) -> Iterator[Table]:
 def _made_with(report: Report) -> Table:
     columns: dict[str, dict[str, Cell]] = {}
     for one in report.experiments:
-        found = {name: value for name, value in one.provenance if name not in _MADE_OF_ITSELF}
+        found = one.provenance.model_dump(exclude={"mode", "reference_indexes"})
         for index in one.provenance.reference_indexes:
             found |= {f"index {name}": value for name, value in index}
         columns[one.results.mode.value] = {name: _words(value) for name, value in found.items()}

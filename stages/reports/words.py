@@ -7,10 +7,7 @@ from schemas.values.differences import Measures
 from schemas.values.reports import Report
 from schemas.values.runs import EmbeddedTexts, Environment, FrozenModel, RunLimitState, RunOrigin
 from stages.metrics.bootstrap import LEAST
-from stages.reports.numbers_in_words import (
-    counted,
-    percent,
-)
+from stages.reports.numbers_in_words import counted, percent
 from stages.texts.characters import listed
 
 #: Shown with runs of the profile `demo`, by kind; other kinds do not use its language model.
