@@ -13,7 +13,6 @@ from schemas.errors import Refused, VocabularyMissingError, VocabularyModelsErro
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, ValidatedTags, Vocabulary
-from stages.tags.candidates import shaped
 from stages.tags.ports import Vector
 from stages.tags.rerank import in_words
 from stages.tags.similarity import BuiltModels, TokenTable
@@ -375,15 +374,10 @@ class TagsResult:
         """
         if self.validated is None:
             return None
-        return list(
-            shaped(
-                self.validated.candidates,
-                self.phrase_reports,
-                self.validated.phrase_rank_by_tag,
-                verbose=verbose,
-                return_phrase_ranks=phrase_ranks,
-            )
-        )
+        parts: list[Any] = [list(self.validated.candidates)]
+        parts += [list(self.phrase_reports)] if verbose else []
+        parts += [dict(self.validated.phrase_rank_by_tag)] if phrase_ranks else []
+        return parts if len(parts) > 1 else parts[0]
 
 
 async def results(connection: Connection, *, run_id: int | None = None, job_id: int | None = None) -> list[TagsResult]:

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.values.tags import Lexicon, PhraseReport, Tag
-from stages.tags.candidates import SearchedVocabulary, candidates_from_phrases
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import best_first, is_nsfw, project
 from tests.fakes.tags import FakeTokenVectors, InMemoryVocabulary
 from tests.stages.tags.builders import at, context_model
+from tests.stages.tags.whole_chain import SearchedVocabulary, candidates_from_phrases
 
 NAMES = ("a", "bb", "ccc", "ddd_ccc", "eee", "fff_eee", "gggg")
 ALIASES = ("hhh", "iii_ccc", "ccc", "jjj", "not_a_tag")
@@ -58,8 +58,7 @@ phrases = st.lists(st.sampled_from(WORDS), max_size=5)
 def outcome(searched: SearchedVocabulary, asked: list[str], request: dict[str, Any]) -> tuple[object, ...]:
     """Candidates, reports and ranks."""
     found = asyncio.run(candidates_from_phrases(searched, asked, verbose=True, return_phrase_ranks=True, **request))
-    assert isinstance(found, tuple)
-    return found
+    return tuple(found)
 
 
 def stored_tags(searched: SearchedVocabulary) -> Lexicon:

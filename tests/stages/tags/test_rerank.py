@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from schemas.values.tags import Lexicon
-from stages.tags.candidates import candidates_from_phrases
 from stages.tags.rerank import cut, imputed_context, is_nsfw, project
 from tests.stages.at_defaults import rank_tags
 from tests.stages.tags.builders import at, candidates, names, reports, retrieved, searches, seen, tags_of, vocabulary
+from tests.stages.tags.whole_chain import candidates_from_phrases
 
 RANKED = [seen(tag, combined) for tag, combined in (("a", 0.9), ("b", 0.8), ("c", 0.7), ("d", 0.6))]
 
@@ -196,7 +196,7 @@ async def test_ambiguity_14_no_phrase_gives_no_candidate(phrases: tuple[str, ...
         searched, phrases, allow_nsfw_tags=True, context_tags=["tag"], verbose=True, return_phrase_ranks=True
     )
 
-    assert found == ([], [], {})
+    assert found == [[], [], {}]
 
 
 @pytest.mark.parametrize("context_weight", [-0.01, 1.01, float("nan")])

@@ -1,27 +1,21 @@
 """The whole chain of a tags job as one function, with the return shapes of the original library."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from schemas.values.tags import Candidate, PhraseReport
+from schemas.statuses import JobStatus
 from stages.tags.ports import NeighbourSearch, TagLexicon, TokenVectors, Vector
 from stages.tags.rerank import rank_tags
 from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags
 from stages.tags.similarity import ContextModel
 from stages.tags.validate import validate_tags
+from store.vocabularies import TagsResult
 
 ContextRows: TypeAlias = Callable[[Collection[str]], Awaitable[Mapping[str, Vector]]]
 """Returns the context rows of the tags that have one."""
 
 EmbedSentences: TypeAlias = Callable[[Sequence[str]], Awaitable[Sentences]]
 """Embeds the phrases of a request by the sentence embedder of a vocabulary."""
-
-Shape: TypeAlias = (
-    list[Candidate]
-    | tuple[list[Candidate], list[PhraseReport]]
-    | tuple[list[Candidate], dict[str, int]]
-    | tuple[list[Candidate], list[PhraseReport], dict[str, int]]
-)
 
 
 class SearchedVocabulary(NamedTuple):
@@ -52,7 +46,7 @@ async def candidates_from_phrases(
     skip_exact: bool = True,
     verbose: bool = False,
     return_phrase_ranks: bool = False,
-) -> Shape:
+) -> list[Any]:
     """The candidates for some phrases, best first: embed, retrieve, rerank and validate in sequence.
 
     The defaults are those of the original library; a run uses PSQ_* instead. Raises as the stages do.
@@ -93,29 +87,13 @@ async def candidates_from_phrases(
         min_tag_count=min_tag_count,
         global_k=global_k,
     )
-    return shaped(
-        validated.candidates,
-        ranked.phrase_reports,
-        validated.phrase_rank_by_tag,
-        verbose=verbose,
-        return_phrase_ranks=return_phrase_ranks,
+    result = TagsResult(
+        job_id=1,
+        subject="1",
+        status=JobStatus.SUCCEEDED,
+        validated=validated,
+        phrase_reports=ranked.phrase_reports,
     )
-
-
-def shaped(
-    candidates: Sequence[Candidate],
-    phrase_reports: Sequence[PhraseReport],
-    phrase_rank_by_tag: Mapping[str, int],
-    *,
-    verbose: bool,
-    return_phrase_ranks: bool,
-) -> Shape:
-    """The candidates alone, or with the reports, the ranks, or both in this order."""
-    match verbose, return_phrase_ranks:
-        case True, True:
-            return list(candidates), list(phrase_reports), dict(phrase_rank_by_tag)
-        case True, False:
-            return list(candidates), list(phrase_reports)
-        case False, True:
-            return list(candidates), dict(phrase_rank_by_tag)
-    return list(candidates)
+    shaped = result.shaped(verbose=verbose, phrase_ranks=return_phrase_ranks)
+    assert shaped is not None
+    return shaped
