@@ -202,14 +202,7 @@ class TagModelBuilder:
             raise VocabularyModelsError("A vocabulary without tags has no training data; import one with tags.")
         placed = self._tokens(vocabulary, seed) if tokens is None else tokens
         rows, context = self._context(vocabulary, seed)
-        return BuiltModels(
-            name=placed.name,
-            dimension=placed.dimension,
-            vectors=placed.vectors,
-            context_rows=rows,
-            tokens_file=placed.tokens_file,
-            context_file=context,
-        )
+        return BuiltModels(tokens=placed, context_rows=rows, context_file=context)
 
     def _tokens(self, vocabulary: Vocabulary, seed: int) -> TokenModel:
         """FastText over the training lists, on one thread, because several would not reproduce the same bytes.

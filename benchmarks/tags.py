@@ -79,8 +79,8 @@ class Models:
     def __init__(self, vocabulary: Vocabulary, encode: Callable[[Sequence[str]], Vectors], *, seed: int) -> None:
         self.vocabulary = vocabulary
         self._encode = encode
-        built = TagModelBuilder().build(vocabulary, seed=seed)
-        self._fasttext = FastTextTokens(built.tokens_file)
+        built = TagModelBuilder().build(vocabulary, seed=seed).tokens
+        self._fasttext = FastTextTokens(built.file)
         self.tokens = sorted({*(tag.name for tag in vocabulary.tags), *vocabulary.aliases})
         self._plain = [plain(token) for token in self.tokens]
         self._sentences = at_length_1(encode(self._plain))

@@ -265,12 +265,12 @@ async def keep_models(connection: Connection, vocabulary_id: int, models: BuiltM
         for part, data in _files(models).items():
             await connection.execute(KEEP_FILE, vocabulary_id, part, digests[part], data, timeout=BULK_SECONDS)
         columns = ("token", "vector")
-        await copy_rows(connection, vocabulary_id, "tag_vector", columns, _vector_records(models.vectors))
+        await copy_rows(connection, vocabulary_id, "tag_vector", columns, _vector_records(models.tokens.vectors))
         columns = ("tag", "vector")
         await copy_rows(connection, vocabulary_id, "tag_context", columns, _vector_records(models.context_rows))
         await connection.execute(
             INDEXED,
-            *(vocabulary_id, models.name, digests["tokens"], digests["context"], models.dimension),
+            *(vocabulary_id, models.tokens.name, digests["tokens"], digests["context"], models.tokens.dimension),
             digests.get("similarity"),
             *(models.sentences or (None, None, None)),
         )
@@ -331,7 +331,7 @@ def _without_models(vocabulary_id: int) -> VocabularyModelsError:
 
 def _files(models: BuiltModels) -> dict[Part, bytes]:
     similarity: dict[Part, bytes] = {} if models.similarity_file is None else {"similarity": models.similarity_file}
-    return {"tokens": models.tokens_file, "context": models.context_file, **similarity}
+    return {"tokens": models.tokens.file, "context": models.context_file, **similarity}
 
 
 def _vector_records(vectors: Mapping[str, Vector]) -> Iterator[tuple[Any, ...]]:

@@ -95,7 +95,7 @@ async def run_embed(work: Work) -> Result[EmbeddedEvidence]:
     settings = work.settings.embedding
     extracted = await work.output(ExtractedEvidence)
     embedder = work.reusing_embedder(settings.dimension)
-    embedded = await embed_evidence(
+    embedded, vectors = await embed_evidence(
         extracted,
         embedder=embedder,
         dimension=settings.dimension,
@@ -106,17 +106,17 @@ async def run_embed(work: Work) -> Result[EmbeddedEvidence]:
     )
     # An index that was imported from files may not name the weights; its model's name was compared at submission.
     built_with = work.claim.inputs["index_model_digest"]
-    if embedded.evidence.items and built_with is not None and embedded.evidence.model_digest != built_with:
+    if embedded.items and built_with is not None and embedded.model_digest != built_with:
         raise EmbeddingArtifactMismatchError(
-            f"The weights of {embedded.evidence.model} are {embedded.evidence.model_digest[:12] or 'unknown'}, and the "
+            f"The weights of {embedded.model} are {embedded.model_digest[:12] or 'unknown'}, and the "
             f"reference index was built with {built_with[:12] or 'unknown'}; build the index again on this model."
         )
-    if embedded.evidence.items:
+    if embedded.items:
         made_with = await work.database.with_retry(
             lambda connection: references.model_dtypes(connection, work.claim.inputs["index_id"])
         )
-        refuse_mixture(embedded.evidence.dtype, made_with, what="The reference index")
-    return Result(embedded.evidence, embedded.vectors, texts=embedder.texts)
+        refuse_mixture(embedded.dtype, made_with, what="The reference index")
+    return Result(embedded, vectors, texts=embedder.texts)
 
 
 async def run_retrieve(work: Work) -> Result[RetrievedReferences]:

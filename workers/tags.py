@@ -4,9 +4,10 @@ import asyncio
 
 from schemas.errors import VocabularyModelsError
 from schemas.values.tags import EmbeddedPhrases, RankedTags, RetrievedTags, ValidatedTags
+from stages.ports import Vectors
 from stages.tags.phrases import final_phrases
 from stages.tags.rerank import rank_tags
-from stages.tags.retrieve import PhraseVectors, Sentences, embed_phrases, retrieve_tags
+from stages.tags.retrieve import Sentences, embed_phrases, retrieve_tags
 from stages.tags.similarity import SentenceModel, plain
 from stages.tags.validate import validate_tags
 from store import vocabularies
@@ -25,7 +26,7 @@ async def run_embed(work: Work) -> Result[EmbeddedPhrases]:
     given, context = phrases(work), context_tags(work)
     sentences = await _sentences(work, given)
 
-    def embed() -> PhraseVectors:
+    def embed() -> tuple[EmbeddedPhrases, Vectors]:
         return embed_phrases(
             given,
             tokens=loaded.tokens,
@@ -35,8 +36,7 @@ async def run_embed(work: Work) -> Result[EmbeddedPhrases]:
             sentences=sentences,
         )
 
-    embedded = await asyncio.to_thread(embed)
-    return Result(embedded.phrases, embedded.vectors)
+    return Result(*await asyncio.to_thread(embed))
 
 
 async def _sentences(work: Work, given: list[str]) -> Sentences | None:

@@ -42,12 +42,12 @@ async def run_embed(work: Work) -> Result[BuiltVocabulary]:
     return Result(
         BuiltVocabulary(
             vocabulary_id=built_for,
-            model=models.name,
-            model_digest=sha256(models.tokens_file).hexdigest(),
+            model=models.tokens.name,
+            model_digest=sha256(models.tokens.file).hexdigest(),
             context_digest=sha256(models.context_file).hexdigest(),
             similarity_digest=None if similarity is None else sha256(similarity.file).hexdigest(),
-            dimension=models.dimension,
-            tokens=len(models.vectors),
+            dimension=models.tokens.dimension,
+            tokens=len(models.tokens.vectors),
             context_rows=len(models.context_rows),
         ),
         effect=keep,

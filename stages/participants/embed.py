@@ -1,7 +1,7 @@
 """Stage `embed`: the evidence of each item as one vector (Spec 37), and the chunks of a reference transcript."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -12,13 +12,6 @@ from stages.models import canonical_model
 from stages.ports import Embedder, Vectors
 from stages.texts.characters import straight_apostrophes
 from stages.vectors import unit_rows
-
-
-class EvidenceVectors(NamedTuple):
-    """A description of the evidence, and one vector of length 1 per item, in the order of `evidence.items`."""
-
-    evidence: EmbeddedEvidence
-    vectors: Vectors
 
 
 def evidence_text(quotes: Sequence[str]) -> str:
@@ -35,13 +28,13 @@ async def embed_evidence(
     min_evidence_chars: int,
     batch: bool,
     truncate: bool,
-) -> EvidenceVectors:
+) -> tuple[EmbeddedEvidence, Vectors]:
     """Embed the items with at least `min_evidence_chars` characters of evidence, in the order of the questionnaire.
 
-    In batch mode all texts are embedded in one call, otherwise each in its own. The embedder is given straight
-    apostrophes. Without any such item it is not called, and the digest is empty. Vectors are checked, cut and
-    normalised by `unit_rows`, with its errors; LLMTimeoutError, TextTooLongError without `truncate`, and other errors
-    of the embedder are raised unchanged.
+    One vector of length 1 per item. In batch mode all texts are embedded in one call, otherwise each in its own. The
+    embedder is given straight apostrophes. Without any such item it is not called, and the digest is empty. Vectors
+    are checked, cut and normalised by `unit_rows`, with its errors; LLMTimeoutError, TextTooLongError without
+    `truncate`, and other errors of the embedder are raised unchanged.
     """
     texts = embedded_texts(extracted, min_chars=min_evidence_chars)
     calls = _calls([straight_apostrophes(text) for text in texts.values()], batch=batch)
@@ -64,7 +57,7 @@ async def embed_evidence(
         cut_items=cut,
         reused_texts=sum(found.reused for found in embedded),
     )
-    return EvidenceVectors(evidence, np.concatenate([np.empty((0, dimension), dtype=np.float32), *matrices]))
+    return evidence, np.concatenate([np.empty((0, dimension), dtype=np.float32), *matrices])
 
 
 def embedded_texts(extracted: ExtractedEvidence, *, min_chars: int) -> dict[PHQ8Item, str]:

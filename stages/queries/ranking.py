@@ -1,5 +1,6 @@
 """What becomes of chunks around a ranker: filters, context, bonuses, comparable scores, diversity."""
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
@@ -121,28 +122,19 @@ class IntentPreference(NamedTuple):
 
     levels: frozenset[str]
     level_boost: float
-    has_length: Callable[[int], bool]
+    lengths: range
+    """Characters of the ranked text."""
 
 
-def _short(chars: int) -> bool:
-    return chars < 500
-
-
-def _medium(chars: int) -> bool:
-    return 400 <= chars <= 900
-
-
-def _long(chars: int) -> bool:
-    return chars > 800
-
+_SHORT, _MEDIUM, _LONG = range(500), range(400, 901), range(801, sys.maxsize)
 
 PREFERENCES: Final[Mapping[str, IntentPreference]] = {
-    Intent.DEFINITION: IntentPreference(frozenset({"H2", "H3"}), 0.03, _short),
-    Intent.MECHANISM: IntentPreference(frozenset({"H3", "H4", "chunk"}), 0.02, _long),
-    Intent.COMPARISON: IntentPreference(frozenset({"H2", "H3"}), 0.02, _medium),
-    Intent.APPLICATION: IntentPreference(frozenset({"H4", "chunk", "sentence"}), 0.02, _medium),
-    Intent.STUDY_DETAIL: IntentPreference(frozenset({"H4", "chunk"}), 0.03, _long),
-    Intent.CRITIQUE: IntentPreference(frozenset({"H3", "H4"}), 0.02, _medium),
+    Intent.DEFINITION: IntentPreference(frozenset({"H2", "H3"}), 0.03, _SHORT),
+    Intent.MECHANISM: IntentPreference(frozenset({"H3", "H4", "chunk"}), 0.02, _LONG),
+    Intent.COMPARISON: IntentPreference(frozenset({"H2", "H3"}), 0.02, _MEDIUM),
+    Intent.APPLICATION: IntentPreference(frozenset({"H4", "chunk", "sentence"}), 0.02, _MEDIUM),
+    Intent.STUDY_DETAIL: IntentPreference(frozenset({"H4", "chunk"}), 0.03, _LONG),
+    Intent.CRITIQUE: IntentPreference(frozenset({"H3", "H4"}), 0.02, _MEDIUM),
 }
 
 
@@ -159,7 +151,7 @@ def intent_boost(intent: str | None, *, level: str, chars: int) -> float:
     if preference is None:
         return 0.0
     level_boost = preference.level_boost if level.removesuffix("-chunk") in preference.levels else 0.0
-    return level_boost + (_LENGTH_BOOST if preference.has_length(chars) else 0.0)
+    return level_boost + (_LENGTH_BOOST if chars in preference.lengths else 0.0)
 
 
 Scores = NDArray[np.float64]

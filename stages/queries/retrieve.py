@@ -1,7 +1,7 @@
 """Stage `retrieve`: dense and full-text search for the texts of a query, and the fusion of all."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -12,13 +12,6 @@ from stages.models import refuse_mixture
 from stages.ports import ChunkSearch, Embedder, Vectors
 from stages.queries.ranking import Normalise, unit_range, z_scores
 from stages.vectors import unit_rows
-
-
-class EmbeddedTexts(NamedTuple):
-    """A description of the texts, and the vectors: one row of length 1 per text, in the order of `embedded.texts`."""
-
-    embedded: EmbeddedQuery
-    vectors: Vectors
 
 
 def query_texts(query: str, expansion: Expansion) -> list[tuple[QueryText, str]]:
@@ -36,8 +29,8 @@ async def embed_query(
     digest: str,
     dtypes: Collection[str] = (),
     timeout_s: float,
-) -> EmbeddedTexts:
-    """Embed all texts of a query in one call, with the model weights that the corpus was embedded with.
+) -> tuple[EmbeddedQuery, Vectors]:
+    """One row of length 1 per text of a query, in one call, with the model weights that the corpus was embedded with.
 
     Texts that are longer than the embedder reads are cut, and named.
 
@@ -58,7 +51,7 @@ async def embed_query(
         dtype=await embedder.dtype(),
         reused_texts=found.reused,
     )
-    return EmbeddedTexts(embedded, unit_rows(found.vectors, rows=len(texts), dimension=dimension))
+    return embedded, unit_rows(found.vectors, rows=len(texts), dimension=dimension)
 
 
 async def same_weights(embedder: Embedder, digest: str, dtypes: Collection[str]) -> str:

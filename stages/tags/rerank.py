@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from schemas.values.tags import (
     PhraseReport,
     RankedTags,
     RetrievedTags,
+    SourceScores,
     Tag,
 )
 from stages.reports.numbers_in_words import counted
@@ -22,18 +23,7 @@ from stages.tags.ports import Vector
 from stages.tags.similarity import context_score
 
 
-class Scored(Protocol):
-    """A tag with a score."""
-
-    @property
-    def tag(self) -> str: ...
-    @property
-    def score_combined(self) -> float: ...
-    @property
-    def count(self) -> int | None: ...
-
-
-def best_first(candidate: Scored) -> tuple[float, int, str]:
+def best_first(candidate: Candidate | PhraseCandidate) -> tuple[float, int, str]:
     """A sort key: combined score down, count down, tag up; a missing count is 0."""
     return -candidate.score_combined, -(candidate.count or 0), candidate.tag
 
@@ -100,16 +90,15 @@ def merge(lists: Iterable[tuple[str, Sequence[PhraseCandidate]]], *, global_k: i
 
 def _merged(tag: str, seen: Sequence[tuple[str, PhraseCandidate]]) -> Candidate:
     candidates = [candidate for _, candidate in seen]
+    of_sources = {
+        name: _largest(getattr(candidate, name) for candidate in candidates) for name in SourceScores.model_fields
+    }
     return Candidate(
         tag=tag,
         title=candidates[0].title,
         score_combined=max(candidate.score_combined for candidate in candidates),
         score_context=_largest(candidate.score_context for candidate in candidates),
-        score_fasttext=_largest(candidate.score_fasttext for candidate in candidates),
-        score_similarity=_largest(candidate.score_similarity for candidate in candidates),
-        score_characters=_largest(candidate.score_characters for candidate in candidates),
-        score_sentence=_largest(candidate.score_sentence for candidate in candidates),
-        score_spelling=_largest(candidate.score_spelling for candidate in candidates),
+        **of_sources,
         count=candidates[0].count,
         sources=tuple(dict.fromkeys(phrase for phrase, _ in seen)),
     )

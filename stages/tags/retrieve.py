@@ -128,13 +128,6 @@ class Sentences(NamedTuple):
     """One row per lookup."""
 
 
-class PhraseVectors(NamedTuple):
-    """The phrases, and a matrix with one row per lookup in `phrases.embedded`."""
-
-    phrases: EmbeddedPhrases
-    vectors: Vectors
-
-
 def embed_phrases(
     rewrite_phrases: Sequence[str],
     *,
@@ -143,12 +136,12 @@ def embed_phrases(
     context_tags: Sequence[str] = (),
     context_tag_weight: float,
     sentences: Sentences | None = None,
-) -> PhraseVectors:
-    """Normalise the phrases, add heads, and embed them. Lookups that no model can embed have no vector.
+) -> tuple[EmbeddedPhrases, Vectors]:
+    """Normalise the phrases, add heads, and embed them: a row per lookup in `embedded`.
 
-    With `sentences` a row is the token model's vector, then the sentence's, and heads do not count in the context: the
-    phrase of a head would draw towards the head. Without, heads count like phrases. Without phrases there are no
-    vectors, whatever the context tags.
+    Lookups that no model can embed have no vector. With `sentences` a row is the token model's vector, then the
+    sentence's, and heads do not count in the context: the phrase of a head would draw towards the head. Without, heads
+    count like phrases. Without phrases there are no vectors, whatever the context tags.
     """
     phrases = final_phrases(rewrite_phrases)
     lookups = [phrase.lookup for phrase in phrases]
@@ -170,9 +163,7 @@ def embed_phrases(
     nothing = np.zeros(tokens.dimension, dtype=np.float32)
     rows = [vectors.get(lookup, nothing) for lookup in embedded]
     by_tokens = np.asarray(rows, dtype=np.float32).reshape(len(rows), tokens.dimension)
-    return PhraseVectors(
-        value, by_tokens if sentences is None or not rows else np.hstack((by_tokens, sentences.vectors))
-    )
+    return value, by_tokens if sentences is None or not rows else np.hstack((by_tokens, sentences.vectors))
 
 
 def _with_terms(phrase: Phrase, model: ContextModel) -> Phrase:

@@ -35,24 +35,19 @@ class TokenModel(NamedTuple):
     name: str
     """The kind of model."""
     dimension: int
+    """Numbers per vector."""
     vectors: Mapping[str, Vector]
-    """Token -> its vector of length 1."""
-    tokens_file: bytes
+    """Token -> its vector of length 1. Names of tags and aliases are both tokens."""
+    file: bytes
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuiltModels:
     """The models of a vocabulary: the vectors to search, and the bytes of the files that embed requests."""
 
-    name: str
-    """The kind of model that embeds the tokens."""
-    dimension: int
-    """Numbers per token vector."""
-    vectors: Mapping[str, Vector]
-    """Token -> its vector of length 1. Names of tags and aliases are both tokens."""
+    tokens: TokenModel
     context_rows: Mapping[str, Vector]
     """Tag -> its row of length 1; tags that occur with no other have none."""
-    tokens_file: bytes
     context_file: bytes
     similarity_file: bytes | None = None
     """Spelling and meaning of the tokens; None without a sentence embedder."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from schemas.errors import TagContractError
 from schemas.values.tags import Candidate, EmptiedPhrases, Lexicon, RankedTags, RetrievedTags, ValidatedTags
-from stages.tags.rerank import best_first, is_nsfw
+from stages.tags.rerank import best_first, is_nsfw, is_rare
 
 
 def validate_tags(
@@ -64,7 +64,7 @@ def _violations(
         yield f"{foreign} of {len(tags)} are not in the vocabulary"
     if not allow_nsfw_tags and (unsafe := sum(map(is_nsfw, known))):
         yield f"{unsafe} of {len(tags)} are not permitted"
-    if rare := sum((tag.count or 0) < min_tag_count for tag in known):
+    if rare := sum(is_rare(tag, min_tag_count) for tag in known):
         yield f"{rare} of {len(tags)} were used less than {min_tag_count} times"
     if repeated := len(tags) - len(set(tags)):
         yield f"{repeated} of {len(tags)} are repeated"

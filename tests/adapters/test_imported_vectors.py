@@ -31,7 +31,7 @@ def test_a_table_gives_the_vectors_of_the_vocabulary_at_length_1(tmp_path: Path,
     assert (found.name, found.dimension) == (layout.value, 3)
     assert list(found.vectors) == ["shirt", "tshirt"]
     np.testing.assert_allclose(found.vectors["shirt"], [0.6, 0.8, 0], atol=1e-6)
-    assert list(FastTextTokens(found.tokens_file).vectors_of(["shirt", "shirts", "sofa"])) == ["shirt"]
+    assert list(FastTextTokens(found.file).vectors_of(["shirt", "shirts", "sofa"])) == ["shirt"]
 
 
 def test_a_fasttext_file_gives_vectors_for_unknown_words(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_a_fasttext_file_gives_vectors_for_unknown_words(tmp_path: Path) -> None
 
     exact = model.wv.get_vector("trousers", norm=True)
     np.testing.assert_allclose(found.vectors["trousers"], exact, atol=1e-6)
-    unheard = FastTextTokens(found.tokens_file).vectors_of(["trousersx"])["trousersx"]
+    unheard = FastTextTokens(found.file).vectors_of(["trousersx"])["trousersx"]
     assert float(unheard @ exact) > 0.5
 
 

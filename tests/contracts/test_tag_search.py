@@ -9,7 +9,7 @@ import pytest
 from schemas.errors import EmbeddingDimensionMismatchError, VocabularyMissingError, VocabularyModelsError
 from schemas.values.tags import Lexicon, Neighbour, Tag, Vocabulary
 from stages.tags.ports import NeighbourSearch, TagLexicon, TokenQuery, Vector
-from stages.tags.similarity import BuiltModels
+from stages.tags.similarity import BuiltModels, TokenModel
 from store import vocabularies
 from store.database import Database
 from store.vocabularies import PostgresVocabularies
@@ -64,11 +64,8 @@ def built(vectors: dict[str, Vector], **rows: Vector) -> BuiltModels:
     """Models with these vectors and context rows alone."""
     dimension = len(next(iter(vectors.values())))
     return BuiltModels(
-        name="given",
-        dimension=dimension,
-        vectors=vectors,
+        tokens=TokenModel("given", dimension, vectors, b"tokens"),
         context_rows=rows,
-        tokens_file=b"tokens",
         context_file=b"context",
     )
 

@@ -161,14 +161,14 @@ async def test_a_participant_costs_one_pass_with_evidence_and_none_without(
     encoder = FakeEncoder()
     quotes = {item: (f"{item} is said to be so",) for item in list(PHQ8Item)[:items]}
 
-    embedded = await embed_evidence(
+    embedded, vectors = await embed_evidence(
         ExtractedEvidence(extractor=EvidenceExtractor.GIVEN, quotes=quotes),
         embedder=BatchedEmbedder(batcher(encoder)),
         dimension=8,
         timeout_s=5,
     )
 
-    assert (len(encoder.passes), embedded.evidence.embedding_calls, len(embedded.vectors)) == (passes, passes, items)
+    assert (len(encoder.passes), embedded.embedding_calls, len(vectors)) == (passes, passes, items)
 
 
 async def test_waiting_for_others_does_not_count_while_they_make_progress(batcher: MakeBatcher) -> None:

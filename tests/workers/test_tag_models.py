@@ -8,7 +8,7 @@ import pytest
 from adapters.tag_models import context_file, similarity_file, tokens_file
 from schemas.errors import EmbeddingDimensionMismatchError, VocabularyModelsError
 from stages.tags.ports import TokenQuery
-from stages.tags.similarity import BuiltModels, SentenceModel
+from stages.tags.similarity import BuiltModels, SentenceModel, TokenModel
 from store import vocabularies
 from store.database import Database
 from tests.fakes.tags import unit
@@ -23,11 +23,8 @@ async def stored(database: Database) -> tuple[int, str, str]:
     """A vocabulary with models; its number and their digests."""
     rows = [PLACED[token] for token in sorted(PLACED)]
     models = BuiltModels(
-        name="given",
-        dimension=2,
-        vectors=PLACED,
+        tokens=TokenModel("given", 2, PLACED, tokens_file("given", sorted(PLACED), np.array(rows))),
         context_rows={"hat": unit(1, 1)},
-        tokens_file=tokens_file("given", sorted(PLACED), np.array(rows)),
         context_file=context_file(["hat"], unit(1), np.array([unit(1, 1)])),
     )
     async with database.connection() as connection:
@@ -85,11 +82,8 @@ async def test_all_sources_are_searched_where_a_phrase_has_a_sentence_vector(dat
     tokens = sorted({*(tag.name for tag in CLOTHES.tags), *CLOTHES.aliases})
     sentences = np.random.default_rng(1).standard_normal((len(tokens), 8)).astype(np.float32)
     built = BuiltModels(
-        name="given",
-        dimension=2,
-        vectors=PLACED,
+        tokens=TokenModel("given", 2, PLACED, b"tokens"),
         context_rows={},
-        tokens_file=b"tokens",
         context_file=b"context",
         similarity_file=similarity_file(tokens, sentences),
         sentences=SentenceModel("huggingface", "mini", "abc"),

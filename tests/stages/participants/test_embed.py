@@ -8,8 +8,8 @@ import pytest
 from schemas.errors import EmbeddingValidationError, LLMTimeoutError, TextTooLongError
 from schemas.values.participants import EmbeddedEvidence, PHQ8Item
 from schemas.values.references import EmbeddedChunks
-from stages.participants.embed import EvidenceVectors, embed_chunks
-from stages.ports import TextVectors
+from stages.participants.embed import embed_chunks
+from stages.ports import TextVectors, Vectors
 from tests.fakes.embedder import FakeEmbedder
 from tests.stages.at_defaults import embed_evidence
 from tests.stages.participants.builders import evidence
@@ -18,7 +18,7 @@ VECTORS = {"I can't sleep\nup at three": [3, 4, 12], "worn out": [0, 2, 1]}
 EVIDENCE = evidence({PHQ8Item.TIRED: ("worn out",), PHQ8Item.SLEEP: ("I can't sleep", "up at three")})
 
 
-async def embed(embedder: FakeEmbedder, *, batch: bool = True) -> EvidenceVectors:
+async def embed(embedder: FakeEmbedder, *, batch: bool = True) -> tuple[EmbeddedEvidence, Vectors]:
     return await embed_evidence(EVIDENCE, embedder=embedder, dimension=2, timeout_s=300, batch=batch)
 
 
@@ -36,10 +36,10 @@ def embedded(calls: int, *items: PHQ8Item, digest: str = "digest of fake") -> Em
 async def test_batch_called_once_in_the_order_of_the_questionnaire() -> None:
     embedder = FakeEmbedder(VECTORS.__getitem__)
 
-    result = await embed(embedder)
+    found, vectors = await embed(embedder)
 
-    assert result.evidence == embedded(1, PHQ8Item.SLEEP, PHQ8Item.TIRED)
-    assert result.vectors.tolist() == [[np.float32(0.6), np.float32(0.8)], [0.0, 1.0]]
+    assert found == embedded(1, PHQ8Item.SLEEP, PHQ8Item.TIRED)
+    assert vectors.tolist() == [[np.float32(0.6), np.float32(0.8)], [0.0, 1.0]]
     assert embedder.calls == [["I can't sleep\nup at three", "worn out"]]
 
 
@@ -47,9 +47,9 @@ async def test_batch_called_once_in_the_order_of_the_questionnaire() -> None:
 async def test_no_evidence_embedder_not_called(batch: bool) -> None:
     embedder = FakeEmbedder()
 
-    result = await embed_evidence(evidence({}), embedder=embedder, dimension=2, timeout_s=300, batch=batch)
+    found, vectors = await embed_evidence(evidence({}), embedder=embedder, dimension=2, timeout_s=300, batch=batch)
 
-    assert (result.evidence, result.vectors.shape) == (embedded(0, digest=""), (0, 2))
+    assert (found, vectors.shape) == (embedded(0, digest=""), (0, 2))
     assert (embedder.calls, embedder.digests_asked) == ([], 0)
 
 
@@ -67,7 +67,7 @@ async def test_no_evidence_embedder_not_called(batch: bool) -> None:
 async def test_items_with_too_little_evidence_are_left_out(
     quotes: tuple[str, ...], min_evidence_chars: int, is_embedded: bool
 ) -> None:
-    result = await embed_evidence(
+    found, _ = await embed_evidence(
         evidence({PHQ8Item.SLEEP: quotes}),
         embedder=FakeEmbedder(),
         dimension=2,
@@ -75,7 +75,7 @@ async def test_items_with_too_little_evidence_are_left_out(
         min_evidence_chars=min_evidence_chars,
     )
 
-    assert result.evidence.items == ((PHQ8Item.SLEEP,) if is_embedded else ())
+    assert found.items == ((PHQ8Item.SLEEP,) if is_embedded else ())
 
 
 async def test_typographic_apostrophes_are_straightened_for_the_embedder_alone() -> None:
@@ -97,9 +97,9 @@ async def test_evidence_that_is_longer_than_the_embedder_reads_is_refused() -> N
 async def test_evidence_that_is_cut_on_request_is_counted_and_named(batch: bool) -> None:
     embedder = FakeEmbedder(lambda text: [1.0, 0.0], max_chars=10)
 
-    result = await embed_evidence(EVIDENCE, embedder=embedder, dimension=2, timeout_s=300, batch=batch, truncate=True)
+    found, _ = await embed_evidence(EVIDENCE, embedder=embedder, dimension=2, timeout_s=300, batch=batch, truncate=True)
 
-    assert (result.evidence.cut_texts, result.evidence.cut_items) == (1, (PHQ8Item.SLEEP,))
+    assert (found.cut_texts, found.cut_items) == (1, (PHQ8Item.SLEEP,))
 
 
 async def test_the_chunks_of_a_transcript_are_embedded_with_straight_apostrophes_and_counted_when_cut() -> None:

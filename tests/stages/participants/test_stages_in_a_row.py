@@ -52,11 +52,11 @@ async def test_a_participant_runs_all_stages() -> None:
     texts = {chunk_id: chunk.text for chunk_id, chunk in CHUNKS.items()}
 
     extracted = stored(await extract_by_similarity(TRANSCRIPT, embedder=embedder, timeout_s=9, threshold=0.9))
-    embedded = await embed_evidence(extracted, embedder=embedder, dimension=2, timeout_s=9)
+    embedded, vectors = await embed_evidence(extracted, embedder=embedder, dimension=2, timeout_s=9)
     retrieved = stored(
         await retrieve_references(
-            stored(embedded.evidence),
-            embedded.vectors,
+            stored(embedded),
+            vectors,
             search=InMemoryReferenceSearch({7: list(CHUNKS.values())}),
             index_id=7,
             participant_id=300,

@@ -23,7 +23,7 @@ from schemas.values.queries import (
 )
 from stages.ports import Vectors
 from stages.queries.expand import no_expansion
-from stages.queries.retrieve import FUSIONS, EmbeddedTexts, embed_query, fuse, query_texts
+from stages.queries.retrieve import FUSIONS, embed_query, fuse, query_texts
 from tests.fakes.embedder import FakeEmbedder
 from tests.stages.at_defaults import retrieval, retrieve_chunks
 from tests.stages.queries.builders import dense, lexical, ranked_list
@@ -186,7 +186,7 @@ EXPANDED = Expansion(origin=Origin.MODEL, queries=("first phrase", "second phras
 
 async def embed(
     expansion: Expansion, embedder: FakeEmbedder, *, dimension: int = 8, digest: str = "digest of fake"
-) -> EmbeddedTexts:
+) -> tuple[EmbeddedQuery, Vectors]:
     return await embed_query(
         "The question?", expansion, embedder=embedder, dimension=dimension, digest=digest, timeout_s=9
     )

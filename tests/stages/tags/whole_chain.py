@@ -51,7 +51,7 @@ async def candidates_from_phrases(
 
     The defaults are those of the original library; a run uses PSQ_* instead. Raises as the stages do.
     """
-    embedded = embed_phrases(
+    embedded, vectors = embed_phrases(
         rewrite_phrases,
         tokens=vocabulary.tokens,
         context_model=vocabulary.context_model,
@@ -60,8 +60,8 @@ async def candidates_from_phrases(
         sentences=None if vocabulary.sentences is None else await vocabulary.sentences(rewrite_phrases),
     )
     retrieved = await retrieve_tags(
-        embedded.phrases,
-        embedded.vectors,
+        embedded,
+        vectors,
         lexicon=vocabulary.lexicon,
         search=vocabulary.search,
         vocabulary_id=vocabulary.vocabulary_id,
@@ -72,7 +72,7 @@ async def candidates_from_phrases(
     )
     ranked = rank_tags(
         retrieved,
-        context=embedded.phrases.context,
+        context=embedded.context,
         rows=await vocabulary.context_rows(retrieved.tags),
         context_weight=context_weight,
         per_phrase_final_k=per_phrase_final_k,
