@@ -337,7 +337,7 @@ class RankedReferences(Value):
 
 
 class Verdict(Value):
-    """The decision on a reference, with its rank (from 1) among the ranked references of the item."""
+    """The decision on a candidate: a chunk of a question, or a reference of an item. Ranks count from 1."""
 
     rank: int
     chunk_id: int

@@ -10,7 +10,7 @@ from schemas.statuses import JobStatus
 from schemas.values.base import Value
 from schemas.values.chat import ReaskReason
 from schemas.values.documents import WorkFilter
-from schemas.values.participants import Decision
+from schemas.values.participants import Verdict
 from schemas.values.runs import ReportedRun
 
 
@@ -168,22 +168,13 @@ class RerankedChunks(Value):
     """SHA-256 of the stored markdown of every work involved, by work id."""
 
 
-class ChunkVerdict(Value):
-    """The decision on a chunk."""
-
-    rank: int
-    """Its rank among the reranked chunks, from 1."""
-    chunk_id: int
-    decision: Decision
-
-
 class ValidatedChunks(Value):
     """Stage `validate`: the kept chunks, in order, and all verdicts."""
 
     validator: str | None
     """The model that judged, or None if validation is disabled and every chunk is kept."""
     chunks: tuple[RerankedChunk, ...]
-    verdicts: tuple[ChunkVerdict, ...]
+    verdicts: tuple[Verdict, ...]
     reasks: tuple[ReaskReason, ...] = ()
     """The reasons of the re-asks before the verdicts, in order."""
     repairs: tuple[str, ...] = ()
@@ -376,7 +367,7 @@ class RankedQuery(Value):
     selected: tuple[int, ...] | None
     """Chunk ids of the selected chunks, in order of selection."""
     validator: str | None
-    verdicts: tuple[ChunkVerdict, ...] | None
+    verdicts: tuple[Verdict, ...] | None
     """None if validation is disabled."""
     groups: tuple[tuple[int, ...], ...] | None
     """Chunk ids of the consolidated context, group by group."""

@@ -17,7 +17,7 @@ from stages.participants.score_reply import match_keys
 from stages.ports import ChatModel
 from stages.replies import parse_reply
 from stages.replies.asking import ReplyReader, ask_until_usable
-from stages.replies.strict import json_type
+from stages.replies.strict import closed_object, json_type
 from stages.texts.characters import DATA_RULE, fenced, short_hash
 
 
@@ -95,12 +95,9 @@ def _plain(text: str) -> str:
     return "\n".join(" ".join(line.split()) for line in _QUOTES.sub("", text.lower()).splitlines())
 
 
-CHUNK_SCORES_JSON_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {item.evidence_key: {"enum": [*ITEM_SCORES, None]} for item in PHQ8Item},
-    "required": [item.evidence_key for item in PHQ8Item],
-    "additionalProperties": False,
-}
+CHUNK_SCORES_JSON_SCHEMA: Mapping[str, object] = closed_object(
+    {item.evidence_key: {"enum": [*ITEM_SCORES, None]} for item in PHQ8Item}
+)
 """The schema that the model's server is asked to enforce."""
 
 _SYSTEM = (

@@ -21,6 +21,7 @@ from stages.participants.transcripts import refuse_blank, utterances_of
 from stages.ports import ChatModel, Embedder, Vectors
 from stages.replies import parse_reply
 from stages.replies.asking import ReplyReader, ask_until_usable
+from stages.replies.strict import closed_object
 from stages.texts.characters import DATA_RULE, can_be_stored, fenced, straight_apostrophes
 from stages.vectors import unit_rows
 
@@ -194,12 +195,9 @@ def extraction_messages(transcript: str) -> tuple[Message, ...]:
     )
 
 
-EVIDENCE_JSON_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {item.evidence_key: {"type": "array", "items": {"type": "string"}} for item in PHQ8Item},
-    "required": [item.evidence_key for item in PHQ8Item],
-    "additionalProperties": False,
-}
+EVIDENCE_JSON_SCHEMA: Mapping[str, object] = closed_object(
+    {item.evidence_key: {"type": "array", "items": {"type": "string"}} for item in PHQ8Item}
+)
 """The schema that the model's server is asked to enforce."""
 
 

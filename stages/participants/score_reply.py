@@ -10,7 +10,7 @@ from schemas.values.scoring import InferenceType, ItemAnswer, Severity, Totals
 from stages.participants.score_prompt import NOTHING_SAID, SeverityMode
 from stages.replies import RepairStep, parse_reply
 from stages.replies.asking import fenced_block
-from stages.replies.strict import json_type
+from stages.replies.strict import closed_object, json_type
 from stages.texts.characters import can_be_stored
 
 NO_EVIDENCE = "No relevant evidence found"
@@ -41,7 +41,7 @@ def score_json_schema(severity_mode: SeverityMode, *, max_text_chars: int | None
         answer["inference_used"] = {"type": "boolean"}
         answer["inference_type"] = {"enum": [*(kind.value for kind in InferenceType), None]}
         answer["inference_marker"] = {"type": ["string", "null"]}
-    return _object({item.evidence_key: _object(answer) for item in PHQ8Item})
+    return closed_object({item.evidence_key: closed_object(answer) for item in PHQ8Item})
 
 
 def evidence_json_schema(passages: Mapping[PHQ8Item, str], *, max_text_chars: int | None) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def evidence_json_schema(passages: Mapping[PHQ8Item, str], *, max_text_chars: in
     """
 
     def answer(passage: str | None) -> dict[str, Any]:
-        return _object(
+        return closed_object(
             {
                 "evidence": {"const": NOTHING_SAID if passage is None else passage[:max_text_chars]},
                 "score": {"const": _NOT_SCORED} if passage is None else {"enum": [*_SCORES]},
@@ -60,7 +60,7 @@ def evidence_json_schema(passages: Mapping[PHQ8Item, str], *, max_text_chars: in
             }
         )
 
-    return _object({item.evidence_key: answer(passages.get(item)) for item in PHQ8Item})
+    return closed_object({item.evidence_key: answer(passages.get(item)) for item in PHQ8Item})
 
 
 def item_answers(reply: Mapping[str, Any], *, raw: str, severity_mode: SeverityMode) -> dict[PHQ8Item, ItemAnswer]:
@@ -161,10 +161,6 @@ def _whole_number(value: object) -> int | None:
     if isinstance(value, float):
         return int(value) if value.is_integer() else None
     return value if isinstance(value, int) else None
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
 _PREFIX: Final = "PHQ8_"

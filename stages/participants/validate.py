@@ -1,7 +1,6 @@
 """Stage `validate`: a language model accepts or rejects each reference (CRAG; Specs 36 and 38), or similarity does."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Mapping
 
 from schemas.values.chat import ChatCall, Message, ReaskReason
 from schemas.values.participants import (
@@ -11,7 +10,6 @@ from schemas.values.participants import (
     RankedReferences,
     Reference,
     ValidatedReferences,
-    Verdict,
 )
 from stages.participants.assemble import text_of
 from stages.participants.chunking import tag_chunk
@@ -19,7 +17,7 @@ from stages.participants.embed import evidence_text
 from stages.participants.score_prompt import MEANINGS, score_list
 from stages.ports import ChatModel, Deferred
 from stages.replies.asking import ask_until_usable
-from stages.replies.verdicts import VERDICT_JSON_SCHEMA, decide, verdict_reader
+from stages.replies.verdicts import VERDICT_JSON_SCHEMA, Decided, decide, verdict_reader
 from stages.texts.characters import DATA_RULE, fenced
 
 _SYSTEM = f"""\
@@ -55,15 +53,8 @@ def verdict_messages(
     return Message(role="system", content=_SYSTEM), Message(role="user", content=user)
 
 
-Ask = Callable[[int, Reference], Awaitable[Decision]]
-"""Returns the decision on the reference of a rank."""
-
-
-class Judged(NamedTuple):
-    """The accepted references of one item, and all verdicts, by rank."""
-
-    accepted: tuple[Reference, ...]
-    verdicts: tuple[Verdict, ...]
+Judged = Decided[Reference]
+"""The accepted references of one item, and all verdicts."""
 
 
 def keep_all(ranked: RankedReferences) -> ValidatedReferences:
@@ -84,7 +75,7 @@ async def validate_by_similarity(
             is_about_it = item.evidence_key in tag_chunk(text_of(reference, chunk_texts))
             return Decision.ACCEPT if is_about_it and reference.similarity >= min_similarity else Decision.REJECT
 
-        return await judge(references, ask=ask, max_refs=max_refs)
+        return await decide(references, ask=ask, enough=max_refs)
 
     return _validated("similarity", ranked, {item: await judge_item(item, of_item) for item, of_item in _some(ranked)})
 
@@ -131,7 +122,7 @@ async def validate_references(
             reasks.extend(usable.reasks)
             return usable.read
 
-        return await judge(references, ask=ask, max_refs=max_refs)
+        return await decide(references, ask=ask, enough=max_refs)
 
     judged: dict[PHQ8Item, Judged] = {}
     deferred: Deferred | None = None
@@ -152,21 +143,8 @@ def _some(ranked: RankedReferences) -> list[tuple[PHQ8Item, tuple[Reference, ...
 def _validated(validator: str, ranked: RankedReferences, judged: Mapping[PHQ8Item, Judged]) -> ValidatedReferences:
     return ValidatedReferences(
         validator=validator,
-        items={item: judged[item].accepted if item in judged else () for item in ranked.items},
-        verdicts={item: of_item.verdicts for item, of_item in judged.items()},
-    )
-
-
-async def judge(references: tuple[Reference, ...], *, ask: Ask, max_refs: int) -> Judged:
-    """Ask about the references in order and stop when `max_refs` are accepted. Raises Deferred as `decide` does."""
-    decisions = await decide(references, ask=ask, enough=max_refs)
-    decided = list(zip(references, decisions, strict=False))
-    return Judged(
-        tuple(reference for reference, decision in decided if decision is Decision.ACCEPT),
-        tuple(
-            Verdict(rank=rank, chunk_id=reference.chunk_id, decision=decision)
-            for rank, (reference, decision) in enumerate(decided, start=1)
-        ),
+        items={item: judged[item][0] if item in judged else () for item in ranked.items},
+        verdicts={item: verdicts for item, (_, verdicts) in judged.items()},
     )
 
 

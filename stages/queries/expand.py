@@ -11,7 +11,7 @@ from schemas.values.queries import Expansion, Intent, Origin
 from stages.ports import ChatModel
 from stages.queries.templates import render
 from stages.replies.asking import whole_reply
-from stages.replies.strict import json_type, strict_object
+from stages.replies.strict import closed_object, json_type, strict_object
 from stages.texts.characters import DATA_RULE, can_be_stored, fenced
 
 
@@ -39,17 +39,14 @@ def expansion_json_schema(n: int, *, max_tokens: int | None = None) -> dict[str,
     With a limit of tokens, the texts are so short that a reply ends before it: a cut one would be of no use.
     """
     text = partial(_text_of, max_tokens)
-    return {
-        "type": "object",
-        "properties": {
+    return closed_object(
+        {
             "queries": {"type": "array", "items": text(0.75 / n), "minItems": n, "maxItems": n},
             "hyde_answer": text(0.75),
             "intent": {"type": "string", "enum": [intent.value for intent in Intent]},
             "entities": {"type": "array", "items": text(0.05), "minItems": 1, "maxItems": 10},
-        },
-        "required": ["queries", "hyde_answer", "intent", "entities"],
-        "additionalProperties": False,
-    }
+        }
+    )
 
 
 def _text_of(max_tokens: int | None, chars_per_token: float) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from schemas.errors import NothingRelevantError
 from schemas.values.chat import ChatCall, Message, ReaskReason
-from schemas.values.participants import Decision
-from schemas.values.queries import ChunkVerdict, RerankedChunk, ValidatedChunks
+from schemas.values.participants import Decision, Verdict
+from schemas.values.queries import RerankedChunk, ValidatedChunks
 from stages.ports import ChatModel
 from stages.queries.templates import render
 from stages.replies.asking import ask_until_usable
@@ -73,13 +73,7 @@ async def validate_chunks(
         reasks.extend(usable.reasks)
         return usable.read
 
-    decisions = await decide(chunks, ask=ask, enough=max_chunks)
-    decided = list(zip(chunks, decisions, strict=False))
-    accepted = [chunk for chunk, decision in decided if decision is Decision.ACCEPT]
-    verdicts = [
-        ChunkVerdict(rank=rank, chunk_id=chunk.chunk_id, decision=decision)
-        for rank, (chunk, decision) in enumerate(decided, start=1)
-    ]
+    accepted, verdicts = await decide(chunks, ask=ask, enough=max_chunks)
     return _validated(model, accepted, verdicts, reasks, allow_empty=allow_empty)
 
 
@@ -114,7 +108,7 @@ def verdict_call(
 def _validated(
     validator: str | None,
     kept: Sequence[RerankedChunk],
-    verdicts: Sequence[ChunkVerdict],
+    verdicts: Sequence[Verdict],
     reasks: Sequence[ReaskReason],
     *,
     allow_empty: bool,

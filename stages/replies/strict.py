@@ -53,6 +53,11 @@ def strict_object(text: str, *, members: Callable[[Pairs], dict[str, Any]] = ref
     return value
 
 
+def closed_object(properties: dict[str, Any]) -> dict[str, Any]:
+    """The JSON schema of an object with exactly these members, for a server to enforce."""
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
 def is_json(text: str) -> bool:
     """Whether `text` is one JSON value of any type."""
     try:

@@ -1,44 +1,57 @@
 """Verdicts of a language model on one candidate after another."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from schemas.errors import LLMResponseParseError
-from schemas.values.participants import Decision
+from schemas.values.participants import Decision, Verdict
 from stages.ports import Deferred
 from stages.replies.asking import ReplyReader
-from stages.replies.strict import parse_strict
+from stages.replies.strict import closed_object, parse_strict
 
-Candidate = TypeVar("Candidate")
+
+class Chunk(Protocol):
+    """A candidate, which is a chunk."""
+
+    @property
+    def chunk_id(self) -> int: ...
+
+
+Candidate = TypeVar("Candidate", bound=Chunk)
+
+Decided = tuple[tuple[Candidate, ...], tuple[Verdict, ...]]
+"""The accepted candidates, and all verdicts, by rank."""
 
 
 async def decide(
     candidates: Sequence[Candidate], *, ask: Callable[[int, Candidate], Awaitable[Decision]], enough: int | None
-) -> list[Decision]:
-    """The decisions on the candidates in order, until `enough` accept; None asks about all. Ranks count from 1.
+) -> Decided[Candidate]:
+    """Ask about the candidates in order, until `enough` are accepted; None asks about all. Ranks count from 1.
 
     Raises Deferred when a decision comes later, once those are asked for that are needed even if it accepts.
     """
-    decisions: list[Decision] = []
+    accepted: list[Candidate] = []
+    verdicts: list[Verdict] = []
     deferred: list[Deferred] = []
     for rank, candidate in enumerate(candidates, start=1):
-        if decisions.count(Decision.ACCEPT) + len(deferred) == enough:
+        if len(accepted) + len(deferred) == enough:
             break
         try:
-            decisions.append(await ask(rank, candidate))
+            decision = await ask(rank, candidate)
         except Deferred as later:
             deferred.append(later)
+            continue
+        verdicts.append(Verdict(rank=rank, chunk_id=candidate.chunk_id, decision=decision))
+        if decision is Decision.ACCEPT:
+            accepted.append(candidate)
     if deferred:
         raise deferred[0]
-    return decisions
+    return tuple(accepted), tuple(verdicts)
 
 
-VERDICT_JSON_SCHEMA: Mapping[str, object] = {
-    "type": "object",
-    "properties": {"decision": {"type": "string", "enum": [decision.value for decision in Decision]}},
-    "required": ["decision"],
-    "additionalProperties": False,
-}
+VERDICT_JSON_SCHEMA: Mapping[str, object] = closed_object(
+    {"decision": {"type": "string", "enum": [decision.value for decision in Decision]}}
+)
 
 
 def verdict_reader(*, retries: int) -> ReplyReader[Decision]:

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from schemas.errors import QueryMissingError, Refused
 from schemas.values.failures import StageFailure
+from schemas.values.participants import Verdict
 from schemas.values.queries import (
-    ChunkVerdict,
     ConsolidatedContext,
     EmbeddedQuery,
     Expansion,
@@ -135,7 +135,7 @@ def _query(row: Mapping[str, Any], key: str, outputs: Mapping[str, Mapping[str, 
         ranking=reranked.get("ranking"),
         selected=reranked.get("selected"),
         validator=validated.get("validator"),
-        verdicts=tuple(ChunkVerdict.model_validate(one) for one in validated["verdicts"]) if is_validated else None,
+        verdicts=tuple(Verdict.model_validate(one) for one in validated["verdicts"]) if is_validated else None,
         groups=consolidated.get("groups"),
     )
 

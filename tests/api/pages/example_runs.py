@@ -20,7 +20,7 @@ from schemas.values.participants import (
     ValidatedReferences,
     Verdict,
 )
-from schemas.values.queries import Answer, ChunkVerdict, Origin, RerankedChunks, ValidatedChunks
+from schemas.values.queries import Answer, Origin, RerankedChunks, ValidatedChunks
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
@@ -121,7 +121,7 @@ async def question_run(connection: Connection, text: str = "Why is tea dark?") -
         ),
     )
     verdicts = tuple(
-        ChunkVerdict(rank=rank, chunk_id=rank, decision=decision) for rank, decision in enumerate(Decision, start=1)
+        Verdict(rank=rank, chunk_id=rank, decision=decision) for rank, decision in enumerate(Decision, start=1)
     )
     await _store(
         connection,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from schemas.errors import LLMResponseParseError, NothingRelevantError
 from schemas.values.chat import ChatCall
-from schemas.values.participants import Decision
-from schemas.values.queries import ChunkVerdict, RerankedChunk, ValidatedChunks
+from schemas.values.participants import Decision, Verdict
+from schemas.values.queries import RerankedChunk, ValidatedChunks
 from stages.ports import Deferred
 from stages.queries.relevance import Evidence, FloorModel, evidence, floor_models
 from stages.queries.templates import TemplateTag, default_template
@@ -63,9 +63,9 @@ async def test_only_accepted_chunks_are_kept_in_order_with_every_verdict() -> No
         validator="judge",
         chunks=(CHUNKS[0], CHUNKS[2]),
         verdicts=(
-            ChunkVerdict(rank=1, chunk_id=11, decision=Decision.ACCEPT),
-            ChunkVerdict(rank=2, chunk_id=12, decision=Decision.UNSURE),
-            ChunkVerdict(rank=3, chunk_id=13, decision=Decision.ACCEPT),
+            Verdict(rank=1, chunk_id=11, decision=Decision.ACCEPT),
+            Verdict(rank=2, chunk_id=12, decision=Decision.UNSURE),
+            Verdict(rank=3, chunk_id=13, decision=Decision.ACCEPT),
         ),
     )
 

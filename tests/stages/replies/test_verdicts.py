@@ -1,5 +1,7 @@
 """Verdicts on one candidate after another."""
 
+from dataclasses import dataclass
+
 import pytest
 
 from schemas.values.participants import Decision
@@ -9,20 +11,33 @@ from stages.replies.verdicts import decide
 LATER = "later"
 
 
+@dataclass(frozen=True)
+class Candidate:
+    chunk_id: int
+    answer: str
+
+
 async def decided(enough: int | None, *answers: str) -> tuple[list[Decision] | None, list[int]]:
     """The decisions, None if one comes later, and the ranks that were asked about."""
     asked = []
 
-    async def ask(rank: int, answer: str) -> Decision:
+    async def ask(rank: int, candidate: Candidate) -> Decision:
         asked.append(rank)
-        if answer == LATER:
+        if candidate.answer == LATER:
             raise Deferred
-        return Decision(answer)
+        return Decision(candidate.answer)
 
+    candidates = [Candidate(chunk_id, answer) for chunk_id, answer in enumerate(answers, start=11)]
     try:
-        return await decide(answers, ask=ask, enough=enough), asked
+        accepted, verdicts = await decide(candidates, ask=ask, enough=enough)
     except Deferred:
         return None, asked
+    assert [verdict.rank for verdict in verdicts] == asked
+    assert [verdict.chunk_id for verdict in verdicts] == [rank + 10 for rank in asked]
+    assert [one.chunk_id for one in accepted] == [
+        verdict.chunk_id for verdict in verdicts if verdict.decision is Decision.ACCEPT
+    ]
+    return [verdict.decision for verdict in verdicts], asked
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ from typing import Any
 
 from schemas.statuses import JobStatus
 from schemas.values.differences import RetrievalMeasures
-from schemas.values.participants import Decision
+from schemas.values.participants import Decision, Verdict
 from schemas.values.queries import (
-    ChunkVerdict,
     FusedHit,
     Hit,
     Leg,
@@ -54,10 +53,10 @@ def both_legs(dense: Sequence[int], lexical: Sequence[int], fused: Sequence[int]
     )
 
 
-def verdicts(**decisions: Decision) -> tuple[ChunkVerdict, ...]:
+def verdicts(**decisions: Decision) -> tuple[Verdict, ...]:
     """Verdicts by chunk, as in `c11=Decision.ACCEPT`."""
     return tuple(
-        ChunkVerdict(rank=rank, chunk_id=int(chunk[1:]), decision=decision)
+        Verdict(rank=rank, chunk_id=int(chunk[1:]), decision=decision)
         for rank, (chunk, decision) in enumerate(decisions.items(), start=1)
     )
 
