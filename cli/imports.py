@@ -28,8 +28,7 @@ from schemas.values.participants import DataSet, Split, TranscriptVariant
 from services.participants import REMEDIES, ImportedParticipants, import_participants
 from services.tags import keep_vocabulary, read_vocabulary
 from stages.participants.embed import counted_variants
-from stages.participants.split_names import TRAIN_AND_DEV
-from stages.participants.splits import PUBLISHED_IDS, resolve_split
+from stages.participants.splits import PUBLISHED_IDS, train_and_dev
 from stages.participants.transcripts import CLEANED, refuse_wrong_variant, vary
 from stages.reports.numbers_in_words import counted
 from stages.tags.vocabulary_files import FILES, RATINGS, could_rate
@@ -328,7 +327,7 @@ def new_splits(data_set: DataSet) -> list[NewSplit]:
     """The splits of a data set, and train and dev together where it has both."""
     splits: list[Split] = list(data_set.splits.values())
     if {"train", "dev"} <= data_set.splits.keys():
-        splits.append(resolve_split(TRAIN_AND_DEV, data_set))
+        splits.append(train_and_dev([data_set.splits["train"], data_set.splits["dev"]]))
     return [
         NewSplit(
             name=split.name, csv_hash=split.csv_hash, ids_hash=split.ids_hash, participant_ids=split.participant_ids

@@ -17,8 +17,8 @@ from services.splits import MadeSplits, drawn_splits, find_data_set, make_splits
 from stages.files.records import Parsed, ProblemsFound
 from stages.participants.daic_woz import ITEM_LABEL_FILES
 from stages.participants.split_files import parse_listed_splits, split_problems
-from stages.participants.split_names import TRAIN_AND_DEV, named_split
-from stages.participants.splits import joined_split, origin_words, parse_split
+from stages.participants.split_names import named_split
+from stages.participants.splits import origin_words, parse_split, train_and_dev
 from stages.reports.numbers_in_words import counted
 from store.database import Connection
 from store.references.interviews import stored_labels, stored_splits
@@ -201,7 +201,7 @@ def _choice(seed: int | None, avec: bool, listed: Path | None, directory: Path |
         ]
         problems = tuple(problem for one in parsed for problem in one.problems)
         parts = _accepted(Parsed(tuple(one.value for one in parsed), problems))
-        return _Choice(method=SplitMethod.FILE, splits=(*parts, joined_split(TRAIN_AND_DEV, parts)))
+        return _Choice(method=SplitMethod.FILE, splits=(*parts, train_and_dev(parts)))
     if seed is not None:
         return _Choice(method=SplitMethod.STRATIFIED, seed=seed)
     return _Choice(method=SplitMethod.PUBLISHED, splits=published_splits())

@@ -245,21 +245,6 @@ class RunOrigin(PlainValue):
     embedded: tuple[EmbeddedTexts, ...] = ()
     """By number format; none of runs before it was recorded."""
 
-    @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> Self:
-        """From its JSON. Raises TypeError or KeyError for another."""
-        submitter = stored["submitter"]
-        return cls(
-            submitter=None if submitter is None else Environment.read(submitter),
-            workers=tuple(
-                RunEnvironment(stages=one["stages"], environment=Environment.read(one["environment"]))
-                for one in stored["workers"]
-            ),
-            models=tuple(map(FrozenModel.read, stored["models"])),
-            servers=tuple(stored["servers"]),
-            embedded=tuple(EmbeddedTexts(**one) for one in stored["embedded"]),
-        )
-
 
 class SettingValue(Value):
     """A setting frozen into a run."""

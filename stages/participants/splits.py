@@ -7,27 +7,10 @@ from itertools import groupby
 from typing import NamedTuple
 
 from schemas.errors import Refused
-from schemas.values.participants import DataSet, FileProblem, Split, SplitMethod, SplitOrigin
+from schemas.values.participants import FileProblem, Split, SplitMethod, SplitOrigin
 from stages.files.records import Parsed, Separator, parse_rows
 from stages.participants.split_names import TRAIN_AND_DEV
 from stages.texts.characters import short_hash
-
-
-def resolve_split(name: str, data_set: DataSet) -> Split:
-    """The split of this name; `paper` is `paper-test`, and `train+dev` is train followed by dev.
-
-    Raises Refused, with the names this data set has, for any other name.
-    """
-    splits = data_set.splits
-    known = dict(splits)
-    if "train" in splits and "dev" in splits:
-        known[TRAIN_AND_DEV] = joined_split(TRAIN_AND_DEV, (splits["train"], splits["dev"]))
-    if "paper-test" in splits:
-        known["paper"] = splits["paper-test"]
-    if name not in known:
-        names = ", ".join(sorted(known)) or "none"
-        raise Refused(f"Split '{name}' is not in this data set. It has {names}; name one, or import the split's file.")
-    return known[name]
 
 
 def split_of(name: str, participant_ids: Sequence[int], *, data: bytes) -> Split:
@@ -71,10 +54,10 @@ def parse_split(data: bytes, *, file: str, name: str) -> Parsed[Split]:
     return Parsed(split_of(name, tuple(lines), data=data), tuple(problems))
 
 
-def joined_split(name: str, parts: Sequence[Split]) -> Split:
-    """The participants of several splits, in their order."""
+def train_and_dev(parts: Sequence[Split]) -> Split:
+    """The participants of train, then those of dev."""
     participant_ids = [participant_id for part in parts for participant_id in part.participant_ids]
-    return split_of(name, participant_ids, data=",".join(part.csv_hash for part in parts).encode())
+    return split_of(TRAIN_AND_DEV, participant_ids, data=",".join(part.csv_hash for part in parts).encode())
 
 
 SHARES: Mapping[str, float] = {"train": 0.41, "val": 0.30, "test": 0.29}

@@ -3,7 +3,7 @@
 import re
 from itertools import islice
 from pathlib import PurePath
-from typing import Annotated, Final, NamedTuple, Self
+from typing import Annotated, Final, Self
 
 from pydantic import (
     AliasChoices,
@@ -32,16 +32,6 @@ MAX_REFERENCE_CHARS: Final = 20_000
 """Of a reference answer."""
 
 _WHAT_TO_DO: Final = f'write {{"_id": "...", "text": "..."}} on one line, with at most {MAX_CHARS} characters of text'
-
-
-class QueryFile(NamedTuple):
-    """The content of a query file."""
-
-    queries: tuple[SubmittedQuery, ...]
-    judgements: tuple[RelevanceJudgement, ...]
-
-    left_out_keys: tuple[str, ...]
-    """Keys of any line that are not used, by name."""
 
 
 _Id = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1), Storable, NumberAsText]
@@ -77,7 +67,7 @@ class _Line(BaseModel):
         return self
 
 
-def parse_queries(data: bytes, *, file: str) -> Parsed[QueryFile]:
+def parse_queries(data: bytes, *, file: str) -> Parsed[QuerySet]:
     r"""Read the queries of a JSONL file: an id under `_id` or `id`, the text under `text` or `query`.
 
     A reference answer under `reference_answer` is what answers are compared with; `judgements` maps documents to their
@@ -98,8 +88,8 @@ def parse_queries(data: bytes, *, file: str) -> Parsed[QueryFile]:
         for line in lines
         for document, relevance in line.judgements.items()
     )
-    left_out = {key for line in lines for key in line.model_extra or ()}
-    return Parsed(QueryFile(queries, judgements, tuple(sorted(left_out))), problems)
+    left_out = sorted({key for line in lines for key in line.model_extra or ()})
+    return Parsed(QuerySet(queries=queries, judgements=judgements, left_out_keys=tuple(left_out)), problems)
 
 
 BEIR_HEADER: Final = ("query-id", "corpus-id", "score")
@@ -177,12 +167,8 @@ def read_query_set(queries: bytes, qrels: bytes | None = None, *, queries_file: 
         problems.append(FileProblem(qrels_file, None, strange, "give the judgements of these queries"))
     if problems:
         raise ProblemsFound(problems, of="query set", consequence="nothing was submitted")
-    return QuerySet(
-        queries=found.queries,
-        judgements=found.judgements or judged,
-        left_out_keys=found.left_out_keys,
-        left_out_judgements=len(judgements) - len(judged),
-    )
+    counts = {"judgements": found.judgements or judged, "left_out_judgements": len(judgements) - len(judged)}
+    return found.model_copy(update=counts)
 
 
 _MARKDOWN = (".md", ".markdown")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.participants import DataSet, PHQ8Item, SplitMethod, SplitOrigin, StoredLabels, StoredSplit
+from schemas.values.participants import PHQ8Item, SplitMethod, SplitOrigin, StoredLabels, StoredSplit
 from stages.participants.paper_metadata import check_paper_metadata
 from stages.participants.split_files import parse_listed_splits, split_problems
 from stages.participants.splits import (
@@ -18,17 +18,11 @@ from stages.participants.splits import (
     Labelled,
     ids_hash,
     parse_split,
-    resolve_split,
     split_of,
     stratified_split,
     target_sizes,
+    train_and_dev,
 )
-
-
-def data_set(**ids: list[int]) -> DataSet:
-    names = {name: name.replace("_", "-") for name in ids}
-    splits = {names[name]: split_of(names[name], ids[name], data=name.encode()) for name in ids}
-    return DataSet(transcripts={}, labels={}, splits=splits)
 
 
 def test_ids_that_are_no_numbers_or_repeat_are_problems() -> None:
@@ -43,32 +37,10 @@ def test_the_hash_of_ids_does_not_depend_on_their_order() -> None:
     assert ids_hash([2, 3, 1]) == ids_hash([1, 2, 3]) == "8a6ae1512200"
 
 
-@pytest.mark.parametrize(
-    ("name", "ids"),
-    [
-        ("train", (5, 1)),
-        ("dev", (4, 2)),
-        ("train+dev", (5, 1, 4, 2)),
-        ("paper", (3,)),
-        ("paper-test", (3,)),
-        ("paper-train", (1,)),
-        ("paper-val", (2,)),
-    ],
-)
-def test_every_name_of_the_runner_is_a_split(name: str, ids: tuple[int, ...]) -> None:
-    whole = data_set(train=[5, 1], dev=[4, 2], paper_train=[1], paper_val=[2], paper_test=[3])
-    assert resolve_split(name, whole).participant_ids == ids
-
-
-@pytest.mark.parametrize(
-    ("whole", "names"), [(data_set(train=[1], paper_test=[2]), "paper, paper-test, train"), (data_set(), "none")]
-)
-def test_an_unknown_split_is_refused_with_the_names_that_are_there(whole: DataSet, names: str) -> None:
-    with pytest.raises(Refused) as refusal:
-        resolve_split("test", whole)
-    assert str(refusal.value) == (
-        f"Split 'test' is not in this data set. It has {names}; name one, or import the split's file."
-    )
+def test_train_and_dev_are_the_participants_of_both_in_order() -> None:
+    parts = [split_of("train", [5, 1], data=b"t"), split_of("dev", [4, 2], data=b"d")]
+    joined = train_and_dev(parts)
+    assert (joined.name, joined.participant_ids) == ("train+dev", (5, 1, 4, 2))
 
 
 def test_the_splits_are_those_of_the_paper() -> None:

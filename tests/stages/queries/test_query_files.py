@@ -21,11 +21,11 @@ def jsonl(*rows: object) -> bytes:
 def test_both_spellings_of_the_keys_are_read() -> None:
     data = jsonl({"_id": "a", "text": " Why? "}, b"", {"id": 7, "query": "How?"})
 
-    (queries, _, left_out), problems = parse_queries(data, file="q.jsonl")
+    found, problems = parse_queries(data, file="q.jsonl")
 
     assert problems == ()
-    assert [(query.external_id, query.text) for query in queries] == [("a", "Why?"), ("7", "How?")]
-    assert left_out == ()
+    assert [(query.external_id, query.text) for query in found.queries] == [("a", "Why?"), ("7", "How?")]
+    assert found.left_out_keys == ()
 
 
 @pytest.mark.parametrize(
@@ -81,9 +81,9 @@ def test_all_problems_are_reported_at_once() -> None:
 def test_what_is_written_is_read_again(texts: dict[str, str]) -> None:
     usable = {key: text for key, text in texts.items() if text and can_be_stored(key + text)}
 
-    (queries, *_), problems = parse_queries(jsonl(*({"_id": k, "text": t} for k, t in usable.items())), file="q")
+    found, problems = parse_queries(jsonl(*({"_id": k, "text": t} for k, t in usable.items())), file="q")
 
-    assert {query.external_id: query.text for query in queries} == usable
+    assert {query.external_id: query.text for query in found.queries} == usable
     assert bool(problems) is not bool(usable)
 
 

@@ -38,7 +38,9 @@ async def test_models_are_built_once_and_the_same_ones_change_nothing(connection
     others = built({"shirt": at(0)})
 
     with pytest.raises(Refused, match="has other models already"):
-        await vocabularies.keep_models(connection, vocabulary_id, type(others)(**vars(others) | {"tokens": others.tokens._replace(file=b"x")}))
+        await vocabularies.keep_models(
+            connection, vocabulary_id, replace(others, tokens=others.tokens._replace(file=b"x"))
+        )
 
     assert await connection.fetchval("SELECT count(*) FROM tag_vector") == 2
 
