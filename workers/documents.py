@@ -128,12 +128,12 @@ async def run_cut(work: Work) -> Result[CutDocument]:
         searches_tables=work.settings.ragq.search_tables,
     )
     found: list[CutChunk] = await asyncio.to_thread(size.chunks, document, title=fields.title)
-    kept = selected_chunks(found, selected.selections)
+    kept, skipped = selected_chunks(found, selected.selections)
     new = NewWork(
         bibliography=fields,
         source_path=inputs["source_path"],
         markdown=sanitised.markdown,
-        chunks=kept.chunks,
+        chunks=kept,
         original_hash=inputs["original"],
         page_lines=sanitised.page_lines,
     )
@@ -148,7 +148,7 @@ async def run_cut(work: Work) -> Result[CutDocument]:
             title=fields.title,
             outcome=stored.outcome,
             chunk_ids=tuple(waiting),
-            skipped_chunks=kept.skipped,
+            skipped_chunks=skipped,
         )
     )
 

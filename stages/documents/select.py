@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from schemas.statuses import VectorStatus
 from schemas.values.chat import ReaskReason
@@ -54,16 +54,8 @@ def select_by_rules(found: Sequence[Section]) -> tuple[Selection, ...]:
     )
 
 
-class SelectedChunks(NamedTuple):
-    """Chunks, in their order."""
-
-    chunks: list[CutChunk]
-    skipped: int
-    """Those that would have been embedded."""
-
-
-def selected_chunks(chunks: Sequence[CutChunk], selections: Sequence[Selection]) -> SelectedChunks:
-    """The chunks of all sections; of those that are not selected, none waits for a vector."""
+def selected_chunks(chunks: Sequence[CutChunk], selections: Sequence[Selection]) -> tuple[list[CutChunk], int]:
+    """The chunks of all sections, and how many of sections that are not selected no longer wait for a vector."""
     skipped_lines = {selection.line for selection in selections if not selection.embeds}
     kept: list[CutChunk] = []
     skipped = 0
@@ -73,7 +65,7 @@ def selected_chunks(chunks: Sequence[CutChunk], selections: Sequence[Selection])
             chunk = chunk.model_copy(update={"vector_status": VectorStatus.NO_VEC})
             skipped += 1
         kept.append(chunk)
-    return SelectedChunks(kept, skipped)
+    return kept, skipped
 
 
 HEADINGS_OF_A_CALL: Final = 200

@@ -87,8 +87,7 @@ def judge_quality(verdicts: Mapping[Sentence, Decision], labels: Mapping[Sentenc
     yes, no = counts[True, True] + counts[False, True], counts[True, False] + counts[False, False]
     judged = _Share(sum(decided.values()), len(decided))
     unlabelled = len(decided) - yes - no
-    corrected = _corrected(judged, _Share(counts[True, True], yes), _Share(counts[False, False], no))
-    more = corrected.labels_to_halve if corrected else None
+    corrected, more = _corrected(judged, _Share(counts[True, True], yes), _Share(counts[False, False], no))
     return JudgeQuality(
         labelled=yes + no,
         unsure=len(labels) - yes - no,
@@ -100,7 +99,7 @@ def judge_quality(verdicts: Mapping[Sentence, Decision], labels: Mapping[Sentenc
         precision=_interval(_Share(counts[True, True], counts[True, True] + counts[True, False])),
         recall=_interval(_Share(counts[True, True], yes)),
         judged=_interval(judged),
-        corrected=corrected.interval if corrected else None,
+        corrected=corrected,
         labels_to_halve=None if more is None or more > unlabelled else more,
     )
 
@@ -118,18 +117,14 @@ class _Share(NamedTuple):
         return (self.part + more / 2) / (self.of + more), self.of + more
 
 
-class _Corrected(NamedTuple):
-    interval: Interval
-    labels_to_halve: int | None
+def _corrected(judged: _Share, accepted: _Share, rejected: _Share) -> tuple[Interval | None, int | None]:
+    """The corrected share, and how many labels would halve its interval, if any would.
 
-
-def _corrected(judged: _Share, accepted: _Share, rejected: _Share) -> _Corrected | None:
-    """`accepted` of the sentences that people call supported, `rejected` of the others.
-
-    None without labels of both kinds, and for a judge that is no better than chance.
+    `accepted` is of the sentences that people call supported, `rejected` of the others. Both are None without labels
+    of both kinds, and for a judge that is no better than chance.
     """
     if not (judged.of and accepted.of and rejected.of) or accepted.value + rejected.value <= 1:
-        return None
+        return None, None
     value = (judged.value + rejected.value - 1) / (accepted.value + rejected.value - 1)
     share, n = judged.near_half(_Z**2)
     sensitivity, of_yes = accepted.near_half(2)
@@ -143,7 +138,7 @@ def _corrected(judged: _Share, accepted: _Share, rejected: _Share) -> _Corrected
     middle, half = centre + 2 * _Z**2 * (noise_yes - noise_no), _Z * sqrt(of_judged + of_labels)
     goal = (of_judged + of_labels) / 4
     more = ceil((of_labels / (goal - of_judged) - 1) * (accepted.of + rejected.of)) if goal > of_judged else None
-    return _Corrected(_bounded(_within(value), _within(middle - half), _within(middle + half), half / _Z), more)
+    return _bounded(_within(value), _within(middle - half), _within(middle + half), half / _Z), more
 
 
 def _interval(share: _Share) -> Interval:

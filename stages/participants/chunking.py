@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import Any
 
 from schemas.errors import Refused, ScoringSchemaError
 from schemas.values.chat import ChatCall, Message
@@ -139,13 +139,6 @@ def chunk_scores_messages(text: str) -> tuple[Message, ...]:
 _FORM = "one JSON object with exactly the eight keys, each with 0, 1, 2, 3 or null"
 
 
-class ParsedChunkScores(NamedTuple):
-    """The scores of all items, and the repairs that reading the reply needed."""
-
-    scores: dict[PHQ8Item, int | None]
-    repairs: tuple[str, ...]
-
-
 async def score_chunk(
     text: str, *, chat: ChatModel, model: str, timeout_s: float, max_tokens: int, retries: int
 ) -> ChunkScores:
@@ -159,25 +152,29 @@ async def score_chunk(
     )
     call = chunk_scores_call(text, model=model, timeout_s=timeout_s, max_tokens=max_tokens)
     usable = await ask_until_usable(call, chat=chat, reader=reader)
+    scores, repairs = usable.read
     return ChunkScores(
         model=model,
         model_digest=usable.reply.digest,
         prompt_hash=PROMPT_HASH,
-        scores=usable.read.scores,
+        scores=scores,
         reasks=usable.reasks,
-        repairs=usable.read.repairs,
+        repairs=repairs,
     )
 
 
-def read_chunk_scores(reply: str) -> ParsedChunkScores:
-    """The scores in a model's reply, whose keys may be written in another way. Raises UnusableReply."""
+def read_chunk_scores(reply: str) -> tuple[dict[PHQ8Item, int | None], tuple[str, ...]]:
+    """The scores in a model's reply, whose keys may be written in another way, and the repairs that it needed.
+
+    Raises UnusableReply.
+    """
     parsed = parse_reply(reply)
     keys = match_keys(parsed.value)
     if keys.repeated:
         raise ScoringSchemaError(reply, dict.fromkeys(keys.repeated, "given more than once"))
     others = dict.fromkeys(map(str, range(len(keys.unknown))))
     scores = chunk_scores_of(keys.members | others, raw=reply)
-    return ParsedChunkScores(scores, (*parsed.repairs, *keys.repairs(parsed.value)))
+    return scores, (*parsed.repairs, *keys.repairs(parsed.value))
 
 
 def chunk_scores_call(text: str, *, model: str, timeout_s: float, max_tokens: int) -> ChatCall:

@@ -1,7 +1,6 @@
 """Stage `rerank`: the order of the references, and the filters that limit them (Spec 33)."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -55,19 +54,12 @@ Keep = Callable[[Sequence[Reference]], Iterable[Reference]]
 """Returns those of the references of one item that stay, in the same order."""
 
 
-class ReferenceFilter(NamedTuple):
-    """One filter, under its name in counts of dropped references."""
-
-    name: str
-    keep: Keep
-
-
 class ReferenceFilters(NamedTuple):
-    """The filters of a run, in order."""
+    """The filters of a run, in order, by their names in counts of dropped references."""
 
-    before_ranking: tuple[ReferenceFilter, ...]
+    before_ranking: Mapping[str, Keep]
     """These do not depend on the order; a ranker does not see what they drop."""
-    after_ranking: tuple[ReferenceFilter, ...]
+    after_ranking: Mapping[str, Keep]
     """These see the references best first."""
 
 
@@ -97,9 +89,14 @@ def reference_filters(
     )
 
 
-def apply_filters(filters: Iterable[ReferenceFilter], before: Filtered) -> Filtered:
+def apply_filters(filters: Mapping[str, Keep], before: Filtered) -> Filtered:
     """What is kept after all filters, with the counts of what came before them."""
-    return reduce(_apply, filters, before)
+    kept, dropped = before
+    for name, keep in filters.items():
+        count, kept = len(kept), tuple(keep(kept))
+        if len(kept) < count:
+            dropped = dropped | {name: count - len(kept)}
+    return Filtered(kept, dropped)
 
 
 def reach(min_similarity: float) -> Keep:
@@ -140,14 +137,8 @@ def fit_into(max_chars: int) -> Keep:
     return keep
 
 
-def _enabled(filters: Mapping[str, Keep | None]) -> tuple[ReferenceFilter, ...]:
-    return tuple(ReferenceFilter(name, keep) for name, keep in filters.items() if keep is not None)
-
-
-def _apply(before: Filtered, one: ReferenceFilter) -> Filtered:
-    kept = tuple(one.keep(before.kept))
-    count = len(before.kept) - len(kept)
-    return Filtered(kept, before.dropped | {one.name: count} if count else before.dropped)
+def _enabled(filters: Mapping[str, Keep | None]) -> dict[str, Keep]:
+    return {name: keep for name, keep in filters.items() if keep is not None}
 
 
 SIMILARITY = "similarity"

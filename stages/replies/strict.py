@@ -86,22 +86,15 @@ class RepeatedNameError(ValueError):
         super().__init__("a name occurs twice in one object")
 
 
-class ReplyObject(NamedTuple):
-    """An object, and whether zero-width characters were removed from any of its names."""
-
-    value: dict[str, Any]
-    had_zero_width_names: bool
-
-
-def reply_object(text: str) -> ReplyObject:
-    """The JSON object in `text`; names of members have no zero-width characters.
+def reply_object(text: str) -> tuple[dict[str, Any], bool]:
+    """The JSON object in `text`, and whether zero-width characters were removed from any of its names.
 
     Raises ValueError as `strict_object` does, and RepeatedNameError for a name that is repeated with another value,
     because either value would be a guess.
     """
     members = _Members()
     value = strict_object(text, members=members)
-    return ReplyObject(value, members.had_zero_width_names)
+    return value, members.had_zero_width_names
 
 
 class _Members:

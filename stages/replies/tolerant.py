@@ -153,7 +153,7 @@ def python_literal_object(text: str) -> dict[str, Any] | None:
         tree = ast.parse(_TOKEN.sub(_as_python, text).lstrip(" \t"), mode="eval")
         literal = ast.literal_eval(tree)
         _refuse_repeated_names(tree)
-        return reply_object(json.dumps(literal, allow_nan=False)).value
+        return reply_object(json.dumps(literal, allow_nan=False))[0]
     except RepeatedNameError:
         raise
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
@@ -35,13 +34,6 @@ DEFAULT = "calibrated:temperature:verbalized"
 """The confidence of a report that calibrates and names none."""
 
 
-class Calibrated(NamedTuple):
-    """A calibrated confidence, and how it was made."""
-
-    variant: Variant
-    about: CalibratedConfidence
-
-
 def is_calibrated(name: str) -> bool:
     """Whether a confidence needs another run."""
     return name.startswith(PREFIX)
@@ -49,8 +41,8 @@ def is_calibrated(name: str) -> bool:
 
 def calibrated_confidence(
     name: str, *, on: ScoredRun, run: ScoredRun, mode: AssessmentMode, cohort: Cohort
-) -> Calibrated:
-    """The confidence `name`, fitted on the scores of run `on` in this mode, and its errors over `cohort`.
+) -> tuple[Variant, CalibratedConfidence]:
+    """The confidence `name`, fitted on the scores of run `on` in this mode, and how it was made.
 
     A score counts as right if it equals the truth. Raises Refused for a name that is none, for runs that share
     participants, whose truth the calibration would have seen, and where there is nothing to fit on.
@@ -73,7 +65,7 @@ def calibrated_confidence(
         raise Refused(f"Run r{on.run_id} has no score in mode {mode} with labels and the signals of {name!r}.")
     fitted = METHODS[method](_confidences(training, variants)[is_used], training.errors[is_used] == 0)
     confidence = _applied(fitted, variants)
-    return Calibrated(
+    return (
         Variant(confidence, needs),
         CalibratedConfidence(
             confidence=name,

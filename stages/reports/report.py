@@ -177,19 +177,18 @@ def _experiment(run: ScoredRun, mode: AssessmentMode, measures: Measures, calibr
     failed = {attempt.job_id: attempt for attempt in run.failures.failed if attempt.is_final}
     cohort = cohort_of_jobs(jobs)
     results = results_of(mode, jobs, failed, measures=measures)
-    calibrated = (
-        None
+    variant, calibrated = (
+        (variant_named(measures.confidence), None)
         if calibrate_on is None
         else calibrated_confidence(measures.confidence, on=calibrate_on, run=run, mode=mode, cohort=cohort)
     )
-    variant = variant_named(measures.confidence) if calibrated is None else calibrated.variant
     return Experiment(
         provenance=_provenance(run, mode, evaluated=results.evaluated_subjects),
         results=results,
         baselines=baselines(cohort, run.request, measures=measures),
         selective_prediction=selective_prediction(cohort, variant=variant, measures=measures),
         calibration=calibration(cohort, variant=variant, measures=measures),
-        calibrated=None if calibrated is None else calibrated.about,
+        calibrated=calibrated,
         references=reference_counts(
             (job.ranked, job.validated, job.scores) for job in jobs if job.ranked and job.validated
         ),

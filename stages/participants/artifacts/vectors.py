@@ -220,13 +220,6 @@ def write_texts(participants: Sequence[ParticipantChunks]) -> bytes:
 _ABSENT = "was requested and is missing"
 
 
-class ScoredChunks(NamedTuple):
-    """The scores of the chunks, and their scorer."""
-
-    scores: Scores
-    meta: ChunkScoresMeta | None
-
-
 def load_tags(files: Mapping[ArtifactFile, bytes], *, name: str, chunks: Mapping[int, int], findings: Findings) -> Tags:
     """The tags; a missing file is a problem. `chunks` counts the chunks of each participant."""
     file = f"{name}{ArtifactFile.TAGS}"
@@ -243,8 +236,8 @@ def load_chunk_scores(
     chunks: Mapping[int, int],
     rules: LoadRules,
     findings: Findings,
-) -> ScoredChunks:
-    """The scores, whose prompt must be the current one; a missing file is a problem.
+) -> tuple[Scores, ChunkScoresMeta | None]:
+    """The scores, and their scorer, whose prompt must be the current one; a missing file is a problem.
 
     Another prompt is only a warning if the rules accept it, which the description of the scores then records. With
     EMBEDDING_ALLOW_CHUNK_SCORES_PROMPT_HASH_MISMATCH another or an unknown prompt is only a warning as well.
@@ -255,7 +248,7 @@ def load_chunk_scores(
         scores = findings.take(parse_chunk_scores(files[ArtifactFile.CHUNK_SCORES], file=file, chunks=chunks))
     else:
         findings.refuse(file, _ABSENT, CHUNK_SCORES_REMEDY)
-    return ScoredChunks(scores, _load_meta(files, name=name, rules=rules, findings=findings))
+    return scores, _load_meta(files, name=name, rules=rules, findings=findings)
 
 
 def _load_meta(
