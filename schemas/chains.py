@@ -435,12 +435,3 @@ def settings_read(kind: str, stage: str) -> frozenset[str]:
 def readers_of(kind: str, mode: str, setting: str) -> list[str]:
     """The stages of a chain that read a setting, in order."""
     return [stage.name for stage in CHAINS[kind, mode] if setting in stage.reads]
-
-
-def first_reader(kind: str, mode: str, setting: str) -> str:
-    """The first stage of a chain that reads a setting, which some stage does.
-
-    >>> first_reader("query", "answer", "retrieval.dense_limit")
-    'retrieve'
-    """
-    return readers_of(kind, mode, setting)[0]

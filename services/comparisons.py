@@ -16,12 +16,11 @@ from services.splits import find_split
 from stages.reports.comparison import (
     RunInMode,
     TagsRun,
-    TagsSet,
     best_of,
     compare_queries,
     compare_scores,
     compare_tags,
-    default_measure,
+    shown_measures,
 )
 from stages.reports.results import modes_of
 from store import vocabularies
@@ -102,10 +101,7 @@ async def tags_run(connection: Connection, run_id: int) -> TagsRun:
         settings={
             name: SettingValue(**found) for name, found in (await stored_runs.settings(connection, run_id)).items()
         },
-        sets=tuple(
-            TagsSet(one.job_id, one.subject, one.status, one.validated)
-            for one in await vocabularies.results(connection, run_id=run_id)
-        ),
+        sets=tuple(await vocabularies.results(connection, run_id=run_id)),
     )
 
 
@@ -273,4 +269,4 @@ async def sweep_results(
 
 
 def _best(chosen: Comparison, reported: Comparison, measure: str | None, select_on: str | None) -> BestRun | None:
-    return best_of(chosen, measure or default_measure(reported), chosen_on=select_on)
+    return best_of(chosen, measure or shown_measures(reported)[0], chosen_on=select_on)

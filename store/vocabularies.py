@@ -12,7 +12,7 @@ from pydantic import Field
 from schemas.errors import Refused, VocabularyMissingError, VocabularyModelsError
 from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, ValidatedTags, Vocabulary
+from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, TagsSet, ValidatedTags, Vocabulary
 from stages.tags.ports import Vector
 from stages.tags.rerank import in_words
 from stages.tags.similarity import BuiltModels, TokenTable
@@ -350,14 +350,9 @@ ORDER BY j.ordinal
 
 
 @dataclass(frozen=True, kw_only=True)
-class TagsResult:
+class TagsResult(TagsSet):
     """The result of one phrase set."""
 
-    job_id: int
-    subject: str
-    status: JobStatus
-    validated: ValidatedTags | None
-    """None until the job has succeeded."""
     phrase_reports: tuple[PhraseReport, ...]
 
     @property

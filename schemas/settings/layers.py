@@ -50,11 +50,6 @@ class Layer(NamedTuple):
     """Names in capitals: the case of names does not matter."""
 
 
-def profile_layer(name: str, variables: Mapping[str, str]) -> Layer:
-    """The values of a profile."""
-    return Layer(SettingSource.PROFILE, f"profile {name}", variables)
-
-
 def option_layer(options: Mapping[str, str]) -> Layer:
     """The values of --set."""
     return Layer(SettingSource.OPTION, "option --set", _in_capitals(options))

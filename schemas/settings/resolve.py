@@ -16,7 +16,6 @@ from schemas.settings.layers import (
     given_in,
     option_layer,
     outside_layers,
-    profile_layer,
     unknown_name,
     without_effect,
 )
@@ -93,7 +92,7 @@ def resolve(
     chosen_layers, of_chosen, _ = check_names([*([] if config is None else [config]), option_layer(options)])
     problems += [*named.problems, *of_chosen, *(problem for one in chosen_layers for problem in _not_of_a_run(one))]
     values = PROFILES[chosen.profile].values if chosen.profile in PROFILES else {}
-    layers = [profile_layer(chosen.profile, values), *named.layers, *chosen_layers]
+    layers = [Layer(SettingSource.PROFILE, f"profile {chosen.profile}", values), *named.layers, *chosen_layers]
     given = _with_one_timeout_for_both(given_in(layers, RUN_SETTINGS))
     run, unusable = run_settings(
         {name: found.text for name, found in given.items()},

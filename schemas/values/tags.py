@@ -1,9 +1,11 @@
 """The content of a vocabulary, and the outputs of the stages of a tags job."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from pydantic import Field
 
+from schemas.statuses import JobStatus
 from schemas.values.base import Value
 
 
@@ -259,3 +261,14 @@ class ValidatedTags(Value):
     phrase_rank_by_tag: dict[str, int]
     emptied: EmptiedPhrases | None = None
     """None if the filters removed all tags of no phrase."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagsSet:
+    """The candidates of one phrase set."""
+
+    job_id: int
+    subject: str
+    status: JobStatus
+    validated: ValidatedTags | None
+    """None until the job has succeeded."""

@@ -8,7 +8,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from schemas.chains import first_reader, stages_of
+from schemas.chains import readers_of, stages_of
 from schemas.errors import QueryValueError, Refused
 from schemas.settings.frozen import FrozenSettings, thaw
 from schemas.settings.preset import PRESET_SETTINGS, Preset, is_preset_name
@@ -72,7 +72,7 @@ async def planned_move(
     before, after = own.values(), preset.values()
     chain = stages_of("query", "answer")
     changed = [key for key in after if after[key] != before[key]]
-    differing = sorted({first_reader("query", "answer", key) for key in changed}, key=chain.index)
+    differing = sorted({readers_of("query", "answer", key)[0] for key in changed}, key=chain.index)
     if differing and differing[0] == "expand" and await _is_given(connection, query, frozen):
         differing = differing[1:]
     return Move(

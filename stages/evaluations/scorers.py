@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from schemas.values.differences import Measures
 from schemas.values.metrics import ScorerErrors
 from schemas.values.participants import ITEM_SCORES, Neighbour, PHQ8Item
-from schemas.values.scoring import ItemScore, Subject
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
-from stages.metrics.scores import Cohort, cohort_of, item_mae, item_mae_weighted, together, value_of
+from stages.metrics.scores import Cohort, item_mae, item_mae_weighted, together, value_of, with_scores
 from stages.participants.retrieve import similarities
 from stages.participants.score_by_neighbours import mean_score, median_score, modal_score, rounded
 
@@ -68,17 +67,7 @@ def scorer_errors(
     run: Cohort, scores: Mapping[str, Mapping[int, Mapping[PHQ8Item, int]]], *, measures: Measures
 ) -> tuple[ScorerErrors, ...]:
     """The errors of a run, and of each scorer on its participants, the first named `run`."""
-    cohorts = {"run": run} | {
-        name: cohort_of(
-            Subject(
-                participant_id=subject.participant_id,
-                truth=subject.truth,
-                items={item: ItemScore(score=score) for item, score in of_all[subject.participant_id].items()},
-            )
-            for subject in run.subjects
-        )
-        for name, of_all in scores.items()
-    }
+    cohorts = {"run": run} | {name: with_scores(run, of_all) for name, of_all in scores.items()}
     metrics = together({"mae": item_mae_weighted})
     resamples, seed = measures.bootstrap_resamples, measures.bootstrap_seed
     found = []

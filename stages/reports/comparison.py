@@ -22,7 +22,7 @@ from schemas.values.participants import AssessmentMode, PHQ8Item
 from schemas.values.queries import QueryRun, RankedQuery
 from schemas.values.retrieval_reports import RankingStage
 from schemas.values.runs import ScoredJob, ScoredRun, SettingValue
-from schemas.values.tags import ValidatedTags
+from schemas.values.tags import TagsSet, ValidatedTags
 from stages.metrics.bootstrap import LEVEL, mean_intervals, paired_deltas
 from stages.metrics.confidence import variant_named
 from stages.metrics.scores import Metrics, together
@@ -46,16 +46,6 @@ SUBJECTS: Final = {"participant": "participants", "query": "queries", "tags": "p
 _LOWER_IS_BETTER: Final = frozenset(
     ("item_mae_weighted", "item_mae_by_item", "item_mae_by_subject", "total_mae", "total_rmse", "aurc", "augrc")
 )
-
-
-@dataclass(frozen=True)
-class TagsSet:
-    """The candidates of one phrase set."""
-
-    job_id: int
-    subject: str
-    status: JobStatus
-    validated: ValidatedTags | None
 
 
 @dataclass(frozen=True)
@@ -411,11 +401,6 @@ def best_of(found: Comparison, measure: str, *, chosen_on: str | None = None) ->
         as_good=tuple(one for one, (found_value, _) in values.items() if found_value == best_value and one != run_id),
         chosen_on=chosen_on,
     )
-
-
-def default_measure(found: Comparison) -> str:
-    """The measure that a sweep is judged by unless another is named."""
-    return shown_measures(found)[0]
 
 
 def headline_measures(found: Comparison) -> list[str]:

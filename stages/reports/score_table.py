@@ -11,9 +11,8 @@ from schemas.values.differences import Measures
 from schemas.values.metrics import Interval, JobScores, ModeScores, ModeSummary, ParticipantRow, ScoreTable
 from schemas.values.participants import ITEM_SCORES, AssessmentMode, PHQ8Item
 from schemas.values.reports import Baseline, Baselines, Report
-from schemas.values.scoring import ItemScore, Subject
 from stages.metrics.bootstrap import bootstrap_all, paired_deltas
-from stages.metrics.scores import Cohort, Metric, cohort_of, item_mae, item_mae_weighted, together
+from stages.metrics.scores import Cohort, Metric, item_mae, item_mae_weighted, together, with_scores
 from stages.reports.numbers_in_words import bounds, number
 from stages.reports.results import ground_truth, item_errors
 
@@ -110,17 +109,13 @@ def baselines(cohort: Cohort, request: Mapping[str, Any], *, measures: Measures)
 
 def always(cohort: Cohort, scores: Mapping[str, int]) -> Cohort:
     """The participants with these scores, by evidence key, wherever they have one."""
-    return cohort_of(
-        Subject(
-            participant_id=subject.participant_id,
-            truth=subject.truth,
-            items={
-                item: ItemScore(score=None if one.score is None else scores[item.evidence_key])
-                for item, one in subject.items.items()
-            },
-        )
+    fixed = {
+        subject.participant_id: {
+            item: None if one.score is None else scores[item.evidence_key] for item, one in subject.items.items()
+        }
         for subject in cohort.subjects
-    )
+    }
+    return with_scores(cohort, fixed)
 
 
 def by_name(found: Baselines | None) -> dict[str, Baseline]:

@@ -7,8 +7,8 @@ import pytest
 from schemas.statuses import JobStatus
 from schemas.values.differences import Comparison
 from schemas.values.queries import QueryRun
-from schemas.values.tags import Candidate, ValidatedTags
-from stages.reports.comparison import RunInMode, TagsRun, TagsSet, compare_queries, compare_scores, compare_tags
+from schemas.values.tags import Candidate, TagsSet, ValidatedTags
+from stages.reports.comparison import RunInMode, TagsRun, compare_queries, compare_scores, compare_tags
 from stages.reports.comparison_sheet import comparison_sheet
 from stages.reports.tables import Table
 from tests.stages.reports.builders import CHOSEN, FEW_SHOT, ZERO_SHOT, job, run, scores
@@ -165,10 +165,10 @@ def test_several_runs_have_intervals_that_are_corrected_for_their_number() -> No
 def of_phrases(run_id: int, tags: dict[str, list[str]]) -> TagsRun:
     sets = tuple(
         TagsSet(
-            job_id,
-            subject,
-            JobStatus.SUCCEEDED,
-            ValidatedTags(candidates=tuple(map(candidate, found)), phrase_rank_by_tag={}),
+            job_id=job_id,
+            subject=subject,
+            status=JobStatus.SUCCEEDED,
+            validated=ValidatedTags(candidates=tuple(map(candidate, found)), phrase_rank_by_tag={}),
         )
         for job_id, (subject, found) in enumerate(tags.items(), start=run_id * 10)
     )
