@@ -155,6 +155,11 @@ DEFAULT_ALIAS: Final = "default"
 _NAME = re.compile(r"[A-Za-z0-9 _-]{1,100}")
 
 
+def by_name(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The values in groups under their names, such as `retrieval.dense_limit`."""
+    return {f"{group}.{key}": value for group, keys in groups.items() for key, value in keys.items()}
+
+
 class Preset(BaseModel):
     """Every value of a preset. The defaults are those of `Balanced`."""
 
@@ -191,7 +196,7 @@ class Preset(BaseModel):
 
     def values(self) -> dict[str, bool | int | float | str]:
         """Every value under its name, in the order of PRESET_SETTINGS."""
-        return {f"{group}.{key}": value for group, keys in self.model_dump().items() for key, value in keys.items()}
+        return by_name(self.model_dump())
 
     def changed(self, values: Mapping[str, Any], *, origin: str) -> "Preset":
         """This preset with changed values, which may be texts. See `preset_of`."""

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Literal, cast
 
-from schemas.values.participants import DataSet, FileProblem, Labels, PHQ8Item, TranscriptVariant
+from schemas.values.participants import ITEM_SCORES, DataSet, FileProblem, Labels, PHQ8Item, TranscriptVariant
 from stages.files.records import DelimitedRow, Parsed, Separator, parse_rows
 from stages.participants.paper_metadata import METADATA_FILE, check_paper_metadata
 from stages.participants.split_names import PAPER_FILES
@@ -16,7 +17,6 @@ DEPRESSED_FROM = 10
 
 _PARTICIPANT_IDS = range(1, 1_000_000)
 _CHOICES = range(2)
-_ITEM_SCORES = range(4)
 _TOTAL_SCORES = range(25)
 _WHOLE_NUMBER = re.compile(r"([0-9]{1,9})(\.0+)?")
 
@@ -35,7 +35,8 @@ def parse_item_labels(data: bytes, *, file: str, patch_missing_items: bool = Fal
 
 def parse_total_labels(data: bytes, *, file: str) -> Parsed[tuple[Labels, ...]]:
     """Read a full test file: gender, `PHQ_Binary` and `PHQ_Score` (without the 8), no items."""
-    return _parse_labels(data, file, ("Participant_ID", "PHQ_Binary", "PHQ_Score", "Gender"), _total_labels)
+    columns = ("Participant_ID", "PHQ_Binary", "PHQ_Score", "Gender")
+    return _parse_labels(data, file, columns, partial(_scored_labels, binary="PHQ_Binary", score="PHQ_Score"))
 
 
 def parse_gender_labels(data: bytes, *, file: str) -> Parsed[tuple[Labels, ...]]:
@@ -56,7 +57,7 @@ def patch_missing_item(items: Mapping[PHQ8Item, int | None], *, score: int) -> d
     rest = score - sum(value for value in items.values() if value is not None)
     if len(missing) != 1:
         raise ValueError(f"{len(missing)} items are missing; only a single one can be computed.")
-    if rest not in _ITEM_SCORES:
+    if rest not in ITEM_SCORES:
         raise ValueError(f"The score {score} leaves {rest} for {missing[0].evidence_key}, which is not in 0..3.")
     return {item: rest if value is None else value for item, value in items.items()}
 
@@ -107,9 +108,9 @@ def _parse_labels(
 
 
 def _item_labels(cells: _Cells, *, patch: bool) -> Labels | None:
-    labels = _scored_labels(cells, participant="Participant_ID", binary="PHQ8_Binary", score="PHQ8_Score")
+    labels = _scored_labels(cells, binary="PHQ8_Binary", score="PHQ8_Score")
     items = {
-        item: None if cells.is_blank(item.evidence_key) else cells.integer(item.evidence_key, _ITEM_SCORES)
+        item: None if cells.is_blank(item.evidence_key) else cells.integer(item.evidence_key, ITEM_SCORES)
         for item in PHQ8Item
     }
     if labels is None or cells.problems:
@@ -133,12 +134,8 @@ def _item_labels(cells: _Cells, *, patch: bool) -> Labels | None:
     return labels.model_copy(update={"items": whole, "patched": missing})
 
 
-def _total_labels(cells: _Cells) -> Labels | None:
-    return _scored_labels(cells, participant="Participant_ID", binary="PHQ_Binary", score="PHQ_Score")
-
-
-def _scored_labels(cells: _Cells, *, participant: str, binary: str, score: str) -> Labels | None:
-    labels = _gender_labels(cells, participant=participant)
+def _scored_labels(cells: _Cells, *, binary: str, score: str) -> Labels | None:
+    labels = _gender_labels(cells, participant="Participant_ID")
     is_depressed, total = cells.integer(binary, _CHOICES), cells.integer(score, _TOTAL_SCORES)
     if labels is None or is_depressed is None or total is None:
         return None

@@ -18,7 +18,6 @@ NO_REASON = "The model gave no reason."
 
 _NOT_SCORED = "N/A"
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,9}")
-_SCORES = range(4)
 _CONFIDENCES = range(1, 6)
 
 
@@ -34,7 +33,7 @@ def score_json_schema(severity_mode: SeverityMode, *, max_text_chars: int | None
     answer: dict[str, Any] = {
         "evidence": text,
         "reason": text,
-        "score": {"enum": [*_SCORES, _NOT_SCORED]},
+        "score": {"enum": [*ITEM_SCORES, _NOT_SCORED]},
         "confidence": {"enum": [*_CONFIDENCES, None]},
     }
     if severity_mode == "infer":
@@ -55,7 +54,7 @@ def evidence_json_schema(passages: Mapping[PHQ8Item, str], *, max_text_chars: in
         return closed_object(
             {
                 "evidence": {"const": NOTHING_SAID if passage is None else passage[:max_text_chars]},
-                "score": {"const": _NOT_SCORED} if passage is None else {"enum": [*_SCORES]},
+                "score": {"const": _NOT_SCORED} if passage is None else {"enum": [*ITEM_SCORES]},
                 "confidence": {"enum": [*_CONFIDENCES]},
             }
         )
@@ -147,7 +146,7 @@ def _answer(fields: _Fields, severity_mode: SeverityMode) -> ItemAnswer:
     return ItemAnswer(
         evidence=fields.text("evidence") or NO_EVIDENCE,
         reason=fields.text("reason") or NO_REASON,
-        score=fields.number("score", _SCORES, required=True),
+        score=fields.number("score", ITEM_SCORES, required=True),
         confidence=fields.number("confidence", _CONFIDENCES),
         **inferred,
     )

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from schemas.errors import DefaultPresetError, PresetExistsError, Refused
-from schemas.settings.preset import DEFAULT_ALIAS, Preset, preset_name, preset_of
+from schemas.settings.preset import DEFAULT_ALIAS, Preset, by_name, preset_name, preset_of
 from schemas.suggestions import did_you_mean
 from store.database import Connection
 
@@ -39,18 +39,13 @@ async def lines(connection: Connection) -> list[PresetLine]:
     return [_line(**row) for row in await connection.fetch(PRESET_LINES_LIST)]
 
 
-def stored_values(config: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The values of a row under their names, such as `retrieval.dense_limit`."""
-    return {f"{group}.{key}": value for group, keys in config.items() for key, value in keys.items()}
-
-
 def values_origin(name: str) -> str:
     """Where the values of a stored preset come from, as errors name it."""
     return f"stored in preset {name}"
 
 
 def _line(*, config: Mapping[str, Mapping[str, Any]], **others: Any) -> PresetLine:
-    return PresetLine(values=stored_values(config), **others)
+    return PresetLine(values=by_name(config), **others)
 
 
 COLUMNS = "id, preset_name AS name, is_default, description, config AS preset, created_at, updated_at"
@@ -210,7 +205,7 @@ async def _missing(connection: Connection, name: str) -> Refused:
 
 
 def _stored(row: Any) -> StoredPreset:
-    values = stored_values(row["preset"])
+    values = by_name(row["preset"])
     return StoredPreset(**{**row, "preset": preset_of(values, origin=values_origin(row["name"]))})
 
 

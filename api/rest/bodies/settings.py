@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, create_model
 
 from api.rest.bodies.base import Body, Reply, with_example
 from schemas.settings.base import SettingsGroup, descriptions
-from schemas.settings.preset import PRESET_GROUPS, Preset
+from schemas.settings.preset import PRESET_GROUPS, Preset, by_name
 from schemas.values.base import Text
 from schemas.values.runs import SettingValue
 
@@ -121,8 +121,7 @@ class PresetConfig(create_model("SomePreset", __base__=Body, __doc__=Preset.__do
 
     def values(self) -> dict[str, Any]:
         """The given values, as `group.key`."""
-        groups = self.model_dump(exclude_unset=True)
-        return {f"{group}.{key}": value for group, keys in groups.items() for key, value in keys.items()}
+        return by_name(self.model_dump(exclude_unset=True))
 
 
 class NewPresetBody(Body):
