@@ -48,10 +48,7 @@ def select_by_rules(found: Sequence[Section]) -> tuple[Selection, ...]:
         around = None if section.parent is None else reasons[section.parent]
         title = section.path[-1] if section.path else ""
         reasons.append(around or SKIPPED_TITLES.get(title_key(without_number(title))))
-    return tuple(
-        Selection(line=section.start_line, embeds=reason is None, reason=reason)
-        for section, reason in zip(found, reasons, strict=True)
-    )
+    return _selections(found, reasons)
 
 
 def selected_chunks(chunks: Sequence[CutChunk], selections: Sequence[Selection]) -> tuple[list[CutChunk], int]:
