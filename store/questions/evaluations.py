@@ -1,11 +1,10 @@
 """Answers as they are evaluated, and the evaluations that are stored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from schemas.statuses import JobStatus
-from schemas.values.evaluations import AnswerScores, JudgedAnswer, ScoredAnswer, SplitAnswer
+from schemas.values.evaluations import JudgedAnswer, ScoredAnswer, SplitAnswer
 from store.database import Connection
 
 # The newest answer of each question that a run answers now.
@@ -101,7 +100,7 @@ async def questions(connection: Connection, run_id: int) -> int:
 
 async def scored(connection: Connection, run_id: int) -> list[ScoredAnswer]:
     """The answers of a run of evaluations, in its order."""
-    return [_scored(row) for row in await connection.fetch(SCORED, run_id)]
+    return [ScoredAnswer(**row) for row in await connection.fetch(SCORED, run_id)]
 
 
 async def judged(connection: Connection, run_id: int) -> list[tuple[int, SplitAnswer, JudgedAnswer]]:
@@ -121,8 +120,3 @@ async def validated_run(connection: Connection, model: str, *, first: int) -> in
 async def of_run(connection: Connection, run_id: int) -> Sequence[int]:
     """The runs that evaluate the answers of a run, oldest first."""
     return [row["id"] for row in await connection.fetch(OF_RUN, str(run_id))]
-
-
-def _scored(row: Mapping[str, Any]) -> ScoredAnswer:
-    scores = None if row["scores"] is None else AnswerScores.model_validate(row["scores"])
-    return ScoredAnswer(**{**row, "status": JobStatus(row["status"]), "scores": scores})

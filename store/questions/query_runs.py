@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from schemas.errors import QueryMissingError, Refused
 from schemas.values.failures import StageFailure
-from schemas.values.participants import Verdict
 from schemas.values.queries import (
     ConsolidatedContext,
     EmbeddedQuery,
@@ -27,12 +26,7 @@ from store.questions import queries
 from store.questions.queries import QueryLine, StoredQuery, StoredResult, result_missing
 from store.runs import deletions, edits, jobs, overviews
 from store.runs.failures import run_failures
-from store.runs.scored_runs import of_every_kind
-
-RUN = """
-SELECT r.profile, r.version, r.identity, r.settings_hash, r.request, r.settings, r.created_at AS submitted_at
-FROM run AS r WHERE r.id = $1
-"""
+from store.runs.scored_runs import reported
 
 QUERIES = """
 SELECT j.id AS job_id, j.status, q.corpus_id, q.other_corpus_ids, (
@@ -74,9 +68,8 @@ WORKS = "SELECT source_path, title FROM works WHERE corpus_id = ANY($1::bigint[]
 async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
     """A run; None when there is none of that number. Raises Refused when it has no queries."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        run = await connection.fetchrow(RUN, run_id)
         found = await run_failures(connection, run_id)
-        if run is None or found is None:
+        if found is None:
             return None
         rows = await connection.fetch(QUERIES, run_id)
         if not rows:
@@ -88,10 +81,10 @@ async def query_run(connection: Connection, run_id: int) -> QueryRun | None:
         chunks = await connection.fetch(WORKS_OF_CHUNKS, sorted(_chunks(queries)))
         corpus_ids = {corpus_id for row in rows for corpus_id in (row["corpus_id"], *row["other_corpus_ids"])}
         known = await documents_of(connection, sorted(corpus_ids))
-        reported = await of_every_kind(connection, run_id, run)
+        run = await reported(connection, run_id)
     return QueryRun(
-        **reported,
-        submitted_at=run["submitted_at"],
+        **vars(run),
+        submitted_at=found.submitted_at,
         queries=queries,
         documents={row["id"]: document_name(row["source_path"], row["title"]) for row in chunks},
         lines={row["id"]: row["start_line"] for row in chunks},
@@ -120,9 +113,7 @@ def _queries(
 
 
 def _query(row: Mapping[str, Any], key: str, outputs: Mapping[str, Mapping[str, Any]]) -> RankedQuery:
-    retrieved, validated = outputs.get("retrieve"), outputs.get("validate", {})
-    reranked, consolidated = outputs.get("rerank", {}), outputs.get("consolidate", {})
-    is_validated = validated.get("validator") is not None
+    reranked, validated, consolidated = (outputs.get(stage, {}) for stage in ("rerank", "validate", "consolidate"))
     return RankedQuery(
         job_id=row["job_id"],
         key=key,
@@ -130,12 +121,12 @@ def _query(row: Mapping[str, Any], key: str, outputs: Mapping[str, Mapping[str, 
         embedding_model=row["embedding_model"],
         status=row["status"],
         judgements=row["judgements"],
-        retrieved=None if retrieved is None else RetrievedChunks.model_validate(retrieved),
+        retrieved=outputs.get("retrieve"),
         ranker=reranked.get("ranker"),
         ranking=reranked.get("ranking"),
         selected=reranked.get("selected"),
         validator=validated.get("validator"),
-        verdicts=tuple(Verdict.model_validate(one) for one in validated["verdicts"]) if is_validated else None,
+        verdicts=validated["verdicts"] if validated.get("validator") is not None else None,
         groups=consolidated.get("groups"),
     )
 

@@ -1,19 +1,17 @@
 """Scored runs as their reports are computed from them."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from schemas.errors import Refused
-from schemas.values.base import Value
 from schemas.values.participants import RankedReferences, ValidatedReferences
 from schemas.values.runs import (
     AttemptTime,
     CallCount,
     IndexIdentity,
     OutputTelemetry,
+    ReportedRun,
     ScoredJob,
     ScoredRun,
-    SettingValue,
 )
 from schemas.values.scoring import ParticipantScores
 from store.database import Connection
@@ -22,12 +20,13 @@ from store.runs.failures import run_failures
 from store.runs.forks import COPIED
 from store.runs.run_view import run_origin, siblings
 
-Row = Mapping[str, Any]
-
 RUN = """
-SELECT r.kind, r.profile, r.version, r.identity, r.settings_hash, r.request, r.settings,
-       EXISTS (SELECT FROM job AS j JOIN stage_run AS s ON s.job_id = j.id
-               WHERE j.run_id = r.id AND j.kind = 'participant' AND s.stage = 'score') AS has_scores
+SELECT id AS run_id, profile, version, identity, settings_hash, request, settings FROM run WHERE id = $1
+"""
+
+KIND = """
+SELECT r.kind, EXISTS (SELECT FROM job AS j JOIN stage_run AS s ON s.job_id = j.id
+                       WHERE j.run_id = r.id AND j.kind = 'participant' AND s.stage = 'score') AS has_scores
 FROM run AS r WHERE r.id = $1
 """
 
@@ -73,13 +72,6 @@ WHERE j.run_id = $1 AND a.status = 'done' AND a.output ?| ARRAY['repairs', 'reas
 ORDER BY j.ordinal, a.stage
 """
 
-
-_OUTPUTS: Final[dict[str, type[Value]]] = {
-    "scores": ParticipantScores,
-    "ranked": RankedReferences,
-    "validated": ValidatedReferences,
-}
-
 REFERENCES = """
 SELECT r.output AS ranked, v.output AS validated, s.output AS scores
 FROM job AS j
@@ -90,10 +82,23 @@ WHERE j.run_id = $1 AND j.kind = 'participant'
 """
 
 
+async def reported(connection: Connection, run_id: int) -> ReportedRun:
+    """What the report of a run that is stored needs, whatever its kind."""
+    return ReportedRun(
+        **await connection.fetchrow(RUN, run_id),
+        attempts=tuple(AttemptTime(**row) for row in await connection.fetch(ATTEMPTS, run_id)),
+        stage_calls=await call_costs.stage_calls(connection, run_id),
+        retried=await call_costs.retried_stages(connection, run_id),
+        copied=await call_costs.copied_stages(connection, run_id),
+        telemetry=tuple(OutputTelemetry(**row) for row in await connection.fetch(TELEMETRY, run_id)),
+        origin=await run_origin(connection, run_id),
+    )
+
+
 async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
     """A run; None when there is none of that number. Raises Refused when no job of it ends in scores."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        run = await connection.fetchrow(RUN, run_id)
+        run = await connection.fetchrow(KIND, run_id)
         failures = await run_failures(connection, run_id)
         if run is None or failures is None:
             return None
@@ -105,28 +110,13 @@ async def scored_run(connection: Connection, run_id: int) -> ScoredRun | None:
             )
         calls = await call_costs.counts(connection, run_id)
         return ScoredRun(
-            **await of_every_kind(connection, run_id, run),
-            jobs=tuple(map(_job, await connection.fetch(JOBS, run_id))),
-            indexes=tuple(IndexIdentity(**dict(row)) for row in await connection.fetch(INDEXES, run_id)),
+            **vars(await reported(connection, run_id)),
+            jobs=tuple(ScoredJob(**row) for row in await connection.fetch(JOBS, run_id)),
+            indexes=tuple(IndexIdentity(**row) for row in await connection.fetch(INDEXES, run_id)),
             failures=failures,
             calls=tuple(CallCount(job_id=job_id, paid=n.paid, reused=n.reused) for job_id, n in calls.items()),
             siblings=await siblings(connection, run_id),
         )
-
-
-async def of_every_kind(connection: Connection, run_id: int, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a ReportedRun; those of its own row are given."""
-    return {
-        "run_id": run_id,
-        **{name: row[name] for name in ("profile", "version", "identity", "settings_hash", "request")},
-        "settings": {name: SettingValue(**setting) for name, setting in row["settings"].items()},
-        "attempts": tuple(AttemptTime(**dict(one)) for one in await connection.fetch(ATTEMPTS, run_id)),
-        "stage_calls": await call_costs.stage_calls(connection, run_id),
-        "retried": await call_costs.retried_stages(connection, run_id),
-        "copied": await call_costs.copied_stages(connection, run_id),
-        "telemetry": tuple(OutputTelemetry(**dict(one)) for one in await connection.fetch(TELEMETRY, run_id)),
-        "origin": await run_origin(connection, run_id),
-    }
 
 
 async def reference_outputs(
@@ -141,13 +131,6 @@ async def reference_outputs(
         )
         for row in await connection.fetch(REFERENCES, run_id)
     ]
-
-
-def _job(row: Mapping[str, Any]) -> ScoredJob:
-    outputs = {
-        name: None if row[name] is None else output.model_validate(row[name]) for name, output in _OUTPUTS.items()
-    }
-    return ScoredJob(**{**row, **outputs})
 
 
 LABELS = """
