@@ -1,6 +1,5 @@
 """`ragq preset`: named values for query runs."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -9,10 +8,10 @@ from cli.config import with_database
 from cli.options import Assignment, group
 from cli.output import Text, draw, json_option, plain_table, print_json, print_list, print_result, print_text
 from schemas.settings.base import allowed, value_in_words
-from schemas.settings.preset import PRESET_SETTINGS, differing_values, preset_of
+from schemas.settings.preset import PRESET_SETTINGS, differing_values
 from store.database import Connection
 from store.questions import presets
-from store.questions.presets import PresetLine, StoredPreset
+from store.questions.presets import StoredPreset
 
 _ORIGIN = "command line"
 _VALUES = Assignment("retrieval.dense_limit=25")
@@ -37,29 +36,27 @@ def list_command(as_json: bool) -> None:
     Example:
         ragq preset list
     """
-    # What is allowed takes every group of settings.
-    lines = with_database(presets.lines)
-    found = [(line, preset_of(line.values, origin=line.origin).values()) for line in lines]
+    found = with_database(presets.list_all)
     table = plain_table("", "preset", "differs in", "description", "changed")
-    for line, values in found:
+    for line in found:
         table.add_row(
             "*" if line.is_default else "",
             Text(line.name),
-            str(len(differing_values(values))),
+            str(len(differing_values(line.preset.values()))),
             Text(line.description or ""),
             f"{line.updated_at:%Y-%m-%d %H:%M}",
         )
     none = "No preset is stored. `ragq preset create NAME` makes one."
-    print_list([preset_json(line, values) for line, values in found], table, none=none, as_json=as_json)
+    print_list([_json(line) for line in found], table, none=none, as_json=as_json)
 
 
-def preset_json(stored: PresetLine | StoredPreset, values: Mapping[str, Any]) -> dict[str, Any]:
+def _json(stored: StoredPreset) -> dict[str, Any]:
     """A preset as JSON shows it."""
     return {
         "name": stored.name,
         "is_default": stored.is_default,
         "description": stored.description,
-        "values": values,
+        "values": stored.preset.values(),
         "created_at": stored.created_at,
         "updated_at": stored.updated_at,
     }
@@ -203,7 +200,3 @@ def delete_command(name: str, as_json: bool) -> None:
 
 async def _chosen(connection: Connection, name: str | None) -> StoredPreset:
     return await presets.default(connection) if name is None else await presets.get(connection, name)
-
-
-def _json(stored: StoredPreset) -> dict[str, Any]:
-    return preset_json(stored, stored.preset.values())

@@ -11,43 +11,6 @@ from schemas.settings.preset import DEFAULT_ALIAS, Preset, by_name, preset_name,
 from schemas.suggestions import did_you_mean
 from store.database import Connection
 
-PRESET_LINES_LIST = """
-SELECT preset_name AS name, is_default, description, config, created_at, updated_at
-FROM rag_config ORDER BY is_default DESC, lower(preset_name)
-"""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PresetLine:
-    """A preset, with its values by name as they are stored."""
-
-    name: str
-    is_default: bool
-    description: str | None
-    values: Mapping[str, Any]
-    created_at: datetime
-    updated_at: datetime
-
-    @property
-    def origin(self) -> str:
-        """Where its values come from, as errors name it."""
-        return values_origin(self.name)
-
-
-async def lines(connection: Connection) -> list[PresetLine]:
-    """Every preset: the default first, then by name."""
-    return [_line(**row) for row in await connection.fetch(PRESET_LINES_LIST)]
-
-
-def values_origin(name: str) -> str:
-    """Where the values of a stored preset come from, as errors name it."""
-    return f"stored in preset {name}"
-
-
-def _line(*, config: Mapping[str, Mapping[str, Any]], **others: Any) -> PresetLine:
-    return PresetLine(values=by_name(config), **others)
-
-
 COLUMNS = "id, preset_name AS name, is_default, description, config AS preset, created_at, updated_at"
 
 LIST = f"SELECT {COLUMNS} FROM rag_config ORDER BY is_default DESC, lower(preset_name)"
@@ -206,7 +169,7 @@ async def _missing(connection: Connection, name: str) -> Refused:
 
 def _stored(row: Any) -> StoredPreset:
     values = by_name(row["preset"])
-    return StoredPreset(**{**row, "preset": preset_of(values, origin=values_origin(row["name"]))})
+    return StoredPreset(**{**row, "preset": preset_of(values, origin=f"stored in preset {row['name']}")})
 
 
 ALL = "SELECT name, value FROM chosen_setting"
