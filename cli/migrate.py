@@ -3,7 +3,6 @@
 import asyncio
 import os
 import sys
-from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -143,7 +142,7 @@ def create(name: str, read_only: bool, days: int | None, as_json: bool) -> None:
     scope = Scope.READ if read_only else Scope.WRITE
     lifetime = None if days is None else timedelta(days=days)
     made = with_database(lambda connection: access.create(connection, name, scope, lifetime=lifetime))
-    print_result(asdict(made.stored) | {"secret": made.secret}, made.secret, as_json=as_json)
+    print_result(vars(made.stored) | {"secret": made.secret}, made.secret, as_json=as_json)
     until = "" if made.stored.expires_at is None else f", until {made.stored.expires_at:%Y-%m-%d %H:%M} UTC"
     print_text(
         f"Token {made.stored.id}, {name} ({scope}{until}). It is not shown again. "
@@ -184,6 +183,6 @@ def revoke(token: str, as_json: bool) -> None:
     """
     revoked = with_database(lambda connection: access.revoke(connection, token))
     still_closed = with_database(access.any_live)
-    print_result(asdict(revoked), f"Revoked token {revoked.id}, {revoked.name}.", as_json=as_json)
+    print_result(vars(revoked), f"Revoked token {revoked.id}, {revoked.name}.", as_json=as_json)
     if not still_closed:
         draw("No live token is left: `ragq api` on loopback lets everybody of this machine in.", err=True)

@@ -1,7 +1,6 @@
 """`ragq query`: the queries of query runs."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, TypeVar
@@ -75,7 +74,7 @@ def query_json(shown: QueryDetails) -> dict[str, Any]:
 
 def line_json(line: QueryLine) -> dict[str, Any]:
     """A question in one line, as JSON shows it."""
-    return asdict(line) | {"corpora": line.corpora, "works": line.works}
+    return vars(line) | {"corpora": line.corpora, "works": line.works}
 
 
 async def so_far(connection: Connection, view: RunView) -> Text | None:

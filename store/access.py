@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from schemas.errors import Refused
+from schemas.values.base import Value
 from store.database import Connection
 from store.locks import Lock, hold
 
@@ -24,8 +25,6 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._@-]{0,63}")
 LIVE = "revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())"
 
 COLUMNS = f"id, name, scope, created_at, expires_at, used_at, revoked_at, {LIVE} AS is_live"
-
-# Of two that make a token of one name at the same moment, the later one has to see the earlier one.
 
 CREATE = f"""
 INSERT INTO api_token (name, token_hash, scope, expires_at)
@@ -69,8 +68,7 @@ class Scope(StrEnum):
     WRITE = "write"
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredToken:
+class StoredToken(Value):
     """What is known of a token."""
 
     id: int
@@ -108,16 +106,17 @@ async def create(connection: Connection, name: str, scope: Scope, *, lifetime: t
         )
     secret = PREFIX + new_secret()
     async with connection.transaction():
+        # Of two that make one of a name at the same moment, the later one has to see the earlier one.
         await hold(connection, Lock.API_TOKENS)
         row = await connection.fetchrow(CREATE, name, hashed(secret), scope, lifetime)
     if row is None:
         raise Refused(f"There is a live token {name!r} already; `ragq token revoke {name}` ends it.")
-    return NewToken(secret, _stored(row))
+    return NewToken(secret, StoredToken(**row))
 
 
 async def list_all(connection: Connection) -> list[StoredToken]:
     """Every token that was ever made, the oldest first."""
-    return [_stored(row) for row in await connection.fetch(LIST)]
+    return [StoredToken(**row) for row in await connection.fetch(LIST)]
 
 
 async def revoke(connection: Connection, name_or_id: str) -> StoredToken:
@@ -126,7 +125,7 @@ async def revoke(connection: Connection, name_or_id: str) -> StoredToken:
     A name means all tokens of that name, of which one at most is live. What is returned is the youngest.
     """
     number = int(name_or_id) if name_or_id.isdecimal() and len(name_or_id) < 19 else None
-    rows = [_stored(row) for row in await connection.fetch(REVOKE, name_or_id, number)]
+    rows = [StoredToken(**row) for row in await connection.fetch(REVOKE, name_or_id, number)]
     if not rows:
         raise Refused(f"No token {name_or_id!r} is left to revoke; `ragq token list` shows those there are.")
     return max(rows, key=lambda token: token.id)
@@ -155,10 +154,6 @@ def hashed(secret: str) -> str:
     256 random bits are not guessed, so nothing slower than SHA-256 is needed.
     """
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _stored(row: Any) -> StoredToken:
-    return StoredToken(**{**row, "scope": Scope(row["scope"])})
 
 
 # One row always: whose session it is, if anybody's, and whether there is any token that opens.

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
@@ -10,9 +9,8 @@ import numpy as np
 from pydantic import Field
 
 from schemas.errors import Refused, VocabularyMissingError, VocabularyModelsError
-from schemas.statuses import JobStatus
 from schemas.values.base import Value
-from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, TagsSet, ValidatedTags, Vocabulary
+from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, TagsSet, Vocabulary
 from stages.tags.ports import Vector
 from stages.tags.rerank import in_words
 from stages.tags.similarity import BuiltModels, TokenTable
@@ -35,8 +33,6 @@ async def copy_rows(
         timeout=BULK_SECONDS,
     )
 
-
-# Of two imports of one name at the same moment, the later one has to see the earlier one.
 
 REPLACE = "UPDATE vocabulary SET replaced_at = now() WHERE name = $1 AND replaced_at IS NULL"
 
@@ -91,6 +87,7 @@ async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int
     Jobs that were submitted with the older one keep it.
     """
     async with connection.transaction():
+        # Of two imports at the same moment, the later one has to see the earlier one.
         await hold(connection, Lock.VOCABULARY, name)
         await connection.execute(REPLACE, name)
         counts = (len(vocabulary.tags), len(vocabulary.aliases), len(vocabulary.documents))
@@ -340,7 +337,8 @@ def _vector_records(vectors: Mapping[str, Vector]) -> Iterator[tuple[Any, ...]]:
 
 
 RESULTS = """
-SELECT j.id, j.subject, j.status, v.output AS validated, r.output -> 'phrase_reports' AS reports
+SELECT j.id AS job_id, j.subject, j.status, v.output AS validated,
+       coalesce(r.output -> 'phrase_reports', '[]') AS phrase_reports
 FROM job AS j
 LEFT JOIN current_attempt AS v ON v.job_id = j.id AND v.stage = 'validate' AND v.status = 'done'
 LEFT JOIN current_attempt AS r ON r.job_id = j.id AND r.stage = 'rerank' AND r.status = 'done'
@@ -349,7 +347,6 @@ ORDER BY j.ordinal
 """
 
 
-@dataclass(frozen=True, kw_only=True)
 class TagsResult(TagsSet):
     """The result of one phrase set."""
 
@@ -377,13 +374,4 @@ class TagsResult(TagsSet):
 
 async def results(connection: Connection, *, run_id: int | None = None, job_id: int | None = None) -> list[TagsResult]:
     """The tags jobs of a run in the order of submission, or one job. None for runs and jobs of other kinds."""
-    return [
-        TagsResult(
-            job_id=row["id"],
-            subject=row["subject"],
-            status=JobStatus(row["status"]),
-            validated=None if row["validated"] is None else ValidatedTags.model_validate(row["validated"]),
-            phrase_reports=tuple(PhraseReport.model_validate(report) for report in row["reports"] or ()),
-        )
-        for row in await connection.fetch(RESULTS, run_id, job_id)
-    ]
+    return [TagsResult(**row) for row in await connection.fetch(RESULTS, run_id, job_id)]

@@ -1,6 +1,5 @@
 """The content of a vocabulary, and the outputs of the stages of a tags job."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from pydantic import Field
@@ -263,8 +262,7 @@ class ValidatedTags(Value):
     """None if the filters removed all tags of no phrase."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TagsSet:
+class TagsSet(Value):
     """The candidates of one phrase set."""
 
     job_id: int

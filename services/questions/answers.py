@@ -217,7 +217,7 @@ async def withdraw(connection: Connection, query_id: int, *, key: RequestKey | N
         async with connection.transaction():
             query = await lock_query(connection, query_id)
             (expand, *_) = await stage_states(connection, query.job_id)
-            if expand.status is not StageStatus.FAILED:
+            if expand.status != StageStatus.FAILED:
                 return False
             await query_runs.delete_query(connection, query)
             await release(connection, key)

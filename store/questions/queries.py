@@ -1,10 +1,8 @@
 """Queries, their judgements, and their answers."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Any
 
 from pydantic import Field, computed_field
 
@@ -36,8 +34,8 @@ JOIN job AS j ON j.id = q.job_id AND j.run_id = $1
 """
 
 QUERY = """
-SELECT q.id, q.job_id, j.run_id, q.corpus_id, q.other_corpus_ids, j.inputs -> 'works' AS works, q.external_id,
-       q.original_query, q.created_at, q.updated_at
+SELECT q.id, q.job_id, j.run_id, q.corpus_id, q.other_corpus_ids, coalesce(j.inputs -> 'works', '{}') AS works,
+       q.external_id, q.original_query, q.created_at, q.updated_at
 FROM queries AS q JOIN job AS j ON j.id = q.job_id
 WHERE q.id = $1 OR q.job_id = $2
 """
@@ -80,8 +78,7 @@ ORDER BY r.id LIMIT 1
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredQuery:
+class StoredQuery(Value):
     """A question and the job that answers it."""
 
     id: int
@@ -179,12 +176,14 @@ async def failed_for(
 
 async def by_id(connection: Connection, query_id: int) -> StoredQuery | None:
     """A question by its number; None when there is none."""
-    return _query(await connection.fetchrow(QUERY, query_id, None))
+    row = await connection.fetchrow(QUERY, query_id, None)
+    return None if row is None else StoredQuery(**row)
 
 
 async def of_job(connection: Connection, job_id: int) -> StoredQuery | None:
     """The question of a job; None when the job has none."""
-    return _query(await connection.fetchrow(QUERY, None, job_id))
+    row = await connection.fetchrow(QUERY, None, job_id)
+    return None if row is None else StoredQuery(**row)
 
 
 async def of_run(connection: Connection, run_id: int) -> list[int]:
@@ -271,14 +270,6 @@ async def preset_name(connection: Connection, run_id: int) -> str | None:
     """The preset that a run was submitted with."""
     name: str | None = await connection.fetchval("SELECT request ->> 'preset' FROM run WHERE id = $1", run_id)
     return name
-
-
-def _query(row: Mapping[str, Any] | None) -> StoredQuery | None:
-    return None if row is None else StoredQuery(**{**row, "works": _works(row)})
-
-
-def _works(row: Mapping[str, Any]) -> WorkFilter:
-    return WorkFilter.model_validate(row["works"] or {})
 
 
 # The job that answers a question now, and those that it moved away from.
@@ -385,7 +376,7 @@ LINES = f"""
 SELECT q.id, q.job_id, j.run_id, c.name AS corpus, (
            SELECT coalesce(array_agg(o.name ORDER BY i.place), '{{}}')
            FROM unnest(q.other_corpus_ids) WITH ORDINALITY AS i (id, place) JOIN corpus AS o ON o.id = i.id
-       ) AS other_corpora, j.inputs -> 'works' AS works,
+       ) AS other_corpora, coalesce(j.inputs -> 'works', '{{}}') AS works,
        n.request ->> 'preset' AS preset, q.original_query, q.created_at, q.updated_at, j.status AS job_status, s.status,
        s.vector_status, s.has_retrieved_context, s.has_clean_context, e.output ->> 'intent' AS intent,
        coalesce(jsonb_array_length(e.output -> 'entities'), 0) AS entities,
@@ -409,8 +400,7 @@ ORDER BY q.created_at DESC, q.id DESC LIMIT $2::bigint
 COUNTS = f"SELECT s.status, count(*) AS queries FROM queries AS q {PROGRESS} GROUP BY s.status"
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueryLine:
+class QueryLine(Value):
     """A question in one line, with how far it has come."""
 
     id: int
@@ -422,7 +412,7 @@ class QueryLine:
     works: dict[str, str | int]
     """The conditions of the works that are searched, as `WorkFilter` takes them; empty for all works."""
     preset: str | None
-    original_query: str = field(repr=False)
+    original_query: str = Field(repr=False)
     created_at: datetime
     updated_at: datetime
     job_status: JobStatus
@@ -458,7 +448,7 @@ async def lines(
     """The newest questions, newest first, all of them without a limit; or one of them. `before` takes those that come
     after it in that order."""
     wanted = None if statuses is None else list(statuses)
-    return [_line(row) for row in await connection.fetch(LINES, query_id, limit, before, wanted)]
+    return [QueryLine(**row) for row in await connection.fetch(LINES, query_id, limit, before, wanted)]
 
 
 def in_need(status: QueryStatus | None) -> list[QueryStatus]:
@@ -471,15 +461,3 @@ def in_need(status: QueryStatus | None) -> list[QueryStatus]:
 async def counts(connection: Connection) -> dict[QueryStatus, int]:
     """How many questions are in each status; statuses without any are absent."""
     return {QueryStatus(row["status"]): row["queries"] for row in await connection.fetch(COUNTS)}
-
-
-def _line(row: Mapping[str, Any]) -> QueryLine:
-    return QueryLine(
-        **{
-            **row,
-            "works": row["works"] or {},
-            "job_status": JobStatus(row["job_status"]),
-            "status": QueryStatus(row["status"]),
-            "vector_status": VectorStatus(row["vector_status"]),
-        }
-    )

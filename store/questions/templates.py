@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from schemas.errors import TemplateMissingError
 from stages.queries.templates import TemplateTag, check_template
@@ -59,7 +58,7 @@ class StoredTemplate:
 
 async def list_all(connection: Connection, tag: TemplateTag | None = None) -> list[StoredTemplate]:
     """Every version of every template, or of one, by tag and version."""
-    return [_stored(row) for row in await connection.fetch(LIST, tag)]
+    return [StoredTemplate(**row) for row in await connection.fetch(LIST, tag)]
 
 
 async def get(connection: Connection, tag: TemplateTag, version: int | None = None) -> StoredTemplate:
@@ -73,7 +72,7 @@ async def get(connection: Connection, tag: TemplateTag, version: int | None = No
         row = await connection.fetchrow(VERSION, tag, version)
     if row is None:
         raise template_missing(tag, version)
-    return _stored(row)
+    return StoredTemplate(**row)
 
 
 def template_missing(tag: str, version: int | None) -> TemplateMissingError:
@@ -88,7 +87,7 @@ async def add(connection: Connection, tag: TemplateTag, text: str, *, title: str
     check_template(tag, text)
     async with connection.transaction():
         await connection.execute(ALONE)
-        return _stored(await connection.fetchrow(ADD, tag, title, text))
+        return StoredTemplate(**await connection.fetchrow(ADD, tag, title, text))
 
 
 async def activate(connection: Connection, tag: TemplateTag, version: int) -> StoredTemplate:
@@ -99,7 +98,7 @@ async def activate(connection: Connection, tag: TemplateTag, version: int) -> St
         row = await connection.fetchrow(ACTIVATE, tag, version)
         if row is None:
             raise template_missing(tag, version)
-    return _stored(row)
+    return StoredTemplate(**row)
 
 
 async def rename(connection: Connection, tag: TemplateTag, version: int, title: str) -> StoredTemplate:
@@ -107,7 +106,7 @@ async def rename(connection: Connection, tag: TemplateTag, version: int, title: 
     row = await connection.fetchrow(RENAME, tag, version, title)
     if row is None:
         raise template_missing(tag, version)
-    return _stored(row)
+    return StoredTemplate(**row)
 
 
 async def change(
@@ -139,7 +138,3 @@ async def variables_by_tag(connection: Connection, tag: TemplateTag | None = Non
         }
         for row in await connection.fetch(VARIABLES, tag)
     }
-
-
-def _stored(row: Any) -> StoredTemplate:
-    return StoredTemplate(**dict(row))

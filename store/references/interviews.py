@@ -123,8 +123,6 @@ SELECT data_set, count(*) AS people FROM participant
 WHERE data_set <> $1 AND transcript_hash = ANY($2::text[]) GROUP BY data_set ORDER BY data_set
 """
 
-# Of two imports at the same moment, the later one has to see what the earlier stored.
-
 HASHES = "SELECT csv_hash, ids_hash FROM split WHERE data_set = $1 AND name = $2"
 
 TRANSCRIPTS = """

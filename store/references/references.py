@@ -40,8 +40,6 @@ SELECT bool_and(tags IS NOT NULL) AS tags, bool_and(scores IS NOT NULL) AS score
 FROM reference_chunk WHERE index_id = $1
 """
 
-# Of two indexes of one name and identity that are published at the same moment, the later one has to see the earlier.
-
 REPLACE = """
 UPDATE reference_index SET replaced_at = now()
 WHERE (name, identity) = (SELECT name, identity FROM reference_index WHERE id = $1) AND id <> $1
@@ -165,6 +163,7 @@ async def make_current(
     model_dtypes: Sequence[str] = (),
 ) -> None:
     """Publish an index whose rows are all stored, and replace the older one of its name and identity."""
+    # Of two that are published at the same moment, the later one has to see the earlier.
     await hold(connection, Lock.REFERENCE_INDEX, name)
     await connection.execute(REPLACE, index_id)
     await connection.execute(PUBLISH, index_id, model_digest, chunks, list(model_dtypes))

@@ -106,11 +106,9 @@ class StageState(NamedTuple):
 async def stage_states(connection: Connection, job_id: int) -> list[StageState]:
     """The stages of a job in their order, locked until the transaction ends. Raises StageRunningError."""
     await connection.execute(FIRST, job_id)
-    found = [
-        StageState(**{**row, "status": StageStatus(row["status"])}) for row in await connection.fetch(STAGES, job_id)
-    ]
+    found = [StageState(*row) for row in await connection.fetch(STAGES, job_id)]
     for of in found:
-        if of.status is StageStatus.RUNNING:
+        if of.status == StageStatus.RUNNING:
             raise StageRunningError(
                 f"Stage '{of.stage}' of job j{job_id} is running; wait until it is done, or `ragq pause "
                 f"j{job_id}` first."

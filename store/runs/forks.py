@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from pydantic import Field
@@ -18,7 +17,7 @@ COPIED: Final = "copied"
 JOBS = """
 SELECT j.id, j.mode, j.subject, j.inputs, j.status, j.kind = 'query' AND q.id IS NULL AS has_moved,
        array_agg(s.stage ORDER BY s.position) AS stages,
-       array_agg(s.stage ORDER BY s.position) FILTER (WHERE c.status = 'done' AND c.output IS NOT NULL) AS done
+       coalesce(array_agg(s.stage) FILTER (WHERE c.status = 'done' AND c.output IS NOT NULL), '{}') AS done
 FROM job AS j JOIN stage_run AS s ON s.job_id = j.id LEFT JOIN queries AS q ON q.job_id = j.id
 LEFT JOIN current_attempt AS c ON c.job_id = s.job_id AND c.stage = s.stage
 WHERE j.run_id = $1 AND ($2::bigint IS NULL OR j.id = $2)
@@ -141,14 +140,13 @@ class Family(Value):
     children: tuple[Child, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class ParentJob:
+class ParentJob(Value):
     """A job that may be forked."""
 
     id: int
     mode: str
     subject: str
-    inputs: dict[str, Any] = field(repr=False)
+    inputs: dict[str, Any] = Field(repr=False)
     status: JobStatus
     has_moved: bool
     """Its question continued in another run."""
@@ -168,17 +166,7 @@ class Source(NamedTuple):
 
 async def parent_jobs(connection: Connection, run_id: int, *, job_id: int | None = None) -> list[ParentJob]:
     """The jobs of a run, or one of them, in the order of submission."""
-    return [
-        ParentJob(
-            **{
-                **row,
-                "status": JobStatus(row["status"]),
-                "stages": tuple(row["stages"]),
-                "done": frozenset(row["done"] or ()),
-            }
-        )
-        for row in await connection.fetch(JOBS, run_id, job_id)
-    ]
+    return [ParentJob(**row) for row in await connection.fetch(JOBS, run_id, job_id)]
 
 
 async def stage_names(connection: Connection, run_id: int) -> set[str]:

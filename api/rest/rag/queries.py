@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import asdict
 from typing import Annotated, Any, Final, NamedTuple
 
 from fastapi import APIRouter, Header, Query
@@ -80,7 +79,7 @@ def _place(number: int, choice: PassageChoice, passages: Sequence[dict[str, Any]
 
 def item_of(line: QueryLine) -> QueryItem:
     """A question in one line."""
-    values = asdict(line)
+    values = dict(line)
     if line.status is QueryStatus.VEC_ERR:
         values["status"] = QueryStatus.NEEDS_EMBEDDINGS
     return QueryItem(**values, corpora=line.corpora, entities_count=line.entities, results_count=line.results)
