@@ -1,7 +1,5 @@
 """`ragq corpus`: the corpora and what is in them."""
 
-from dataclasses import asdict
-
 import click
 
 from cli.config import with_database
@@ -45,7 +43,7 @@ def list_command(as_json: bool) -> None:
     """
     listed = with_database(listed_corpora)
     none = "There is no corpus yet. `ragq import works PATH` makes one."
-    values = [asdict(one.corpus) | one.content._asdict() for one in listed]
+    values = [dict(one.corpus) | dict(one.content) for one in listed]
     print_listing(values, corpora_table(listed), none=none, as_json=as_json)
 
 
@@ -67,7 +65,7 @@ def show_command(name: str, wanted: WorksWanted, as_json: bool) -> None:
     if as_json:
         listed = [dict(one.work) | {"job": None if one.job_id is None else f"j{one.job_id}"} for one in in_it]
         loss = {"unseen_share": content.unseen_share, "works_found": found}
-        print_json(asdict(corpus) | content._asdict() | loss | {"works": listed})
+        print_json(dict(corpus) | dict(content) | loss | {"works": listed})
         return
     draw(
         f"{corpus.name}: {content.works} works, {content.searchable} chunks can be found, {content.waiting} wait for a "

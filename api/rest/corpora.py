@@ -1,6 +1,5 @@
 """Corpora: the collections of works that questions search; their works, and imports of works."""
 
-from dataclasses import asdict
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, File, Query, Response
@@ -51,12 +50,12 @@ async def show_corpus(corpus_id: PathId, ctx: Context) -> CorpusReply:
         content = await corpora.content(connection, corpus_id)
         loss = await corpus_loss(connection, corpus, content)
         index = await find_index(connection, corpus_id)
-    return CorpusReply.model_validate(
-        asdict(corpus)
-        | content._asdict()
-        | {"unseen_share": content.unseen_share}
-        | {"questions": loss.questions, "answers": loss.answers}
-        | {"has_vector_index": index is not None and index.has_index}
+    return CorpusReply(
+        **dict(corpus),
+        **dict(content),
+        questions=loss.questions,
+        answers=loss.answers,
+        has_vector_index=index is not None and index.has_index,
     )
 
 

@@ -1,27 +1,54 @@
 """Corpora: works that are searched together, embedded by one model."""
 
-from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+
+from pydantic import Field, computed_field
 
 from schemas.errors import CorpusMissingError, EmbeddingArtifactMismatchError
 from schemas.full_text import ENGLISH, configuration_of
 from schemas.statuses import VectorStatus
+from schemas.values.base import Value
 from schemas.values.works import CorpusSize
 from stages.models import refuse_mixture
 from store import originals
 from store.database import Connection
+
+
+class StoredCorpus(Value):
+    """A corpus as it is stored."""
+
+    id: int = Field(examples=[1])
+    name: str = Field(examples=["default"])
+    backend: str = Field(examples=["huggingface"])
+    model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
+    model_digest: str | None = Field(examples=["53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"])
+    """The weights of the model; null until the first batch is embedded."""
+    model_dtypes: list[str] = Field(examples=[["bfloat16"]])
+    """The number formats of the vectors; none is known of those that were embedded before formats were kept."""
+    dimension: int = Field(examples=[384])
+    embeds_headings: bool
+    """Chunks are embedded under the headings above them."""
+    chunk_tokens: int = Field(examples=[192])
+    """The most tokens of a chunk with its headings; 0 if chunks are sized by words."""
+    reads_tokens: int | None = Field(examples=[256])
+    """The most tokens of a text that the embedder reads; null if that is not known."""
+    language: str | None = Field(examples=["english"])
+    """By which its sentences are split; null until the first work is stored."""
+    full_text: str | None = Field(examples=["english"])
+    """The text search configuration of Postgres by which its chunks and the questions to it are read; `simple` has no
+    dictionary."""
+    searchable_chunks: int = Field(exclude=True)
+    searchable_terms: int = Field(exclude=True)
+    created_at: datetime
+
+
+COLUMNS = ", ".join(StoredCorpus.model_fields)
 
 MAKE = """
 INSERT INTO corpus (
     name, backend, model, dimension, embeds_headings, chunk_tokens, reads_tokens,
     language, full_text, searchable_chunks, searchable_terms
 ) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, 0) ON CONFLICT (name) DO NOTHING
-"""
-
-COLUMNS = """
-id, name, backend, model, model_digest, model_dtypes, dimension, embeds_headings,
-chunk_tokens, reads_tokens, language, full_text, searchable_chunks, searchable_terms, created_at
 """
 
 # The first language stays.
@@ -99,55 +126,31 @@ WHERE id = $1 RETURNING model_digest, model_dtypes
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class StoredCorpus:
-    """A corpus as it is stored."""
-
-    id: int
-    name: str
-    backend: str
-    model: str
-    model_digest: str | None
-    """None until the first batch is embedded."""
-    model_dtypes: list[str]
-    """The number formats of its vectors, as far as they are known."""
-    dimension: int
-    embeds_headings: bool
-    chunk_tokens: int
-    """The most tokens of a chunk; 0 if chunks are sized by words."""
-    reads_tokens: int | None
-    """The most tokens of a text that the embedder reads; None if that is not known."""
-    language: str | None
-    """None until the first work is stored."""
-    full_text: str | None
-    """Postgres's text search configuration of the language."""
-    searchable_chunks: int
-    searchable_terms: int
-    created_at: datetime
-
-
-class CorpusContent(NamedTuple):
+class CorpusContent(Value):
     """What is in a corpus, in numbers."""
 
-    works: int
-    sections: int
-    """Heading chunks."""
-    searchable: int
+    works: int = Field(examples=[12])
+    sections: int = Field(examples=[96])
+    """Headings, each with all lines of its section; they are not searched."""
+    searchable: int = Field(examples=[2])
     """Content chunks that can be found."""
-    waiting: int
+    waiting: int = Field(examples=[3])
     """Content chunks without a vector."""
-    failed: int
+    failed: int = Field(examples=[0])
     """Those of them whose job failed; `ragq retry` or the next import brings them."""
-    tables: int
-    figures: int
-    cut: int
+    tables: int = Field(examples=[4])
+    """Stored, not embedded."""
+    figures: int = Field(examples=[2])
+    """Stored, not embedded."""
+    cut: int = Field(examples=[1])
     """Chunks that are longer than the embedder reads: the vector has only their beginning. Of those that wait for it,
     the ones whose tokens were counted."""
-    tokens: int | None
-    """Of what is embedded, as the embedder counts; None if it is not known of every chunk."""
-    unseen_tokens: int | None
+    tokens: int | None = Field(examples=[3120])
+    """Of all content chunks that are embedded; null if not every chunk was counted."""
+    unseen_tokens: int | None = Field(examples=[0])
     """Those of them that the embedder does not read."""
 
+    @computed_field(examples=[0.0])  # type: ignore[prop-decorator]
     @property
     def unseen_share(self) -> float | None:
         """The share of tokens that the embedder does not read; None if it is not known."""
@@ -188,7 +191,7 @@ async def make(
 async def find(connection: Connection, name: str) -> StoredCorpus | None:
     """The corpus of a name."""
     row = await connection.fetchrow(f"SELECT {COLUMNS} FROM corpus WHERE name = $1", name)
-    return None if row is None else StoredCorpus(**dict(row))
+    return None if row is None else StoredCorpus(**row)
 
 
 async def corpus(connection: Connection, corpus_id: int) -> StoredCorpus:
@@ -196,7 +199,7 @@ async def corpus(connection: Connection, corpus_id: int) -> StoredCorpus:
     row = await connection.fetchrow(f"SELECT {COLUMNS} FROM corpus WHERE id = $1", corpus_id)
     if row is None:
         raise CorpusMissingError(corpus_id)
-    return StoredCorpus(**dict(row))
+    return StoredCorpus(**row)
 
 
 async def take_language(connection: Connection, corpus_id: int, language: str) -> StoredCorpus:
@@ -204,23 +207,23 @@ async def take_language(connection: Connection, corpus_id: int, language: str) -
     row = await connection.fetchrow(TAKE_LANGUAGE, corpus_id, language, configuration_of(language))
     if row is None:
         raise CorpusMissingError(corpus_id)
-    return StoredCorpus(**dict(row))
+    return StoredCorpus(**row)
 
 
 async def all_corpora(connection: Connection) -> list[StoredCorpus]:
     """Every corpus, by name."""
     rows = await connection.fetch(f"SELECT {COLUMNS} FROM corpus ORDER BY name")
-    return [StoredCorpus(**dict(row)) for row in rows]
+    return [StoredCorpus(**row) for row in rows]
 
 
 async def sizes(connection: Connection) -> list[CorpusSize]:
     """How large every corpus is, by name. Counts no chunk."""
-    return [CorpusSize(**dict(row)) for row in await connection.fetch(SIZES)]
+    return [CorpusSize(**row) for row in await connection.fetch(SIZES)]
 
 
 async def content(connection: Connection, corpus_id: int) -> CorpusContent:
     """What is in a corpus."""
-    return CorpusContent(*await connection.fetchrow(CONTENT, corpus_id))
+    return CorpusContent(**await connection.fetchrow(CONTENT, corpus_id))
 
 
 async def waiting(connection: Connection, corpus_id: int) -> list[int]:

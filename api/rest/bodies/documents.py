@@ -1,6 +1,5 @@
 """Documents that works are made from, as JSON."""
 
-from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 
 from fastapi import UploadFile
@@ -16,6 +15,7 @@ from services.documents import ImportedDocuments
 from services.imports import ImportedFiles
 from services.work_files import WorkFile
 from stages.documents.outline import MOST_CHARS
+from store.corpora.corpora import CorpusContent, StoredCorpus
 from store.corpora.keeping import ImportOutcome
 from store.corpora.sources import WorkSource
 
@@ -104,56 +104,14 @@ class CorporaReply(Reply):
     corpora: list[CorpusSize]
 
 
-class CorpusReply(Reply):
+class CorpusReply(StoredCorpus, CorpusContent):
     """A corpus and what is in it."""
 
-    id: int = Field(examples=[1])
-    name: str = Field(examples=["default"])
-    backend: str = Field(examples=["huggingface"])
-    model: str = Field(examples=["sentence-transformers/all-MiniLM-L6-v2"])
-    model_digest: str | None = Field(examples=["53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"])
-    """The weights of the model; null until the first batch is embedded."""
-    model_dtypes: list[str] = Field(examples=[["bfloat16"]])
-    """The number formats of the vectors; none is known of those that were embedded before formats were kept."""
-    dimension: int = Field(examples=[384])
-    embeds_headings: bool
-    """Chunks are embedded under the headings above them."""
-    chunk_tokens: int = Field(examples=[192])
-    """The most tokens of a chunk with its headings; 0 if chunks are sized by words."""
-    reads_tokens: int | None = Field(examples=[256])
-    """The most tokens of a text that the embedder reads; null if that is not known."""
-    language: str | None = Field(examples=["english"])
-    """By which its sentences are split; null until the first work is stored."""
-    full_text: str | None = Field(examples=["english"])
-    """The text search configuration of Postgres by which its chunks and the questions to it are read; `simple` has no
-    dictionary."""
     has_vector_index: bool
     """False for a corpus that every search scans whole."""
-    works: int = Field(examples=[12])
-    sections: int = Field(examples=[96])
-    """Headings, each with all lines of its section; they are not searched."""
-    searchable: int = Field(examples=[2])
-    """Content chunks that can be found."""
-    waiting: int = Field(examples=[3])
-    """Content chunks without a vector."""
-    failed: int = Field(examples=[0])
-    """Those of them whose job failed."""
-    tables: int = Field(examples=[4])
-    """Stored, not embedded."""
-    figures: int = Field(examples=[2])
-    """Stored, not embedded."""
-    cut: int = Field(examples=[1])
-    """Chunks that are longer than the embedder reads: the vector has only their beginning."""
-    tokens: int | None = Field(examples=[3120])
-    """Of all content chunks that are embedded; null if not every chunk was counted."""
-    unseen_tokens: int | None = Field(examples=[0])
-    """Those of them that the embedder does not read."""
-    unseen_share: float | None = Field(examples=[0.0])
-    """Their share."""
     questions: int = Field(examples=[5])
     """Questions that were asked of it, and are deleted with it."""
     answers: int = Field(examples=[8])
-    created_at: datetime
 
 
 class WorkLine(ListedWork):
