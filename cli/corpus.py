@@ -122,7 +122,7 @@ def remove_command(name: str, works: tuple[int, ...], yes: bool, as_json: bool) 
         confirm(f"Remove {counted(len(works), 'work')} from corpus '{name}'?")
     removed = with_database(lambda connection: remove_works(connection, corpus.id, works))
     words = "\n".join(f"Removed work {work.id}: {work.title}." for work in removed)
-    print_result({"removed": [work._asdict() for work in removed]}, words, as_json=as_json)
+    print_result({"removed": removed}, words, as_json=as_json)
 
 
 async def _shown(

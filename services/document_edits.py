@@ -4,7 +4,9 @@ An edit is an attempt of its stage. What the stages after it stored stays in the
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from pydantic import Field
 
 from schemas.errors import Refused
 from schemas.values.base import Value
@@ -31,14 +33,14 @@ REPAIR = "repair"
 SELECT = "select"
 
 
-class Edited(NamedTuple):
+class Edited(Value):
     """A job that continues after an edit."""
 
-    job_id: int
-    stage: str
+    job_id: int = Field(examples=[34])
+    stage: str = Field(examples=["repair"])
     """What was edited."""
-    changed: int
-    """Headings that are not left as they are, or sections that are not embedded."""
+    changed: int = Field(examples=[4])
+    """Headings that are not left as they are, or headings whose sections are skipped."""
 
 
 async def repair_text(connection: Connection, job_id: int) -> str:
@@ -136,7 +138,7 @@ async def _template(connection: Connection, job: Job, tag: TemplateTag) -> str:
 
 async def _store(connection: Connection, job_id: int, stage: str, output: Value, changed: int) -> Edited:
     await edits.set_output(connection, job_id, stage, output.model_dump(mode="json"))
-    return Edited(job_id, stage, changed)
+    return Edited(job_id=job_id, stage=stage, changed=changed)
 
 
 def _refuse_unknown(job_id: int, changes: Mapping[int, Any], known: Sequence[int], stage: str) -> None:

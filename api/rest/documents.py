@@ -11,7 +11,6 @@ from api.rest.bodies.documents import (
     ChunksReply,
     DocumentMarkdownReply,
     DocumentPromptReply,
-    EditedReply,
     PastedBody,
     RepairChangesBody,
     SelectionChangesBody,
@@ -20,6 +19,7 @@ from api.rest.bodies.documents import (
 from schemas.values.documents import SelectionAction
 from schemas.values.listings import ChunksWanted
 from services import document_edits
+from services.document_edits import Edited
 from services.document_jobs import DocumentTarget
 from services.works import DocumentView, document_markdown, document_view
 from stages.documents.repair import Change
@@ -59,18 +59,18 @@ async def repair_prompt(job_id: PathId, ctx: Context) -> DocumentPromptReply:
 
 
 @router.post("/documents/{job_id}/repair/reply", summary="Repair headings by a pasted reply", responses=_EDIT)
-async def paste_repair(job_id: PathId, body: PastedBody, ctx: Context) -> EditedReply:
+async def paste_repair(job_id: PathId, body: PastedBody, ctx: Context) -> Edited:
     """Store what a reply makes of every heading, `NUMBER : ACTION : TEXT`; the stages after it run again."""
     async with ctx.database.connection() as connection:
-        return EditedReply.model_validate(await document_edits.paste_repair(connection, job_id, body.reply))
+        return await document_edits.paste_repair(connection, job_id, body.reply)
 
 
 @router.post("/documents/{job_id}/repair", summary="Repair single headings", responses=_EDIT)
-async def change_repairs(job_id: PathId, body: RepairChangesBody, ctx: Context) -> EditedReply:
+async def change_repairs(job_id: PathId, body: RepairChangesBody, ctx: Context) -> Edited:
     """Store what becomes of these headings, and leave the others as they are."""
     changes = {change.line: Change(change.action, change.text) for change in body.changes}
     async with ctx.database.connection() as connection:
-        return EditedReply.model_validate(await document_edits.change_repairs(connection, job_id, changes))
+        return await document_edits.change_repairs(connection, job_id, changes)
 
 
 @router.get("/documents/{job_id}/selection/prompt", summary="Prompt for a selection of sections", responses=_READ)
@@ -81,18 +81,18 @@ async def selection_prompt(job_id: PathId, ctx: Context) -> DocumentPromptReply:
 
 
 @router.post("/documents/{job_id}/selection/reply", summary="Select sections by a pasted reply", responses=_EDIT)
-async def paste_selection(job_id: PathId, body: PastedBody, ctx: Context) -> EditedReply:
+async def paste_selection(job_id: PathId, body: PastedBody, ctx: Context) -> Edited:
     """Store which sections a reply selects, `NUMBER : SKIP` or `NUMBER : VECTORIZE`; the stages after it run again."""
     async with ctx.database.connection() as connection:
-        return EditedReply.model_validate(await document_edits.paste_selection(connection, job_id, body.reply))
+        return await document_edits.paste_selection(connection, job_id, body.reply)
 
 
 @router.post("/documents/{job_id}/selection", summary="Select single sections", responses=_EDIT)
-async def change_selection(job_id: PathId, body: SelectionChangesBody, ctx: Context) -> EditedReply:
+async def change_selection(job_id: PathId, body: SelectionChangesBody, ctx: Context) -> Edited:
     """Store whether these sections are embedded, with what is inside and around them."""
     changes = {change.line: change.action is SelectionAction.VECTORIZE for change in body.changes}
     async with ctx.database.connection() as connection:
-        return EditedReply.model_validate(await document_edits.change_selection(connection, job_id, changes))
+        return await document_edits.change_selection(connection, job_id, changes)
 
 
 async def _shown(ctx: ApiContext, target: DocumentTarget) -> DocumentView:

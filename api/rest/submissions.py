@@ -13,7 +13,6 @@ from api.rest.bodies.base import StrictRoute
 from api.rest.bodies.documents import (
     RemovedWorksReply,
     RemoveWorksBody,
-    WorkSourceReply,
 )
 from api.rest.bodies.participants import (
     ChangedSettingReply,
@@ -113,7 +112,7 @@ async def remove_works(corpus_id: PathId, body: RemoveWorksBody, ctx: Context) -
     async with ctx.database.connection() as connection:
         await corpora.corpus(connection, corpus_id)
         removed = await delete_works(connection, corpus_id, body.work_ids)
-    return RemovedWorksReply(removed=[WorkSourceReply.of(work) for work in removed])
+    return RemovedWorksReply(removed=removed)
 
 
 query_sets_router = APIRouter(prefix="/rag/query-sets", tags=["questions"], route_class=StrictRoute)

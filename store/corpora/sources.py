@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from pydantic import Field
+
+from schemas.values.base import Value
 from store.corpora.searchable import withdraw
 from store.database import Connection
 from store.locks import Lock, hold
@@ -10,13 +13,13 @@ from store.locks import Lock, hold
 HOLD = "SELECT id, title, source_path FROM works WHERE id = $1 AND corpus_id = $2 FOR UPDATE"
 
 
-class WorkSource(NamedTuple):
-    """A work and its file."""
+class WorkSource(Value):
+    """A work and the file that it came from."""
 
-    id: int
-    title: str
-    source_path: str | None
-    """None for a work that was imported without a file."""
+    id: int = Field(examples=[9])
+    title: str = Field(examples=["Bridges"])
+    source_path: str | None = Field(examples=["bridges.md"])
+    """Null for a work that was imported without a file."""
 
 
 async def remove(connection: Connection, corpus_id: int, work_id: int) -> WorkSource | None:
@@ -31,7 +34,7 @@ async def remove(connection: Connection, corpus_id: int, work_id: int) -> WorkSo
             return None
         await withdraw(connection, work_id)
         await connection.execute("DELETE FROM works WHERE id = $1", work_id, timeout=600)
-    return WorkSource(*found)
+    return WorkSource(**found)
 
 
 # Several jobs can have made a work of one file: that which cut it last made what is stored.

@@ -82,15 +82,6 @@ class SelectionChangesBody(Body):
     changes: Annotated[list[SelectionChange], Field(min_length=1, max_length=MAX_CHANGES)]
 
 
-class EditedReply(Reply):
-    """A job that continues after an edit."""
-
-    job_id: int = Field(examples=[34])
-    stage: str = Field(examples=["repair"])
-    changed: int = Field(examples=[4])
-    """Headings that are not left as they are, or headings whose sections are skipped."""
-
-
 #: Files of one import; more take further imports.
 MAX_FILES: Final = 200
 
@@ -303,20 +294,6 @@ MAX_REMOVED: Final = 1000
 _MOST: Final = 2**53 - 1
 
 
-class WorkSourceReply(Reply):
-    """A work and the file that it came from."""
-
-    id: int = Field(examples=[9])
-    title: str = Field(examples=["Bridges"])
-    source_path: str | None = Field(examples=["bridges.md"])
-    """Null for a work that was imported without a file."""
-
-    @classmethod
-    def of(cls, work: WorkSource) -> "WorkSourceReply":
-        """The reply about a work."""
-        return cls.model_validate(work)
-
-
 class RemoveWorksBody(Body):
     """Works to remove from a corpus."""
 
@@ -330,4 +307,4 @@ class RemoveWorksBody(Body):
 class RemovedWorksReply(Reply):
     """The works that were removed."""
 
-    removed: list[WorkSourceReply]
+    removed: list[WorkSource]
