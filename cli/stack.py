@@ -293,11 +293,8 @@ def _pages(url: str, home: Home, made: list[str], others: list[str], *, is_open:
 
 def _asked(database_url: str, question: Callable[[Connection], Awaitable[Answer]]) -> Answer:
     async def ask() -> Answer:
-        database = Database(database_url, pool_size=1)
-        try:
+        async with Database(database_url, pool_size=1) as database:
             return await database.with_retry(question)
-        finally:
-            await database.close()
 
     return asyncio.run(ask())
 

@@ -77,9 +77,5 @@ async def _refuse(connection: Connection, replace: bool) -> None:
 
 
 async def _with_connection(url: str, work: Callable[[Connection], Awaitable[Result]]) -> Result:
-    database = Database(url, pool_size=1)
-    try:
-        async with database.connection() as connection:
-            return await work(connection)
-    finally:
-        await database.close()
+    async with Database(url, pool_size=1) as database, database.connection() as connection:
+        return await work(connection)

@@ -60,12 +60,12 @@ def _silent(database_url: str, hung_s: float) -> list[psutil.Process]:
 
 
 async def _asked(database_url: str, hung_s: float) -> list[workers.SilentWorker]:
-    database = Database(database_url, pool_size=1, application_name="ragq heartbeats")
-    try:
-        async with asyncio.timeout(_AGAIN_S), database.connection() as connection:
-            return await workers.silent(connection, host=socket.gethostname(), for_s=hung_s)
-    finally:
-        await database.close()
+    async with (
+        Database(database_url, pool_size=1, application_name="ragq heartbeats") as database,
+        asyncio.timeout(_AGAIN_S),
+        database.connection() as connection,
+    ):
+        return await workers.silent(connection, host=socket.gethostname(), for_s=hung_s)
 
 
 def main() -> int:

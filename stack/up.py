@@ -62,12 +62,12 @@ def _given_back(state: State, since: float) -> int:
     """The stages that workers gave back while they were stopped; 0 where the database cannot be asked."""
 
     async def ask() -> int:
-        database = Database(state.servers["DATABASE_URL"], pool_size=1)
-        try:
-            async with asyncio.timeout(_ASKED_S), database.connection() as connection:
-                return await given_back_since(connection, time.time() - since)
-        finally:
-            await database.close()
+        async with (
+            Database(state.servers["DATABASE_URL"], pool_size=1) as database,
+            asyncio.timeout(_ASKED_S),
+            database.connection() as connection,
+        ):
+            return await given_back_since(connection, time.time() - since)
 
     try:
         return asyncio.run(ask())

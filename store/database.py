@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from typing import Final, NamedTuple, Self, TypeAlias, TypeVar
 
 import asyncpg
 from pgvector.asyncpg import register_vector
@@ -302,6 +302,13 @@ class Database:
                 raise DatabaseUnavailableError(retry_for_s, lost) from lost
             await asyncio.sleep(wait_s * random.uniform(0.5, 1.0))
             wait_s = min(wait_s * 2, 1.0)
+
+    async def __aenter__(self) -> Self:
+        """For a block, after which it is closed."""
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        await self.close()
 
     async def close(self) -> None:
         """Close every connection, after a moment for those in use."""

@@ -68,12 +68,8 @@ def check(database_url: str) -> None:
 
 
 async def _seed(database_url: str) -> None:
-    database = Database(database_url, pool_size=1)
-    try:
-        async with database.connection() as connection:
-            await seed(connection)
-    finally:
-        await database.close()
+    async with Database(database_url, pool_size=1) as database, database.connection() as connection:
+        await seed(connection)
 
 
 def _config() -> Config:

@@ -22,13 +22,10 @@ WHERE NOT EXISTS (SELECT FROM works AS w WHERE w.original_hash = o.hash)
 @asynccontextmanager
 async def importing(database: Database) -> AsyncIterator[None]:
     """Until the end of the block, no file is dropped for want of a job. Holds a connection of its own."""
-    own = Database(database.url, pool_size=1, application_name="ragq import")
-    try:
-        async with own.connection() as connection:
-            await share(connection, Lock.ORIGINALS)
-            yield
-    finally:
-        await own.close()
+    one = Database(database.url, pool_size=1, application_name="ragq import")
+    async with one as own, own.connection() as connection:
+        await share(connection, Lock.ORIGINALS)
+        yield
 
 
 async def drop_unused(connection: Connection) -> None:

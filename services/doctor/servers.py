@@ -102,13 +102,9 @@ async def _database_findings(url: str) -> list[Finding]:
         found.append(Finding("tables", Verdict.OK, "of this version"))
     finally:
         await connection.close(timeout=PROBE_TIMEOUT_S)
-    database = Database(url, pool_size=1)
-    try:
-        async with database.connection() as prepared:
-            full = size_findings(await runs.sizes(prepared))
-            return [*found, *full, *worker_findings(await workers.live(prepared))]
-    finally:
-        await database.close()
+    async with Database(url, pool_size=1) as database, database.connection() as prepared:
+        full = size_findings(await runs.sizes(prepared))
+        return [*found, *full, *worker_findings(await workers.live(prepared))]
 
 
 def size_findings(found: list[Size]) -> Findings:
@@ -178,8 +174,7 @@ def _broker_missing(url: str, why: str) -> Finding:
 def check_pages(environment: Mapping[str, str]) -> Findings:
     """The API with its pages."""
     settings = ProcessSettings.from_environment(environment)
-    running = pages_and_monitor(environment).get("api")
-    url = running or f"http://127.0.0.1:{settings.ragq_api_port}"
+    url = pages_and_monitor(environment).get("api") or f"http://127.0.0.1:{settings.ragq_api_port}"
     if http_answers(f"{url}/healthz"):
         yield Finding("api", Verdict.OK, f"{url}/rag")
     else:
