@@ -93,7 +93,7 @@ class SearchedCorpus(NamedTuple):
     id: int
     dimension: int
     has_index: bool
-    """Its vectors have an index."""
+    """An index that is still being built, or whose building broke off, does not count."""
 
 
 class PostgresChunkSearch:
@@ -199,7 +199,7 @@ def _merged(lists: Sequence[Sequence[Hit]], limit: int) -> list[Hit]:
 
 
 async def _searched(connection: Connection, corpora: Sequence[int]) -> list[SearchedCorpus]:
-    found = [SearchedCorpus(**dict(row)) for row in await connection.fetch(SEARCHED, list(corpora))]
+    found = [SearchedCorpus(*row) for row in await connection.fetch(SEARCHED, list(corpora))]
     _refuse_missing(corpora, [one.id for one in found])
     return found
 
@@ -243,13 +243,6 @@ _BUILD_SECONDS = 3600.0
 _MAX_DIMENSION = 4000
 """Longer vectors of half precision have no place in an HNSW index."""
 
-FIND = """
-SELECT c.dimension, EXISTS (
-    SELECT FROM pg_index AS i WHERE i.indexrelid = to_regclass('chunk_vector_hnsw_' || c.id) AND i.indisvalid
-) AS has_index
-FROM corpus AS c WHERE c.id = $1
-"""
-
 BUILD = """
 CREATE INDEX CONCURRENTLY chunk_vector_hnsw_{corpus_id} ON chunk_vector
 USING hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) WHERE corpus_id = {corpus_id}
@@ -258,18 +251,10 @@ USING hnsw ((vector::halfvec({dimension})) halfvec_cosine_ops) WHERE corpus_id =
 DROP = "DROP INDEX CONCURRENTLY IF EXISTS chunk_vector_hnsw_{corpus_id}"
 
 
-class IndexedCorpus(NamedTuple):
-    """How a corpus is searched."""
-
-    dimension: int
-    has_index: bool
-    """An index that is still being built, or whose building broke off, does not count."""
-
-
-async def find_index(connection: Connection, corpus_id: int) -> IndexedCorpus | None:
+async def find_index(connection: Connection, corpus_id: int) -> SearchedCorpus | None:
     """How a corpus is searched; None when it is not stored."""
-    row = await connection.fetchrow(FIND, corpus_id)
-    return None if row is None else IndexedCorpus(*row)
+    row = await connection.fetchrow(SEARCHED, [corpus_id])
+    return None if row is None else SearchedCorpus(*row)
 
 
 async def build_index(connection: Connection, corpus_id: int) -> bool:

@@ -206,7 +206,7 @@ async def test_the_vector_index_finds_what_the_exact_scan_finds(database: Databa
         found = await search.dense([corpus], queries, limit=limit)
 
         assert built
-        assert await find_index(connection, corpus) == (64, True)
+        assert await find_index(connection, corpus) == (corpus, 64, True)
     common = [
         len({a.chunk_id for a in left} & {b.chunk_id for b in right}) for left, right in zip(exact, found, strict=True)
     ]
@@ -222,11 +222,11 @@ async def test_a_vector_index_is_built_once_and_left_out_when_it_broke_off(conne
     await connection.execute(
         "UPDATE pg_index SET indisvalid = false WHERE indexrelid = $1::regclass", f"chunk_vector_hnsw_{corpus}"
     )
-    assert await find_index(connection, corpus) == (2, False)
+    assert await find_index(connection, corpus) == (corpus, 2, False)
     assert await build_index(connection, corpus)
 
     await drop_index(connection, corpus)
-    assert await find_index(connection, corpus) == (2, False)
+    assert await find_index(connection, corpus) == (corpus, 2, False)
     assert not await build_index(connection, 404)
 
 
