@@ -49,8 +49,7 @@ async def job_of(connection: Connection, target: DocumentTarget) -> Job | None:
 
 async def output_of(connection: Connection, job_id: int, output: type[Output]) -> Output | None:
     """What a stage of a document stored last; None while it is not stored, or stale."""
-    stored = await attempts.output(connection, job_id, stage_that_stores(KIND, MODE, output))
-    return None if stored is None else output.model_validate(stored.value)
+    return await attempts.stored(connection, job_id, stage_that_stores(KIND, MODE, output), output)
 
 
 async def needed(connection: Connection, job_id: int, output: type[Output]) -> Output:

@@ -51,18 +51,18 @@ async def preview(
     With `preset`, as it would be made once the query has moved there. Raises Refused while no search is
     stored and without such a preset, and TemplateMissingError.
     """
-    expansion = await attempts.output(connection, query.job_id, "expand")
-    validated = await attempts.output(connection, query.job_id, "validate")
-    consolidated = await attempts.output(connection, query.job_id, "consolidate")
+    expansion = await attempts.stored(connection, query.job_id, "expand", Expansion)
+    validated = await attempts.stored(connection, query.job_id, "validate", ValidatedChunks)
+    consolidated = await attempts.stored(connection, query.job_id, "consolidate", ConsolidatedContext)
     if expansion is None or validated is None:
         raise not_ready(query.id, "prompt", "retrieve")
     asked_by, template = await _asked_by(connection, query, preset)
     return await make_prompt(
         connection,
         query.original_query,
-        Expansion.model_validate(expansion.value),
-        None if consolidated is None else ConsolidatedContext.model_validate(consolidated.value),
-        ValidatedChunks.model_validate(validated.value),
+        expansion,
+        consolidated,
+        validated,
         template=template,
         top_n=asked_by.augmentation.top_n_contexts if top_n is None else top_n,
     )
@@ -70,8 +70,7 @@ async def preview(
 
 async def stored_prompt(connection: Connection, query: StoredQuery) -> AugmentedPrompt | None:
     """The prompt that is stored; None before there is one."""
-    stored = await attempts.output(connection, query.job_id, "augment")
-    return None if stored is None else AugmentedPrompt.model_validate(stored.value)
+    return await attempts.stored(connection, query.job_id, "augment", AugmentedPrompt)
 
 
 async def answer(

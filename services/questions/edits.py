@@ -102,8 +102,7 @@ async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *
     async with connection.transaction():
         query = await lock_query(connection, query.id)
         chain = await stage_states(connection, query.job_id)
-        stored = await attempts.output(connection, query.job_id, "expand")
-        old = no_expansion() if stored is None else Expansion.model_validate(stored.value)
+        old = await attempts.stored(connection, query.job_id, "expand", Expansion) or no_expansion()
         expansion = _new_expansion(old, changes)
         text = query.original_query
         if not isinstance(changes.original_query, Unchanged):
@@ -139,10 +138,10 @@ async def edit(connection: Connection, query: StoredQuery, changes: QueryEdit, *
 
 async def stored_context(connection: Connection, query: StoredQuery) -> ConsolidatedContext:
     """The passages that an edit chooses from. Raises Refused before there are any."""
-    stored = await attempts.output(connection, query.job_id, "consolidate")
+    stored = await attempts.stored(connection, query.job_id, "consolidate", ConsolidatedContext)
     if stored is None:
         raise not_ready(query.id, "edit of passages", Step.CONSOLIDATE)
-    return ConsolidatedContext.model_validate(stored.value)
+    return stored
 
 
 def _new_expansion(old: Expansion, changes: QueryEdit) -> Expansion:

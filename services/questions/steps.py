@@ -135,13 +135,12 @@ async def move(
 
 async def _is_given(connection: Connection, query: StoredQuery, own: FrozenSettings) -> bool:
     """Whether the expansion does not depend on the preset: it was pasted, edited, or skipped by the submission."""
-    stored = await attempts.output(connection, query.job_id, "expand")
+    stored = await attempts.stored(connection, query.job_id, "expand", Expansion)
     if stored is None:
         return False
-    origin = Expansion.model_validate(stored.value).origin
     assert own.preset is not None
     skipped = own.preset.expansion.enabled or own.run.ragq.expander == "none"
-    return origin in (Origin.PASTED, Origin.EDITED) or (origin is Origin.NONE and skipped)
+    return stored.origin in (Origin.PASTED, Origin.EDITED) or (stored.origin is Origin.NONE and skipped)
 
 
 async def _job(connection: Connection, query: StoredQuery, chain: Sequence[str], to: Move) -> NewJob:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import Field
 
@@ -35,6 +35,9 @@ FROM stage_attempt AS a LEFT JOIN worker AS w ON w.id = a.worker_id
 WHERE a.job_id = $1 AND ($2::text IS NULL OR a.stage = $2) AND ($3::integer IS NULL OR a.number = $3)
 ORDER BY a.id
 """
+
+
+Stored = TypeVar("Stored", bound=Value)
 
 
 class Output(NamedTuple):
@@ -87,6 +90,12 @@ async def output(connection: Connection, job_id: int, stage: str) -> Output | No
     """The output of a stage that is done; None when it is not, or when the output was purged."""
     row = await connection.fetchrow(OUTPUT, job_id, stage)
     return None if row is None else Output(row["attempt_id"], row["output"], row["output_hash"])
+
+
+async def stored(connection: Connection, job_id: int, stage: str, of: type[Stored]) -> Stored | None:
+    """The same, as the value that the stage stores."""
+    found = await output(connection, job_id, stage)
+    return None if found is None else of.model_validate(found.value)
 
 
 async def history(
