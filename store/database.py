@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Final, NamedTuple, Self, TypeAlias, TypeVar
+from typing import Concatenate, Final, NamedTuple, ParamSpec, Self, TypeAlias, TypeVar
 
 import asyncpg
 from pgvector.asyncpg import register_vector
@@ -70,6 +70,7 @@ def counted_call() -> Iterator[None]:
 
 Connection: TypeAlias = asyncpg.Connection
 Result = TypeVar("Result")
+P = ParamSpec("P")
 
 #: What a lost, refused, restarting, read-only or exhausted database looks like, and a transaction that gave way to
 #: another. Nothing is wrong with a statement group that met one of these: it may be run again.
@@ -285,6 +286,12 @@ class Database:
         """
         with counted_call():
             return await self._with_retry(work, retry_for_s, in_session)
+
+    async def ask(
+        self, question: Callable[Concatenate[Connection, P], Awaitable[Result]], *args: P.args, **kwargs: P.kwargs
+    ) -> Result:
+        """What a function of the store returns, run as by `with_retry`."""
+        return await self.with_retry(lambda connection: question(connection, *args, **kwargs))
 
     async def _with_retry(
         self, work: Callable[[Connection], Awaitable[Result]], retry_for_s: float, in_session: bool

@@ -243,7 +243,7 @@ class CallLimits:
         Raises ServerBusy when that takes longer than a second, BudgetSpent when the run may pay for no further call,
         and whatever `send` raises.
         """
-        waited = await self._database.with_retry(lambda connection: ledger.of(connection, caller))
+        waited = await self._database.ask(ledger.of, caller)
         refusals = waited.refusals
         while True:
             permit = await self._turn(server, estimated_tokens(call), refusals)
@@ -269,7 +269,7 @@ class CallLimits:
         except LLMError as error:
             if not _is_refusal(error):
                 raise
-            waited = await self._database.with_retry(lambda connection: ledger.of(connection, caller))
+            waited = await self._database.ask(ledger.of, caller)
             refusals = waited.refusals + 1
             if refusals >= MOST_REFUSALS:
                 raise
@@ -320,7 +320,7 @@ class CallLimits:
         log.warning("llm_server_refuses", server=server, status=error.status, wait_s=wait_s)
         await self._servers.refuse(server, wait_s)
         if waited.has_budget:
-            await self._database.with_retry(lambda connection: backlog.count(connection, caller.run_id, llm_calls=-1))
+            await self._database.ask(backlog.count, caller.run_id, llm_calls=-1)
 
     async def _bring_forward(self, server: str) -> None:
         """After a call: the slot is for the first in the line of this process, else for who was given back."""

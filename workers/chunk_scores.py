@@ -23,9 +23,7 @@ async def run_score(work: Work) -> Result[ChunkScores]:
         )
     chunk = ChunkIdentity(int(work.claim.subject), inputs["chunk_hash"])
     work.read["chunk"] = chunk.chunk_hash
-    text = await work.database.with_retry(
-        lambda connection: chunk_scores.text_to_score(connection, inputs["index_id"], chunk)
-    )
+    text = await work.database.ask(chunk_scores.text_to_score, inputs["index_id"], chunk)
     return Result(
         await score_chunk(
             text,

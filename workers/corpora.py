@@ -26,8 +26,8 @@ async def run_embed(work: Work) -> Result[EmbeddedBatch]:
 async def embed(work: Work, asked: Sequence[int]) -> Result[EmbeddedBatch]:
     """The chunks that are still there; those of works that were replaced meanwhile are counted and left."""
     corpus_id: int = work.claim.inputs["corpus_id"]
-    corpus = await work.database.with_retry(lambda connection: corpora.corpus(connection, corpus_id))
-    found = await work.database.with_retry(lambda connection: chunks.by_ids(connection, asked))
+    corpus = await work.database.ask(corpora.corpus, corpus_id)
+    found = await work.database.ask(chunks.by_ids, asked)
     left = [found[chunk_id] for chunk_id in asked if chunk_id in found]
     work.read["chunks"] = content_hash([[chunk.id, chunk.heading_breadcrumbs, chunk.content] for chunk in left])
     embedder = work.reusing_embedder(corpus.dimension)
@@ -66,14 +66,14 @@ async def run_publish(work: Work) -> Result[PublishedBatch]:
     corpus_id: int = work.claim.inputs["corpus_id"]
     batch = await work.output(EmbeddedBatch)
     embedded_by = await work.attempt_id(EmbeddedBatch)
-    corpus = await work.database.with_retry(lambda connection: corpora.corpus(connection, corpus_id))
+    corpus = await work.database.ask(corpora.corpus, corpus_id)
     if corpus.searchable_chunks + len(batch.chunk_ids) >= work.settings.ragq.hnsw_from_chunks:
         # Beside the batches that come meanwhile, this one too: what they add goes into the index as it is built.
         await work.database.with_retry(
             lambda connection: chunk_search.build_index(connection, corpus_id), in_session=True
         )
 
-    await work.database.with_retry(lambda connection: keeping.merge(connection, corpus_id))
+    await work.database.ask(keeping.merge, corpus_id)
 
     async def publish(connection: Connection) -> None:
         if batch.chunk_ids:

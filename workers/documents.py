@@ -42,7 +42,7 @@ async def run_convert(work: Work) -> Result[ConvertedDocument]:
     """
     named: str = work.claim.inputs["original"]
     work.read["original"] = named
-    content = await work.database.with_retry(lambda connection: originals.content(connection, named))
+    content = await work.database.ask(originals.content, named)
     name: str = work.claim.inputs["name"]
     form = DocumentFormat.MARKDOWN if holds_markdown(content, name) else format_of(content, name)
     return Result(await convert(content, form, work.document_limits))
@@ -103,7 +103,7 @@ async def run_cut(work: Work) -> Result[CutDocument]:
     Raises DocumentError when another work of the corpus has the same text.
     """
     inputs = work.claim.inputs
-    corpus = await work.database.with_retry(lambda connection: corpora.corpus(connection, inputs["corpus_id"]))
+    corpus = await work.database.ask(corpora.corpus, inputs["corpus_id"])
     converted, sanitised = await work.output(ConvertedDocument), await work.output(SanitisedDocument)
     selected = await work.output(SelectedSections)
     document = await asyncio.to_thread(read_markdown, sanitised.markdown)
@@ -115,9 +115,7 @@ async def run_cut(work: Work) -> Result[CutDocument]:
         raise DocumentError(error.problem.rstrip(".")) from None
     if corpus.language is None:
         language = language_of([sanitised.markdown])
-        corpus = await work.database.with_retry(
-            lambda connection: corpora.take_language(connection, inputs["corpus_id"], language)
-        )
+        corpus = await work.database.ask(corpora.take_language, inputs["corpus_id"], language)
     assert corpus.language is not None
     size = cutting(
         corpus.backend,
@@ -138,10 +136,10 @@ async def run_cut(work: Work) -> Result[CutDocument]:
         page_lines=sanitised.page_lines,
     )
     try:
-        stored = await work.database.with_retry(lambda connection: keep(connection, corpus.id, new))
+        stored = await work.database.ask(keep, corpus.id, new)
     except DuplicateWorkError as error:
         raise DocumentError(f"work {error.work_id} of the corpus has the same text") from None
-    waiting = await work.database.with_retry(lambda connection: chunks.waiting_of(connection, stored.work_id))
+    waiting = await work.database.ask(chunks.waiting_of, stored.work_id)
     return Result(
         CutDocument(
             work_id=stored.work_id,
@@ -170,7 +168,7 @@ async def asking(work: Work, tag: TemplateTag) -> Asking:
     """By the settings of the run, and by the version of the template that was active at submission."""
     version: int = work.claim.inputs["templates"][tag]
     work.read[f"template {tag}"] = version
-    stored = await work.database.with_retry(lambda connection: templates.get(connection, tag, version))
+    stored = await work.database.ask(templates.get, tag, version)
     return Asking(
         template=stored.text,
         model=work.settings.document_model,

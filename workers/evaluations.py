@@ -16,16 +16,14 @@ async def run_split(work: Work) -> Result[SplitAnswer]:
     From the stored answer and its prompt. Raises InputChangedError when one of them is gone or another one.
     """
     result_id: int = work.claim.inputs["result_id"]
-    found = await work.database.with_retry(lambda connection: evaluations.answer(connection, result_id))
+    found = await work.database.ask(evaluations.answer, result_id)
     if found is None or content_hash(found.text) != work.claim.inputs["answer_hash"]:
         raise InputChangedError(
             f"The answer of job j{work.claim.job_id} is not stored any more as it was; `ragq evaluate` evaluates the "
             "answers that there are."
         )
     sources = [Source.model_validate(source) for source in found.sources]
-    prompt = await work.database.with_retry(
-        lambda connection: answers.prompt(connection, found.job_id, found.prompt_hash)
-    )
+    prompt = await work.database.ask(answers.prompt, found.job_id, found.prompt_hash)
     texts = {} if prompt is None else source_texts(prompt, sources)
     if len(texts) < len(sources):
         raise InputChangedError(f"The prompt of the answer of job j{work.claim.job_id} is not stored any more.")

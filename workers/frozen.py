@@ -54,7 +54,7 @@ class FrozenRuns:
     async def get(self, run_id: int) -> FrozenRun:
         """What a run was submitted with; runs of equal settings share them. Raises Refused as `thaw` does."""
         if run_id not in self._frozen:
-            snapshot, draw = await self._database.with_retry(lambda connection: stored_runs.frozen(connection, run_id))
+            snapshot, draw = await self._database.ask(stored_runs.frozen, run_id)
             self._frozen[run_id] = FrozenRun(_thawed(json.dumps(snapshot)), draw)
         return self._frozen[run_id]
 
@@ -79,7 +79,7 @@ class FrozenModels:
         """Freeze a model at the first call of a run. Raises ModelChangedError when another one was frozen."""
         key = run_id, found.model
         if key not in self._frozen:
-            self._frozen[key] = await self._database.with_retry(lambda connection: _freeze(connection, run_id, found))
+            self._frozen[key] = await self._database.ask(_freeze, run_id, found)
         frozen = self._frozen[key]
         if frozen is not None and frozen.identity.weights != found.weights:
             raise _changed(run_id, frozen, found.words)
@@ -89,11 +89,7 @@ class FrozenModels:
 
         A run that froze none is left to the error of the server.
         """
-
-        async def find(connection: Connection) -> list[FrozenModel]:
-            return await runs.frozen(connection, run_id, model=missing.model)
-
-        for frozen in await self._database.with_retry(find):
+        for frozen in await self._database.ask(runs.frozen, run_id, model=missing.model):
             raise _changed(run_id, frozen, f"no model of this name at {missing.server}")
 
 

@@ -90,18 +90,14 @@ class LedgerChat:
         await self._frozen.check(self._attempt.run_id, served_by)
         async with self._in_flight.turn(ledger.call_key(call, served_by)):
             (call_id, answer), is_reused = await self._kept_or_paid(call, served_by, on_text)
-        await self._database.with_retry(
-            lambda connection: ledger.use(
-                connection, self._attempt.attempt_id, call_id, call.purpose, is_reused=is_reused
-            )
-        )
+        await self._database.ask(ledger.use, self._attempt.attempt_id, call_id, call.purpose, is_reused=is_reused)
         return answer
 
     async def _kept_or_paid(
         self, call: ChatCall, served_by: ModelIdentity, on_text: OnText | None
     ) -> tuple[KeptCall, bool]:
         key = ledger.call_key(call, served_by)
-        kept = await self._database.with_retry(lambda connection: ledger.find(connection, key))
+        kept = await self._database.ask(ledger.find, key)
         if kept is None and (hours := await self._batch_hours()) is not None:
             kept = await self._from_batch(key, call, served_by, hours)
         if kept is not None:
@@ -117,14 +113,12 @@ class LedgerChat:
             lambda connection: ledger.keep(connection, key, call, reply, served_by), retry_for_s=RESULT_RETRY_SECONDS
         )
         if self._hours is not None:
-            await self._database.with_retry(lambda connection: batches.forget(connection, key))
+            await self._database.ask(batches.forget, key)
         return paid, False
 
     async def _batch_hours(self) -> float | None:
         if not self._has_read_hours:
-            self._hours = await self._database.with_retry(
-                lambda connection: batches.hours(connection, self._attempt.run_id)
-            )
+            self._hours = await self._database.ask(batches.hours, self._attempt.run_id)
             self._has_read_hours = True
         return self._hours
 
@@ -134,13 +128,11 @@ class LedgerChat:
         Raises AwaitsBatch while a batch may bring it, and LLMError when its batch was refused.
         """
         caller = self._attempt.caller
-        found = await self._database.with_retry(
-            lambda connection: batches.register(connection, caller, key, call, served_by, hours)
-        )
+        found = await self._database.ask(batches.register, caller, key, call, served_by, hours)
         if found.error is not None:
             raise LLMError(found.error)
         if found.is_too_much:
-            limits = await self._database.with_retry(lambda connection: backlog.find(connection, caller.run_id))
+            limits = await self._database.ask(backlog.find, caller.run_id)
             assert limits is not None
             raise BudgetSpent(caller.run_id, limits)
         if found.kept is None and not found.is_single:

@@ -112,9 +112,7 @@ async def run_embed(work: Work) -> Result[EmbeddedEvidence]:
             f"reference index was built with {built_with[:12] or 'unknown'}; build the index again on this model."
         )
     if embedded.items:
-        made_with = await work.database.with_retry(
-            lambda connection: references.model_dtypes(connection, work.claim.inputs["index_id"])
-        )
+        made_with = await work.database.ask(references.model_dtypes, work.claim.inputs["index_id"])
         refuse_mixture(embedded.dtype, made_with, what="The reference index")
     return Result(embedded, vectors, texts=embedder.texts)
 
@@ -150,7 +148,7 @@ async def _refuse_other_scores(work: Work, index_id: int) -> None:
     submitted_on = work.claim.inputs.get("chunk_scores")
     if submitted_on is None:
         return
-    found = await work.database.with_retry(lambda connection: chunk_scores.scored_by(connection, index_id))
+    found = await work.database.ask(chunk_scores.scored_by, index_id)
     if found != submitted_on:
         raise InputChangedError(
             f"The chunks of reference index {index_id} were scored anew since run r{work.claim.run_id} was submitted; "

@@ -128,18 +128,16 @@ class WorkerProcess:
             pooler_url=settings.ragq_database_pooler_url,
         )
         cluster = server_name(servers.redis_url)
-        await self._database.with_retry(
-            lambda connection: workers.enroll(
-                connection,
-                self.worker_id,
-                host=socket.gethostname(),
-                pid=os.getpid(),
-                stages=sorted(queue.name for queue in app.amqp.queues.consume_from.values()),
-                environment=this_environment(),
-                servers=_servers(settings, servers),
-                concurrency=concurrency,
-                broker=cluster,
-            )
+        await self._database.ask(
+            workers.enroll,
+            self.worker_id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            stages=sorted(queue.name for queue in app.amqp.queues.consume_from.values()),
+            environment=this_environment(),
+            servers=_servers(settings, servers),
+            concurrency=concurrency,
+            broker=cluster,
         )
         self._wiring = Wiring(
             settings,

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
 
 from schemas.errors import EmbeddingArtifactMismatchError, InputChangedError, NothingRelevantError
 from schemas.full_text import ENGLISH, SIMPLE
@@ -100,9 +99,7 @@ async def run_retrieve(work: Work) -> Result[RetrievedChunks]:
     among = None
     if query.works.given:
         work.read["works"] = content_hash(query.works.given)
-        among = await work.database.with_retry(
-            lambda connection: matching_chunks(connection, query.corpus_ids, query.works)
-        )
+        among = await work.database.ask(matching_chunks, query.corpus_ids, query.works)
     async with _unmixed(work, query):
         found = await retrieve_chunks(
             query.original_query,
@@ -125,7 +122,7 @@ async def run_rerank(work: Work) -> Result[RerankedChunks]:
     query = await question(work)
     retrieved = await work.output(RetrievedChunks)
     ids = [hit.chunk_id for hit in retrieved.fused]
-    found = await work.database.with_retry(lambda connection: chunks.by_ids(connection, ids))
+    found = await work.database.ask(chunks.by_ids, ids)
     work_ids = sorted({chunk.work_id for chunk in found.values()})
 
     async def read(connection: Connection) -> tuple[dict[int, WorkText], searchable.ChunkVectors]:
@@ -282,18 +279,16 @@ async def run_augment(work: Work) -> Result[AugmentedPrompt]:
         context_tokens = work.settings.ragq.context_tokens or await work.reported_context(asked_model(work))
         work.read["context_tokens"] = context_tokens
     return Result(
-        await work.database.with_retry(
-            lambda connection: make_prompt(
-                connection,
-                query.original_query,
-                expansion,
-                consolidated,
-                validated,
-                template=asked_by,
-                context_tokens=context_tokens,
-                max_answer_tokens=work.preset.augmentation.max_answer_tokens or work.settings.ragq.query_max_tokens,
-                top_n=work.preset.augmentation.top_n_contexts if top_n is None else top_n,
-            )
+        await work.database.ask(
+            make_prompt,
+            query.original_query,
+            expansion,
+            consolidated,
+            validated,
+            template=asked_by,
+            context_tokens=context_tokens,
+            max_answer_tokens=work.preset.augmentation.max_answer_tokens or work.settings.ragq.query_max_tokens,
+            top_n=work.preset.augmentation.top_n_contexts if top_n is None else top_n,
         )
     )
 
@@ -313,7 +308,7 @@ async def run_generate(work: Work) -> Result[Answer]:
     elif work.settings.ragq.answerer == "extractive":
         answer = await _extracted(work, query, augmented)
     else:
-        sample = await work.database.with_retry(lambda connection: queries.answered(connection, query.id))
+        sample = await work.database.ask(queries.answered, query.id)
         async with published(work.database, work.claim.attempt_id) as on_text:
             answer = await generate_answer(
                 augmented,
@@ -325,7 +320,7 @@ async def run_generate(work: Work) -> Result[Answer]:
                 sample=sample,
                 on_text=on_text,
             )
-    preset = await work.database.with_retry(lambda connection: queries.preset_name(connection, work.claim.run_id))
+    preset = await work.database.ask(queries.preset_name, work.claim.run_id)
 
     async def keep(connection: Connection) -> None:
         await queries.add_result(
@@ -358,7 +353,7 @@ async def _extracted(work: Work, query: StoredQuery, augmented: AugmentedPrompt)
 
 async def question(work: Work) -> StoredQuery:
     """The question as it is asked now. Raises InputChangedError when it is gone."""
-    found = await work.database.with_retry(lambda connection: queries.of_job(connection, work.claim.job_id))
+    found = await work.database.ask(queries.of_job, work.claim.job_id)
     if found is None:
         raise InputChangedError(f"The question of job j{work.claim.job_id} is not stored any more; submit it anew.")
     work.read["query"] = content_hash(found.original_query)
@@ -367,11 +362,7 @@ async def question(work: Work) -> StoredQuery:
 
 async def searched_corpora(work: Work, query: StoredQuery) -> list[StoredCorpus]:
     """The corpora that the question searches."""
-    return [await work.database.with_retry(partial(_corpus, corpus_id=corpus_id)) for corpus_id in query.corpus_ids]
-
-
-async def _corpus(connection: Connection, *, corpus_id: int) -> StoredCorpus:
-    return await corpora.corpus(connection, corpus_id)
+    return [await work.database.ask(corpora.corpus, corpus_id) for corpus_id in query.corpus_ids]
 
 
 @asynccontextmanager
@@ -407,7 +398,7 @@ def advising(work: Work, query: StoredQuery) -> Iterator[None]:
 async def template(work: Work, tag: TemplateTag) -> StoredTemplate:
     """The version of the template that was active at submission; of a template that is newer, the active one."""
     version: int | None = work.claim.inputs["templates"].get(tag)
-    found = await work.database.with_retry(lambda connection: templates.get(connection, tag, version))
+    found = await work.database.ask(templates.get, tag, version)
     work.read[f"template {tag}"] = found.version
     return found
 
@@ -426,9 +417,7 @@ def terms_of(work: Work, searched: Sequence[StoredCorpus]) -> Terms:
     full_text = searched[0].full_text or SIMPLE
 
     async def terms(texts: Sequence[str]) -> list[dict[str, int]]:
-        return await work.database.with_retry(
-            lambda connection: bm25.asked_terms(connection, texts, full_text=full_text)
-        )
+        return await work.database.ask(bm25.asked_terms, texts, full_text=full_text)
 
     return terms
 

@@ -69,7 +69,7 @@ async def run_publish(work: Work) -> Result[FinishedBatch]:
     Finish this transcript; publish when all others are finished too, or have failed and may be left out.
     """
     run_id = work.claim.run_id
-    index = await work.database.with_retry(lambda connection: index_runs.by_run(connection, run_id))
+    index = await work.database.ask(index_runs.by_run, run_id)
     if index is None:
         raise InputChangedError(f"Run r{run_id} has no index to publish.")
     embedded = await work.output(EmbeddedChunks)

@@ -12,7 +12,7 @@ from stages.tags.characters import CharacterModel
 from stages.tags.ports import TokenQuery, TokenVectors
 from stages.tags.similarity import ContextModel, FusedSearch, TokenTable
 from store import vocabularies
-from store.database import Connection, Database
+from store.database import Database
 from store.vocabularies import Part
 
 Value = TypeVar("Value")
@@ -146,9 +146,7 @@ class TagModels:
 
     async def _dimension(self, vocabulary_id: int) -> int:
         try:
-            found = await self._database.with_retry(
-                lambda connection: vocabularies.dimension(connection, vocabulary_id)
-            )
+            found = await self._database.ask(vocabularies.dimension, vocabulary_id)
         except VocabularyMissingError:
             for what in ("models", "tokens", "fused"):
                 self._kept.drop((what, vocabulary_id))
@@ -163,13 +161,10 @@ class TagModels:
         return await self._kept.get(("tokens", vocabulary_id), load)
 
     async def _read_table(self, vocabulary_id: int) -> TokenTable:
-        return await self._database.with_retry(lambda connection: vocabularies.token_vectors(connection, vocabulary_id))
+        return await self._database.ask(vocabularies.token_vectors, vocabulary_id)
 
     async def _file(self, vocabulary_id: int, part: Part) -> bytes:
-        async def read(connection: Connection) -> bytes:
-            return await vocabularies.file(connection, vocabulary_id, part)
-
-        return await self._database.with_retry(read)
+        return await self._database.ask(vocabularies.file, vocabulary_id, part)
 
 
 def _models(tokens: bytes, context: bytes) -> LoadedModels:

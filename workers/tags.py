@@ -90,9 +90,7 @@ async def run_rerank(work: Work) -> Result[RankedTags]:
     embedded = await work.output(EmbeddedPhrases)
     retrieved = await work.output(RetrievedTags)
     of_vocabulary = vocabulary_id(work)
-    rows = await work.database.with_retry(
-        lambda connection: vocabularies.context_rows(connection, of_vocabulary, retrieved.tags)
-    )
+    rows = await work.database.ask(vocabularies.context_rows, of_vocabulary, retrieved.tags)
     chosen = settings.retrieval_per_phrase_final_k
     final_k = chosen if chosen != "auto" else None if sentence_model(work) else 1
 

@@ -29,7 +29,7 @@ async def run_embed(work: Work) -> Result[BuiltVocabulary]:
     inputs = work.claim.inputs
     work.read["seed"] = inputs["seed"]
     work.read["vectors"] = inputs["vectors"]
-    content = await work.database.with_retry(lambda connection: vocabularies.content(connection, built_for))
+    content = await work.database.ask(vocabularies.content, built_for)
     models, similarity = await asyncio.gather(
         asyncio.to_thread(_built, content, inputs["seed"], inputs["vectors"]), _similarity(work, content)
     )

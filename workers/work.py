@@ -55,10 +55,8 @@ class RejectedReplies:
 
     async def note(self, use: CallUse, purpose: str) -> None:
         """Record that the attempt used the rejected reply again."""
-        await self._database.with_retry(
-            lambda connection: ledger.use(
-                connection, self._claim.attempt_id, use.call_id, f"{purpose}, rejected before", is_reused=True
-            )
+        await self._database.ask(
+            ledger.use, self._claim.attempt_id, use.call_id, f"{purpose}, rejected before", is_reused=True
         )
 
     async def _read(self, connection: Connection) -> list[CallUse]:
@@ -149,9 +147,7 @@ class ReusingEmbedder:
             return await self._embedder.embed_batch(texts, timeout_s=timeout_s, truncate=truncate)
         by_key = {self._key(text, digest, await self.dtype()): text for text in texts}
         keys = {text: key for key, text in by_key.items()}
-        known = await self._database.with_retry(
-            lambda connection: stage_vectors.find(connection, by_key, with_cut=truncate)
-        )
+        known = await self._database.ask(stage_vectors.find, by_key, with_cut=truncate)
         rows = {key: (found.vector, found.is_cut) for key, found in known.items()}
         missing = [text for key, text in by_key.items() if key not in rows]
         try:
@@ -258,9 +254,7 @@ class Work:
 
         None where the server does not say, or cannot be asked from here: whoever calls the model then hears of it.
         """
-        found = await self.database.with_retry(
-            lambda connection: runs.frozen(connection, self.claim.run_id, model=model)
-        )
+        found = await self.database.ask(runs.frozen, self.claim.run_id, model=model)
         for one in found:
             if one.identity.context_tokens is not None:
                 return one.identity.context_tokens
@@ -308,7 +302,7 @@ class Work:
         For the ports of searches, which take arrays, so that they are tested and replaced without a database.
         """
         attempt_id = await self.attempt_id(output)
-        return await self.database.with_retry(lambda connection: stage_vectors.of_attempt(connection, attempt_id))
+        return await self.database.ask(stage_vectors.of_attempt, attempt_id)
 
     async def attempt_id(self, output: type[Value]) -> int:
         """The attempt that stored such an output, for statements that read its vectors. Raises as `output`."""
@@ -318,16 +312,14 @@ class Work:
         """The transcript that the job was submitted with."""
         expected: str = self.claim.inputs["transcript_hash"]
         self.read["transcript"] = expected
-        return await self.database.with_retry(
-            lambda connection: interviews.transcript(
-                connection, self.claim.inputs["data_set"], self.participant_id, expected_hash=expected
-            )
+        return await self.database.ask(
+            interviews.transcript, self.claim.inputs["data_set"], self.participant_id, expected_hash=expected
         )
 
     async def chunk_texts(self, items: Mapping[PHQ8Item, tuple[Reference, ...]]) -> dict[int, str]:
         """The texts behind references, by chunk id; chunks that are gone are absent."""
         chunk_ids = sorted({reference.chunk_id for of_item in items.values() for reference in of_item})
-        return await self.database.with_retry(lambda connection: references.chunk_texts(connection, chunk_ids))
+        return await self.database.ask(references.chunk_texts, chunk_ids)
 
     def _ledger_chat(self) -> LedgerChat:
         return LedgerChat(
@@ -350,9 +342,7 @@ class Work:
 
     async def _find(self, output: type[Value]) -> attempts.Output | None:
         stage = stage_that_stores(self.claim.kind, self.claim.mode, output)
-        stored = await self.database.with_retry(
-            lambda connection: attempts.output(connection, self.claim.job_id, stage)
-        )
+        stored = await self.database.ask(attempts.output, self.claim.job_id, stage)
         if stored is not None:
             self.read[stage] = stored.hash
         return stored

@@ -146,11 +146,7 @@ class PostgresReferenceSearch:
         self, index_id: int, *, exclude_participants: Collection[int]
     ) -> dict[PHQ8Item, tuple[int, ...]]:
         """See EvidenceSearch."""
-        return scores_by_item(
-            await self._database.with_retry(
-                lambda connection: labels(connection, index_id, without=exclude_participants)
-            )
-        )
+        return scores_by_item(await self._database.ask(labels, index_id, without=exclude_participants))
 
 
 async def _refuse_unfit(connection: Connection, index_id: int, queries: Sequence[Query]) -> None:
