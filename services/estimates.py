@@ -259,6 +259,3 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 def _whole(value: float | None) -> int | None:
     return None if value is None else round(value)
-
-
-"""Prices per million tokens; the numbers are an example."""

@@ -399,9 +399,7 @@ async def export_artifact(connection: Connection, name: str, *, file_name: str) 
         participants,
         name=file_name,
         meta=meta,
-        chunk_scores_meta=(
-            None if index.chunk_scores_meta is None else ChunkScoresMeta.from_document(index.chunk_scores_meta)
-        ),
+        chunk_scores_meta=chunk_scores_meta(index),
         partial=None if index.partial is None else PartialBuild.from_document(index.partial),
     )
 

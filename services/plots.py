@@ -196,7 +196,7 @@ def draw_risk_over_coverage(axes: Axes, report: Report) -> None:
         axes.plot(coverages[1:], risks[1:], color=colour, marker="o", markersize=3, linestyle="none")
     axes.set(xlabel="coverage (share of all items)", ylabel="risk (mean loss of taken items)", xlim=(0, 1))
     axes.set_ylim(bottom=0)
-    _name_modes(axes)
+    _name_parts(axes)
 
 
 def draw_error_per_item(axes: Axes, report: Report) -> None:
@@ -220,7 +220,7 @@ def draw_error_per_item(axes: Axes, report: Report) -> None:
     axes.set(xlabel="mean absolute error, with 95 % interval")
     # Slightly below 0, so that a point at 0 is fully visible.
     axes.set_xlim(left=-0.02 * axes.get_xlim()[1])
-    _name_modes(axes)
+    _name_parts(axes)
 
 
 def _coverage_per_item(axes: Axes, report: Report) -> None:
@@ -237,7 +237,7 @@ def _coverage_per_item(axes: Axes, report: Report) -> None:
         )
     _name_items(axes)
     axes.set(xlabel="share of evaluated participants with a score", xlim=(0, 1))
-    _name_modes(axes)
+    _name_parts(axes)
 
 
 def _calibration(axes: Axes, report: Report) -> None:
@@ -263,7 +263,7 @@ def _calibration(axes: Axes, report: Report) -> None:
         xlim=(-0.02, 1.02),
         ylim=(-0.02, 1.02),
     )
-    _name_modes(axes)
+    _name_parts(axes)
 
 
 def _failures(axes: Axes, report: Report) -> None:
@@ -295,7 +295,7 @@ def _name_items(axes: Axes) -> None:
     axes.grid(visible=False, axis="y")
 
 
-def _name_modes(axes: Axes) -> None:
+def _name_parts(axes: Axes) -> None:
     """Above the plot, where it hides nothing."""
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderpad=0, handlelength=1.4, columnspacing=1.2)
 
@@ -436,4 +436,4 @@ def _draw_time(axes: Axes, bars: Sequence[Bar]) -> None:
         begins = [begin + length for begin, length in zip(begins, lengths, strict=True)]
     axes.grid(visible=False, axis="y")
     axes.set(xlabel="seconds, summed over jobs", ylim=(max(len(bars), 4) - 0.5, -0.5))
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderpad=0, handlelength=1.4, columnspacing=1.2)
+    _name_parts(axes)
