@@ -67,7 +67,7 @@ async def paste_repair(connection: Connection, job_id: int, reply: str) -> Edite
     work has another text since and while an earlier stage is not done, and as `repair_text`.
     """
     async with connection.transaction():
-        await refuse_replaced(connection, await document_job(connection, job_id))
+        await refuse_replaced(connection, (await document_job(connection, job_id)).id)
         headings = (await needed(connection, job_id, DocumentOutline)).headings
         repaired = RepairedTitles(repairs=repair_by_reply(reply, headings), by=DecidedBy.PASTED)
         return await _store(connection, job_id, REPAIR, repaired, repaired.changed)
@@ -76,7 +76,7 @@ async def paste_repair(connection: Connection, job_id: int, reply: str) -> Edite
 async def paste_selection(connection: Connection, job_id: int, reply: str) -> Edited:
     """Store which sections of a document a reply selects. Raises as `paste_repair`."""
     async with connection.transaction():
-        await refuse_replaced(connection, await document_job(connection, job_id))
+        await refuse_replaced(connection, (await document_job(connection, job_id)).id)
         found = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
         selected = SelectedSections(selections=select_by_reply(reply, found, by=DecidedBy.PASTED), by=DecidedBy.PASTED)
         return await _store(connection, job_id, SELECT, selected, selected.skipped)
@@ -88,7 +88,7 @@ async def change_repairs(connection: Connection, job_id: int, changes: Mapping[i
     Raises Refused for lines without a heading and for words that are no title, and as `paste_repair`.
     """
     async with connection.transaction():
-        await refuse_replaced(connection, await document_job(connection, job_id))
+        await refuse_replaced(connection, (await document_job(connection, job_id)).id)
         stored = await needed(connection, job_id, RepairedTitles)
         _refuse_unknown(job_id, changes, [repair.line for repair in stored.repairs], REPAIR)
         repairs = changed_repairs(stored.repairs, changes)
@@ -106,7 +106,7 @@ async def change_selection(connection: Connection, job_id: int, changes: Mapping
     """Store whether the sections of the headings at these lines of the sanitised document are embedded. Raises as
     `change_repairs`."""
     async with connection.transaction():
-        await refuse_replaced(connection, await document_job(connection, job_id))
+        await refuse_replaced(connection, (await document_job(connection, job_id)).id)
         stored = await needed(connection, job_id, SelectedSections)
         found = sections_of((await needed(connection, job_id, SanitisedDocument)).markdown)
         _refuse_unknown(job_id, changes, [section.start_line for section in with_headings(found)], SELECT)

@@ -5,7 +5,6 @@ from typing import NamedTuple, TypeVar
 from schemas.chains import stage_that_stores
 from schemas.errors import DocumentMissingError, Refused
 from schemas.values.base import Value
-from schemas.values.documents import CutDocument
 from store.corpora import sources, works
 from store.database import Connection
 from store.runs import attempts, jobs
@@ -63,14 +62,12 @@ async def needed(connection: Connection, job_id: int, output: type[Output]) -> O
     return found
 
 
-async def refuse_replaced(connection: Connection, job: Job) -> None:
-    """Raise Refused for the job of a document whose work has another text since."""
-    work = await sources.work_of_job(connection, job.id)
-    if work is None or work.original_hash == job.inputs["original"]:
-        return
-    if await output_of(connection, job.id, CutDocument) is not None:
+async def refuse_replaced(connection: Connection, *job_ids: int) -> None:
+    """Raise Refused for a job of a document whose work has another text since."""
+    if (replaced := await sources.replaced(connection, job_ids)) is not None:
+        job_id, work_id = replaced
         raise Refused(
-            f"Work {work.id} has another text than job j{job.id} made, because its file was imported again; `ragq work "
-            f"show {work.id}` names the job of the present text.",
+            f"Work {work_id} has another text than job j{job_id} made, because its file was imported again; `ragq work "
+            f"show {work_id}` names the job of the present text.",
             slug="document-replaced",
         )

@@ -134,8 +134,7 @@ async def plan_fork(connection: Connection, request: ForkRequest) -> PlannedFork
     parent = await _parent(connection, request.target)
     found = await forks.parent_jobs(connection, parent.id, job_id=request.target.job_id)
     if parent.kind == KIND:
-        for job in found:
-            await refuse_replaced(connection, await jobs.get(connection, job.id))
+        await refuse_replaced(connection, *(job.id for job in found))
     jobs_with_stage, without_stage = _with_stage(parent, found, request.stage)
     modes = sorted({job.mode for job in jobs_with_stage})
     snapshot = await stored_runs.settings(connection, parent.id)

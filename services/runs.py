@@ -88,7 +88,7 @@ async def redo(database: Database, job_id: int, stage: str) -> None:
                 slug="fork-refused",
             )
         if job.kind == KIND:
-            await refuse_replaced(connection, job)
+            await refuse_replaced(connection, job.id)
         await edits.redo(connection, job_id, stage)
 
 

@@ -56,6 +56,19 @@ SELECT w.id, w.title, w.original_hash FROM works AS w JOIN job AS j
 WHERE j.id = $1 AND j.kind = 'work' ORDER BY w.id LIMIT 1
 """
 
+# Of the documents that jobs have cut, the first whose work was made from another file since.
+REPLACED = """
+SELECT j.id AS job_id, w.id AS work_id
+FROM job AS j CROSS JOIN LATERAL (
+    SELECT id, original_hash FROM works
+    WHERE corpus_id = (j.inputs ->> 'corpus_id')::bigint AND source_path = j.inputs ->> 'source_path'
+    ORDER BY id LIMIT 1
+) AS w
+JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'cut' AND a.status = 'done' AND a.output IS NOT NULL
+WHERE j.id = ANY($1::bigint[]) AND j.kind = 'work' AND w.original_hash IS DISTINCT FROM j.inputs ->> 'original'
+ORDER BY j.id LIMIT 1
+"""
+
 CORPUS = "SELECT k.name FROM job AS j JOIN corpus AS k ON k.id = (j.inputs ->> 'corpus_id')::bigint WHERE j.id = $1"
 
 OF_WORKS = """
@@ -86,6 +99,12 @@ async def work_of_job(connection: Connection, job_id: int) -> MadeWork | None:
     """The work of the file that a job is about; None before there is one."""
     row = await connection.fetchrow(WORK, job_id)
     return None if row is None else MadeWork(*row)
+
+
+async def replaced(connection: Connection, job_ids: Sequence[int]) -> tuple[int, int] | None:
+    """The first of these jobs whose work has another text than it made, and the work; None when each has its own."""
+    row = await connection.fetchrow(REPLACED, list(job_ids))
+    return None if row is None else (row["job_id"], row["work_id"])
 
 
 async def corpus_of_job(connection: Connection, job_id: int) -> str | None:
