@@ -133,8 +133,7 @@ async def revoke(connection: Connection, name_or_id: str) -> StoredToken:
 
 async def any_live(connection: Connection) -> bool:
     """Whether some token opens."""
-    found: bool = await connection.fetchval(ANY_LIVE)
-    return found
+    return bool(await connection.fetchval(ANY_LIVE))
 
 
 async def holder_of_token(connection: Connection, secret: str) -> Holder | None:

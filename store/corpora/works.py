@@ -105,8 +105,7 @@ async def listed(
 
 async def count(connection: Connection, corpus_id: int, *, search: str = "") -> int:
     """How many works `listed` lists without a limit."""
-    counted: int = await connection.fetchval(COUNT, corpus_id, search)
-    return counted
+    return int(await connection.fetchval(COUNT, corpus_id, search))
 
 
 def _intact(row: Mapping[str, Any]) -> str:
@@ -253,8 +252,7 @@ async def headings(connection: Connection, work_id: int) -> list[WorkHeading]:
 
 async def count_chunks(connection: Connection, work_id: int, *, heading: int | None = None) -> int:
     """How many chunks `chunks` lists without a limit."""
-    counted: int = await connection.fetchval(WORK_VIEW_COUNT, work_id, heading)
-    return counted
+    return int(await connection.fetchval(WORK_VIEW_COUNT, work_id, heading))
 
 
 async def chunks(

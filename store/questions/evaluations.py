@@ -94,8 +94,7 @@ async def answer(connection: Connection, result_id: int) -> StoredAnswer | None:
 
 async def questions(connection: Connection, run_id: int) -> int:
     """How many questions a run answers."""
-    counted: int = await connection.fetchval(QUESTIONS, run_id)
-    return counted
+    return int(await connection.fetchval(QUESTIONS, run_id))
 
 
 async def scored(connection: Connection, run_id: int) -> list[ScoredAnswer]:

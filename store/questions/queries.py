@@ -248,8 +248,7 @@ async def result(connection: Connection, query_id: int, result_id: int) -> Store
 
 async def newest_result(connection: Connection, query_id: int) -> int:
     """The number of the newest answer to a question; 0 when it has none."""
-    newest: int = await connection.fetchval("SELECT coalesce(max(id), 0) FROM results WHERE query_id = $1", query_id)
-    return newest
+    return int(await connection.fetchval("SELECT coalesce(max(id), 0) FROM results WHERE query_id = $1", query_id))
 
 
 async def made_result(connection: Connection, query_id: int, *, job_id: int, after: int) -> int | None:
@@ -308,8 +307,7 @@ WHERE id = $1
 
 async def has_searched(connection: Connection, job_id: int) -> bool:
     """Whether a search was ever stored for the question that a job answers, by it or by a job that it moved from."""
-    found: bool = await connection.fetchval(SEARCHED, job_id)
-    return found
+    return bool(await connection.fetchval(SEARCHED, job_id))
 
 
 async def hold(connection: Connection, query_id: int) -> StoredQuery | None:

@@ -126,8 +126,7 @@ async def by_run(connection: Connection, run_id: int) -> StoredIndex | None:
 
 async def cut_chunks(connection: Connection, run_id: int) -> int:
     """How many chunks of a run were cut at the length that the embedder reads."""
-    cut: int = await connection.fetchval(CUT_CHUNKS, run_id)
-    return cut
+    return int(await connection.fetchval(CUT_CHUNKS, run_id))
 
 
 async def allow_partial(connection: Connection, run_id: int) -> None:

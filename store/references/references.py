@@ -144,8 +144,7 @@ class Sidecars(NamedTuple):
 async def plan(connection: Connection, run_id: int | None, index: IndexPlan) -> int:
     """Store an index that is not published yet; `run_id` is None for an imported one. Returns its id."""
     values = (getattr(index, column.name) for column in fields(IndexPlan))
-    index_id: int = await connection.fetchval(PLAN, run_id, *values)
-    return index_id
+    return int(await connection.fetchval(PLAN, run_id, *values))
 
 
 async def current(connection: Connection) -> list[StoredIndex]:
@@ -352,5 +351,4 @@ IS_DUE = f"SELECT EXISTS ({DUE})"
 
 async def is_publication_due(connection: Connection, run_id: int) -> bool:
     """Whether every job of a run has finished and a part of its index is about to be published."""
-    is_due: bool = await connection.fetchval(IS_DUE, run_id)
-    return is_due
+    return bool(await connection.fetchval(IS_DUE, run_id))

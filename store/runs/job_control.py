@@ -107,8 +107,7 @@ async def wait_for(connection: Connection, run_id: int, after_id: int) -> None:
 
 async def is_waiting(connection: Connection, run_id: int) -> bool:
     """Whether a run waits for another one."""
-    found: bool = await connection.fetchval(IS_WAITING, run_id)
-    return found
+    return bool(await connection.fetchval(IS_WAITING, run_id))
 
 
 class EndedWait(NamedTuple):

@@ -269,5 +269,4 @@ WHERE status = 'ready' AND enq_at IS NULL AND attempts > 0 AND finished_at > now
 
 async def given_back_since(connection: Connection, seconds: float) -> int:
     """How many stages were given back in the last seconds and wait for a worker."""
-    found: int = await connection.fetchval(GIVEN_BACK, seconds)
-    return found
+    return int(await connection.fetchval(GIVEN_BACK, seconds))

@@ -228,5 +228,4 @@ async def progress(connection: Connection, run_id: int) -> Progress:
 
 async def _places(connection: Connection, run_id: int) -> int:
     """How many jobs a run was submitted with."""
-    found: int = await connection.fetchval(PLACES, run_id)
-    return found
+    return int(await connection.fetchval(PLACES, run_id))

@@ -258,8 +258,7 @@ async def run_view(connection: Connection, run_id: int, *, job_ids: Sequence[int
 
 async def cut_texts(connection: Connection, run_id: int) -> int:
     """How many texts of a run were cut at the length that the embedder reads."""
-    cut: int = await connection.fetchval(CUT_TEXTS, run_id)
-    return cut
+    return int(await connection.fetchval(CUT_TEXTS, run_id))
 
 
 async def shortened(connection: Connection, run_id: int, *, jobs_at_most: int) -> RunView | None:

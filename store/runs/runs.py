@@ -50,8 +50,7 @@ async def frozen(connection: Connection, run_id: int, *, model: str | None = Non
 
 async def is_held(connection: Connection, run_id: int) -> bool:
     """Whether all stages of the run have to use the same models: of every run but that of a single question."""
-    held: bool = await connection.fetchval(IS_HELD, run_id)
-    return held
+    return bool(await connection.fetchval(IS_HELD, run_id))
 
 
 ENVIRONMENTS_FIND = "SELECT id FROM environment WHERE hash = $1"

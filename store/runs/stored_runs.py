@@ -17,8 +17,7 @@ async def exists(connection: Connection, *, job_id: int | None = None, run_id: i
 
 async def count(connection: Connection) -> int:
     """How many runs there are."""
-    found: int = await connection.fetchval("SELECT count(*) FROM run")
-    return found
+    return int(await connection.fetchval("SELECT count(*) FROM run"))
 
 
 async def frozen(connection: Connection, run_id: int) -> tuple[dict[str, Any], int]:

@@ -117,8 +117,7 @@ async def capacities(connection: Connection, broker: str) -> list[Capacity]:
 
 async def seen(connection: Connection, *, within_s: float) -> int:
     """How many workers have a heartbeat younger than `within_s` seconds."""
-    found: int = await connection.fetchval(SEEN, within_s)
-    return found
+    return int(await connection.fetchval(SEEN, within_s))
 
 
 async def silent(connection: Connection, *, host: str, for_s: float) -> list[SilentWorker]:
