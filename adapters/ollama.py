@@ -6,7 +6,6 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, cast
 
 import httpx
@@ -32,23 +31,6 @@ LONGER = (
 _IN_STREAM = -1
 
 
-@dataclass(frozen=True, kw_only=True)
-class OllamaModel:
-    """The properties of a model that a server reports."""
-
-    identity: ModelIdentity
-
-    @property
-    def context_length(self) -> int | None:
-        """The maximum tokens of prompt and reply together; None if the server reports none."""
-        return self.identity.context_tokens
-
-    @property
-    def digest(self) -> str:
-        """Identifies the exact weights; empty if the server reports none."""
-        return self.identity.digest
-
-
 class OllamaServer:
     """One server at a URL such as `http://127.0.0.1:11434`. Proxies of the environment are not used."""
 
@@ -56,10 +38,10 @@ class OllamaServer:
         self.url = url
         self.client = ollama.AsyncClient(host=url, transport=_WholePrompts())
         self._lists = httpx.AsyncClient(timeout=None, trust_env=False)
-        self._models: dict[str, tuple[float, OllamaModel]] = {}
+        self._models: dict[str, tuple[float, ModelIdentity]] = {}
 
-    async def model(self, name: str) -> OllamaModel:
-        """The properties of a model; requested once a minute.
+    async def identity(self, name: str) -> ModelIdentity:
+        """The model behind a name; requested once a minute.
 
         Raises LLMError when the server has no such model, LLMTimeoutError after 30 s.
         """
@@ -95,9 +77,9 @@ class OllamaServer:
         await self.client.close()  # type: ignore[no-untyped-call]
         await self._lists.aclose()
 
-    async def _look_up(self, name: str) -> OllamaModel:
+    async def _look_up(self, name: str) -> ModelIdentity:
         try:
-            return OllamaModel(identity=await ollama_identity(self._lists, self.url, name))
+            return await ollama_identity(self._lists, self.url, name)
         except httpx.ConnectError as error:
             # As the client raises it for every other request.
             raise ConnectionError(str(error)) from None
@@ -175,14 +157,14 @@ class OllamaChat:
 
     async def identity(self, model: str) -> ModelIdentity:
         """See ChatModel. Requested once a minute."""
-        return (await self._server.model(model)).identity
+        return await self._server.identity(model)
 
     async def chat(self, call: ChatCall, on_text: OnText | None = None) -> ChatReply:
         """See ChatModel. `seconds` is the total waiting time; the call has the seed."""
         began = time.perf_counter()
         async with self._server.asking(call.model, timeout_s=call.timeout_s):
-            model = await self._server.model(call.model)
-            num_ctx = self._context(call, model.context_length)
+            model = await self._server.identity(call.model)
+            num_ctx = self._context(call, model.context_tokens)
             request: dict[str, Any] = {
                 "model": call.model,
                 "messages": [message.model_dump() for message in call.messages],
@@ -282,11 +264,11 @@ class OllamaEmbedder:
 
     async def digest(self) -> str:
         """See Embedder. Requested once, then cached. Raises LLMError when the server has no such model."""
-        return (await self._server.model(self._name)).digest
+        return (await self._server.identity(self._name)).digest
 
     async def dtype(self) -> str:
         """See Embedder. Raises LLMError when the server has no such model."""
-        return (await self._server.model(self._name)).identity.quantization or ""
+        return (await self._server.identity(self._name)).quantization or ""
 
     async def embed_batch(self, texts: Sequence[str], *, timeout_s: float, truncate: bool) -> TextVectors:
         """See Embedder. Raises LLMError when the server answers with an error.
