@@ -70,11 +70,10 @@ async def query_details(connection: Connection, query_id: int) -> QueryDetails:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         query = await get_query(connection, query_id)
         (line,) = await queries.lines(connection, query_id=query_id)
-        stored = {stage: await attempts.output(connection, query.job_id, stage) for stage in _READABLE}
+        stored = await attempts.outputs(connection, query.job_id, _READABLE)
         answers = await queries.results(connection, query_id)
         error = (await last_failures(connection, job_ids=[query.job_id])).get(query.job_id)
-    outputs = {stage: None if output is None else output.value for stage, output in stored.items()}
-    return QueryDetails(line, outputs, answers, error)
+    return QueryDetails(line, {stage: stored.get(stage) for stage in _READABLE}, answers, error)
 
 
 async def single_query_details(connection: Connection, run_id: int) -> QueryDetails | None:

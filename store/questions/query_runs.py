@@ -24,7 +24,7 @@ from stages.reports.words import notices
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import QueryLine, StoredQuery, StoredResult, result_missing
-from store.runs import deletions, edits, jobs, overviews
+from store.runs import attempts, deletions, edits, jobs, overviews
 from store.runs.failures import run_failures
 from store.runs.scored_runs import reported
 
@@ -146,10 +146,6 @@ def _relevant(queries: Iterable[RankedQuery]) -> set[str]:
     return {document for query in queries for document, relevance in query.judgements.items() if relevance > 0}
 
 
-QUERY_VIEW_OUTPUTS = """
-SELECT stage, output FROM current_attempt WHERE job_id = $1 AND status = 'done' AND stage = ANY($2::text[])
-"""
-
 NEAREST: Final = 3
 
 _SHOWN: Final = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate")
@@ -204,9 +200,7 @@ async def query_view(connection: Connection, query_id: int) -> QueryView | None:
         if not lines:
             return None
         (line,) = lines
-        stored = {
-            row["stage"]: row["output"] for row in await connection.fetch(QUERY_VIEW_OUTPUTS, line.job_id, _SHOWN)
-        }
+        stored = await attempts.outputs(connection, line.job_id, _SHOWN)
         error = (await jobs.progress(connection, [line.job_id]))[line.job_id].error
         run = await overviews.get(connection, line.run_id)
     return QueryView(

@@ -20,6 +20,11 @@ SELECT attempt_id, output, output_hash FROM current_attempt
 WHERE job_id = $1 AND stage = $2 AND status = 'done' AND output IS NOT NULL
 """
 
+OUTPUTS = """
+SELECT stage, output FROM current_attempt
+WHERE job_id = $1 AND stage = ANY($2::text[]) AND status = 'done' AND output IS NOT NULL
+"""
+
 # What is private is not even read where it is not asked for.
 HISTORY = """
 SELECT a.id, a.job_id, a.stage, a.number, a.fence, a.worker_id, a.started_at, a.ended_at, a.outcome, a.inputs,
@@ -92,8 +97,13 @@ async def output(connection: Connection, job_id: int, stage: str) -> Output | No
     return None if row is None else Output(row["attempt_id"], row["output"], row["output_hash"])
 
 
+async def outputs(connection: Connection, job_id: int, stages: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The outputs of stages of a job, by stage; those that `output` does not give are absent."""
+    return {row["stage"]: row["output"] for row in await connection.fetch(OUTPUTS, job_id, stages)}
+
+
 async def stored(connection: Connection, job_id: int, stage: str, of: type[Stored]) -> Stored | None:
-    """The same, as the value that the stage stores."""
+    """As `output`, as the value that the stage stores."""
     found = await output(connection, job_id, stage)
     return None if found is None else of.model_validate(found.value)
 
