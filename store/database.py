@@ -100,6 +100,9 @@ _SHARED_SESSION_ERRORS: Final = (asyncpg.DuplicatePreparedStatementError, asyncp
 #: A stored result took minutes, or money: it is worth a longer wait than a question is.
 RESULT_RETRY_SECONDS = 300.0
 
+#: For a statement that carries a whole file, index or vocabulary.
+BULK_SECONDS = 600.0
+
 _STATEMENT_SECONDS = 30.0
 _CONNECT_SECONDS = 5.0
 _CLOSE_SECONDS = 5.0

@@ -5,10 +5,8 @@ from contextlib import asynccontextmanager
 from hashlib import sha256
 
 from schemas.errors import InputChangedError
-from store.database import Connection, Database
+from store.database import BULK_SECONDS, Connection, Database
 from store.locks import Lock, share, try_hold
-
-_BULK_SECONDS = 600.0
 
 KEEP = "INSERT INTO original (hash, content, size) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 
@@ -39,14 +37,14 @@ async def drop_unused(connection: Connection) -> None:
 async def keep(connection: Connection, content: bytes) -> str:
     """Store a file, once. Its hash: SHA-256, in hexadecimal."""
     named = sha256(content).hexdigest()
-    await connection.execute(KEEP, named, content, len(content), timeout=_BULK_SECONDS)
+    await connection.execute(KEEP, named, content, len(content), timeout=BULK_SECONDS)
     return named
 
 
 async def content(connection: Connection, named: str) -> bytes:
     """A file by its hash. Raises InputChangedError when it is gone, or is another one."""
     found: bytes | None = await connection.fetchval(
-        "SELECT content FROM original WHERE hash = $1", named, timeout=_BULK_SECONDS
+        "SELECT content FROM original WHERE hash = $1", named, timeout=BULK_SECONDS
     )
     if found is None or sha256(found).hexdigest() != named:
         raise InputChangedError("The file of the document is gone or changed since it was imported; import it again.")

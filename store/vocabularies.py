@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -14,12 +14,9 @@ from schemas.values.tags import Lexicon, PhraseReport, Tag, TagDocument, TagsSet
 from stages.tags.ports import Vector
 from stages.tags.rerank import in_words
 from stages.tags.similarity import BuiltModels, TokenTable
-from store.database import Connection, Database
+from store.database import BULK_SECONDS, Connection, Database
 from store.locks import Lock, hold
 from store.vectors import to_numpy, to_pgvector
-
-BULK_SECONDS: Final = 600.0
-"""For the statements that carry a whole vocabulary."""
 
 
 async def copy_rows(

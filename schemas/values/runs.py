@@ -94,13 +94,9 @@ class RunLimits(Request):
 LEAST_FINISHED: Final = 20
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunLimitState(PlainValue):
-    """The limits of a run, None where there is none, and what counts towards them."""
+class RunLimitState(RunLimits):
+    """The limits of a run, and what counts towards them."""
 
-    max_failures: str | None = None
-    max_llm_calls: int | None = None
-    max_tokens: int | None = None
     llm_calls: int = 0
     """Calls that were sent; counted if there is a limit of calls or tokens."""
     tokens: int = 0

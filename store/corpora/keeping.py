@@ -16,10 +16,8 @@ from schemas.values.documents import Bibliography, CutChunk
 from store.corpora import postings
 from store.corpora.postings import MOST_CHUNKS, Row, Segment, add_segment, of_rows
 from store.corpora.searchable import withdraw
-from store.database import Connection
+from store.database import BULK_SECONDS, Connection
 from store.locks import Lock, hold, try_hold
-
-_BULK_SECONDS = 600.0
 
 _FIELDS = tuple(Bibliography.model_fields)
 _CUT = ("level", "content", "heading_breadcrumbs", "start_line", "end_line")
@@ -128,7 +126,7 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> KeptWor
             await _keep_chunks(connection, work_id, work.chunks)
             return KeptWork(work_id, ImportOutcome.NEW)
         await withdraw(connection, same_source)
-        await connection.execute("DELETE FROM chunks WHERE work_id = $1", same_source, timeout=_BULK_SECONDS)
+        await connection.execute("DELETE FROM chunks WHERE work_id = $1", same_source, timeout=BULK_SECONDS)
         await connection.execute(REPLACE, same_source, work.markdown, work.content_hash, *origin, *described.values())
         await _keep_chunks(connection, same_source, work.chunks)
         return KeptWork(same_source, ImportOutcome.REPLACED)
@@ -136,7 +134,7 @@ async def keep(connection: Connection, corpus_id: int, work: NewWork) -> KeptWor
 
 async def _has_chunks(connection: Connection, work_id: int, chunks: Sequence[CutChunk]) -> bool:
     """Whether a work was cut into these chunks, and the same of them are embedded."""
-    stored = await connection.fetch(CUT, work_id, timeout=_BULK_SECONDS)
+    stored = await connection.fetch(CUT, work_id, timeout=BULK_SECONDS)
     cut = [tuple(getattr(chunk, name) for name in (*_CUT, "vector_status")) for chunk in chunks]
     return [tuple(row.values()) for row in stored] == cut
 
@@ -156,7 +154,7 @@ async def _keep_chunks(connection: Connection, work_id: int, chunks: Sequence[Cu
         "chunks",
         columns=("id", "work_id", "parent_id", *_CHUNK_FIELDS),
         records=_chunk_records(work_id, ids, chunks),
-        timeout=_BULK_SECONDS,
+        timeout=BULK_SECONDS,
     )
 
 

@@ -12,9 +12,7 @@ from stages.corpora.cut import SEPARATOR
 from stages.corpora.lines import lines_of
 from stages.queries.works import WorkName, WorkText, refuse_changed
 from store.corpora.corpora import CUT, FAILED
-from store.database import Connection
-
-_BULK_SECONDS = 600.0
+from store.database import BULK_SECONDS, Connection
 
 TEXTS = "SELECT id, title, content_hash, markdown, page_lines FROM works WHERE id = ANY($1::bigint[])"
 
@@ -47,7 +45,7 @@ async def texts(connection: Connection, work_ids: Sequence[int]) -> dict[int, Wo
 
     Raises WorkChangedError when the markdown of one does not match its hash.
     """
-    rows = await connection.fetch(TEXTS, list(work_ids), timeout=_BULK_SECONDS)
+    rows = await connection.fetch(TEXTS, list(work_ids), timeout=BULK_SECONDS)
     return {
         row["id"]: WorkText(row["title"], row["content_hash"], lines_of(_intact(row)), row["page_lines"])
         for row in rows

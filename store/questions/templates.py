@@ -13,9 +13,10 @@ LIST = f"""
 SELECT {COLUMNS} FROM prompt_templates WHERE $1::text IS NULL OR function_tag = $1 ORDER BY function_tag, version
 """
 
-VERSION = f"SELECT {COLUMNS} FROM prompt_templates WHERE function_tag = $1 AND version = $2"
-
-ACTIVE = f"SELECT {COLUMNS} FROM prompt_templates WHERE function_tag = $1 AND is_active"
+GET = f"""
+SELECT {COLUMNS} FROM prompt_templates
+WHERE function_tag = $1 AND CASE WHEN $2::integer IS NULL THEN is_active ELSE version = $2 END
+"""
 
 ADD = f"""
 INSERT INTO prompt_templates (function_tag, version, title, template_content, is_active)
@@ -66,10 +67,7 @@ async def get(connection: Connection, tag: TemplateTag, version: int | None = No
 
     Raises TemplateMissingError: nothing takes the place of a template that is not there.
     """
-    if version is None:
-        row = await connection.fetchrow(ACTIVE, tag)
-    else:
-        row = await connection.fetchrow(VERSION, tag, version)
+    row = await connection.fetchrow(GET, tag, version)
     if row is None:
         raise template_missing(tag, version)
     return StoredTemplate(**row)

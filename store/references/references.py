@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from schemas.values.participants import ParticipantChunks, PHQ8Item, TranscriptVariant
 from stages.participants.split_names import training_name
 from stages.texts.characters import short_hash
-from store.database import Connection
+from store.database import BULK_SECONDS, Connection
 from store.locks import Lock, hold
 from store.vectors import to_matrix, to_pgvector
 
@@ -210,9 +210,6 @@ async def chunk_texts(connection: Connection, chunk_ids: Sequence[int]) -> dict[
     return {row["id"]: row["text"] for row in rows}
 
 
-_BULK_SECONDS = 600.0
-"""For the statements that carry a whole index."""
-
 DESCRIBE = "UPDATE reference_index SET artifact_meta = $2, chunk_scores_meta = $3, partial = $4 WHERE id = $1"
 
 # The scores are frozen into the index, as they are in one that a run builds.
@@ -260,14 +257,14 @@ async def keep_imported(
             "reference_chunk",
             columns=("index_id", "participant_id", "ordinal", "text", "chunk_hash", "tags", "scores"),
             records=_chunk_records(index_id, participants),
-            timeout=_BULK_SECONDS,
+            timeout=BULK_SECONDS,
         )
         ids = [row["id"] for row in await connection.fetch(CHUNK_IDS, index_id)]
         await connection.copy_records_to_table(
             "reference_vector",
             columns=("chunk_id", "index_id", "participant_id", "ordinal", "vector"),
             records=_vector_records(index_id, ids, participants),
-            timeout=_BULK_SECONDS,
+            timeout=BULK_SECONDS,
         )
         await make_current(connection, index_id, index.name, model_digest, len(ids))
     return index_id
@@ -275,7 +272,7 @@ async def keep_imported(
 
 async def of_index(connection: Connection, index_id: int) -> list[ParticipantChunks]:
     """Everything in a published index, participants by id, chunks in order, vectors bit by bit as they are."""
-    rows = await connection.fetch(CONTENT, index_id, timeout=_BULK_SECONDS)
+    rows = await connection.fetch(CONTENT, index_id, timeout=BULK_SECONDS)
     has_tags = any(row["tags"] is not None for row in rows)
     has_scores = any(row["scores"] is not None for row in rows)
     dimension = await connection.fetchval("SELECT dimension FROM reference_index WHERE id = $1", index_id)

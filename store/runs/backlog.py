@@ -227,8 +227,6 @@ SELECT count(*) FILTER (WHERE lease_until >= now()) AS held, count(*) FILTER (WH
 FROM stage_run WHERE status = 'running'
 """
 
-_SEEN_WITHIN_SECONDS = 10.0
-
 
 class Queue(NamedTuple):
     """The stages that are due in one queue."""
@@ -261,7 +259,7 @@ async def queue_figures(connection: Connection) -> QueueFigures:
         jobs={(row["kind"], row["status"]): row["jobs"] for row in await connection.fetch(JOBS)},
         leases_held=leases["held"],
         leases_expired=leases["expired"],
-        workers=await workers.seen(connection, within_s=_SEEN_WITHIN_SECONDS),
+        workers=await workers.seen(connection, within_s=workers.SEEN_WITHIN_SECONDS),
     )
 
 
@@ -359,7 +357,7 @@ async def keep(connection: Connection, run_id: int, limits: RunLimits) -> None:
 async def find(connection: Connection, run_id: int) -> RunLimitState | None:
     """The limits of a run; None without any."""
     row = await connection.fetchrow(FIND, run_id)
-    return None if row is None else RunLimitState(**dict(row))
+    return None if row is None else RunLimitState(**row)
 
 
 async def spend_call(connection: Connection, run_id: int) -> bool:
