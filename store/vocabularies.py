@@ -35,15 +35,6 @@ REPLACE = "UPDATE vocabulary SET replaced_at = now() WHERE name = $1 AND replace
 
 KEEP = "INSERT INTO vocabulary (name, tags, aliases, documents) VALUES ($1, $2, $3, $4) RETURNING id"
 
-COLUMNS = """
-id, name, tags, aliases, documents, model, model_digest, context_digest, dimension, similarity_digest,
-sentence_backend, sentence_model, sentence_digest, imported_at, indexed_at
-"""
-
-CURRENT = f"SELECT {COLUMNS} FROM vocabulary WHERE replaced_at IS NULL ORDER BY name"
-
-BY_NAME = f"SELECT {COLUMNS} FROM vocabulary WHERE replaced_at IS NULL AND name = $1"
-
 USERS = """
 SELECT DISTINCT run_id FROM job
 WHERE status IN ('waiting', 'running', 'interrupted', 'paused')
@@ -78,6 +69,12 @@ class StoredVocabulary(Value):
     indexed_at: datetime | None
 
 
+CURRENT = f"""
+SELECT {", ".join(StoredVocabulary.model_fields)} FROM vocabulary
+WHERE replaced_at IS NULL AND ($1::text IS NULL OR name = $1) ORDER BY name
+"""
+
+
 async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int:
     """Store a vocabulary, all or nothing, and replace the older one of its name. Its id.
 
@@ -101,13 +98,13 @@ async def keep(connection: Connection, name: str, vocabulary: Vocabulary) -> int
 
 async def current(connection: Connection) -> list[StoredVocabulary]:
     """The vocabularies that can be asked for, by name."""
-    return [StoredVocabulary(**dict(row)) for row in await connection.fetch(CURRENT)]
+    return [StoredVocabulary(**row) for row in await connection.fetch(CURRENT, None)]
 
 
 async def by_name(connection: Connection, name: str) -> StoredVocabulary | None:
     """The current vocabulary of a name."""
-    row = await connection.fetchrow(BY_NAME, name)
-    return None if row is None else StoredVocabulary(**dict(row))
+    row = await connection.fetchrow(CURRENT, name)
+    return None if row is None else StoredVocabulary(**row)
 
 
 async def delete(connection: Connection, name: str) -> list[int]:

@@ -40,9 +40,13 @@ ORDER BY id
 
 WORK: Final = "SELECT * FROM works WHERE id = $1"
 
-CHUNKS: Final = """
-SELECT id, parent_id, level, content, heading_breadcrumbs, start_line, end_line, vector_status FROM chunks
-WHERE work_id = $1 ORDER BY id
+_CUT: Final = ("level", "content", "heading_breadcrumbs", "start_line", "end_line", "vector_status")
+
+# What has a vector in the corpus waits for one in the copy.
+CHUNKS: Final = f"""
+SELECT id, parent_id, level, content, heading_breadcrumbs, start_line, end_line,
+       CASE vector_status WHEN '{VectorStatus.VEC}' THEN '{VectorStatus.TO_VEC}' ELSE vector_status END AS vector_status
+FROM chunks WHERE work_id = $1 ORDER BY id
 """
 
 LOCK: Final = "SELECT id FROM corpus WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE"
@@ -129,25 +133,12 @@ async def follow(connection: Connection, corpus_id: int, copy_id: int) -> int:
                     original_hash=work["original_hash"],
                     page_lines=work["page_lines"],
                     chunks=[
-                        CutChunk(
-                            parent=places.get(chunk["parent_id"]),
-                            level=chunk["level"],
-                            content=chunk["content"],
-                            heading_breadcrumbs=chunk["heading_breadcrumbs"],
-                            start_line=chunk["start_line"],
-                            end_line=chunk["end_line"],
-                            vector_status=_without_vector(chunk["vector_status"]),
-                        )
+                        CutChunk(parent=places.get(chunk["parent_id"]), **{name: chunk[name] for name in _CUT})
                         for chunk in chunks
                     ],
                 ),
             )
     return len(missing)
-
-
-def _without_vector(status: str) -> VectorStatus:
-    found = VectorStatus(status)
-    return VectorStatus.TO_VEC if found is VectorStatus.VEC else found
 
 
 async def refuse_unless_embedded(connection: Connection, corpus_id: int, copy_id: int) -> None:

@@ -66,7 +66,7 @@ async def stored_labels(connection: Connection, data_set: str) -> dict[int, Stor
             gender=row["gender"],
             phq8_binary=row["phq8_binary"],
             phq8_score=row["phq8_score"],
-            items=row["items"] and {PHQ8Item.from_evidence_key(key): score for key, score in row["items"].items()},
+            items=_items(row["items"]),
         )
         for row in rows
     }

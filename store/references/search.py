@@ -1,7 +1,7 @@
 """The search in a reference index: the chunks nearest to what a participant said, in one statement."""
 
-from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from store.database import Connection, Database
 from store.references.references import labels
 from store.vectors import to_numpy, to_pgvector
 
+Found = TypeVar("Found", Reference, Neighbour)
 Query: TypeAlias = tuple[PHQ8Item, NDArray[np.float32]]
 
 # One statement for all items: similarity is (1 + cosine) / 2, and <=> is 1 - cosine.
@@ -94,11 +95,7 @@ class PostgresReferenceSearch:
                     tagged_only,
                     score_source == "chunk",
                 )
-            found: list[list[Reference]] = [[] for _ in queries]
-            for row in rows:
-                values = dict(row)
-                found[values.pop("query")].append(Reference(**values))
-            return [tuple(references) for references in found]
+            return _by_query(rows, len(queries), Reference)
 
         return await self._database.with_retry(search)
 
@@ -134,11 +131,7 @@ class PostgresReferenceSearch:
                 list(exclude_participants),
                 limit,
             )
-            found: list[list[Neighbour]] = [[] for _ in queries]
-            for row in rows:
-                values = dict(row)
-                found[values.pop("query")].append(Neighbour(**values))
-            return [tuple(neighbours) for neighbours in found]
+            return _by_query(rows, len(queries), Neighbour)
 
         return await self._database.with_retry(search)
 
@@ -147,6 +140,14 @@ class PostgresReferenceSearch:
     ) -> dict[PHQ8Item, tuple[int, ...]]:
         """See EvidenceSearch."""
         return scores_by_item(await self._database.ask(labels, index_id, without=exclude_participants))
+
+
+def _by_query(rows: Iterable[Mapping[str, Any]], queries: int, kind: type[Found]) -> list[tuple[Found, ...]]:
+    found: list[list[Found]] = [[] for _ in range(queries)]
+    for row in rows:
+        values = dict(row)
+        found[values.pop("query")].append(kind(**values))
+    return [tuple(of_query) for of_query in found]
 
 
 async def _refuse_unfit(connection: Connection, index_id: int, queries: Sequence[Query]) -> None:

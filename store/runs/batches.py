@@ -225,8 +225,8 @@ WHERE NOT EXISTS (SELECT FROM llm_batch_stage AS s WHERE s.key = c.key)
   AND (NOT is_single AND error IS NULL OR created_at < now() - (hours + 24) * interval '1 hour')
 """
 
-OF_RUN: Final = """
-SELECT id, server, model, status, calls, answered, sent_at, ended_at, note FROM llm_batch
+OF_RUN: Final = f"""
+SELECT {", ".join(Batch.model_fields)} FROM llm_batch
 WHERE id IN (SELECT c.batch_id FROM llm_batch_call AS c JOIN llm_batch_stage AS s ON s.key = c.key
              JOIN job AS j ON j.id = s.job_id WHERE j.run_id = $1)
 ORDER BY id

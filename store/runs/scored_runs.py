@@ -46,10 +46,8 @@ WHERE j.run_id = $1
 ORDER BY j.ordinal
 """
 
-INDEXES = """
-SELECT id, name, data_set, split, split_csv_hash, split_ids_hash, variant, backend, model, model_digest, dimension,
-       chunk_size, chunk_step, min_evidence_chars, participants, chunks
-FROM reference_index
+INDEXES = f"""
+SELECT {", ".join(IndexIdentity.model_fields)} FROM reference_index
 WHERE id IN (SELECT (inputs ->> 'index_id')::bigint FROM job WHERE run_id = $1)
 ORDER BY id
 """
