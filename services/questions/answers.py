@@ -91,7 +91,9 @@ async def answer(
     """
 
     async def make(connection: Connection) -> Mapping[str, Any]:
-        wanted = await queries.shown(connection, query.job_id) if as_shown and top_n is None else top_n
+        wanted = top_n
+        if as_shown and top_n is None:
+            wanted = (await jobs.get(connection, query.job_id)).inputs.get("shown")
         augmented = await _kept_prompt(connection, query, wanted)
         result_id = await queries.add_result(
             connection,

@@ -285,7 +285,7 @@ async def _next_stage(
     """The first stage that is not done; the prompt, where only the answer is missing and another prompt is wanted."""
     if missing != "generate":
         return missing
-    is_other_prompt = is_moving or top_n != await queries.sources(connection, query.job_id)
+    is_other_prompt = is_moving or top_n != (await jobs.get(connection, query.job_id)).inputs.get("top_n")
     return "augment" if is_other_prompt else missing
 
 

@@ -294,8 +294,6 @@ MOVE = "UPDATE queries SET job_id = $2, updated_at = now() WHERE id = $1"
 
 SHOW = "UPDATE job SET inputs = inputs || jsonb_build_object('shown', $2::integer) WHERE id = $1"
 
-SHOWN = "SELECT (inputs ->> 'shown')::integer FROM job WHERE id = $1"
-
 # What is not asked for is not among the inputs.
 ASK_FOR = """
 UPDATE job SET inputs = (inputs - '{top_n,light_model}'::text[]) || jsonb_strip_nulls(
@@ -316,12 +314,6 @@ async def hold(connection: Connection, query_id: int) -> StoredQuery | None:
     return await by_id(connection, query_id)
 
 
-async def sources(connection: Connection, job_id: int) -> int | None:
-    """How many sources were asked for; None where the preset decides."""
-    asked: int | None = await connection.fetchval("SELECT (inputs ->> 'top_n')::integer FROM job WHERE id = $1", job_id)
-    return asked
-
-
 async def ask_for(connection: Connection, job_id: int, *, top_n: int | None, light_model: bool) -> None:
     """Set how many sources the next prompt shows, where None leaves it to the preset, and which model is asked.
 
@@ -333,12 +325,6 @@ async def ask_for(connection: Connection, job_id: int, *, top_n: int | None, lig
 async def show(connection: Connection, job_id: int, top_n: int) -> None:
     """Note how many sources the prompt has that was shown last."""
     await connection.execute(SHOW, job_id, top_n)
-
-
-async def shown(connection: Connection, job_id: int) -> int | None:
-    """How many sources the prompt had that was shown last; None when none was."""
-    found: int | None = await connection.fetchval(SHOWN, job_id)
-    return found
 
 
 async def move(connection: Connection, query_id: int, job_id: int) -> None:

@@ -6,13 +6,12 @@ from typing import Any, Final, NamedTuple
 
 from schemas.values.chat import ModelIdentity
 from store.database import Connection
+from store.runs import jobs
 from store.runs.chain import Flaw, Link, chain_flaws, has_settings_hash, stored_hash
 
 RUN = """
 SELECT kind, settings, settings_hash, emptied_at IS NOT NULL AS is_emptied FROM run WHERE id = $1
 """
-
-JOBS = "SELECT id FROM job WHERE run_id = $1 ORDER BY id"
 
 # Vectors in the form of their bytes, one value per attempt: a row per vector would be most of the work.
 LINKS = """
@@ -80,7 +79,7 @@ async def audit(connection: Connection, run_id: int) -> Audit:
 
 
 async def _jobs(connection: Connection, run_id: int) -> AsyncIterator[list[int]]:
-    job_ids = [row["id"] for row in await connection.fetch(JOBS, run_id)]
+    job_ids = await jobs.of_run(connection, run_id)
     for start in range(0, len(job_ids), _JOBS_AT_ONCE):
         yield job_ids[start : start + _JOBS_AT_ONCE]
 

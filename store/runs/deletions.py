@@ -9,7 +9,7 @@ from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from store import originals
 from store.database import Connection
-from store.runs import stored_runs
+from store.runs import jobs, stored_runs
 from store.runs.chain import content_hash
 
 CALLS = """
@@ -164,13 +164,13 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
         if await connection.fetchval("SELECT id FROM run WHERE id = $1 FOR UPDATE", run_id) is None:
             raise RunMissingError(run_id)
         await connection.execute(HOLD_QUERIES, run_id)
-        jobs = await connection.fetch(JOBS, run_id)
-        job_ids = [job["id"] for job in jobs]
+        gone = await connection.fetch(JOBS, run_id)
+        job_ids = [job["id"] for job in gone]
         await refuse_active(connection, run_id, job_ids)
         await connection.execute(KEEP_ANSWERS, job_ids)
         await connection.execute(BRIDGE, job_ids)
         calls = await delete_jobs(connection, job_ids)
-        for job in jobs:
+        for job in gone:
             if job["run_id"] != run_id:
                 await leave_run(connection, job["run_id"], job["id"])
         await connection.execute(DROP_PLANS, run_id)
@@ -178,7 +178,7 @@ async def delete_run(connection: Connection, run_id: int) -> DeletedRun:
         await connection.execute(DELETE_RUN, run_id)
     return DeletedRun(
         run_id=run_id,
-        jobs=sum(job["run_id"] == run_id for job in jobs),
+        jobs=sum(job["run_id"] == run_id for job in gone),
         calls=calls.deleted,
         kept_calls=calls.kept,
         kept_indexes=tuple(indexes),
@@ -271,8 +271,6 @@ WITH gone AS (
 SELECT count(*) FROM gone
 """
 
-PURGING_JOBS = "SELECT id FROM job WHERE run_id = $1 ORDER BY id"
-
 MARK = "UPDATE run SET emptied_at = now() WHERE id = $1 RETURNING kind"
 
 _PURGING_OPEN: Final = [status.value for status in JobStatus if status.is_open or status is JobStatus.PAUSED]
@@ -289,7 +287,7 @@ async def find(
     if run_id is not None and not rows:
         if not await stored_runs.exists(connection, run_id=run_id):
             raise RunMissingError(run_id)
-        await refuse_active(connection, run_id, [row["id"] for row in await connection.fetch(PURGING_JOBS, run_id)])
+        await refuse_active(connection, run_id, await jobs.of_run(connection, run_id))
         raise Refused(
             f"Run r{run_id} is none of those that these options name: it is paused, younger, without results, or what "
             f"led to its results is gone. `ragq show r{run_id}` shows it."
@@ -300,7 +298,7 @@ async def find(
 async def empty(connection: Connection, run_id: int) -> DeletedRun:
     """Delete what led to the results of a run. Raises Refused when a job of it became active meanwhile."""
     async with connection.transaction():
-        job_ids = [row["id"] for row in await connection.fetch(PURGING_JOBS, run_id)]
+        job_ids = await jobs.of_run(connection, run_id)
         await refuse_active(connection, run_id, job_ids)
         kind = await connection.fetchval(MARK, run_id)
         await connection.execute(EMPTY, job_ids, list(RESULTS[kind]))

@@ -9,6 +9,7 @@ from pydantic import Field
 from schemas.statuses import AttemptOutcome, JobStatus
 from schemas.values.base import Value
 from store.database import Connection
+from store.runs import jobs
 from store.runs.chain import attempt_hash
 
 COPIED: Final = "copied"
@@ -196,9 +197,7 @@ async def store(
     In the transaction that stores the run. Nothing happens to the parent.
     """
     await connection.execute(HOLD, parent_id)
-    job_ids = [
-        row["id"] for row in await connection.fetch("SELECT id FROM job WHERE run_id = $1 ORDER BY ordinal", run_id)
-    ]
+    job_ids = await jobs.of_run(connection, run_id)
     await connection.execute(RUN, run_id, parent_id, stage)
     await connection.execute(OF_JOBS, job_ids, list(kept))
     columns: tuple[list[Any], ...] = ([], [], [], [], [])

@@ -79,6 +79,11 @@ async def get(connection: Connection, job_id: int) -> Job:
     return found
 
 
+async def of_run(connection: Connection, run_id: int) -> list[int]:
+    """The numbers of all jobs of a run, in the order of submission."""
+    return [row["id"] for row in await connection.fetch("SELECT id FROM job WHERE run_id = $1 ORDER BY id", run_id)]
+
+
 async def most_urgent(
     connection: Connection, run_id: int, *, status: JobStatus | None = None, limit: int, offset: int = 0
 ) -> list[int]:

@@ -18,6 +18,7 @@ from schemas.values.chat import ModelIdentity
 from schemas.values.runs import Environment, FrozenModel, RunEnvironment
 from store.database import Connection, bulk_seconds
 from store.locks import Lock, hold
+from store.runs import jobs
 from store.runs.chain import canonical, content_hash
 from store.runs.jobs import OPEN_JOBS
 from store.runs.stage_vectors import BATCH
@@ -200,8 +201,7 @@ async def store(
         if not always_new:
             found = await find(connection, run)
             if found is not None:
-                rows = await connection.fetch("SELECT id FROM job WHERE run_id = $1 ORDER BY ordinal", found)
-                return StoredRun(found, False, [row["id"] for row in rows])
+                return StoredRun(found, False, await jobs.of_run(connection, found))
         run_id: int = await connection.fetchval(
             INSERT_RUN,
             run.kind,
