@@ -42,20 +42,19 @@ async def compare(
     mode: str | None = None,
     other_mode: str | None = None,
     split: str | None = None,
-    measures: Mapping[str, Any] | None = None,
 ) -> list[Comparison]:
     """Runs of one kind compared with the first: of participants one comparison per mode that all have, or in `mode`,
     with `other_mode` of the others.
 
-    With `split`, on its participants alone. `measures` are those that were chosen. Raises RunMissingError, and Refused
-    for fewer than two runs, for runs of several kinds, for an unknown split, and for what does not go with the kind.
+    With `split`, on its participants alone. Raises RunMissingError, and Refused for fewer than two runs, for runs of
+    several kinds, for an unknown split, and for what does not go with the kind.
     """
     refuse_count(run_ids)
     async with database.connection() as connection:
         found = [await comparable_run(connection, run_id) for run_id in run_ids]
         only = None if split is None else await _members(connection, split, found)
     return await asyncio.to_thread(
-        compared, found, mode=mode, other_mode=other_mode, split=split, only=only, measures=measures or {}
+        compared, found, mode=mode, other_mode=other_mode, split=split, only=only, measures={}
     )
 
 

@@ -95,7 +95,7 @@ async def quality_of_judge(connection: Connection, run_id: int, data: bytes, *, 
 async def judged_run(connection: Connection, run_id: int) -> list[JudgedSplit]:
     """The judged answers of an evaluation. Raises RunMissingError, and Refused for a run without any."""
     overview = await overviews.get(connection, run_id)
-    found = [JudgedSplit(*one) for one in await evaluations.judged(connection, run_id)]
+    found = await evaluations.judged(connection, run_id)
     if overview.kind != KIND or not found:
         raise Refused(f"Run r{run_id} has no judged answers. `ragq evaluate RUN --wait` submits a run that has.")
     return found

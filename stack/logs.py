@@ -7,9 +7,10 @@ from pathlib import Path
 import structlog
 
 TAIL_BYTES = 16_384
+TAIL_LINES = 15
 
 
-def last_lines(path: Path, count: int = 15) -> str:
+def last_lines(path: Path) -> str:
     """The last lines of a log file, indented; a sentence where there is nothing to show."""
     try:
         with path.open("rb") as log:
@@ -17,7 +18,7 @@ def last_lines(path: Path, count: int = 15) -> str:
             lines = log.read().decode(errors="replace").splitlines()
     except FileNotFoundError:
         return "  (no log was written)"
-    return "\n".join(f"  {line}" for line in lines[-count:]) or "  (the log is empty)"
+    return "\n".join(f"  {line}" for line in lines[-TAIL_LINES:]) or "  (the log is empty)"
 
 
 class _Logger(structlog.WriteLogger):

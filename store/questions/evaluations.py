@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemas.values.evaluations import JudgedAnswer, ScoredAnswer, SplitAnswer
+from stages.evaluations.labels import JudgedSplit
 from store.database import Connection
 
 # The newest answer of each question that a run answers now.
@@ -83,7 +84,7 @@ class StoredAnswer:
 
 async def answers(connection: Connection, run_id: int) -> list[StoredAnswer]:
     """The newest answer of each question of a run, in the order of the run."""
-    return [StoredAnswer(**dict(row)) for row in await connection.fetch(ANSWERS, run_id)]
+    return [StoredAnswer(**row) for row in await connection.fetch(ANSWERS, run_id)]
 
 
 async def answer(connection: Connection, result_id: int) -> StoredAnswer | None:
@@ -102,10 +103,10 @@ async def scored(connection: Connection, run_id: int) -> list[ScoredAnswer]:
     return [ScoredAnswer(**row) for row in await connection.fetch(SCORED, run_id)]
 
 
-async def judged(connection: Connection, run_id: int) -> list[tuple[int, SplitAnswer, JudgedAnswer]]:
-    """Job, sentences and verdicts of each judged answer of a run of evaluations, in its order."""
+async def judged(connection: Connection, run_id: int) -> list[JudgedSplit]:
+    """The judged answers of a run of evaluations, in its order."""
     return [
-        (row["job_id"], SplitAnswer.model_validate(row["split"]), JudgedAnswer.model_validate(row["judged"]))
+        JudgedSplit(row["job_id"], SplitAnswer.model_validate(row["split"]), JudgedAnswer.model_validate(row["judged"]))
         for row in await connection.fetch(JUDGED, run_id)
     ]
 

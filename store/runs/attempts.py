@@ -1,8 +1,9 @@
 """What attempts stored: current outputs, and the whole history."""
 
+import operator
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
@@ -177,23 +178,15 @@ class AttemptCounts:
 
     def plus(self, more: "AttemptCounts") -> "AttemptCounts":
         """Both together."""
-        return AttemptCounts(
-            self.attempts + more.attempts,
-            self.microseconds + more.microseconds,
-            self.calls + more.calls,
-            self.tokens + more.tokens,
-            self.saved_tokens + more.saved_tokens,
-        )
+        return self._each(operator.add, more)
 
     def at_least(self, reported: "AttemptCounts") -> "AttemptCounts":
         """The larger of each number."""
-        return AttemptCounts(
-            self.attempts | reported.attempts,
-            self.microseconds | reported.microseconds,
-            self.calls | reported.calls,
-            self.tokens | reported.tokens,
-            self.saved_tokens | reported.saved_tokens,
-        )
+        return self._each(operator.or_, reported)
+
+    def _each(self, combine: Callable[[Any, Any], Any], other: "AttemptCounts") -> "AttemptCounts":
+        names = [one.name for one in fields(self)]
+        return AttemptCounts(*(combine(getattr(self, name), getattr(other, name)) for name in names))
 
 
 class AttemptTotals:
