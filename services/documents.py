@@ -52,8 +52,7 @@ async def _import(
     inputs: list[Mapping[str, Any]] = []
     unchanged = 0
     for file in files:
-        async with database.connection() as connection:
-            named = await originals.keep(connection, file.content)
+        named = await database.once(originals.keep, file.content)
         if known.get(file.source_path) == named and not file.fields:
             unchanged += 1
             continue

@@ -126,8 +126,7 @@ async def evaluate(
 
     Raises as `plan_evaluation` and `submit_run` do.
     """
-    async with database.connection() as connection:
-        plan = await plan_evaluation(connection, run_id, values)
+    plan = await database.once(plan_evaluation, run_id, values)
     return await submit_run(database, plan.planned, name=name, always_new=always_new, key=key)
 
 

@@ -110,8 +110,7 @@ async def fork(
 
     Raises as `plan_fork` and `submit_run` do.
     """
-    async with database.connection() as connection:
-        planned = await plan_fork(connection, request)
+    planned = await database.once(plan_fork, request)
     submitted = await submit_run(database, planned.planned, name=name, always_new=always_new, key=key)
     new = planned.planned.run
     assert isinstance(new, NewFork)

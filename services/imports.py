@@ -109,8 +109,7 @@ async def _import(database: Database, corpus: StoredCorpus, work: ReadWork, cutt
     chunks = await asyncio.to_thread(cutting.chunks, work.document, title=title)
     new = NewWork(bibliography=work.bibliography, source_path=source, markdown=work.markdown, chunks=chunks)
     try:
-        async with database.connection() as connection:
-            kept = await keep(connection, corpus.id, new)
+        kept = await database.once(keep, corpus.id, new)
     except DuplicateWorkError as error:
         return ImportedFile(source, None, error.work_id, error.title)
     return ImportedFile(source, kept.outcome, kept.work_id, title)

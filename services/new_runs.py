@@ -196,12 +196,10 @@ async def submit_run(
     """
     if planned.terms.batch_hours is not None:
         refuse_batches(planned.run)
-    async with database.connection() as connection:
-        live = await workers.live(connection)
+    live = await database.once(workers.live)
     warnings: list[str] = []
     planned = planned._replace(run=await with_models(planned.run, live, warn=warn or warnings.append))
-    async with database.connection() as connection:
-        await refuse_long_transcripts(connection, planned.run)
+    await database.once(refuse_long_transcripts, planned.run)
 
     async def store(connection: Connection) -> Mapping[str, Any]:
         stored = await store_run(connection, planned, always_new=always_new, report=report)

@@ -99,10 +99,8 @@ async def switch(database: Database, name: str, *, back: bool = False) -> Stored
     for one in indexed:
         await database.with_retry(partial(chunk_search.drop_index, corpus_id=one), in_session=True)
     try:
-        async with database.connection() as connection:
-            await copies.exchange(connection, of.id, copy.corpus_id)
+        await database.once(copies.exchange, of.id, copy.corpus_id)
     finally:
         for one in indexed:
             await database.with_retry(partial(chunk_search.build_index, corpus_id=one), in_session=True)
-    async with database.connection() as connection:
-        return await corpora.corpus(connection, of.id)
+    return await database.once(corpora.corpus, of.id)

@@ -62,18 +62,15 @@ async def build_references(
     transcript, for transcripts of several variants or of another variant than EMBEDDING_EMBEDDINGS_FILE names, and for
     the name of an index of another split.
     """
-    async with database.connection() as connection:
-        planned = await plan_references(connection, split, settings, allow_partial, write_item_tags)
+    planned = await database.once(plan_references, split, settings, allow_partial, write_item_tags)
     submitted = await submit_run(database, planned, always_new=always_new)
     with named_in_errors([submitted.run_id]):
-        async with database.connection() as connection:
-            index = await index_runs.by_run(connection, submitted.run_id)
+        index = await database.once(index_runs.by_run, submitted.run_id)
         if index is not None and index.replaced_at is not None:
             submitted = await submit_run(database, planned, always_new=True)
             index = None
         if allow_partial:
-            async with database.connection() as connection:
-                await index_runs.allow_partial(connection, submitted.run_id)
+            await database.once(index_runs.allow_partial, submitted.run_id)
     is_whole = index is not None and index.published_at is not None and index.partial is None
     return ReferencesBuild(submitted, index if is_whole else None)
 
@@ -226,10 +223,9 @@ async def score_chunks(
     With `limit` only the first so many chunks are scored, and never published. Raises Refused for an unknown index,
     and when the scorer is MODEL_QUANTITATIVE_MODEL unless that is allowed.
     """
-    async with database.connection() as connection:
-        run, index, chunks = await plan_chunk_scores(
-            connection, name, settings, scorer_model=scorer_model, allow_same_model=allow_same_model, limit=limit
-        )
+    run, index, chunks = await database.once(
+        plan_chunk_scores, name, settings, scorer_model=scorer_model, allow_same_model=allow_same_model, limit=limit
+    )
     submitted = await submit_run(database, PlannedRun(run), always_new=always_new)
     scoring = Scoring(submitted, chunks)
     shown = index.chunk_scores_meta or {}
@@ -302,6 +298,5 @@ async def plan_chunk_scores(
 
 
 async def _has_succeeded(database: Database, run_id: int) -> bool:
-    async with database.connection() as connection:
-        found = await overviews.overview(connection, run_id)
+    found = await database.once(overviews.overview, run_id)
     return found is not None and found.states.get(JobStatus.SUCCEEDED) == found.jobs

@@ -90,5 +90,4 @@ async def plan_request(connection: Connection, request: Request, settings: Effec
 
 
 async def _planned(database: Database, request: Request, settings: EffectiveSettings) -> PlannedRun:
-    async with database.connection() as connection:
-        return await plan_request(connection, request, settings)
+    return await database.once(plan_request, request, settings)

@@ -165,8 +165,7 @@ async def build_vocabulary(
 
     Raises Refused for an unknown vocabulary, and for one whose models were built from another seed or other vectors.
     """
-    async with database.connection() as connection:
-        run, built_by = await plan_vocabulary(connection, name, settings, seed=seed, vectors=vectors)
+    run, built_by = await database.once(plan_vocabulary, name, settings, seed=seed, vectors=vectors)
     if built_by is not None:
         return VocabularyBuild(built_by, None)
     submitted = await submit_run(database, PlannedRun(run))

@@ -290,6 +290,13 @@ class Database:
         with counted_call():
             return await self._with_retry(work, retry_for_s, in_session)
 
+    async def once(
+        self, question: Callable[Concatenate[Connection, P], Awaitable[Result]], *args: P.args, **kwargs: P.kwargs
+    ) -> Result:
+        """What a function of the store returns, over a connection of its own."""
+        async with self.connection() as connection:
+            return await question(connection, *args, **kwargs)
+
     async def ask(
         self, question: Callable[Concatenate[Connection, P], Awaitable[Result]], *args: P.args, **kwargs: P.kwargs
     ) -> Result:

@@ -55,18 +55,17 @@ class BatchSender:
 
     async def step(self) -> None:
         """Gather calls, take each batch that is due a step further, and make stages due that have their answers."""
-        async with self._database.connection() as connection:
-            await batches.gather(connection, self._server, quiet_s=self._look_s / 2)
+        await self._database.once(batches.gather, self._server, quiet_s=self._look_s / 2)
         done: set[int] = set()
         while (batch := await self._claim(done)) is not None:
             done.add(batch.id)
             await self._advance(batch)
-        async with self._database.connection() as connection:
-            await batches.release(connection)
+        await self._database.once(batches.release)
 
     async def _claim(self, done: set[int]) -> ClaimedBatch | None:
-        async with self._database.connection() as connection:
-            return await batches.claim(connection, self._server, begins_s=_BEGINS_S, looks_s=_LOOKS_S, other_than=done)
+        return await self._database.once(
+            batches.claim, self._server, begins_s=_BEGINS_S, looks_s=_LOOKS_S, other_than=done
+        )
 
     async def _advance(self, batch: ClaimedBatch) -> None:
         try:
@@ -92,12 +91,10 @@ class BatchSender:
                 )
 
     async def _send(self, batch: ClaimedBatch) -> None:
-        async with self._database.connection() as connection:
-            calls = await batches.calls(connection, batch.id)
+        calls = await self._database.once(batches.calls, batch.id)
         provider_id = await self._provider.find(batch.name, since_s=batch.created_s)
         if provider_id is None and not calls:
-            async with self._database.connection() as connection:
-                await batches.end(connection, batch)
+            await self._database.once(batches.end, batch)
             return
         if provider_id is None:
             file_id = await self._provider.upload(calls)
@@ -110,14 +107,14 @@ class BatchSender:
                 raise
             crash_point("after_begin", "batch", 1)
         log.info("batch_sent", batch=batch.id, calls=len(calls))
-        async with self._database.connection() as connection:
-            await batches.change(connection, batch, BatchStatus.SENT, provider_id=provider_id, again_in_s=self._look_s)
+        await self._database.once(
+            batches.change, batch, BatchStatus.SENT, provider_id=provider_id, again_in_s=self._look_s
+        )
 
     async def _look(self, batch: ClaimedBatch, provider_id: str) -> None:
         found = await self._provider.look(provider_id)
         if found.is_failed:
-            async with self._database.connection() as connection:
-                await batches.end(connection, batch, refused=f"{self._server} refused the batch {provider_id}.")
+            await self._database.once(batches.end, batch, refused=f"{self._server} refused the batch {provider_id}.")
             await self._forget(found.files)
             return
         if not found.is_under_way:
@@ -127,8 +124,7 @@ class BatchSender:
         if batch.is_to_cancel and status is not BatchStatus.CANCELLING:
             await self._provider.cancel(provider_id)
             status = BatchStatus.CANCELLING
-        async with self._database.connection() as connection:
-            await batches.change(connection, batch, status, answered=found.answered, again_in_s=self._look_s)
+        await self._database.once(batches.change, batch, status, answered=found.answered, again_in_s=self._look_s)
 
     async def _collect(self, batch: ClaimedBatch, found: BatchLook) -> None:
         async with self._database.connection() as connection:
@@ -140,8 +136,7 @@ class BatchSender:
                 if call is not None and line.completion is not None:
                     answered += await self._keep(batch, line.key, call, line.completion)
                     crash_point("after_answer", "batch", answered)
-        async with self._database.connection() as connection:
-            singly = await batches.end(connection, batch)
+        singly = await self._database.once(batches.end, batch)
         log.info("batch_ended", batch=batch.id, answered=answered, singly=singly)
         await self._forget(found.files)
 
@@ -156,8 +151,7 @@ class BatchSender:
         except LLMError:
             return False
         reply = reply.model_copy(update={"text": storable(reply.text)})
-        async with self._database.connection() as connection:
-            return await batches.keep_answer(connection, batch, key, reply)
+        return await self._database.once(batches.keep_answer, batch, key, reply)
 
 
 def _is_refusal(status: int | None) -> bool:

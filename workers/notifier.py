@@ -35,8 +35,7 @@ class Notifier:
         """Send what is due, again and again, until cancelled."""
         while True:
             try:
-                async with self._database.connection() as connection:
-                    due = await notifications.claim(connection, limit=_AT_ONCE)
+                due = await self._database.once(notifications.claim, limit=_AT_ONCE)
                 await asyncio.gather(*map(self._send, due))
             except DATABASE_ERRORS as error:
                 log.warning("notifications_interrupted", error_type=type(error).__name__)
@@ -53,9 +52,7 @@ class Notifier:
             wait = None if error.is_final else wait_s(due.attempts)
             again_in_s = None if wait is None else wait * random.uniform(1, 1 + _SPREAD)
             log.warning("notification_failed", run_id=due.run_id, attempt=due.attempts, is_given_up=wait is None)
-            async with self._database.connection() as connection:
-                await notifications.failed(connection, due, str(error), again_in_s=again_in_s)
+            await self._database.once(notifications.failed, due, str(error), again_in_s=again_in_s)
         else:
             log.info("notification_sent", run_id=due.run_id, attempt=due.attempts)
-            async with self._database.connection() as connection:
-                await notifications.sent(connection, due)
+            await self._database.once(notifications.sent, due)

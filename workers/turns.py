@@ -248,8 +248,7 @@ class _AnswerStream:
                 continue
             ordinal += 1
             try:
-                async with self._database.connection() as connection:
-                    await answer_pieces.add(connection, self._attempt_id, ordinal, text)
+                await self._database.once(answer_pieces.add, self._attempt_id, ordinal, text)
             except DATABASE_ERRORS as error:
                 log.warning("answer_not_published", attempt_id=self._attempt_id, error_type=type(error).__name__)
                 return
