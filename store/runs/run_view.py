@@ -20,7 +20,6 @@ from stages.reports.results import mode_figures
 from store.database import Connection
 from store.runs import backlog, batches, call_costs, jobs, notifications, overviews, runs, stage_vectors, stored_runs
 from store.runs.batches import Waiting
-from store.runs.call_costs import CallCounts
 from store.runs.failures import last_failures
 from store.runs.forks import COPIED, Family, family
 from store.runs.notifications import Notification
@@ -133,23 +132,27 @@ async def run_origin(connection: Connection, run_id: int) -> RunOrigin:
 
 
 JOBS = """
-SELECT id AS job_id, mode, subject, status, note FROM job
-WHERE run_id = $1 AND ($2::bigint[] IS NULL OR id = ANY($2))
-ORDER BY ordinal
-"""
-
-VALIDATED = """
-SELECT a.job_id,
-       CASE j.kind
-            WHEN 'query' THEN jsonb_build_object('chunks', jsonb_path_query_array(a.output, '$.chunks[*].chunk_id'))
-            WHEN 'tags' THEN jsonb_build_object('tags', a.output -> 'candidates')
-            ELSE a.output -> 'items' END AS items,
-       CASE j.kind
-            WHEN 'query' THEN jsonb_build_object('chunks', a.output -> 'verdicts')
-            WHEN 'tags' THEN '{}'
-            ELSE a.output -> 'verdicts' END AS verdicts
-FROM job AS j JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'validate' AND a.status = 'done'
+SELECT j.id AS job_id, j.mode, j.subject, j.status, j.note, k.counts AS kept, r.counts AS rejected
+FROM job AS j LEFT JOIN current_attempt AS a ON a.job_id = j.id AND a.stage = 'validate' AND a.status = 'done'
+CROSS JOIN LATERAL (
+    SELECT coalesce(jsonb_object_agg(i.key, jsonb_array_length(i.value)), '{}') AS counts
+    FROM jsonb_each(CASE WHEN a.output IS NULL THEN '{}'
+                         WHEN j.kind = 'query' THEN jsonb_build_object('chunks', a.output -> 'chunks')
+                         WHEN j.kind = 'tags' THEN jsonb_build_object('tags', a.output -> 'candidates')
+                         ELSE a.output -> 'items' END) AS i
+    WHERE i.value <> '[]'
+) AS k
+CROSS JOIN LATERAL (
+    SELECT coalesce(jsonb_object_agg(v.key, jsonb_array_length(v.refused)), '{}') AS counts FROM (
+        SELECT key, jsonb_path_query_array(value, '$[*] ? (@.decision != "accept")') AS refused
+        FROM jsonb_each(CASE WHEN a.output IS NULL OR j.kind = 'tags' THEN '{}'
+                             WHEN j.kind = 'query' THEN jsonb_build_object('chunks', a.output -> 'verdicts')
+                             ELSE a.output -> 'verdicts' END)
+    ) AS v
+    WHERE v.refused <> '[]'
+) AS r
 WHERE j.run_id = $1 AND ($2::bigint[] IS NULL OR j.id = ANY($2))
+ORDER BY j.ordinal
 """
 
 CUT_TEXTS = """
@@ -290,46 +293,20 @@ async def job_view(connection: Connection, job_id: int) -> JobView | None:
 
 
 async def _jobs(connection: Connection, run_id: int, job_ids: Sequence[int] | None) -> list[JobView]:
-    found = await connection.fetch(JOBS, run_id, job_ids)
-    stages = await stage_vectors.of_jobs(connection, [row["job_id"] for row in found])
-    validated = {row["job_id"]: row for row in await connection.fetch(VALIDATED, run_id, job_ids)}
+    found = {row["job_id"]: row for row in await connection.fetch(JOBS, run_id, job_ids)}
+    stages = await stage_vectors.of_jobs(connection, list(found))
     failures = await last_failures(connection, run_id=run_id, job_ids=job_ids)
     calls = await call_costs.counts(connection, run_id, job_ids=job_ids)
-    nothing = CallCounts(0, 0)
     return [
-        _job(
-            row,
-            stages[row["job_id"]],
-            validated.get(row["job_id"]),
-            failures.get(row["job_id"]),
-            calls.get(row["job_id"], nothing),
+        JobView(
+            **row,
+            stages=stages[job_id],
+            llm_paid=calls[job_id].paid if job_id in calls else 0,
+            llm_reused=calls[job_id].reused if job_id in calls else 0,
+            error=failures.get(job_id),
         )
-        for row in found
+        for job_id, row in found.items()
     ]
-
-
-def _job(
-    row: Mapping[str, Any],
-    stages: list[StageRun],
-    validated: Mapping[str, Any] | None,
-    error: StageFailure | None,
-    calls: CallCounts,
-) -> JobView:
-    items = {} if validated is None else validated["items"]
-    verdicts = {} if validated is None else validated["verdicts"]
-    return JobView(
-        **row,
-        stages=stages,
-        kept={item: len(references) for item, references in items.items() if references},
-        rejected={item: refused for item, asked in verdicts.items() if (refused := _refused(asked))},
-        llm_paid=calls.paid,
-        llm_reused=calls.reused,
-        error=error,
-    )
-
-
-def _refused(verdicts: list[dict[str, Any]]) -> int:
-    return sum(verdict["decision"] != "accept" for verdict in verdicts)
 
 
 COMMITS = """
@@ -360,12 +337,7 @@ async def registered(connection: Connection, found: Sequence[RunOverview]) -> li
     commits = {row["id"]: row for row in await connection.fetch(COMMITS, ids)}
     scores = await job_scores(connection, ids)
     return [
-        RegisteredRun(
-            **vars(run),
-            git_commit=commits[run.id]["git_commit"],
-            git_dirty=commits[run.id]["git_dirty"],
-            experiments=mode_figures(scores.get(run.id, ())),
-        )
+        RegisteredRun(**vars(run) | dict(commits[run.id]), experiments=mode_figures(scores.get(run.id, ())))
         for run in found
     ]
 
