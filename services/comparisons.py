@@ -225,8 +225,7 @@ async def run_sweep(
             await plan_fork(connection, request)
     made = {(await fork(database, request)).run_id: request.values for request in requests}
     while wait:
-        async with database.connection() as connection:
-            wait = bool(await forks.unfinished(connection, list(made)))
+        wait = bool(await database.once(forks.unfinished, list(made)))
         await asyncio.sleep(_POLL_S)
     return made
 

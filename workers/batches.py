@@ -127,8 +127,7 @@ class BatchSender:
         await self._database.once(batches.change, batch, status, answered=found.answered, again_in_s=self._look_s)
 
     async def _collect(self, batch: ClaimedBatch, found: BatchLook) -> None:
-        async with self._database.connection() as connection:
-            calls = dict(await batches.calls(connection, batch.id))
+        calls = dict(await self._database.once(batches.calls, batch.id))
         answered = 0
         for file in found.answers:
             async for line in self._provider.lines(file):

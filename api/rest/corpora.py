@@ -37,8 +37,7 @@ _IMPORTED: Final[dict[int | str, dict[str, Any]]] = {
 @router.get("", summary="List corpora", responses=problem_responses(422))
 async def list_corpora(ctx: Context, name: Annotated[Text | None, Query(examples=["default"])] = None) -> CorporaReply:
     """Every corpus, by name; or that of one name."""
-    async with ctx.database.connection() as connection:
-        found = await corpora.sizes(connection)
+    found = await ctx.database.once(corpora.sizes)
     return CorporaReply(corpora=[size for size in found if name in (None, size.name)])
 
 

@@ -46,58 +46,50 @@ async def show_document(job_id: PathId, ctx: Context) -> DocumentView:
 @router.get("/documents/{job_id}/markdown", summary="Read the markdown of a document", responses=_READ)
 async def read_markdown(job_id: PathId, ctx: Context) -> DocumentMarkdownReply:
     """Sanitised, or as it was converted when it is no further."""
-    async with ctx.database.connection() as connection:
-        markdown = await document_markdown(connection, DocumentTarget(job_id=job_id))
+    markdown = await ctx.database.once(document_markdown, DocumentTarget(job_id=job_id))
     return DocumentMarkdownReply(job_id=job_id, markdown=markdown)
 
 
 @router.get("/documents/{job_id}/repair/prompt", summary="Prompt for a repair of headings", responses=_READ)
 async def repair_prompt(job_id: PathId, ctx: Context) -> DocumentPromptReply:
     """The prompt by which any model repairs the headings; its reply is pasted."""
-    async with ctx.database.connection() as connection:
-        return DocumentPromptReply(job_id=job_id, prompt=await document_edits.repair_text(connection, job_id))
+    return DocumentPromptReply(job_id=job_id, prompt=await ctx.database.once(document_edits.repair_text, job_id))
 
 
 @router.post("/documents/{job_id}/repair/reply", summary="Repair headings by a pasted reply", responses=_EDIT)
 async def paste_repair(job_id: PathId, body: PastedBody, ctx: Context) -> Edited:
     """Store what a reply makes of every heading, `NUMBER : ACTION : TEXT`; the stages after it run again."""
-    async with ctx.database.connection() as connection:
-        return await document_edits.paste_repair(connection, job_id, body.reply)
+    return await ctx.database.once(document_edits.paste_repair, job_id, body.reply)
 
 
 @router.post("/documents/{job_id}/repair", summary="Repair single headings", responses=_EDIT)
 async def change_repairs(job_id: PathId, body: RepairChangesBody, ctx: Context) -> Edited:
     """Store what becomes of these headings, and leave the others as they are."""
     changes = {change.line: Change(change.action, change.text) for change in body.changes}
-    async with ctx.database.connection() as connection:
-        return await document_edits.change_repairs(connection, job_id, changes)
+    return await ctx.database.once(document_edits.change_repairs, job_id, changes)
 
 
 @router.get("/documents/{job_id}/selection/prompt", summary="Prompt for a selection of sections", responses=_READ)
 async def selection_prompt(job_id: PathId, ctx: Context) -> DocumentPromptReply:
     """The prompt by which any model selects the sections that are embedded; its reply is pasted."""
-    async with ctx.database.connection() as connection:
-        return DocumentPromptReply(job_id=job_id, prompt=await document_edits.select_text(connection, job_id))
+    return DocumentPromptReply(job_id=job_id, prompt=await ctx.database.once(document_edits.select_text, job_id))
 
 
 @router.post("/documents/{job_id}/selection/reply", summary="Select sections by a pasted reply", responses=_EDIT)
 async def paste_selection(job_id: PathId, body: PastedBody, ctx: Context) -> Edited:
     """Store which sections a reply selects, `NUMBER : SKIP` or `NUMBER : VECTORIZE`; the stages after it run again."""
-    async with ctx.database.connection() as connection:
-        return await document_edits.paste_selection(connection, job_id, body.reply)
+    return await ctx.database.once(document_edits.paste_selection, job_id, body.reply)
 
 
 @router.post("/documents/{job_id}/selection", summary="Select single sections", responses=_EDIT)
 async def change_selection(job_id: PathId, body: SelectionChangesBody, ctx: Context) -> Edited:
     """Store whether these sections are embedded, with what is inside and around them."""
     changes = {change.line: change.action is SelectionAction.VECTORIZE for change in body.changes}
-    async with ctx.database.connection() as connection:
-        return await document_edits.change_selection(connection, job_id, changes)
+    return await ctx.database.once(document_edits.change_selection, job_id, changes)
 
 
 async def _shown(ctx: ApiContext, target: DocumentTarget) -> DocumentView:
-    async with ctx.database.connection() as connection:
-        return await document_view(connection, target)
+    return await ctx.database.once(document_view, target)
 
 
 works_router = APIRouter(prefix="/works", tags=["corpora"])

@@ -146,8 +146,7 @@ workers_router = APIRouter(tags=["operations"], route_class=StrictRoute)
 @workers_router.get("/workers", summary="List the workers that run")
 async def list_workers(ctx: Context) -> list[LiveWorker]:
     """The worker processes with a heartbeat in the last ten seconds, the oldest first."""
-    async with ctx.database.connection() as connection:
-        return await workers.live(connection)
+    return await ctx.database.once(workers.live)
 
 
 @workers_router.get("/problems", summary="List what is wrong now")
@@ -155,5 +154,4 @@ async def list_problems(ctx: Context) -> list[RunProblem]:
     """Over all runs: jobs whose queue no worker takes or whose broker does not answer, stages whose worker was lost,
     failed and paused jobs, and jobs that wait for a retry or for a language model that takes no calls."""
     is_broker_away = await check_broker(ctx) is not Check.OK
-    async with ctx.database.connection() as connection:
-        return await problems.problems(connection, is_broker_away=is_broker_away)
+    return await ctx.database.once(problems.problems, is_broker_away=is_broker_away)

@@ -38,23 +38,20 @@ _ORIGIN = "request"
 @router.get("", summary="List presets")
 async def list_presets(ctx: Context) -> list[PresetReply]:
     """Every preset with its values, the default first, then by name."""
-    async with ctx.database.connection() as connection:
-        found = await presets.list_all(connection)
+    found = await ctx.database.once(presets.list_all)
     return [_reply(stored) for stored in found]
 
 
 @router.get("/default", summary="Show the default preset", responses=problem_responses(404))
 async def show_default_preset(ctx: Context) -> PresetReply:
     """The preset of queries that name none."""
-    async with ctx.database.connection() as connection:
-        return _reply(await presets.default(connection))
+    return _reply(await ctx.database.once(presets.default))
 
 
 @router.get("/{name}", summary="Show a preset", responses=problem_responses(404, 422))
 async def show_preset(name: PathName, ctx: Context) -> PresetReply:
     """The preset of a name. `default` is the default preset, whatever its name."""
-    async with ctx.database.connection() as connection:
-        return _reply(await presets.get(connection, name))
+    return _reply(await ctx.database.once(presets.get, name))
 
 
 @router.post("", summary="Create a preset", status_code=201, responses=problem_responses(404, 409, 422))
@@ -96,8 +93,7 @@ async def set_default_preset(name: PathName, ctx: Context) -> PresetReply:
 @router.delete("/{name}", summary="Delete a preset", status_code=204, responses=problem_responses(400, 404, 422))
 async def delete_preset(name: PathName, ctx: Context) -> None:
     """Delete a preset that is not the default."""
-    async with ctx.database.connection() as connection:
-        await presets.delete(connection, name)
+    await ctx.database.once(presets.delete, name)
 
 
 def _reply(stored: StoredPreset) -> PresetReply:
@@ -121,8 +117,7 @@ async def list_templates(ctx: Context) -> TemplatesReply:
 @templates_router.get("/{tag}", summary="List the versions of a template", responses=problem_responses(422))
 async def list_versions(tag: TemplateTag, ctx: Context) -> list[VersionReply]:
     """All versions of a template, the newest first."""
-    async with ctx.database.connection() as connection:
-        versions = await templates.list_all(connection, tag)
+    versions = await ctx.database.once(templates.list_all, tag)
     return [VersionReply(**_fields(version)) for version in reversed(versions)]
 
 

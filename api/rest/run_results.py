@@ -54,8 +54,7 @@ FailIf = Annotated[
 @router.get("/{run_id}/scores", summary="Show the scores of a run", responses=problem_responses(404, 409, 422))
 async def show_scores(run_id: PathId, ctx: Context) -> ScoreTable:
     """The eight items of each participant in each mode beside the truth, and the summary of each mode."""
-    async with ctx.database.connection() as connection:
-        return await scores_of_run(connection, run_id)
+    return await ctx.database.once(scores_of_run, run_id)
 
 
 comparisons_router = APIRouter(tags=["runs"])
@@ -146,5 +145,4 @@ async def evaluate_answers(
 @router.get("/{run_id}/evaluation", summary="Show an evaluation", responses=problem_responses(404, 409, 422))
 async def show_evaluation(run_id: PathId, ctx: Context) -> EvaluationReport:
     """Precision and recall of citations, correctness and completeness, by a run that evaluates answers."""
-    async with ctx.database.connection() as connection:
-        return await evaluation_report(connection, run_id, measures=RetrievalMeasures())
+    return await ctx.database.once(evaluation_report, run_id, measures=RetrievalMeasures())

@@ -126,8 +126,7 @@ jobs_router = APIRouter(prefix="/jobs", tags=["jobs"])
 @router.get("", summary="List runs", responses=problem_responses(422))
 async def list_runs(ctx: Context, wanted: Annotated[RunsWanted, Query()]) -> RunsReply:
     """The newest runs, newest first."""
-    async with ctx.database.connection() as connection:
-        found = await overviews.overviews(connection, **dict(wanted))
+    found = await ctx.database.once(overviews.overviews, **dict(wanted))
     return RunsReply(runs=found, next_before=found[-1].id if len(found) == wanted.limit else None)
 
 
@@ -172,8 +171,7 @@ async def remove_run(run_id: PathId, ctx: Context) -> DeletedRun:
     Model calls that other runs used are kept, and so are reference indexes, vectors and chunk scores that the run
     published. Its forks stay.
     """
-    async with ctx.database.connection() as connection:
-        return await delete_run(connection, run_id)
+    return await ctx.database.once(delete_run, run_id)
 
 
 @router.get("/{run_id}/settings", summary="Show the settings of a run", responses=problem_responses(404, 422))

@@ -42,8 +42,7 @@ async def create_session(body: TokenBody, request: Request, ctx: Context) -> Ses
     """
     ctx.login_limit.note(request)
     lifetime = timedelta(hours=ctx.settings.ragq_api_session_hours)
-    async with ctx.database.connection() as connection:
-        session = await open_session(connection, body.token.strip(), lifetime=lifetime)
+    session = await ctx.database.once(open_session, body.token.strip(), lifetime=lifetime)
     if session is None:
         raise HTTPException(
             401, "The token is not valid. `ragq token list` lists those that are, `ragq token create NAME` makes one."
@@ -54,5 +53,4 @@ async def create_session(body: TokenBody, request: Request, ctx: Context) -> Ses
 @router.delete(CURRENT_SESSION, summary="End the session", status_code=204)
 async def delete_session(request: Request, ctx: Context) -> None:
     """End the session that the request sends. A token that is sent instead stays valid."""
-    async with ctx.database.connection() as connection:
-        await end_session(connection, bearer_of(request) or "")
+    await ctx.database.once(end_session, bearer_of(request) or "")

@@ -31,8 +31,7 @@ async def show_settings(ctx: Context) -> SettingsReply:
     Environment variables and the .env file of the server set them, and `settings` of a submission replaces them for
     one run. The models of questions can be chosen here too.
     """
-    async with ctx.database.connection() as connection:
-        effective = await with_chosen_models(connection, ctx.run_settings())
+    effective = await ctx.database.once(with_chosen_models, ctx.run_settings())
     return SettingsReply(
         profile=effective.profile,
         settings={name: SettingValue(**entry) for name, entry in effective.snapshot().items()},
@@ -53,8 +52,7 @@ async def change_models(body: LanguageModelsBody, ctx: Context) -> LanguageModel
         raise Refused("LLM_BACKEND sets the provider; change it in the environment of the server and of its workers.")
     if body.gemini_light or body.gemini_full:
         raise Refused("There is no backend for Gemini; name the models of questions under openai.")
-    async with ctx.database.connection() as connection:
-        chosen = await choose_models(connection, settings, full=body.openai_full, light=body.openai_light)
+    chosen = await ctx.database.once(choose_models, settings, full=body.openai_full, light=body.openai_light)
     return _models(chosen)
 
 

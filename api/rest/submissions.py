@@ -80,8 +80,7 @@ async def submit_body(
 async def _reply(
     ctx: ApiContext, submitted: Submitted, settings: EffectiveSettings, response: Response
 ) -> SubmittedReply:
-    async with ctx.database.connection() as connection:
-        overview = await overviews.get(connection, submitted.run_id)
+    overview = await ctx.database.once(overviews.get, submitted.run_id)
     response.status_code = 201 if submitted.is_new else 200
     response.headers["Location"] = f"/runs/{submitted.run_id}"
     response.headers.update(REPLAYED if submitted.is_replay else {})
@@ -140,8 +139,7 @@ participants_router = APIRouter(prefix="/participants", tags=["participants"], r
 @participants_router.get("/splits", summary="List splits")
 async def list_splits(ctx: Context) -> list[SplitSize]:
     """Every stored split, by name."""
-    async with ctx.database.connection() as connection:
-        return await interviews.split_sizes(connection)
+    return await ctx.database.once(interviews.split_sizes)
 
 
 @participants_router.post(

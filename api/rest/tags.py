@@ -60,8 +60,7 @@ async def show_candidates(
     phrase_ranks: Annotated[bool, Query(description="Add the best rank that each candidate has for a phrase.")] = False,
 ) -> TagsRunReply:
     """What each set of phrases led to, in one of four shapes; null for a set that is not finished, or failed."""
-    async with ctx.database.connection() as connection:
-        found = await vocabularies.results(connection, run_id=run_id)
+    found = await ctx.database.once(vocabularies.results, run_id=run_id)
     if not found:
         raise RunMissingError(run_id)
     return TagsRunReply(
@@ -91,16 +90,14 @@ _BUILT: Final[dict[int | str, dict[str, Any]]] = {
 @vocabularies_router.get("", summary="List vocabularies")
 async def list_vocabularies(ctx: Context) -> VocabulariesReply:
     """Every vocabulary that can be asked, by name."""
-    async with ctx.database.connection() as connection:
-        found = await vocabularies.current(connection)
+    found = await ctx.database.once(vocabularies.current)
     return VocabulariesReply(vocabularies=found)
 
 
 @vocabularies_router.get("/{name}", summary="Show a vocabulary", responses=problem_responses(404, 422))
 async def show_vocabulary(name: Name, ctx: Context) -> StoredVocabulary:
     """A vocabulary: its size, and which models were built from it."""
-    async with ctx.database.connection() as connection:
-        return await vocabulary_of_name(connection, name)
+    return await ctx.database.once(vocabulary_of_name, name)
 
 
 @vocabularies_router.get("/{name}/tags", summary="List the tags of a vocabulary", responses=problem_responses(404, 422))
@@ -129,8 +126,7 @@ async def import_vocabulary(
     """
     files = {base_name(file.filename or ""): await file.read() for file in form.files}
     vocabulary = await asyncio.to_thread(read_vocabulary, form.name, files)
-    async with ctx.database.connection() as connection:
-        kept = await keep_vocabulary(connection, form.name, vocabulary)
+    kept = await ctx.database.once(keep_vocabulary, form.name, vocabulary)
     response.headers["Location"] = f"{vocabularies_router.prefix}/{form.name}"
     return kept
 
@@ -155,5 +151,4 @@ async def build_models(name: Name, ctx: Context, response: Response) -> BuildRep
 )
 async def remove_vocabulary(name: Name, ctx: Context) -> None:
     """Delete a vocabulary with its models. Results of runs stay; 409 while unfinished jobs use it."""
-    async with ctx.database.connection() as connection:
-        await delete_vocabulary(connection, name)
+    await ctx.database.once(delete_vocabulary, name)

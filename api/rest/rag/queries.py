@@ -145,8 +145,7 @@ async def list_queries(ctx: Context, wanted: Annotated[QuestionsWanted, Query()]
 @router.get("/{query_id}", summary="Read a question", responses=problem_responses(404, 422))
 async def read_query(query_id: PathId, ctx: Context) -> QueryDetail:
     """A question with its expansion, its retrieved chunks and passages, and its last error."""
-    async with ctx.database.connection() as connection:
-        return await _detail(connection, query_id)
+    return await ctx.database.once(_detail, query_id)
 
 
 @router.patch("/{query_id}", summary="Change a question", responses=problem_responses(404, 409, 422))
@@ -165,8 +164,7 @@ async def change_query(query_id: PathId, ctx: Context, body: QueryPatch, run: Ru
         choices = body.clean_retrieval_context
         places = UNCHANGED if choices is None else places_of(choices, passages(await stored_context(connection, query)))
         await edit(connection, query, QueryEdit(**changes, context=places), run=run)
-    async with ctx.database.connection() as connection:
-        return await _detail(connection, query_id)
+    return await ctx.database.once(_detail, query_id)
 
 
 @router.delete("/{query_id}", summary="Delete a question", status_code=204, responses=problem_responses(404, 409, 422))
@@ -251,8 +249,7 @@ async def watch_answer(query_id: PathId, ctx: Context, last_event_id: LastEventI
 
     The stored answer counts, not the pieces. `started` or `waiting` after pieces means that these are void.
     """
-    async with ctx.database.connection() as connection:
-        await get_query(connection, query_id)
+    await ctx.database.once(get_query, query_id)
     return CountedStream(ctx.streams, _answer(ctx, query_id, _position(last_event_id)))
 
 
@@ -294,8 +291,7 @@ async def _end(ctx: ApiContext, query_id: int, found: AnswerSoFar) -> ServerSent
     if found.result_id is not None:
         address = f"/rag/queries/{query_id}/results/{found.result_id}"
         return event(ANSWER, told | {"result_id": found.result_id, "location": address})
-    async with ctx.database.connection() as connection:
-        progress = await jobs.progress(connection, [found.job_id])
+    progress = await ctx.database.once(jobs.progress, [found.job_id])
     error = progress[found.job_id].error if found.job_id in progress else None
     if error is None:
         return event(IDLE, told | {"status": found.job_status})
@@ -370,14 +366,12 @@ def superseded(query_id: int) -> Refused:
 async def _status(ctx: ApiContext, job_id: int, wait: WaitPreference) -> JobStatus | None:
     if wait.seconds != 0:
         return await wait_until_idle(ctx.database, ctx.changes, job_id, timeout_s=wait.seconds, has_left=wait.has_left)
-    async with ctx.database.connection() as connection:
-        job = await jobs.job(connection, job_id)
+    job = await ctx.database.once(jobs.job, job_id)
     return None if job is None else job.status
 
 
 async def _failure(ctx: ApiContext, asked: Awaited) -> StepFailedError | Refused:
-    async with ctx.database.connection() as connection:
-        error = (await jobs.progress(connection, [asked.job_id]))[asked.job_id].error
+    error = (await ctx.database.once(jobs.progress, [asked.job_id]))[asked.job_id].error
     if error is None:
         # It was retried since.
         return superseded(asked.query_id)

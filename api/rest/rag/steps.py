@@ -46,8 +46,7 @@ expansion_router = APIRouter(prefix="/rag/expansion", tags=["questions"], route_
 @expansion_router.post("/prompt", summary="Show the prompt of an expansion", responses=problem_responses(404, 422))
 async def show_expansion_prompt(ctx: Context, body: ExpansionRequest) -> ExpansionPrompt:
     """The prompt that asks an external model for an expansion; nothing is stored, and no model is called."""
-    async with ctx.database.connection() as connection:
-        prompt, n = await preview_expansion_prompt(connection, body.question, preset=body.config_preset, n=body.n)
+    prompt, n = await ctx.database.once(preview_expansion_prompt, body.question, preset=body.config_preset, n=body.n)
     return ExpansionPrompt(prompt=prompt, query=body.question, original_query=body.question, n=n)
 
 
@@ -74,8 +73,7 @@ async def run_expansion(
         until="expand",
         use_full_model=body.use_full_model,
     )
-    async with ctx.database.connection() as connection:
-        stored = await ask(connection, request, ctx.run_settings(), key=key)
+    stored = await ctx.database.once(ask, request, ctx.run_settings(), key=key)
     headers = {} if stored.is_new else REPLAYED
     asked = Awaited(stored.query_id, stored.run_id, stored.job_id)
     expanded = None if stored.is_new else await _expansion_read(ctx, asked)
@@ -108,8 +106,7 @@ async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion,
         expansion_reply=body.reply,
         until="expand",
     )
-    async with ctx.database.connection() as connection:
-        stored = await ask(connection, request, ctx.run_settings(), key=key)
+    stored = await ctx.database.once(ask, request, ctx.run_settings(), key=key)
     expanded = await _expansion_read(ctx, Awaited(stored.query_id, stored.run_id, stored.job_id))
     if expanded is None:
         raise superseded(stored.query_id)
@@ -119,8 +116,7 @@ async def save_manual_expansion(ctx: Context, key: Keyed, body: PastedExpansion,
 
 async def _expansion_read(ctx: ApiContext, asked: Awaited) -> Expanded | None:
     """The expansion of a question; None while none is stored."""
-    async with ctx.database.connection() as connection:
-        view = await query_view(connection, asked.query_id)
+    view = await ctx.database.once(query_view, asked.query_id)
     if view is None or view.expansion is None:
         return None
     return Expanded(
@@ -294,8 +290,7 @@ async def _start(ctx: ApiContext, query_id: int, step: Step, *, given: StepValue
 
 async def _view(ctx: ApiContext, query_id: int, wait: WaitPreference, response: Response) -> QueryView:
     response.headers.update(wait.headers)
-    async with ctx.database.connection() as connection:
-        view = await query_view(connection, query_id)
+    view = await ctx.database.once(query_view, query_id)
     if view is None:
         raise superseded(query_id)
     return view
