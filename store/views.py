@@ -61,10 +61,7 @@ async def attempt_traces(
 
 
 JOB = """
-SELECT j.id AS job_id, j.run_id, j.kind, j.mode, j.subject, j.status, j.note, j.created_at, j.finished_at,
-       r.profile, r.request, now() AS read_at
-FROM job AS j JOIN run AS r ON r.id = j.run_id
-WHERE j.id = $1
+SELECT id AS job_id, run_id, kind, mode, subject, status, note, created_at, now() AS read_at FROM job WHERE id = $1
 """
 
 
@@ -87,9 +84,6 @@ class JobTrace:
     status: JobStatus
     note: str | None
     created_at: datetime
-    finished_at: datetime | None
-    profile: str
-    request: dict[str, Any]
     read_at: datetime
     """The database's clock when the rows were read."""
     stages: list[StageTrace]
