@@ -49,7 +49,7 @@ async def run_extract(work: Work) -> Result[ExtractedEvidence]:
 
     By the submission, by a language model, or by similarity: whichever the run is set to.
     """
-    extracted = await _extracted(work, (await work.transcript()).text)
+    extracted = await _extracted(work, await work.transcript())
     if work.settings.quantitative.evidence_quote_log_rejections:
         for item, count in extracted.rejected.items():
             log.info("quotes_rejected", job_id=work.claim.job_id, evidence_key=item.evidence_key, quotes=count)
@@ -239,7 +239,7 @@ async def run_assemble(work: Work) -> Result[AssembledPrompt]:
     items = None
     if work.claim.mode == AssessmentMode.FEW_SHOT:
         items = (await work.output(ValidatedReferences)).items
-    transcript = (await work.transcript()).text
+    transcript = await work.transcript()
     passages = None
     if work.settings.ragq.score_input == "evidence":
         passages = passages_of(transcript, (await work.output(ExtractedEvidence)).quotes)
@@ -290,7 +290,7 @@ async def run_score(work: Work) -> Result[ParticipantScores]:
         )
     passages = None
     if settings.ragq.score_input == "evidence":
-        passages = passages_of((await work.transcript()).text, extracted.quotes)
+        passages = passages_of(await work.transcript(), extracted.quotes)
     plan = ScoringPlan(
         model=settings.model.quantitative_model,
         timeout_s=settings.score_timeout_s,

@@ -19,7 +19,7 @@ async def run_chunk(work: Work) -> Result[ChunkedTranscript]:
     """
     settings = work.settings.embedding
     texts = chunk_transcript(
-        (await work.transcript()).text,
+        await work.transcript(),
         size=settings.chunk_size,
         step=settings.chunk_step,
         min_chars=settings.min_evidence_chars,
@@ -41,7 +41,7 @@ async def run_extract(work: Work) -> Result[ExtractedEvidence]:
 
     The utterances nearest to each item, whatever the extractor of the settings.
     """
-    return Result(await by_similarity(work, (await work.transcript()).text))
+    return Result(await by_similarity(work, await work.transcript()))
 
 
 async def run_embed(work: Work) -> Result[EmbeddedChunks]:

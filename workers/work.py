@@ -21,7 +21,6 @@ from schemas.values.participants import PHQ8Item, Reference
 from stages.ports import ChatModel, Embedder, EvidenceSearch, OnText, PairScorer, ReferenceSearch, TextVectors
 from store.database import Connection, Database
 from store.references import interviews, references
-from store.references.interviews import StoredTranscript
 from store.runs import attempts, call_costs, ledger, runs, stage_vectors
 from store.runs.call_costs import CallUse
 from store.runs.stage_vectors import KeyedText
@@ -308,7 +307,7 @@ class Work:
         """The attempt that stored such an output, for statements that read its vectors. Raises as `output`."""
         return (await self._stored(output)).attempt_id
 
-    async def transcript(self) -> StoredTranscript:
+    async def transcript(self) -> str:
         """The transcript that the job was submitted with."""
         expected: str = self.claim.inputs["transcript_hash"]
         self.read["transcript"] = expected

@@ -142,7 +142,7 @@ SELECT variant, count(*) AS people FROM participant WHERE $1::text IS NULL OR da
 GROUP BY variant ORDER BY variant
 """
 
-TRANSCRIPT = "SELECT transcript, transcript_hash, utterances FROM participant WHERE data_set = $1 AND id = $2"
+TRANSCRIPT = "SELECT transcript, transcript_hash FROM participant WHERE data_set = $1 AND id = $2"
 
 _FROM_ITS_FILE = SplitOrigin(method=SplitMethod.FILE)
 
@@ -189,13 +189,6 @@ class TranscriptIdentity(NamedTuple):
 
     hash: str
     variant: TranscriptVariant
-
-
-class StoredTranscript(NamedTuple):
-    """A transcript as it was imported."""
-
-    text: str
-    utterances: list[dict[str, Any]]
 
 
 class SplitHashes(NamedTuple):
@@ -339,9 +332,7 @@ async def variants(connection: Connection, data_set: str | None = None) -> dict[
     return {TranscriptVariant(row["variant"]): row["people"] for row in rows}
 
 
-async def transcript(
-    connection: Connection, data_set: str, participant_id: int, *, expected_hash: str
-) -> StoredTranscript:
+async def transcript(connection: Connection, data_set: str, participant_id: int, *, expected_hash: str) -> str:
     """A transcript, if it is still the one the run was submitted with.
 
     Raises TranscriptNotFoundError when there is none any more, and InputChangedError when it is another.
@@ -356,7 +347,8 @@ async def transcript(
             f"The transcript of participant {participant_id} was replaced by another import since the run was "
             "submitted; submit again to run on the new one."
         )
-    return StoredTranscript(row["transcript"], row["utterances"])
+    transcript: str = row["transcript"]
+    return transcript
 
 
 def _items_json(items: Mapping[PHQ8Item, int] | None) -> str | None:

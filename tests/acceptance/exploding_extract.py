@@ -8,7 +8,7 @@ from workers.work import Work
 
 async def explode(work: Work) -> NoReturn:
     """Raise an exception as a careless library might."""
-    raise RuntimeError(f"cannot parse: {(await work.transcript()).text}")
+    raise RuntimeError(f"cannot parse: {await work.transcript()}")
 
 
 for mode in ("few_shot", "zero_shot"):
