@@ -13,9 +13,7 @@ from store.runs import stage_vectors
 from store.runs.failures import last_failures
 from store.runs.stage_vectors import StageRun
 
-JOB = """
-SELECT id, run_id, ordinal, kind, mode, subject, inputs, status, created_at, finished_at, note FROM job WHERE id = $1
-"""
+JOB = "SELECT id, run_id, kind, mode, subject, inputs, status, created_at, finished_at, note FROM job WHERE id = $1"
 
 # At most a page of each state is read, in the order of the index.
 URGENT = """
@@ -53,8 +51,6 @@ class Job:
 
     id: int
     run_id: int
-    ordinal: int
-    """Its place in the run, from 0."""
     kind: str
     mode: str
     subject: str
