@@ -1,24 +1,18 @@
 """Flower shows stages by name, and finds those of a run or a participant."""
 
-import os
 import re
-import shutil
-import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote
 
 import pytest
 
 from tests.acceptance.conftest import GiveEvidence
-from tests.acceptance.flower import PASSWORD, USER, StartedFlower, start_flower
+from tests.acceptance.flower import StartedFlower, start_flower
 from tests.acceptance.harness import Installation, judged_by
 from tests.scripted_ollama import ScriptedOllama, ScriptedReply
 
 CHAIN = ["ragq.extract", "ragq.embed", "ragq.retrieve", "ragq.rerank", "ragq.validate", "ragq.assemble"]
-BROWSER = shutil.which("chromium")
 
 
 class Watched(NamedTuple):
@@ -114,26 +108,3 @@ def test_flower_asks_for_a_password(watched: Watched) -> None:
     intruder = StartedFlower(watched.flower.process, watched.flower.port, password="guessed")
 
     assert [intruder.get(path).status_code for path in ("/tasks", "/api/tasks")] == [401, 401]
-
-
-@pytest.mark.skipif(BROWSER is None, reason="needs a chromium on the path")
-def test_the_page_shows_the_stages_in_a_browser(watched: Watched, tmp_path: Path) -> None:
-    assert BROWSER is not None
-    picture = tmp_path / "flower.png"
-    options = ("--headless", "--no-sandbox", "--disable-gpu", "--window-size=1600,900", "--virtual-time-budget=5000")
-    # The page reads the search `name` from its address, and adds the prefix `name:`.
-    search = quote(f"ragq kwargs:run={watched.first} kwargs:subject=316")
-    page = f"http://{USER}:{PASSWORD}@127.0.0.1:{watched.flower.port}/tasks?name={search}"
-    done = subprocess.run(
-        [BROWSER, *options, f"--user-data-dir={tmp_path}", f"--screenshot={picture}", "--dump-dom", page],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-        env={**os.environ, "HOME": str(tmp_path)},
-    )
-
-    assert re.findall(r"/task/j\d+:(\w+):1", unquote(done.stdout)) == [
-        name.removeprefix("ragq.") for name in CHAIN[::-1]
-    ]
-    assert picture.stat().st_size > 10_000

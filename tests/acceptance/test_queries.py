@@ -110,6 +110,7 @@ def test_a_model_expands_and_answers_and_the_same_submission_finds_its_run(
     asked.ragq("query", "run", str(query["id"]), "--from", "retrieve")
     assert asked.wait_for(run_id) == {"succeeded": 1}
     assert len(shown(asked, run_id)["answers"]) == 2
+    assert [text for text in (QUESTION, ANSWER, str(EXPANSION["hyde_answer"])) if text in asked.logs] == []
 
 
 def test_a_chain_that_was_stopped_early_continues(asked: Installation, writer: ScriptedModel) -> None:

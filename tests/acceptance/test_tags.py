@@ -13,17 +13,6 @@ from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.wardrobe import write_wardrobe
 
-FUSED = {"title", "score_similarity", "score_characters", "score_sentence", "score_spelling"}
-CANDIDATE = {"tag", "score_combined", "score_fasttext", "score_context", "count", "sources"} | FUSED
-LEFT_OUT = {"too_rare", "not_permitted"}
-REPORT = {"phrase", "normalized", "lookup", "tfidf_vocab", "oov_terms", "candidates"} | LEFT_OUT
-REPORTED = {
-    *("tag", "alias_token", "score_fasttext", "score_context", "score_combined", "context_imputed", "count"),
-    *FUSED,
-}
-
-ASKED_NEIGHBOURS = "jsonb_path_query_array(a.output, '$.phrases[*].asked_neighbours')"
-
 
 @pytest.fixture(scope="session")
 def wardrobe_template(install: Install, migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> str:
@@ -77,38 +66,6 @@ def result(installation: Installation, file: str, *options: str) -> Any:
     return one["result"]
 
 
-def asked_neighbours(installation: Installation, run: str) -> list[bool]:
-    """Whether neighbours were looked for, by phrase."""
-    found: list[bool] = installation.value(
-        f"SELECT {ASKED_NEIGHBOURS} FROM stage_attempt AS a JOIN job AS j ON j.id = a.job_id"
-        " WHERE j.run_id = $1 AND a.stage = 'retrieve' AND a.outcome = 'succeeded'",
-        int(run[1:]),
-    )
-    return found
-
-
-def test_an_exact_alias_finds_its_tag_with_1_and_asks_for_no_neighbours(asked: Installation, phrases: Any) -> None:
-    found = ask(asked, phrases(["overcoat"]))
-
-    (candidate,) = found["sets"][0]["result"]
-    assert candidate.keys() == CANDIDATE
-    assert (candidate["tag"], candidate["score_fasttext"], candidate["sources"]) == ("coat", 1.0, ["overcoat"])
-    assert asked_neighbours(asked, found["run"]) == [False]
-
-    again = ask(asked, phrases(["overcoat"]), "--set", "PSQ_SKIP_FASTTEXT_FOR_EXACT_ALIAS=0")
-    assert asked_neighbours(asked, again["run"]) == [True]
-    assert again["sets"][0]["result"][0]["tag"] == "coat"
-
-
-def test_a_misspelt_word_finds_the_tag_with_a_similar_spelling(asked: Installation, phrases: Any) -> None:
-    candidates = result(asked, phrases(["overcoats"]))
-
-    assert [candidate["tag"] for candidate in candidates] == ["coat"]
-    assert -1 <= candidates[0]["score_fasttext"] < 1
-    assert candidates[0]["score_similarity"] == candidates[0]["score_combined"]
-    assert candidates[0]["score_spelling"] == pytest.approx((8 / 9) ** 2)
-
-
 @pytest.mark.parametrize("phrase", ["lingerie", "unmentionables", "night wear", "lingeries"])
 def test_unsafe_tags_are_returned_only_when_permitted(asked: Installation, phrases: Any, phrase: str) -> None:
     everything = ("--set", "PSQ_RETRIEVAL_PER_PHRASE_K=50", "--set", "PSQ_RETRIEVAL_PER_PHRASE_FINAL_K=50")
@@ -121,22 +78,6 @@ def test_unsafe_tags_are_returned_only_when_permitted(asked: Installation, phras
     tags = [candidate["tag"] for report in refused[1] for candidate in report["candidates"]]
     assert "lingerie" not in [*tags, *(candidate["tag"] for candidate in refused[0]), *refused[2]]
     assert "lingerie" in [candidate["tag"] for candidate in permitted[0]]
-
-
-def test_the_four_shapes_of_a_result(asked: Installation, phrases: Any) -> None:
-    file = phrases(["overcoat", "red hat"])
-
-    plain = result(asked, file)
-    with_reports = result(asked, file, "--verbose")
-    with_ranks = result(asked, file, "--phrase-ranks")
-    with_both = result(asked, file, "--verbose", "--phrase-ranks")
-
-    assert {frozenset(candidate) for candidate in plain} == {frozenset(CANDIDATE)}
-    candidates, reports, ranks = with_both
-    assert (candidates, with_reports, with_ranks) == (plain, [plain, reports], [plain, ranks])
-    assert {frozenset(report) for report in reports} == {frozenset(REPORT)}
-    assert {frozenset(one) for report in reports for one in report["candidates"]} == {frozenset(REPORTED)}
-    assert ranks.keys() == {candidate["tag"] for candidate in plain}
 
 
 def test_a_newer_vocabulary_of_the_name_does_not_affect_jobs_of_the_older_one(

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from cli.main import cli
 from schemas.settings.process import KNOWN_NAMES
 from store import migrate
-from store.database import Database
 from store.revision import is_newest
+from tests.cli.conftest import Stored
 from tests.store.statements import EMPTIED, execute
 
 
@@ -24,17 +24,21 @@ def ragq_migrate(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     return lambda *options, **also: CliRunner(env=named).invoke(cli, ["migrate", *options], **also)
 
 
-def test_a_database_is_migrated_without_a_broker(database_url: str, ragq_migrate: Callable[..., Result]) -> None:
+def test_a_database_is_migrated_without_a_broker(
+    database_url: str, ragq_migrate: Callable[..., Result], stored: Stored
+) -> None:
     asyncio.run(execute(database_url, EMPTIED))
 
     first, second = (ragq_migrate("--json") for _ in range(2))
 
     newest = json.loads(second.stdout)["after"]
     assert (first.exit_code, json.loads(first.stdout)) == (0, {"before": None, "after": newest})
-    assert asyncio.run(is_migrated(database_url))
+    assert stored(is_newest)
 
 
-def test_the_sql_that_is_printed_makes_the_tables(database_url: str, ragq_migrate: Callable[..., Result]) -> None:
+def test_the_sql_that_is_printed_makes_the_tables(
+    database_url: str, ragq_migrate: Callable[..., Result], stored: Stored
+) -> None:
     asyncio.run(execute(database_url, EMPTIED))
 
     printed = ragq_migrate("--sql")
@@ -42,14 +46,14 @@ def test_the_sql_that_is_printed_makes_the_tables(database_url: str, ragq_migrat
     ragq_migrate(catch_exceptions=False)
     again = ragq_migrate("--sql")
 
-    assert asyncio.run(is_migrated(database_url))
+    assert stored(is_newest)
     assert "CREATE TABLE" in printed.stdout and again.stdout == ""
     assert "up to date" in again.stderr
     migrate.check(database_url)
 
 
 def test_tables_of_another_version_are_named_and_left_as_they_are(
-    database_url: str, ragq_migrate: Callable[..., Result]
+    database_url: str, ragq_migrate: Callable[..., Result], stored: Stored
 ) -> None:
     asyncio.run(execute(database_url, "UPDATE alembic_version SET version_num = '0041'"))
 
@@ -57,14 +61,4 @@ def test_tables_of_another_version_are_named_and_left_as_they_are(
 
     assert isinstance(result.exception, migrate.OtherTablesError)
     assert "0041" in str(result.exception) and "RAGQ_HOME" in str(result.exception)
-    assert not asyncio.run(is_migrated(database_url))
-
-
-async def is_migrated(database_url: str) -> bool:
-    """Whether a database has the newest revision."""
-    database = Database(database_url, pool_size=1)
-    try:
-        async with database.connection() as connection:
-            return await is_newest(connection)
-    finally:
-        await database.close()
+    assert not stored(is_newest)

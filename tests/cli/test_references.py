@@ -1,52 +1,38 @@
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from cli.references import references_group, write_artifact_files
+from cli.references import write_artifact_files
 from schemas.errors import Refused
+from tests.cli.conftest import Ragq
 from tests.stages.participants.artifacts.builders import VECTORS, artifact_files
 
 PAPER = ("--profile", "paper", "--set", "EMBEDDING_DIMENSION=4")
 
 
-@pytest.fixture
-def ragq(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Runs `ragq references` in an empty folder."""
-    monkeypatch.setenv("DATABASE_URL", database_url)
-    monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:1/0")
-    monkeypatch.chdir(tmp_path)
-
-    def run(*arguments: str) -> Result:
-        return CliRunner().invoke(references_group, arguments)
-
-    return run
-
-
-def test_an_index_is_imported_and_exported(ragq: Callable[..., Result], tmp_path: Path) -> None:
+def test_an_index_is_imported_and_exported(ragq: Ragq, tmp_path: Path) -> None:
     write_artifact_files(Path("small.npz"), artifact_files(), force=False)
 
-    done = ragq("import", "small.npz", *PAPER)
+    done = ragq("references", "import", "small.npz", *PAPER)
     assert (done.exit_code, done.stdout) == (
         0,
         "Imported index 'small' (data/paper-train, transcripts unknown): 2 participants, 3 chunks.\n",
     )
 
-    done = ragq("export", "small", "--directory", "out", "--json")
+    done = ragq("references", "export", "small", "--directory", "out", "--json")
     assert json.loads(done.stdout) == ["out/small.npz", "out/small.json", "out/small.meta.json"]
     with np.load("out/small.npz", allow_pickle=False) as arrays:
         assert arrays["emb_303"].tobytes() == VECTORS[303].tobytes()
 
 
-def test_an_export_overwrites_nothing_unasked(ragq: Callable[..., Result]) -> None:
+def test_an_export_overwrites_nothing_unasked(ragq: Ragq) -> None:
     write_artifact_files(Path("data/embeddings/small.npz"), artifact_files(), force=False)
-    ragq("import", "data/embeddings/small.npz", *PAPER)
+    ragq("references", "import", "data/embeddings/small.npz", *PAPER)
 
-    assert isinstance(ragq("export", "small").exception, Refused)
-    assert ragq("export", "small", "--force").exit_code == 0
+    assert isinstance(ragq("references", "export", "small").exception, Refused)
+    assert ragq("references", "export", "small", "--force").exit_code == 0
     assert sorted(path.name for path in Path("data/embeddings").iterdir()) == [
         "small.json",
         "small.meta.json",
@@ -70,9 +56,11 @@ def test_an_export_overwrites_nothing_unasked(ragq: Callable[..., Result]) -> No
     ],
 )
 def test_an_index_is_not_imported_under_the_name_of_another_split_or_variant(
-    ragq: Callable[..., Result], arguments: tuple[str, ...], message: str
+    ragq: Ragq, arguments: tuple[str, ...], message: str
 ) -> None:
     write_artifact_files(Path("small.npz"), artifact_files(), force=False)
 
-    assert str(ragq("import", "small.npz", *PAPER, *arguments).exception) == message
-    assert ragq("import", "small.npz", *PAPER, *message.split("`")[1].split(), *arguments[2:]).exit_code == 0
+    assert str(ragq("references", "import", "small.npz", *PAPER, *arguments).exception) == message
+    assert (
+        ragq("references", "import", "small.npz", *PAPER, *message.split("`")[1].split(), *arguments[2:]).exit_code == 0
+    )

@@ -72,6 +72,13 @@ def test_the_page_loads_nothing() -> None:
     assert set(re.findall(r"url\((.)", text)) <= {"#"}
 
 
+def test_where_nothing_is_resampled_the_page_says_so_and_has_no_bounds() -> None:
+    text = report_page(report())
+
+    assert "2 evaluated participants: too few for an interval" in text
+    assert re.findall(r"\[-?\d+\.\d+, -?\d+\.\d+\]", text) == []
+
+
 def test_hostile_text_is_shown_and_not_run() -> None:
     text = report_page(report())
 

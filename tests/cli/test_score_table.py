@@ -2,20 +2,9 @@
 
 import json
 
-from store.database import Connection
 from tests.cli.conftest import Ragq, Stored
-from tests.stages.reports.builders import labels, scores
-from tests.store.scored import TIMED_OUT, Outcome, import_labels, store_scored_run
-
-
-async def scored(connection: Connection) -> int:
-    await import_labels(connection, {316: labels("10"), 319: None})
-    outcomes: dict[tuple[str, int], Outcome] = {
-        ("few_shot", 316): scores("11"),
-        ("zero_shot", 316): TIMED_OUT,
-        ("few_shot", 319): None,
-    }
-    return await store_scored_run(connection, outcomes)
+from tests.stages.reports.builders import scores
+from tests.store.scored import TIMED_OUT, store_scored_run
 
 
 def test_a_finished_run_is_watched_to_its_scores(ragq: Ragq, stored: Stored) -> None:

@@ -1,21 +1,14 @@
 """`ragq splits`, and the splits that an import of participants makes."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from demo.data_set import data_set_files
 from schemas.errors import Refused
 from stages.participants.splits import PUBLISHED_SPLITS
-from tests.acceptance.small_data_set import small_files, write_files
+from tests.acceptance.small_data_set import plain_files, small_files, write_files
 from tests.cli.conftest import Ragq
-
-
-def plain_files() -> Mapping[str, bytes]:
-    """The layout of DAIC-WOZ as its publishers give it: without the paper's splits."""
-    return {name: data for name, data in data_set_files().items() if not name.startswith("paper_splits/")}
 
 
 @pytest.fixture

@@ -12,15 +12,10 @@ import pytest
 
 from schemas.errors import Refused
 from tests.acceptance.wardrobe import write_wardrobe
+from tests.api.vocabularies import COAT, RANKS, REPORT, finish, mark_built
 from tests.cli.conftest import Ragq, Stored
 
 JOBS = "SELECT subject, inputs, mode FROM job WHERE kind = 'tags' ORDER BY id"
-
-HAS_MODELS = """
-UPDATE vocabulary SET model = 'fasttext', model_digest = 'tokens', context_digest = 'context', dimension = 2,
-                      similarity_digest = 'similarity', sentence_backend = 'huggingface', sentence_model = 'mini',
-                      sentence_digest = 'd', indexed_at = now()
-"""
 
 
 @pytest.fixture
@@ -42,9 +37,9 @@ def sql(stored: Stored) -> Callable[[str], Any]:
 
 
 def test_phrases_and_context_tags_become_inputs_of_one_job_each(
-    ragq: Ragq, wardrobe: Path, sql: Callable[[str], Any], tmp_path: Path
+    ragq: Ragq, stored: Stored, wardrobe: Path, sql: Callable[[str], Any], tmp_path: Path
 ) -> None:
-    sql(HAS_MODELS)
+    stored(mark_built)
     (tmp_path / "p.jsonl").write_text('red hat, coat\n{"id": "q7", "phrases": ["shirt"], "context_tags": ["blue"]}\n')
     by = ("--phrases", "p.jsonl", "--vocabulary", "wardrobe", "--allow-nsfw", "--context-tags", "boots, ,scarf")
 
@@ -64,10 +59,26 @@ def test_phrases_and_context_tags_become_inputs_of_one_job_each(
     assert "hat" not in json.dumps(run["request"])
 
 
+def test_a_result_has_the_parts_that_are_asked_for(ragq: Ragq, stored: Stored, wardrobe: Path) -> None:
+    stored(mark_built)
+    Path("p.txt").write_text("overcoat\n")
+    assert ragq("submit", "--phrases", "p.txt", "--vocabulary", "wardrobe").stdout == "r1\n"
+    stored(finish, 1)
+    candidates, reports = [COAT.model_dump(mode="json")], [REPORT.model_dump(mode="json")]
+
+    for options, result in (
+        ((), candidates),
+        (("--verbose",), [candidates, reports]),
+        (("--phrase-ranks",), [candidates, RANKS]),
+    ):
+        (one,) = json.loads(ragq("tags", "show", "r1", "--json", *options).stdout)["sets"]
+        assert (one["id"], one["status"], one["result"]) == ("1", "succeeded", result)
+
+
 def test_bad_lines_are_reported_and_nothing_is_submitted(
-    ragq: Ragq, wardrobe: Path, sql: Callable[[str], Any], tmp_path: Path
+    ragq: Ragq, stored: Stored, wardrobe: Path, sql: Callable[[str], Any], tmp_path: Path
 ) -> None:
-    sql(HAS_MODELS)
+    stored(mark_built)
     (tmp_path / "p.jsonl").write_text('hat\n["secret\n{"phrases": ["secret\\u0000"]}\n')
 
     done = ragq("submit", "--phrases", "p.jsonl", "--vocabulary", "wardrobe")

@@ -15,6 +15,7 @@ from schemas.errors import NothingRelevantError
 from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.questions.queries import StoredQuery
+from store.runs import jobs
 from tests.api.rest.problems import problem, slug
 from tests.api.rest.rag.conftest import ANSWER, Ask, Working, waits_long
 from tests.services.questions.questions import WHOLE, chain
@@ -288,6 +289,23 @@ async def test_a_step_takes_other_values_in_the_body_and_in_the_query(
     settings = (await client.get(f"/runs/{reply.json()['run_id']}/settings")).json()
     assert settings["retrieval.min_word_count"] == {"value": 0, "source": "option"}
     assert settings["retrieval.fusion"] == {"value": "rrf", "source": "preset Original"}
+
+
+@pytest.mark.parametrize("step", ["augment/run", "run"])
+@pytest.mark.parametrize(("use_full_model", "light"), [(False, True), (True, None), (None, None)])
+async def test_the_light_model_answers_where_the_full_one_is_not_wanted(
+    client: httpx.AsyncClient,
+    connection: Connection,
+    ask: Ask,
+    step: str,
+    use_full_model: bool | None,
+    light: bool | None,
+) -> None:
+    query = await ask(*TO_CONSOLIDATE)
+
+    await client.post(path(query.id, step), json={"use_full_model": use_full_model}, headers=AT_ONCE)
+
+    assert (await jobs.get(connection, query.job_id)).inputs.get("light_model") is light
 
 
 @waits_long
