@@ -90,23 +90,6 @@ def test_what_waits_is_shown_and_a_batch_that_takes_too_long_is_cancelled_and_it
     assert batches.paid.total() - len(first.lines) + 1 == len(batches.paid)
 
 
-def test_lines_that_fail_are_sent_singly(installation: Installation, batches: Provider, evidence: GiveEvidence) -> None:
-    failing: list[str] = []
-
-    def fails(prompt: str) -> bool:
-        if not failing:
-            failing.append(prompt)
-        return prompt in failing
-
-    batches.fails = fails
-    installation.start_worker()
-    run = installation.submit(*evidence({316: 2}), *BATCHED, "--batch")
-
-    assert installation.ragq("watch", f"r{run}").exit_code == 0
-    assert batches.singles == failing
-    assert installation.rows("SELECT key FROM llm_batch_call") == []
-
-
 @pytest.mark.parametrize("refusal", ["failed", "no_batches"])
 def test_a_batch_that_is_refused_fails_the_chain_and_is_never_sent_at_full_price(
     refusal: str, installation: Installation, batches: Provider, evidence: GiveEvidence

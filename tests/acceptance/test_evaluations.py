@@ -1,12 +1,10 @@
 """Answers are judged by the model of the validator, as a run of its own."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, SHORT
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
@@ -17,13 +15,6 @@ QUERIES = [
     {"_id": "tea", "text": QUESTION, "reference_answer": REFERENCE},
     {"_id": "arch", "text": "What keeps the stones of an arch together?"},
 ]
-
-
-@pytest.fixture
-def answering(install: Install, shelf_template: str) -> Iterator[Installation]:
-    with install(shelf_template) as installation:
-        installation.start_worker()
-        yield installation
 
 
 @pytest.fixture
@@ -49,40 +40,29 @@ def answered(installation: Installation, folder: Path, *models: str) -> int:
     queries.write_text("".join(json.dumps(line) + "\n" for line in QUERIES))
     qrels.write_text("query-id\tcorpus-id\tscore\ntea\ttea\t1\n")
     run_id = installation.submit(
-        *(
-            "--queries",
-            str(queries),
-            "--qrels",
-            str(qrels),
-            "--corpus",
-            "shelf",
-            "--no-expand",
-            *SHORT,
-            "--until",
-            "generate",
-            *models,
-        )
+        *("--queries", str(queries), "--qrels", str(qrels), "--corpus", "shelf"),
+        *("--no-expand", *SHORT, "--until", "generate", *models),
     )
     assert installation.wait_for(run_id) == {"succeeded": 2}, installation.logs
     return run_id
 
 
 def test_answers_are_evaluated_forked_and_deleted_with_their_question(
-    answering: Installation, writer: ScriptedModel, judge: ScriptedModel, tmp_path: Path
+    asked: Installation, writer: ScriptedModel, judge: ScriptedModel, tmp_path: Path
 ) -> None:
     validated = ("--set", "validation.enabled=true", "--set", f"validation.model={judge.name}")
-    run_id = answered(answering, tmp_path, "--set", f"RAGQ_QUERY_MODEL={writer.name}", *validated)
-    estimate = answering.ragq("evaluate", f"r{run_id}", "--dry-run", "--json")
+    run_id = answered(asked, tmp_path, "--set", f"RAGQ_QUERY_MODEL={writer.name}", *validated)
+    estimate = asked.ragq("evaluate", f"r{run_id}", "--dry-run", "--json")
     assert estimate.exit_code == 0, estimate.stderr
     before = judge.calls
 
-    done = answering.ragq("evaluate", f"r{run_id}", "--wait", "--json")
+    done = asked.ragq("evaluate", f"r{run_id}", "--wait", "--json")
 
     assert done.exit_code == 0, done.stderr
     evaluation = done.json["overview"]["id"]
     paid = judge.calls - before
     assert 0 < paid <= estimate.json["calls_at_most"]
-    report = answering.ragq("report", f"r{evaluation}", "--json").json
+    report = asked.ragq("report", f"r{evaluation}", "--json").json
     assert (report["evaluates"], report["judge"]) == (f"r{run_id}", judge.name)
     counts = report["counts"]
     assert (counts["questions"], counts["scored"], counts["with_reference"]) == (2, 2, 1)
@@ -97,33 +77,33 @@ def test_answers_are_evaluated_forked_and_deleted_with_their_question(
     assert [one["shares"]["correctness"] for one in report["answers"]] == [0.5, None]
     assert report["validator"]["run"] == f"r{run_id}"
     assert report["validator"]["quality"]["recall"]["value"] == pytest.approx(2 / 3)
-    shown = answering.ragq("report", f"r{evaluation}")
+    shown = asked.ragq("report", f"r{evaluation}")
     assert "citation precision" in shown.stdout and "N/A" in shown.stdout
-    assert answering.ragq("audit", f"r{evaluation}").exit_code == 0
+    assert asked.ragq("audit", f"r{evaluation}").exit_code == 0
 
     sheet = tmp_path / "labels.csv"
-    assert answering.ragq("evaluate", f"r{evaluation}", "--sheet", str(sheet)).exit_code == 0
+    assert asked.ragq("evaluate", f"r{evaluation}", "--sheet", str(sheet)).exit_code == 0
     assert sheet.stat().st_mode & 0o777 == 0o600
-    assert answering.ragq("evaluate", f"r{evaluation}", "--sheet", str(sheet)).exit_code == 2
+    assert asked.ragq("evaluate", f"r{evaluation}", "--sheet", str(sheet)).exit_code == 2
     sheet.write_text("\n".join(f"{line}yes" if line.endswith(",") else line for line in sheet.read_text().split("\n")))
-    quality = answering.ragq("evaluate", f"r{evaluation}", "--labels", str(sheet), "--json").json
+    quality = asked.ragq("evaluate", f"r{evaluation}", "--labels", str(sheet), "--json").json
     # Of each answer the judge accepts one of two sentences, and people both.
     assert (quality["true_accepts"], quality["false_rejects"], quality["corrected"]) == (2, 2, None)
-    assert "recall of the judge" in answering.ragq("evaluate", f"r{evaluation}", "--labels", str(sheet)).stdout
+    assert "recall of the judge" in asked.ragq("evaluate", f"r{evaluation}", "--labels", str(sheet)).stdout
 
-    again = answering.ragq("evaluate", f"r{run_id}", "--json")
+    again = asked.ragq("evaluate", f"r{run_id}", "--json")
     assert (again.json["run"], again.json["is_new"]) == (f"r{evaluation}", False)
     written = tmp_path / "evaluation.ragq"
-    assert answering.ragq("export", f"r{evaluation}", "--output", str(written)).exit_code == 0
-    assert answering.ragq("verify", str(written)).exit_code == 0
+    assert asked.ragq("export", f"r{evaluation}", "--output", str(written)).exit_code == 0
+    assert asked.ragq("verify", str(written)).exit_code == 0
 
-    forked = answering.ragq(
+    forked = asked.ragq(
         *("fork", f"r{evaluation}", "--from", "judge", "--set", "RAGQ_VALIDATION_MAX_CHARS=100", "--wait", "--json")
     )
     assert forked.exit_code == 0, forked.stderr
 
-    (tea,) = [line["id"] for line in answering.ragq("query", "list", "--json").json if QUESTION in str(line)]
-    assert answering.ragq("query", "delete", str(tea), "--yes").exit_code == 0
-    kept = answering.rows("SELECT output::text FROM stage_attempt WHERE stage IN ('split', 'judge')")
+    (tea,) = [line["id"] for line in asked.ragq("query", "list", "--json").json if QUESTION in str(line)]
+    assert asked.ragq("query", "delete", str(tea), "--yes").exit_code == 0
+    kept = asked.rows("SELECT output::text FROM stage_attempt WHERE stage IN ('split', 'judge')")
     assert not any(QUESTION in str(row) for row in kept)
-    assert answering.value("SELECT count(*) FROM llm_call WHERE request::text LIKE '%Warmth stops this%'") == 0
+    assert asked.value("SELECT count(*) FROM llm_call WHERE request::text LIKE '%Warmth stops this%'") == 0

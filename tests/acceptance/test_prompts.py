@@ -30,22 +30,6 @@ def outputs(shared: Installation, ollama: ScriptedOllama, evidence: GiveEvidence
     }
 
 
-def test_a_participant_with_evidence_costs_one_embedding_call(outputs: Outputs) -> None:
-    embedded = outputs["316", "few_shot", "embed"]
-
-    assert (embedded["embedding_calls"], embedded["items"], embedded["stored_vectors"]) == (
-        1,
-        ["NoInterest", "Depressed"],
-        2,
-    )
-
-
-def test_a_participant_without_evidence_costs_none(outputs: Outputs) -> None:
-    embedded = outputs["319", "few_shot", "embed"]
-
-    assert (embedded["embedding_calls"], embedded["items"], embedded["stored_vectors"]) == (0, [], 0)
-
-
 def test_few_shot_without_references_is_zero_shot_to_the_byte(outputs: Outputs) -> None:
     assert outputs["319", "few_shot", "assemble"] == outputs["319", "zero_shot", "assemble"]
 

@@ -2,13 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, SHORT, TEA
 from tests.scripted_ollama import ScriptedModel, ScriptedOllama, ScriptedReply
@@ -20,14 +19,6 @@ EXPANSION = {
     "entities": ["catechins"],
 }
 ANSWER = "Oxygen darkens the catechins [S1]. Steel does not [S9]."
-
-
-@pytest.fixture
-def asked(install: Install, shelf_template: str) -> Iterator[Installation]:
-    """An installation of one test's own with the shelf in it and one worker."""
-    with install(shelf_template) as installation:
-        installation.start_worker()
-        yield installation
 
 
 @pytest.fixture
@@ -113,40 +104,6 @@ def test_a_model_expands_and_answers_and_the_same_submission_finds_its_run(
     assert [text for text in (QUESTION, ANSWER, str(EXPANSION["hyde_answer"])) if text in asked.logs] == []
 
 
-def test_a_chain_that_was_stopped_early_continues(asked: Installation, writer: ScriptedModel) -> None:
-    run_id = ask(asked, "--no-expand", until="retrieve", model=writer.name)
-    assert asked.wait_for(run_id) == {"succeeded": 1}
-    query = shown(asked, run_id)
-    assert (query["status"], query["answers"]) == ("needs_retrieval", [])
-
-    assert asked.ragq("query", "run", str(query["id"])).exit_code == 0
-
-    assert asked.wait_for(run_id) == {"succeeded": 1}
-    assert shown(asked, run_id)["answers"][0]["response_text"] == ANSWER
-
-
-def test_an_edit_takes_effect_and_stale_stages_run_again(asked: Installation, writer: ScriptedModel) -> None:
-    run_id = ask(asked, model=writer.name)
-    asked.wait_for(run_id)
-    query = shown(asked, run_id)
-
-    edited = asked.ragq(
-        "query", "edit", str(query["id"]), "--intent", "definition", "--mqe", "tannin in tea", "--no-run"
-    )
-
-    assert edited.stdout.strip() == f"j{query['job_id']} succeeded"
-    waiting = shown(asked, run_id)
-    assert (waiting["status"], waiting["intent"]) == ("needs_embeddings", "DEFINITION")
-    assert waiting["stages"]["expand"]["hyde_answer"] == EXPANSION["hyde_answer"]
-    assert waiting["stages"]["consolidate"] is None
-    assert asked.ragq("query", "run", str(query["id"])).exit_code == 0
-    assert asked.wait_for(run_id) == {"succeeded": 1}
-    after = shown(asked, run_id)
-    assert "DEFINITION" in after["stages"]["augment"]["prompt"]
-    assert len(after["answers"]) == 2
-    assert asked.ragq("audit", f"r{run_id}").exit_code == 0
-
-
 def test_a_work_that_changed_since_it_was_ranked_fails_the_chain(asked: Installation, tmp_path: Path) -> None:
     run_id = ask(asked, "--no-expand", until="validate")
     asked.wait_for(run_id)
@@ -175,35 +132,11 @@ def test_a_pasted_expansion_that_cannot_be_used_is_refused_at_once(
     assert (refused.exit_code, "no JSON" in refused.stderr) == (1, False)
 
 
-def test_a_query_set_with_judgements_is_evaluated_stage_by_stage(asked: Installation, tmp_path: Path) -> None:
-    queries, qrels = tmp_path / "set.jsonl", tmp_path / "set.tsv"
-    lines = [{"_id": "q1", "text": QUESTION}, {"_id": "q2", "text": "What keeps the stones of an arch together?"}]
-    queries.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    qrels.write_text("query-id\tcorpus-id\tscore\nq1\ttea\t1\nq2\tbridges\t1\n")
-
-    run_id = asked.submit(
-        *("--queries", str(queries), "--qrels", str(qrels), "--corpus", "shelf", "--no-expand"),
-        *("--until", "consolidate", *SHORT),
-    )
-
-    assert asked.wait_for(run_id) == {"succeeded": 2}
-    assert asked.ragq("report", f"r{run_id}").exit_code == 0
-    report = asked.ragq("report", f"r{run_id}", "--json").json
-    found = {stage["stage"]: stage["measures"]["ndcg@10"]["value"] for stage in report["stages"]}
-    assert found == dict.fromkeys(("dense", "lexical", "fused", "reranked", "selected", "consolidated"), 1.0)
-
-
 def test_chunks_that_are_all_too_short_fail_the_question_and_the_printed_command_continues_it(
     asked: Installation, writer: ScriptedModel
 ) -> None:
-    by = (
-        "--set",
-        f"RAGQ_QUERY_MODEL={writer.name}",
-        "--set",
-        "reranking.ranker=score-fusion",
-        "--set",
-        "expansion.n=1",
-    )
+    values = (f"RAGQ_QUERY_MODEL={writer.name}", "reranking.ranker=score-fusion", "expansion.n=1")
+    by = [option for value in values for option in ("--set", value)]
     question = ("--query", QUESTION, "--corpus", "shelf", "--preset", "Original", "--until", "generate")
     failed = asked.ragq("submit", *question, *by, "--wait")
 

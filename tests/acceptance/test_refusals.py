@@ -9,19 +9,11 @@ from tests.acceptance.conftest import Install
 from tests.acceptance.harness import Finished, Installation
 from tests.acceptance.small_data_set import small_files, transcript_file, write_files
 
-FEW_SHOT = ("submit", "--participants", "316", "--few-shot-only")
-
 
 def refused(done: Finished) -> str:
     """The error message of a refused command, which prints nothing else."""
     assert (done.exit_code, done.stdout, "Traceback" in done.stderr) == (1, "", False)
     return done.stderr
-
-
-def test_a_run_by_chunk_scores_is_refused_on_an_index_without(shared: Installation) -> None:
-    message = refused(shared.ragq(*FEW_SHOT, "--set", "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk"))
-
-    assert "EMBEDDING_REFERENCE_SCORE_SOURCE=chunk: not every chunk has its own scores" in message
 
 
 def test_evidence_of_a_wrong_shape_is_refused_with_every_problem(shared: Installation, tmp_path: Path) -> None:

@@ -92,22 +92,3 @@ def leaves(value: Any, *path: Any) -> Iterator[tuple[tuple[Any, ...], Any]]:
         return
     for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
         yield from leaves(inner, *path, key)
-
-
-def test_report_diff_and_failures_work_on_a_real_run(
-    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    judge.answer = score_by_prompt
-    run_id = submit(shared, judge, evidence)
-    shared.wait_for(run_id)
-
-    found = report(shared, run_id)
-    compared = shared.ragq("diff", f"r{run_id}", f"r{run_id}", "--mode", "zero_shot", "--other-mode", "few_shot", *FEW)
-    failures = shared.ragq("failures", f"r{run_id}", "--json").json
-
-    assert [one["results"]["evaluated_subjects"] for one in found["experiments"]] == [2, 2]
-    assert found["failures"]["by_category"] == {"scoring_json_parse": 2}
-    few_shot = found["experiments"][1]["provenance"]
-    assert few_shot["embedding_model_digests"] == [few_shot["reference_indexes"][0]["model_digest"]]
-    assert compared.json[0]["compared"][0]["subjects"] == 2
-    assert {(one["participant_id"], one["stage"]) for one in failures["failures"]} == {(FALLEN, "score")}

@@ -7,7 +7,7 @@ import pytest
 
 from tests.acceptance.conftest import GiveEvidence
 from tests.acceptance.harness import Finished, Installation, judged_by
-from tests.scripted_ollama import ACCEPT, ScriptedModel, ScriptedOllama, ScriptedReply
+from tests.scripted_ollama import ACCEPT, ScriptedOllama, ScriptedReply
 
 STAGES = ("extract", "embed", "retrieve", "rerank", "validate", "assemble")
 OUTPUTS = """
@@ -21,9 +21,7 @@ WORDS = "the lamp of the lighthouse"
 class Story:
     """A run whose third verdict and its re-asks were unusable, and the same run after a retry with usable verdicts."""
 
-    judge: ScriptedModel
     failed: Finished
-    calls_until_failure: int
     outputs_then: list[dict[str, Any]]
     retried: Finished
     shown: Finished
@@ -52,13 +50,11 @@ def story(
     judge.answer = lambda prompt: ScriptedReply(request.param if judge.calls in (3, 4, 5) else ACCEPT)
     failed = shared.ragq("submit", *evidence({316: 2}), *judged_by(judge.name), "--wait", "--json")
     run_id = failed.json["overview"]["id"]
-    calls_until_failure, outputs_then = judge.calls, shared.rows(OUTPUTS, run_id)
+    outputs_then = shared.rows(OUTPUTS, run_id)
     retried = shared.ragq("retry", f"r{run_id}", "--json")
     assert shared.wait_for(run_id) == {"succeeded": 1}
     return Story(
-        judge=judge,
         failed=failed,
-        calls_until_failure=calls_until_failure,
         outputs_then=outputs_then,
         retried=retried,
         shown=shared.ragq("show", f"r{run_id}"),

@@ -11,14 +11,24 @@ from api.context import ApiContext
 from schemas.settings.process import ProcessSettings
 from stack.valkey import ValkeyServer
 from store.database import Connection, Database
+from store.runs.runs import StoredRun
+from tests.stages.reports.builders import scores
+from tests.store.forkable import forkable_run
 from workers.app import make_app as make_broker
 
 
 @pytest.fixture
-async def ctx(database_url: str, valkey: ValkeyServer) -> AsyncIterator[ApiContext]:
+def wait_seconds() -> float:
+    """How long a request waits for its job."""
+    return 0.2
+
+
+@pytest.fixture
+async def ctx(database_url: str, valkey: ValkeyServer, wait_seconds: float) -> AsyncIterator[ApiContext]:
     """What the application under test uses: a fresh database and the broker of the session."""
     made = ApiContext(
-        settings=ProcessSettings(),
+        # Shorter than any setting may be.
+        settings=ProcessSettings().model_copy(update={"ragq_api_wait_seconds": wait_seconds}),
         database=Database(database_url, pool_size=4),
         broker=make_broker(valkey.url),
         environment={"RAGQ_PROFILE": "demo"},
@@ -46,3 +56,9 @@ async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as connected:
         yield connected
+
+
+@pytest.fixture
+async def parent(connection: Connection) -> StoredRun:
+    """A run of two participants, of which the second has no scores yet."""
+    return await forkable_run(connection, {316: scores("11"), 319: None})

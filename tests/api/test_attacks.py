@@ -6,16 +6,12 @@ import httpx
 import pytest
 
 from api.context import ApiContext
+from tests.api.rest.problems import problem
 
 RUN: Final = "/rag/expansion/run"
 MANUAL: Final = "/rag/expansion/manual"
 JSON: Final = {"Content-Type": "application/json", "Prefer": "respond-async"}
-INVALID: Final = (422, "urn:ragq:problem:request-invalid")
-
-
-def problem(reply: httpx.Response) -> tuple[int, str]:
-    """The status and the type of a problem."""
-    return reply.status_code, reply.json()["type"]
+INVALID: Final = (422, "request-invalid")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +33,7 @@ async def test_a_pasted_expansion_that_cannot_be_stored_is_refused(client: httpx
     pasted = f'{{"queries": ["a b c"], "hyde_answer": "x", "entities": [], "intent": {intent}}}'
     reply = await client.post(MANUAL, json={"corpus": "small", "query": "Why?", "llm_response": pasted})
 
-    assert problem(reply) == (400, "urn:ragq:problem:reply-unusable")
+    assert problem(reply) == (400, "reply-unusable")
     assert (await client.get("/rag/queries")).json()["total"] == 0
 
 
@@ -50,7 +46,7 @@ async def test_more_event_streams_than_the_limit_are_refused(client: httpx.Async
     ctx.streams.open = 256
     reply = await client.get("/events")
 
-    assert (problem(reply), reply.headers["Retry-After"]) == ((503, "urn:ragq:problem:too-many-streams"), "10")
+    assert (problem(reply), reply.headers["Retry-After"]) == ((503, "too-many-streams"), "10")
 
 
 async def test_a_form_of_20_000_fields_is_refused(client: httpx.AsyncClient) -> None:
@@ -58,4 +54,4 @@ async def test_a_form_of_20_000_fields_is_refused(client: httpx.AsyncClient) -> 
     sent = {"Content-Type": "multipart/form-data; boundary=x"}
     reply = await client.post("/corpora/files", content=parts + b"--x--\r\n", headers=sent)
 
-    assert problem(reply) == (400, "urn:ragq:problem:bad-request")
+    assert problem(reply) == (400, "bad-request")

@@ -1,15 +1,14 @@
 """Fills an installation with data for every page, by the real command line and a real worker."""
 
 import json
-import zlib
 from pathlib import Path
 from typing import Final
 
-from schemas.values.participants import PHQ8Item
 from stages.queries.templates import TemplateTag, default_template
 from tests.acceptance.harness import Installation
 from tests.acceptance.shelf import QUESTION, write_shelf
 from tests.acceptance.small_data_set import evidence_of, small_files, write_files
+from tests.acceptance.test_reports import draw_scores
 from tests.acceptance.wardrobe import write_wardrobe
 from tests.scripted_ollama import ACCEPT, REJECT, ScriptedOllama, ScriptedReply
 
@@ -54,7 +53,7 @@ def add_models(ollama: ScriptedOllama) -> None:
     ollama.model(lambda prompt: ScriptedReply(ANSWER if "Source:" in prompt else json.dumps(EXPANSION)), WRITER)
     ollama.model(lambda prompt: ScriptedReply(ACCEPT if "leaf" in prompt or "tea" in prompt else REJECT), JUDGE)
     ollama.model(lambda prompt: ScriptedReply("I would rather talk about the weather."), BABBLER)
-    ollama.model(lambda prompt: ScriptedReply(_scores(prompt) if "<transcript>" in prompt else ACCEPT), SCORER)
+    ollama.model(draw_scores, SCORER)
 
 
 def populate(installation: Installation, folder: Path) -> None:
@@ -153,9 +152,3 @@ def _leave_work_undone(installation: Installation) -> None:
     installation.submit(
         *ask, "Which clocks need no weight?", "--until", "generate", "--set", f"RAGQ_QUERY_MODEL={WRITER}"
     )
-
-
-def _scores(prompt: str) -> str:
-    """Scores that differ from prompt to prompt, and are the same for the same prompt."""
-    drawn = {item.evidence_key: zlib.crc32(f"{item} {prompt}".encode()) for item in PHQ8Item}
-    return json.dumps({key: {"score": (0, 1, 2, 3, "N/A")[n % 5], "confidence": 1 + n % 3} for key, n in drawn.items()})

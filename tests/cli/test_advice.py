@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import click
 
-from cli.main import cli
 from schemas.settings.process import KNOWN_NAMES
+from tests.cli.test_help import COMMANDS
 
 REPOSITORY = Path(__file__).parents[2]
 PACKAGES = ("adapters", "api", "cli", "demo", "ragq", "schemas", "services", "stack", "stages", "store", "workers")
@@ -92,20 +92,6 @@ def texts_of(path: Path) -> Iterator[Text]:
             yield Text(place, node.value, id(node) in docstrings)
 
 
-def commands(
-    command: click.Command = cli, path: tuple[str, ...] = ()
-) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    yield path, command
-    if isinstance(command, click.Group):
-        context = click.Context(command)
-        for name in command.list_commands(context):
-            if found := command.get_command(context, name):
-                yield from commands(found, (*path, name))
-
-
-COMMANDS = dict(commands())
-
-
 def options_of(command: click.Command) -> set[str]:
     found = (parameter for parameter in command.params if isinstance(parameter, click.Option))
     return {"--help", *(name for option in found for name in (*option.opts, *option.secondary_opts))}
@@ -150,11 +136,10 @@ def test_every_command_that_a_text_names_exists_with_its_options() -> None:
 
 def runs(line: str) -> bool:
     """Whether a line such as `ragq report RUN --json` names a command and options that there are."""
-    words = shlex.split(line.replace("'", "\\'"))[1:]
-    path: tuple[str, ...] = ()
-    while words and (*path, words[0]) in COMMANDS:
-        path = (*path, words.pop(0))
+    path, *words = shlex.split(line.replace("'", "\\'"))
+    while words and f"{path} {words[0]}" in COMMANDS:
+        path += f" {words.pop(0)}"
     command = COMMANDS[path]
     named = {word.partition("=")[0] for word in words if word.startswith("--")}
-    is_whole = bool(path) and (not words or not isinstance(command, click.Group))
+    is_whole = path != "ragq" and (not words or not isinstance(command, click.Group))
     return is_whole and named <= options_of(command)

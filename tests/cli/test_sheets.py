@@ -23,10 +23,10 @@ FEW = ("--bootstrap-resamples", "20", "--coverage-grid", "0.1")
 HOSTILE = "50 % of a_b & c | {x} \\end{table} <i>$1$</i> [y](z) `k` ~ ^ #\nnext"
 
 
-async def two_runs(connection: Connection) -> tuple[int, int]:
-    """The first run has two participants in one mode and one in the other, and one that failed."""
+async def a_run(connection: Connection) -> int:
+    """Two participants in one mode and one in the other, and one that failed."""
     await import_labels(connection, {316: labels("10"), 319: labels("2"), 330: labels("0")})
-    first = await store_scored_run(
+    return await store_scored_run(
         connection,
         {
             ("zero_shot", 316): scores("11", "21"),
@@ -35,16 +35,11 @@ async def two_runs(connection: Connection) -> tuple[int, int]:
             ("few_shot", 316): scores("10", "21"),
         },
     )
-    second = await store_scored_run(
-        connection, {("zero_shot", 316): scores("10", "21"), ("zero_shot", 319): scores("3", "1")}
-    )
-    return first, second
 
 
 @pytest.fixture
-def pair(stored: Stored) -> tuple[str, str]:
-    first, second = stored(two_runs)
-    return f"r{first}", f"r{second}"
+def run(stored: Stored) -> str:
+    return f"r{stored(a_run)}"
 
 
 def rows_of(written: str) -> list[dict[str, str]]:
@@ -57,9 +52,9 @@ def number(cell: str) -> float | None:
     return found
 
 
-def test_csv_has_one_number_a_row_with_the_notices_of_its_run(ragq: Ragq, pair: tuple[str, str]) -> None:
-    report = json.loads(ragq("report", pair[0], "--json", *FEW).stdout)
-    rows = rows_of(ragq("report", pair[0], "--csv", *FEW).stdout)
+def test_csv_has_one_number_a_row_with_the_notices_of_its_run(ragq: Ragq, run: str) -> None:
+    report = json.loads(ragq("report", run, "--json", *FEW).stdout)
+    rows = rows_of(ragq("report", run, "--csv", *FEW).stdout)
 
     for experiment in report["experiments"]:
         results, chosen = experiment["results"], experiment["selective_prediction"]["chosen"]
@@ -83,9 +78,9 @@ def test_csv_has_one_number_a_row_with_the_notices_of_its_run(ragq: Ragq, pair: 
     assert {row["notices"] for row in rows} == {notices}
 
 
-def test_tables_are_written_to_a_file(ragq: Ragq, pair: tuple[str, str]) -> None:
-    printed = ragq("report", pair[0], "--csv", *FEW).stdout_bytes
-    done = ragq("report", pair[0], "--csv", "--output", "numbers.csv", *FEW)
+def test_tables_are_written_to_a_file(ragq: Ragq, run: str) -> None:
+    printed = ragq("report", run, "--csv", *FEW).stdout_bytes
+    done = ragq("report", run, "--csv", "--output", "numbers.csv", *FEW)
 
     assert (done.stdout, done.stderr) == ("", "Wrote numbers.csv.\n")
     assert Path("numbers.csv").read_bytes() == printed

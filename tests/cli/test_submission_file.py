@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from schemas.errors import Refused
@@ -18,6 +19,7 @@ from tests.cli.conftest import Ragq, Stored
 from tests.cli.test_daic_woz_files import write_transcript
 from tests.services.questions.questions import store_small_corpus
 from tests.stages.tags.clothes import CLOTHES
+from tests.store.small_corpora import SearchableChunk, store_corpus
 from tests.store.vocabularies.test_built_models import MODELS
 
 QUESTION = 'Why is "black" tea \\ dark — and green tea not?'
@@ -27,6 +29,8 @@ ELSEWHERE = "MODEL_TEMPERATURE=0.9\nRAGQ_QUERY_TEMPERATURE=0.9\nPSQ_MIN_TAG_COUN
 
 async def store_everything(connection: Connection) -> None:
     await store_small_corpus(connection)
+    await store_corpus(connection, [SearchableChunk(2, "tea", np.ones(2, dtype=np.float32))], name="archive")
+    await connection.execute("UPDATE works SET authors = 'A. Leaf'")
     models = replace(MODELS, similarity_file=b"similar", sentences=SentenceModel("huggingface", "mini", "abc"))
     await vocabularies.keep_models(connection, await vocabularies.keep(connection, "clothes", CLOTHES), models)
     split = NewSplit(name="paper-test", csv_hash="c", ids_hash="i", participant_ids=[303, 304])
@@ -57,10 +61,11 @@ async def identities(connection: Connection) -> list[str]:
         ("--participants", "304,303", "--zero-shot-only", "--until", "assemble", "--retries", "2"),
         ("--query", QUESTION, "--corpus", "small", "--preset", "Original", "--set", "retrieval.fusion=rrf"),
         ("--query", "Why?", "--corpus", "small", "--no-expand", "--until", "augment", "--model", "light"),
+        ("--query", "Why?", "--corpus", "small", "--corpus", "archive", "--where", "author=leaf"),
         ("--queries", "set.jsonl", "--qrels", "qrels.tsv", "--corpus", "small", "--set", "RAGQ_QUERY_MAX_TOKENS=99"),
         ("--phrases", "phrases.jsonl", "--vocabulary", "clothes", "--allow-nsfw", "--set", "PSQ_MIN_TAG_COUNT=3"),
     ],
-    ids=lambda options: " ".join(options[:2]),
+    ids=" ".join,
 )
 def test_the_printed_file_submits_the_same_run(filled: Ragq, stored: Stored, submitted: Sequence[str]) -> None:
     first = filled("submit", *submitted, "--profile", "demo").stdout.strip()

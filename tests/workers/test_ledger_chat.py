@@ -226,7 +226,7 @@ async def test_a_call_that_raised_leaves_nothing_behind(database: Database, atte
 async def test_of_equal_calls_at_the_same_time_in_one_process_one_is_paid_for(
     database: Database, attempts: list[CallingAttempt]
 ) -> None:
-    model, under_way = ScriptedChat(lambda call: "yes"), InFlightCalls()
+    model, under_way = ScriptedChat(lambda call: "yes", delay_s=0.2), InFlightCalls()
 
     replies = await asyncio.gather(
         *(alone(model, database, attempt, in_flight=under_way).chat(CALL) for attempt in attempts)

@@ -179,14 +179,7 @@ async def _call(connection: Connection, claim: Claim, purposes: tuple[str, ...])
             purpose=purpose,
         )
         reply = ChatReply(
-            text=REPLY,
-            model="gemma",
-            digest="d",
-            stop_reason="stop",
-            prompt_tokens=120,
-            reply_tokens=8,
-            seconds=0.4,
-            tokens=None,
+            text=REPLY, model="gemma", digest="d", stop_reason="stop", prompt_tokens=120, reply_tokens=8, seconds=0.4
         )
         key = f"{purpose} {number}"
         kept = await ledger.find(connection, key)

@@ -1,19 +1,9 @@
 """The pages of forks."""
 
 import httpx
-import pytest
 
-from store.database import Connection
 from store.runs.runs import StoredRun
 from tests.api.pages.html import see, send, words
-from tests.stages.reports.builders import scores
-from tests.store.forkable import forkable_run
-
-
-@pytest.fixture
-async def parent(connection: Connection) -> StoredRun:
-    """A run of two participants, of which the second has no scores yet."""
-    return await forkable_run(connection, {316: scores("11"), 319: None})
 
 
 async def test_a_run_is_forked_from_its_page(client: httpx.AsyncClient, parent: StoredRun) -> None:

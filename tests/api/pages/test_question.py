@@ -5,7 +5,6 @@ from typing import Any
 import httpx
 import pytest
 
-from api.context import ApiContext
 from store.database import Connection
 from store.questions import queries
 from store.questions.queries import StoredQuery
@@ -79,9 +78,7 @@ async def test_an_answer_of_other_sources_is_marked(
         assert (mark in (await see(client, page)).text) == is_of_others
 
 
-async def test_deletion_is_confirmed_and_deletes_everything(
-    client: httpx.AsyncClient, ctx: ApiContext, ready: StoredQuery
-) -> None:
+async def test_deletion_is_confirmed_and_deletes_everything(client: httpx.AsyncClient, ready: StoredQuery) -> None:
     shown = await see(client, f"/rag/{ready.id}")
     assert '<details class="confirm" id="delete">' in shown.text
 

@@ -1,7 +1,6 @@
 """Documents over REST: shown, edited by replies and one by one, and made again."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import httpx
 import pytest
@@ -18,12 +17,6 @@ async def document(ctx: ApiContext, database_url: str) -> AsyncIterator[tuple[Li
         job_id = await library.job()
         await library.run(job_id)
         yield library, job_id
-
-
-async def posted(client: httpx.AsyncClient, address: str, body: dict[str, Any]) -> Any:
-    reply = await client.post(address, json=body)
-    assert reply.status_code == 200, reply.text
-    return reply.json()
 
 
 async def test_a_document_is_shown_by_its_work_and_by_its_job(

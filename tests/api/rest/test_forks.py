@@ -3,17 +3,8 @@
 import httpx
 import pytest
 
-from store.database import Connection
 from store.runs.runs import StoredRun
 from tests.api.rest.problems import problem
-from tests.stages.reports.builders import scores
-from tests.store.forkable import forkable_run
-
-
-@pytest.fixture
-async def parent(connection: Connection) -> StoredRun:
-    """A run of two participants, of which the second has no scores yet."""
-    return await forkable_run(connection, {316: scores("11"), 319: None})
 
 
 async def test_a_run_is_forked_once_for_a_key(client: httpx.AsyncClient, parent: StoredRun) -> None:

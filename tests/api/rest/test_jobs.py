@@ -23,14 +23,7 @@ async def stored(connection: Connection) -> StoredRun:
     claim = await claimed(connection, job_id, "score")
     call = ChatCall(model="small", messages=(Message(role="user", content="I lie awake"),), timeout_s=1)
     reply = ChatReply(
-        text="she said so",
-        model="small",
-        digest="d",
-        stop_reason="stop",
-        prompt_tokens=7,
-        reply_tokens=3,
-        seconds=0.5,
-        tokens=None,
+        text="she said so", model="small", digest="d", stop_reason="stop", prompt_tokens=7, reply_tokens=3, seconds=0.5
     )
     kept = await ledger.keep(connection, "key", call, reply, served())
     await ledger.use(connection, claim.attempt_id, kept.call_id, "score", is_reused=False)

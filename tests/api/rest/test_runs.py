@@ -75,9 +75,7 @@ async def test_a_failed_run_is_retried_once(
     assert (again.status_code, again.json()["type"]) == (409, "urn:ragq:problem:no-job-in-state")
 
 
-async def test_a_run_is_paused_resumed_and_cancelled(
-    client: httpx.AsyncClient, ctx: ApiContext, make_run: MakeRun
-) -> None:
+async def test_a_run_is_paused_resumed_and_cancelled(client: httpx.AsyncClient, make_run: MakeRun) -> None:
     stored = await make_run("316")
     address = f"/runs/{stored.run_id}"
 

@@ -9,16 +9,13 @@ from typing import Final
 import pytest
 
 from api.context import ApiContext
-from schemas.settings.process import ProcessSettings
 from schemas.values.failures import AttemptError
 from schemas.values.queries import Answer, Origin
-from stack.valkey import ValkeyServer
 from store.database import Connection, Database
 from store.questions import queries
 from store.questions.queries import StoredQuery
 from store.runs import stages
 from tests.services.questions.questions import OUTPUTS, PROMPT, VECTORS, a_question, store_small_corpus
-from workers.app import make_app as make_broker
 
 ANSWER: Final = Answer(
     origin=Origin.MODEL, model="tiny", prompt_hash="p", text="By oxygen [S1][S9].", cited=("S1",), unknown=("S9",)
@@ -30,25 +27,6 @@ Working = Callable[..., AbstractAsyncContextManager[None]]
 
 #: For tests in which a worker answers.
 waits_long = pytest.mark.parametrize("wait_seconds", [30.0])
-
-
-@pytest.fixture
-def wait_seconds() -> float:
-    """How long a request waits for its job."""
-    return 0.2
-
-
-@pytest.fixture
-async def ctx(database_url: str, valkey: ValkeyServer, wait_seconds: float) -> AsyncIterator[ApiContext]:
-    """As for every test of the API, with another time limit for waiting."""
-    made = ApiContext(
-        settings=ProcessSettings().model_copy(update={"ragq_api_wait_seconds": wait_seconds}),
-        database=Database(database_url, pool_size=4),
-        broker=make_broker(valkey.url),
-        environment={"RAGQ_PROFILE": "demo"},
-    )
-    yield made
-    await made.close()
 
 
 @pytest.fixture

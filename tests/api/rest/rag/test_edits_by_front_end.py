@@ -85,6 +85,7 @@ async def test_an_edit_stores_the_same_rows(
     reply = await client.patch(f"/rag/queries/{over_rest.query_id}", params={"run": run}, json=body)
 
     assert (printed.exit_code == 0) is reply.is_success, (printed.output, reply.text)
+    assert printed.stdout.split()[:1] == ([f"j{by_command.job_id}"] if reply.is_success else [])
     assert await rows(ctx, by_command) == await rows(ctx, over_rest)
     async with ctx.database.connection() as connection:
         awaited = [row["id"] for row in await connection.fetch(AWAITED)]

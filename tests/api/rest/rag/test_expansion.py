@@ -125,7 +125,7 @@ async def test_another_failure_of_the_expansion_is_a_500(client: httpx.AsyncClie
     "body", [{"original_query": QUESTION, "llm_response": REPLY}, {"query": QUESTION, "response_text": REPLY}]
 )
 async def test_a_pasted_expansion_needs_neither_model_nor_worker(
-    client: httpx.AsyncClient, ctx: ApiContext, body: dict[str, Any]
+    client: httpx.AsyncClient, body: dict[str, Any]
 ) -> None:
     reply = await client.post(MANUAL, json=SMALL | body)
 

@@ -30,32 +30,12 @@ DETAIL_FIELDS = LIST_FIELDS | {
 }
 RETRIEVED_FIELDS = {
     *("id", "parent_id", "work_id", "content", "heading_breadcrumbs", "enriched_content", "start_line", "end_line"),
-    *(
-        "level",
-        "rrf_score",
-        "fusion_score",
-        "rerank_score",
-        "entity_boost",
-        "intent_boost",
-        "final_score",
-        "dense_rank",
-    ),
-    "lexical_rank",
-    "pages",
+    *("level", "rrf_score", "fusion_score", "rerank_score", "entity_boost", "intent_boost", "final_score"),
+    *("dense_rank", "lexical_rank", "pages"),
 }
 CLEAN_FIELDS = {
-    *(
-        "chunk_ids",
-        "parent_id",
-        "work_id",
-        "content",
-        "start_line",
-        "end_line",
-        "score",
-        "heading_chain",
-        "pages",
-        "place",
-    )
+    *("chunk_ids", "parent_id", "work_id", "content", "start_line", "end_line", "score", "heading_chain", "pages"),
+    "place",
 }
 
 
@@ -174,9 +154,7 @@ async def test_a_passage_is_identified_by_any_of_its_fields(
     assert [passage["content"] for passage in reply.json()["clean_retrieval_context"]] == ["passage 2"]
 
 
-async def test_a_question_is_deleted_with_everything_of_it(
-    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
-) -> None:
+async def test_a_question_is_deleted_with_everything_of_it(client: httpx.AsyncClient, ask: Ask) -> None:
     query = await ask(*WHOLE)
 
     deleted = await client.delete(f"{QUERIES}/{query.id}")

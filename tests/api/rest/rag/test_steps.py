@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -10,7 +9,6 @@ import pytest
 from fastapi import FastAPI
 from starlette.types import Message
 
-from api.context import ApiContext
 from schemas.errors import NothingRelevantError
 from schemas.values.failures import AttemptError
 from store.database import Connection
@@ -19,7 +17,6 @@ from store.runs import jobs
 from tests.api.rest.problems import problem, slug
 from tests.api.rest.rag.conftest import ANSWER, Ask, Working, waits_long
 from tests.services.questions.questions import WHOLE, chain
-from workers.app import make_app as make_broker
 
 TO_VALIDATE = WHOLE[:5]
 TO_CONSOLIDATE = WHOLE[:6]
@@ -250,17 +247,6 @@ async def test_a_step_continues_when_its_client_leaves(
     assert rest.status_code == 200
 
 
-async def test_without_a_broker_a_step_is_stored_and_waits(
-    app: FastAPI, client: httpx.AsyncClient, ctx: ApiContext, ask: Ask
-) -> None:
-    query = await ask("expand")
-    app.state.context = replace(ctx, broker=make_broker("redis://127.0.0.1:1/0"))
-
-    reply = await client.post(path(query.id, "embed"), headers=AT_ONCE)
-
-    assert (reply.status_code, reply.json()["status"]) == (202, "waiting")
-
-
 @waits_long
 @pytest.mark.parametrize("where", ["body", "query"])
 @pytest.mark.parametrize(
@@ -273,7 +259,7 @@ async def test_without_a_broker_a_step_is_stored_and_waits(
     ],
 )
 async def test_a_step_takes_other_values_in_the_body_and_in_the_query(
-    client: httpx.AsyncClient, ctx: ApiContext, ask: Ask, working: Working, step: str, done: tuple[str, ...], where: str
+    client: httpx.AsyncClient, ask: Ask, working: Working, step: str, done: tuple[str, ...], where: str
 ) -> None:
     query = await ask(*done)
     request: dict[str, Any] = (

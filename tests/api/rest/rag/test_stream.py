@@ -85,10 +85,6 @@ class Writer:
             )
             await stages.expire(connection, max_interruptions=3)
 
-    async def control(self, action: str) -> None:
-        async with self._database.connection() as connection:
-            await connection.execute("UPDATE job SET status = $2 WHERE id = $1", self._query.job_id, action)
-
 
 @pytest.fixture
 def writer(ctx: ApiContext, query: StoredQuery) -> Writer:
