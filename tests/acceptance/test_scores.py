@@ -1,4 +1,4 @@
-"""Stage `score`: eight items by a model, which is asked again when its reply is unusable."""
+"""Stage `score`: eight items by a model."""
 
 import json
 from collections.abc import Callable
@@ -37,27 +37,3 @@ def test_both_modes_are_scored_to_the_end(shared: Installation, judge: ScriptedM
         "maximum_severity": "mild",
         "severity": "mild",
     }
-
-
-def test_exhausted_re_asks_fail_the_job_and_a_retry_continues_the_exchange(
-    shared: Installation, judge: ScriptedModel, evidence: GiveEvidence
-) -> None:
-    judge.answer = judge_and(lambda: ScriptedReply("no idea" if judge.calls <= 2 else SCORES))
-    run_id = shared.submit(
-        *evidence({316: 1}), "--zero-shot-only", *scored_by(judge.name), "--set", "PYDANTIC_AI_RETRIES=1"
-    )
-    assert shared.wait_for(run_id) == {"failed": 1}
-
-    shared.ragq("retry", f"r{run_id}")
-
-    assert shared.wait_for(run_id) == {"succeeded": 1}
-    failed, scored = shared.inspect(run_id, "score")
-    assert failed["error"]["type"] == "schemas.errors.ScoringRetriesExhausted"
-    assert "no idea" not in failed["error"]["message"]
-    assert [call["is_rejected"] for call in failed["calls"]] == [True, True]
-    assert [(call["purpose"], call["is_reused"]) for call in scored["calls"]] == [
-        ("score, rejected before", True),
-        ("score, re-ask 1, rejected before", True),
-        ("score, re-ask 2", False),
-    ]
-    assert judge.calls == 3

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.errors import QueryMissingError, StageRunningError
-from store.runs import stages
+from schemas.errors import QueryMissingError
 from tests.cli.conftest import Ragq, Stored
 from tests.services.questions.questions import PROMPT, WHOLE, a_question
 
@@ -37,17 +36,6 @@ def test_a_question_is_deleted_with_its_answers_after_a_question(ragq: Ragq, sto
     assert (deleted.exit_code, deleted.stdout) == (0, f"Deleted question {query.id} and 1 answer.\n")
     gone = ragq("query", "delete", str(query.id), "--yes")
     assert isinstance(gone.exception, QueryMissingError)
-
-
-def test_a_question_with_a_running_stage_is_kept_and_the_way_out_is_named(ragq: Ragq, stored: Stored) -> None:
-    query = stored(a_question)
-    stored(stages.claim, query.job_id, "expand", "worker", 60)
-
-    refused = ragq("query", "delete", str(query.id), "--yes", "--json")
-
-    assert isinstance(refused.exception, StageRunningError)
-    assert f"`ragq pause j{query.job_id}`" in str(refused.exception)
-    assert ragq("query", "show", str(query.id)).exit_code == 0
 
 
 @pytest.mark.parametrize("yes", [(), ("--yes",)])
