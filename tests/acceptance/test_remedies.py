@@ -113,16 +113,8 @@ def assert_remedied(installation: Installation, situation: Situation, fillings: 
 
 
 INDEXES = {
-    "an index of the name is not built": Situation(
-        (*FEW_SHOT, "--set", "EMBEDDING_EMBEDDINGS_FILE=first"),
-        "ragq index references --split paper-train --set EMBEDDING_EMBEDDINGS_FILE=first",
-    ),
     "there is only the index of another profile": Situation(
         (*FEW_SHOT, "--profile", "paper"), "ragq index references --split paper-train --profile paper"
-    ),
-    "the index has other chunks": Situation(
-        (*FEW_SHOT, "--set", "EMBEDDING_CHUNK_SIZE=6", "--set", "EMBEDDING_CHUNK_STEP=3"),
-        "ragq index references --split paper-train --set EMBEDDING_CHUNK_SIZE=6 --set EMBEDDING_CHUNK_STEP=3",
     ),
     "the index of another profile has other chunks": Situation(
         (*FEW_SHOT, "--profile", "paper-parity", "--set", "EMBEDDING_CHUNK_SIZE=5"),

@@ -23,8 +23,3 @@ def test_a_number_without_a_fraction_is_whole() -> None:
 def test_nothing_else_is_accepted_as_a_whole_number(given: object) -> None:
     with pytest.raises(ValidationError):
         Numbers.model_validate({"one": given})
-
-
-def test_unknown_fields_are_refused() -> None:
-    with pytest.raises(ValidationError):
-        Numbers.model_validate({"two": 2})

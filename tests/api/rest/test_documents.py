@@ -55,7 +55,6 @@ async def test_a_document_is_shown_by_its_work_and_by_its_job(
 @pytest.mark.parametrize(
     ("address", "body", "status", "kind"),
     [
-        ("/documents/9/repair", {"changes": [{"line": 9, "action": "H2"}]}, 404, "job-missing"),
         ("/documents/1/repair", {"changes": [{"line": 10, "action": "H2"}]}, 422, "heading-missing"),
         ("/documents/1/repair", {"changes": [{"line": 9, "action": "H2", "text": "-"}]}, 409, "refused"),
         ("/documents/1/repair", {"changes": [{"line": 9, "action": "H7"}]}, 422, "request-invalid"),

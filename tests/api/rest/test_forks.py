@@ -36,12 +36,9 @@ async def test_parent_and_forks_are_in_the_replies(client: httpx.AsyncClient, pa
 @pytest.mark.parametrize(
     ("address", "body", "status", "kind"),
     [
-        ("/runs/9/fork", {"stage": "score"}, 404, "run-missing"),
-        ("/jobs/9/fork", {"stage": "score"}, 404, "job-missing"),
         ("/runs/1/fork", {"stage": "rerank"}, 409, "fork-refused"),
         ("/runs/1/fork", {"stage": "score", "settings": {"RAGQ_SCORE_INPUT": "evidence"}}, 409, "fork-refused"),
         ("/runs/1/fork", {"stage": "score", "values": {}}, 422, "request-invalid"),
-        ("/jobs/9/retry", {"stage": "score"}, 404, "job-missing"),
         ("/jobs/1/retry", {"stage": "rerank"}, 409, "refused"),
     ],
 )

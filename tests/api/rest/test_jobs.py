@@ -7,6 +7,7 @@ from schemas.values.chat import ChatCall, ChatReply, Message
 from store.database import Connection
 from store.runs import ledger, runs, stages
 from store.runs.runs import StoredRun
+from tests.api.rest.problems import problem
 from tests.fakes.chat import served
 from tests.store.conftest import new_run
 from tests.store.scored import TIMED_OUT, claimed, committing, take
@@ -61,18 +62,8 @@ async def test_an_attempt_shows_its_calls_and_their_texts_when_asked(
     assert call["request"]["messages"][0]["content"] == "I lie awake"
 
 
-async def test_missing_jobs_and_attempts_are_a_problem(client: httpx.AsyncClient, stored: StoredRun) -> None:
-    (job_id,) = stored.job_ids
-    asked = ["/jobs/99", "/jobs/99/attempts", "/jobs/99/attempts/score/1", f"/jobs/{job_id}/attempts/score/2"]
-
-    replies = [await client.get(path) for path in asked]
-
-    assert [(reply.status_code, reply.json()["type"].rsplit(":")[-1]) for reply in replies] == [
-        (404, "job-missing"),
-        (404, "job-missing"),
-        (404, "job-missing"),
-        (404, "attempt-missing"),
-    ]
+async def test_a_missing_attempt_is_a_problem(client: httpx.AsyncClient, stored: StoredRun) -> None:
+    assert problem(await client.get(f"/jobs/{stored.job_ids[0]}/attempts/score/2")) == (404, "attempt-missing")
 
 
 async def test_a_job_is_retried_paused_resumed_and_cancelled(client: httpx.AsyncClient, stored: StoredRun) -> None:

@@ -20,6 +20,7 @@ async def test_a_preset_is_made_as_a_copy_with_changes(client: httpx.AsyncClient
     assert made.json() == (await client.get(made.headers["location"])).json()
     config = made.json()["config"]
     assert (config["augmentation"]["top_n_contexts"], config["retrieval"]["dense_limit"]) == (3, 19)
+    assert problem(await client.post(PRESETS, json=body | {"copy_of": "none"})) == (404, "preset-missing")
 
 
 async def test_a_preset_is_made_once_under_a_key(client: httpx.AsyncClient) -> None:
@@ -62,15 +63,3 @@ async def test_the_default_preset_cannot_be_deleted_and_others_can(client: httpx
     assert problem(await client.delete(f"{PRESETS}/balanced")) == (400, "preset-is-default")
     assert (await client.delete(f"{PRESETS}/original")).status_code == 204
     assert await names(client) == [("Balanced", True)]
-
-
-async def test_a_missing_preset_is_a_problem(client: httpx.AsyncClient) -> None:
-    replies = [
-        await client.get(f"{PRESETS}/none"),
-        await client.put(f"{PRESETS}/none", json={}),
-        await client.put(f"{PRESETS}/none/set-default"),
-        await client.delete(f"{PRESETS}/none"),
-        await client.post(PRESETS, json={"preset_name": "Small", "copy_of": "none"}),
-    ]
-
-    assert [problem(reply) for reply in replies] == [(404, "preset-missing")] * 5

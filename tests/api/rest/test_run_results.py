@@ -20,14 +20,12 @@ async def test_the_scores_of_a_run_are_beside_the_truth(
     query = await question_run(connection)
 
     found = (await client.get(f"/runs/{pair[0]}/scores")).json()
-    missing = await client.get("/runs/999/scores")
     other = await client.get(f"/runs/{query.run_id}/scores")
 
     (first, *_) = found["participants"]
     assert (found["run_id"], first["participant_id"], first["truth"]["NoInterest"]) == (pair[0], 316, 1)
     assert first["modes"]["zero_shot"]["items"]["NoInterest"] == 2
     assert found == (await client.get(f"/runs/{pair[0]}/scores.json")).json()
-    assert (missing.status_code, missing.json()["type"]) == (404, "urn:ragq:problem:run-missing")
     assert (other.status_code, "scores no participants" in other.json()["detail"]) == (409, True)
 
 

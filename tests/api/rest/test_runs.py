@@ -47,13 +47,6 @@ async def test_a_filter_that_a_list_does_not_have_is_refused(client: httpx.Async
     assert (refused.status_code, "serch" in refused.text) == (422, True)
 
 
-@pytest.mark.parametrize("path", ["/runs/9", "/runs/9/settings"])
-async def test_a_missing_run_is_a_problem(client: httpx.AsyncClient, path: str) -> None:
-    reply = await client.get(path)
-
-    assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:run-missing")
-
-
 @pytest.mark.parametrize(
     "path",
     ["/runs/0", "/runs/+1", "/runs/%201", "/runs/１", "/runs/x", f"/runs/{2**63}", "/runs?limit=0", "/runs?kind=other"],

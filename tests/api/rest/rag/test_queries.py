@@ -12,7 +12,6 @@ from services.questions.lookup import get_query
 from store.database import Connection
 from store.questions.queries import StoredQuery
 from store.runs import stages
-from tests.api.rest.problems import problem
 from tests.api.rest.rag.conftest import Ask
 from tests.services.questions.questions import WHOLE, complete_stages, request, settings
 
@@ -162,27 +161,3 @@ async def test_a_question_is_deleted_with_everything_of_it(client: httpx.AsyncCl
     assert (deleted.status_code, deleted.content) == (204, b"")
     assert (await client.get(QUERIES)).json() == {"queries": [], "total": 0}
     assert (await client.get(f"/jobs/{query.job_id}")).status_code == 404
-
-
-ENDPOINTS: tuple[tuple[str, str, Any], ...] = (
-    ("GET", "", None),
-    ("PATCH", "", {}),
-    ("DELETE", "", None),
-    ("POST", "/embed", None),
-    ("POST", "/retrieve", None),
-    ("POST", "/consolidate", None),
-    ("GET", "/augment/prompt", None),
-    ("POST", "/augment/run", {}),
-    ("POST", "/augment/manual", {"response_text": "By oxygen."}),
-    ("POST", "/run", None),
-    ("GET", "/results", None),
-    ("GET", "/results/1", None),
-    ("DELETE", "/results/1", None),
-)
-
-
-async def test_a_missing_question_is_a_404_everywhere(client: httpx.AsyncClient) -> None:
-    for method, path, body in ENDPOINTS:
-        reply = await client.request(method, f"{QUERIES}/99{path}", json=body)
-        assert problem(reply) == (404, "query-missing"), path
-        assert "ragq query list" in reply.json()["detail"]

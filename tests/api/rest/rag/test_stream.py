@@ -203,12 +203,6 @@ async def test_an_id_of_another_stream_begins_at_the_beginning(
         await text_until(events, "By ")
 
 
-async def test_a_missing_question_has_no_stream(client: httpx.AsyncClient) -> None:
-    reply = await client.get("/rag/queries/9/augment/stream")
-
-    assert (reply.status_code, reply.json()["type"]) == (404, "urn:ragq:problem:query-missing")
-
-
 async def test_the_page_shows_what_is_written_so_far(
     client: httpx.AsyncClient, writer: Writer, query: StoredQuery
 ) -> None:
