@@ -201,6 +201,19 @@ def test_fewer_than_ten_participants_have_no_interval(monkeypatch: pytest.Monkey
     assert few.value is not None
 
 
+def test_fewer_than_ten_queries_have_no_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stages.metrics.bootstrap.LEAST", 10)
+    values = [0.1 * place for place in range(10)]
+
+    (ten,), (nine,) = (
+        mean_intervals([[value] for value in some], columns=1, resamples=20, seed=42) for some in (values, values[1:])
+    )
+    shares = [share_interval(values, wholes, resamples=20, seed=42) for wholes in ([1.0] * 10, [0.0, *[1.0] * 9])]
+
+    assert [one.low is None for one in (ten, nine, *shares)] == [False, True, False, True]
+    assert [one.value is None for one in (ten, nine, *shares)] == [False] * 4
+
+
 def test_each_column_has_its_mean() -> None:
     first, second = mean_intervals([[0.0, 1.0], [1.0, 1.0]], columns=2, resamples=200, seed=42)
 
