@@ -72,7 +72,12 @@ def _texts() -> Iterator[Text]:
         for path in sorted((REPOSITORY / package).rglob("*.py")):
             yield from texts_of(path)
         for path in sorted((REPOSITORY / package).rglob("*.j2")):
-            yield Text(path.name, _TEMPLATE_CODE.sub("", path.read_text("utf-8")), is_docstring=False)
+            yield Text(path.name, _TEMPLATE_CODE.sub(_strings, path.read_text("utf-8")), is_docstring=False)
+
+
+def _strings(code: re.Match[str]) -> str:
+    """What a template's code quotes: words that it gives to a macro are shown as well."""
+    return " ".join(re.findall(r'"([^"]*)"', code[0]))
 
 
 def texts_of(path: Path) -> Iterator[Text]:
