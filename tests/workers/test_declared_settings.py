@@ -78,7 +78,7 @@ CHOSEN = Combination(
 @pytest.mark.parametrize(
     ("stage", "name"),
     [
-        ("extract", "QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_MODE"),
+        ("extract", "QUANTITATIVE_EVIDENCE_QUOTE_VALIDATION_ENABLED"),
         ("embed", "EMBEDDING_MIN_EVIDENCE_CHARS"),
         ("retrieve", "RAGQ_RETRIEVE_CANDIDATES"),
         ("rerank", "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM"),
