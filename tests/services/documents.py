@@ -21,7 +21,7 @@ from stages.ports import ChatModel, Embedder
 from store.database import Database
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder
-from workers.leases import Leases
+from tests.workers.processes import stage_runner
 from workers.process import FUNCTIONS
 from workers.runner import Outcome, StageRunner
 from workers.wiring import Wiring
@@ -127,15 +127,9 @@ class Library:
 @asynccontextmanager
 async def made_library(database: Database, database_url: str) -> AsyncIterator[Library]:
     """The works of a database, and a process to run stages in until the end of the block."""
-    leases = Leases(database_url, "worker", lease_s=60, heartbeat_s=10)
     wiring = ScriptedWiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
-    runner = StageRunner(
-        database, leases, wiring, FUNCTIONS, worker_id="worker", lease_s=60, grace_s=60, max_interruptions=3
-    )
-    try:
+    with stage_runner(database, FUNCTIONS, wiring, lease_s=60) as runner:
         yield Library(database, runner, wiring)
-    finally:
-        leases.stop()
 
 
 @pytest.fixture

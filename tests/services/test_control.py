@@ -1,6 +1,5 @@
 """Retry, pause, resume and cancel, for runs and jobs."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -10,18 +9,15 @@ from schemas.values.failures import AttemptError
 from schemas.values.runs import Target
 from services.runs import Action, ControlResult, control
 from store.database import Connection, Database
-from store.runs import job_control, jobs, overviews, stages
-from store.runs.runs import StoredRun
+from store.runs import job_control, jobs, overviews
 from tests.refusals import refused
 from tests.services.questions.questions import a_question
-from tests.store.scored import claimed
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
+from tests.store.conftest import StoreRun
+from tests.store.scored import BROKEN, failing, take
 
 
 async def break_down(connection: Connection, job_id: int) -> None:
-    claim = await claimed(connection, job_id, "extract")
-    await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
+    await take(connection, job_id, "extract", failing(BROKEN))
 
 
 async def states(connection: Connection, run_id: int) -> dict[JobStatus, int]:
@@ -65,9 +61,8 @@ async def test_a_decision_that_changes_nothing_is_refused(
 async def test_a_retry_of_a_question_that_failed_by_its_values_names_the_way_to_change_them(database: Database) -> None:
     async with database.connection() as connection:
         query = await a_question(connection, "expand", "embed", "retrieve")
-        claim = await claimed(connection, query.job_id, "rerank")
         error = AttemptError("schemas.errors.NothingRelevantError", "All too short.", "nothing_relevant", {})
-        await stages.fail(connection, claim, error, inputs={})
+        await take(connection, query.job_id, "rerank", failing(error))
 
     decided = await control(database, Target(query.run_id, None), Action.RETRY)
 

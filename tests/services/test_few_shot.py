@@ -12,9 +12,10 @@ from services.participants import plan_participants
 from services.references import plan_references
 from stages.reports.words import notices
 from store.database import Connection
-from store.references import interviews, references
+from store.references import interviews
 from store.references.interviews import NewSplit
-from tests.services.test_overlap import chunks_of, index_plan, person
+from tests.services.test_overlap import PLAN, chunks_of
+from tests.store.reference_indexes import person, publish_index
 
 INDEXED = (300, 301, 302)
 ASSESSED = 310
@@ -29,18 +30,10 @@ NOTICE = (
 
 async def store(connection: Connection, *, labelled: Collection[int]) -> None:
     """Everybody, a split of the indexed ones, and their index."""
-    people = [person(number, is_labelled=number in labelled) for number in (*INDEXED, ASSESSED)]
+    people = [person(number, score=1 if number in labelled else None) for number in (*INDEXED, ASSESSED)]
     split = NewSplit(name="clinic-a", csv_hash="c", ids_hash="p", participant_ids=INDEXED)
     await interviews.keep(connection, "data", people, [split])
-    await references.keep_imported(
-        connection,
-        index_plan(SETTINGS),
-        [chunks_of(number) for number in INDEXED],
-        model_digest=None,
-        artifact_meta=None,
-        chunk_scores_meta=None,
-        partial=None,
-    )
+    await publish_index(connection, PLAN, [chunks_of(number) for number in INDEXED])
 
 
 async def test_a_run_whose_references_have_no_scores_is_refused(connection: Connection) -> None:

@@ -8,7 +8,6 @@ import pytest
 from schemas.errors import PresetValueError, SettingsError
 from schemas.settings.resolve import resolve
 from schemas.settings.run import RunSettings
-from schemas.values.failures import AttemptError
 from schemas.values.runs import Target
 from services.forks import ForkRequest, PlannedFork, fork, plan_fork
 from services.new_runs import store_run
@@ -19,7 +18,7 @@ from store.runs import attempts, audit, deletions, forks, runs, stage_vectors, s
 from store.runs.runs import NewJob, NewRun, StoredRun
 from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, complete_stages, flaws
-from tests.store.scored import committing, failing, take
+from tests.store.scored import BROKEN, committing, failing, take
 from tests.workers.test_settings_matrix import STAGES, Bench, Combination, bench
 from workers.runner import Outcome
 
@@ -31,7 +30,6 @@ STRICTER = Combination(FULL, False, "participant", True, 0.6, budget=50, top_k=2
 PARITY = Combination(FULL, False, "participant", False, 0.0, budget=0, top_k=2, reranker="similarity").options
 SPEC_33 = {"EMBEDDING_MIN_REFERENCE_SIMILARITY": "0.6", "EMBEDDING_MAX_REFERENCE_CHARS_PER_ITEM": "50"}
 COUNTED = ("stage_vector", "llm_call")
-BROKEN = AttemptError("schemas.errors.RerankError", "no", "rerank_error", {})
 
 
 def of_run(run_id: int, stage: str, **values: str) -> ForkRequest:

@@ -13,10 +13,11 @@ from stages.participants.artifacts.files import LoadRules
 from stages.participants.artifacts.names import ArtifactFile
 from store.database import Connection, Database
 from store.references import interviews, references
-from store.references.interviews import NewParticipant, NewSplit
+from store.references.interviews import NewSplit
 from store.references.references import StoredIndex
 from store.references.search import PostgresReferenceSearch
 from tests.stages.participants.artifacts.builders import META, VECTORS, artifact_files, as_json, npz, rules
+from tests.store.reference_indexes import person
 
 EVERYTHING = rules(with_tags=True, with_chunk_scores=True)
 WEIGHTS = "The files do not name the weights of the model: runs compare its name alone."
@@ -38,19 +39,7 @@ async def current(connection: Connection) -> dict[str, StoredIndex]:
 
 async def store_labels(connection: Connection) -> None:
     """Participant 303 with item scores, 304 without, both in the split for training."""
-    people = [
-        NewParticipant(
-            id=participant_id,
-            transcript="text",
-            transcript_hash="h",
-            utterances=[],
-            gender=None,
-            phq8_binary=None,
-            phq8_score=None,
-            items=items,
-        )
-        for participant_id, items in ((303, dict.fromkeys(PHQ8Item, 2)), (304, None))
-    ]
+    people = [person(303, score=2), person(304, score=None)]
     split = NewSplit(name="paper-train", csv_hash="c" * 12, ids_hash="1" * 12, participant_ids=[303, 304])
     await interviews.keep(connection, "data", people, [split])
 

@@ -12,23 +12,12 @@ from store.database import Connection
 from store.references import interviews, references
 from store.references.interviews import NewSplit
 from store.references.references import IndexPlan, StoredIndex
+from tests.services.test_overlap import PLAN as OF_TRAINING
 from tests.services.test_overlap import chunks_of
+from tests.store.reference_indexes import publish_index
 
 RAW = {TranscriptVariant.RAW: 3}
-PLAN = IndexPlan(
-    name="x_paper_train",
-    data_set="data",
-    split="paper-train",
-    split_csv_hash=None,
-    split_ids_hash="p",
-    variant=TranscriptVariant.RAW,
-    backend="huggingface",
-    model="tiny",
-    dimension=2,
-    chunk_size=8,
-    chunk_step=2,
-    min_evidence_chars=8,
-)
+PLAN = replace(OF_TRAINING, name="x_paper_train", variant=TranscriptVariant.RAW)
 OTHER_VARIANT = replace(PLAN, name="x_paper_train_participant_only", variant=TranscriptVariant.PARTICIPANT_ONLY)
 OTHER_CHUNKS = replace(PLAN, chunk_size=6)
 OTHER_SPLIT = replace(PLAN, name="x_avec_train", split="train")
@@ -43,15 +32,7 @@ def asking(name: str, **options: str) -> EffectiveSettings:
 async def store(connection: Connection, *plans: IndexPlan) -> list[StoredIndex]:
     """Publish an index of each plan, one after the other."""
     for plan in plans:
-        await references.keep_imported(
-            connection,
-            plan,
-            [chunks_of(300)],
-            model_digest=None,
-            artifact_meta=None,
-            chunk_scores_meta=None,
-            partial=None,
-        )
+        await publish_index(connection, plan, [chunks_of(300)])
     return await references.current(connection)
 
 

@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator
 import pytest
 
 from schemas.errors import OutcomeUnknownError, Refused, RunMissingError
-from schemas.values.failures import AttemptError
 from schemas.values.requests import RunTerms
 from services.new_runs import PlannedRun, Submitted, submit_run
 from stages.reports.words import DEMO_NOTICES
 from store.access import RequestKey
 from store.database import Connection, Database, StatementTimeoutError
-from store.runs import jobs, overviews, stages
+from store.runs import jobs, overviews
 from store.runs.runs import NewJob, NewRun
 from tests.commit_proxy import CommitProxy
+from tests.store.scored import BROKEN, failing, take
 
 JOBS = [NewJob(mode="zero_shot", subject=subject, inputs={}, stages=("extract", "assemble")) for subject in ("1", "2")]
 
@@ -63,9 +63,7 @@ async def test_the_same_work_again_retries_the_jobs_that_failed(database: Databa
     first = await submit_run(database, PlannedRun(RUN))
     async with database.connection() as connection:
         (job_id, _) = await jobs.in_order(connection, first.run_id, limit=2)
-        claim = await stages.claim(connection, job_id, "extract", "worker", 60)
-        assert claim is not None
-        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
+        await take(connection, job_id, "extract", failing(BROKEN))
 
     again = await submit_run(database, PlannedRun(RUN))
     other = await submit_run(database, PlannedRun(RUN), always_new=True)

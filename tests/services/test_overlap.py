@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 from pgvector import Vector
 
 from schemas.errors import Refused
-from schemas.settings.resolve import EffectiveSettings, resolve
+from schemas.settings.resolve import resolve
 from schemas.values.participants import AssessmentMode, EmbeddedEvidence, ParticipantChunks, PHQ8Item
 from schemas.values.requests import ParticipantRequest
 from services.participants import plan_participants
 from store.database import Connection, Database
-from store.references import interviews, references
-from store.references.interviews import NewParticipant, NewSplit
-from store.references.references import IndexPlan
+from store.references import interviews
+from store.references.interviews import NewSplit
 from store.references.search import PostgresReferenceSearch
 from tests.stages.at_defaults import retrieve_references
+from tests.store import reference_indexes
+from tests.store.reference_indexes import person, publish_index
 
 PEOPLE: Final = range(300, 308)
 SETTINGS: Final = resolve(
@@ -28,6 +29,9 @@ SETTINGS: Final = resolve(
     options={"EMBEDDING_EMBEDDINGS_FILE": "x", "EMBEDDING_DIMENSION": "2", "MODEL_EMBEDDING_MODEL": "tiny"},
     environment={},
 )
+
+#: Of the split for training of the data set, as those settings ask for it.
+PLAN: Final = replace(reference_indexes.PLAN, name="x", split_csv_hash=None, split_ids_hash="p")
 
 
 @dataclass(frozen=True)
@@ -107,48 +111,10 @@ async def store(connection: Connection, chosen: Submission) -> None:
     people = [person(number) for number in PEOPLE]
     split = NewSplit(name="dev", csv_hash="c", ids_hash="i", participant_ids=sorted(chosen.split))
     await interviews.keep(connection, "data", people, [split])
-    index_id = await references.keep_imported(
-        connection,
-        index_plan(SETTINGS),
-        [chunks_of(number) for number in sorted(chosen.indexed)],
-        model_digest=None,
-        artifact_meta=None,
-        chunk_scores_meta=None,
-        partial=None,
-    )
+    index_id = await publish_index(connection, PLAN, [chunks_of(number) for number in sorted(chosen.indexed)])
     await connection.executemany(
         "INSERT INTO reference_evidence (index_id, participant_id, item, vector) VALUES ($1, $2, 'PHQ8_Sleep', $3)",
         [(index_id, number, Vector(chunks_of(number).vectors[0])) for number in chosen.indexed],
-    )
-
-
-def person(number: int, *, is_labelled: bool = True) -> NewParticipant:
-    return NewParticipant(
-        id=number,
-        transcript="Participant: hello",
-        transcript_hash="h",
-        utterances=[],
-        gender=None,
-        phq8_binary=None,
-        phq8_score=None,
-        items=dict.fromkeys(PHQ8Item, 1) if is_labelled else None,
-    )
-
-
-def index_plan(effective: EffectiveSettings) -> IndexPlan:
-    embedding = effective.run.embedding
-    return IndexPlan(
-        name="x",
-        data_set="data",
-        split="paper-train",
-        split_csv_hash=None,
-        split_ids_hash="p",
-        backend=embedding.backend,
-        model=effective.run.model.embedding_model,
-        dimension=embedding.dimension,
-        chunk_size=embedding.chunk_size,
-        chunk_step=embedding.chunk_step,
-        min_evidence_chars=embedding.min_evidence_chars,
     )
 
 
@@ -189,10 +155,8 @@ async def test_the_refusal_names_an_index_without_them_or_the_command_that_build
         f"{who}{command} builds one of split avec-train, which has none of them; then {choice}{allow}"
     )
 
-    plan = replace(index_plan(SETTINGS), name="x_avec_train", split="train")
-    await references.keep_imported(
-        connection, plan, [chunks_of(303)], model_digest=None, artifact_meta=None, chunk_scores_meta=None, partial=None
-    )
+    plan = replace(PLAN, name="x_avec_train", split="train")
+    await publish_index(connection, plan, [chunks_of(303)])
     assert await refusal(connection) == f"{who}The index of split avec-train has none of them: {choice}{allow}"
 
 
@@ -215,14 +179,10 @@ async def test_an_index_of_another_data_set_is_searched_when_it_is_named_without
     await interviews.keep(
         connection, "clinic", others, [NewSplit(name="dev", csv_hash="c", ids_hash="j", participant_ids=[300, 301])]
     )
-    await references.keep_imported(
+    await publish_index(
         connection,
-        replace(index_plan(SETTINGS), name="of_clinic", data_set="clinic", split="clinic-a"),
+        replace(PLAN, name="of_clinic", data_set="clinic", split="clinic-a"),
         [chunks_of(number) for number in (300, 301, 303, 305)],
-        model_digest=None,
-        artifact_meta=None,
-        chunk_scores_meta=None,
-        partial=None,
     )
 
     asked = indexed.request.model_copy(update={"split": "data/dev"})

@@ -1,6 +1,7 @@
 """Imports of participants: nothing that is stored is lost, and two studies lie side by side."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -42,11 +43,11 @@ async def brought(
     data_set: str = "clinic",
     splits: Sequence[NewSplit] = (),
     labels: Sequence[Labels] = (),
-    replace: bool = False,
+    anyway: bool = False,
     dry_run: bool = False,
 ) -> ImportedParticipants:
     return await import_participants(
-        connection, data_set, people, splits, labels=labels, paper_splits=False, replace_stored=replace, dry_run=dry_run
+        connection, data_set, people, splits, labels=labels, paper_splits=False, replace_stored=anyway, dry_run=dry_run
     )
 
 
@@ -89,9 +90,7 @@ async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(con
     people = [
         person(300),
         person(301),
-        NewParticipant(
-            **{**vars(other), "items": dict.fromkeys(PHQ8Item, 3) | {PHQ8Item.SLEEP: 0}, "transcript_hash": "x"}
-        ),
+        replace(other, items=dict.fromkeys(PHQ8Item, 3) | {PHQ8Item.SLEEP: 0}, transcript_hash="x"),
         person(305),
     ]
     await brought(
@@ -109,7 +108,7 @@ async def test_a_dry_run_tells_what_is_new_unchanged_changed_and_conflicting(con
 
 
 async def test_what_is_stored_otherwise_is_refused_and_replaced_when_that_is_asked_for(connection: Connection) -> None:
-    other = NewParticipant(**{**vars(person(301)), "transcript_hash": "x", "transcript": "Participant: other"})
+    other = replace(person(301), transcript_hash="x", transcript="Participant: other")
     await brought(connection, [person(300), person(301)], splits=[split("train", 300, 301)])
 
     with pytest.raises(Refused) as refused:
@@ -118,17 +117,17 @@ async def test_what_is_stored_otherwise_is_refused_and_replaced_when_that_is_ask
     assert all(words in told for words in ("participant 301: transcript", "split train", "--replace", "--name"))
     assert sorted(await interviews.participant_ids(connection, "clinic")) == [300, 301]
 
-    await brought(connection, [other, person(302)], splits=[split("train", 301)], replace=True)
+    await brought(connection, [other, person(302)], splits=[split("train", 301)], anyway=True)
     hashes = await interviews.transcripts(connection, "clinic", list(NUMBERS))
     assert {number: one.hash for number, one in hashes.items()} == {300: "h300", 301: "x", 302: "h302"}
     assert (await splits_of(connection, "clinic"))["train"].participant_ids == (301,)
 
 
 async def test_item_labels_do_not_stay_beside_a_total_that_replaces_theirs(connection: Connection) -> None:
-    new = NewParticipant(**{**vars(person(301, knows=frozenset())), "phq8_score": 20})
+    new = replace(person(301, knows=frozenset()), phq8_score=20)
     await brought(connection, [person(301)])
 
-    found = await brought(connection, [new], replace=True)
+    found = await brought(connection, [new], anyway=True)
 
     assert found.changes.conflicting == {301: ("PHQ8_Score", "item labels")}
     stored = await stored_labels(connection, "clinic")
@@ -139,7 +138,7 @@ async def test_two_studies_with_the_same_numbers_and_splits_lie_side_by_side(con
     await brought(connection, [person(300)], splits=[split("train", 300), split("own", 300)])
     await brought(
         connection,
-        [NewParticipant(**{**vars(person(300, knows=frozenset())), "transcript_hash": "x"}), person(301)],
+        [replace(person(300, knows=frozenset()), transcript_hash="x"), person(301)],
         data_set="other",
         splits=[split("train", 300, 301)],
     )

@@ -12,10 +12,10 @@ from services.served_models import with_models
 from stack.ports import free_port
 from store.database import Database
 from store.references import interviews
-from store.references.interviews import NewParticipant
 from store.runs import runs
 from store.runs.runs import NewJob, NewRun
 from tests.scripted_ollama import ScriptedOllama
+from tests.store.reference_indexes import person
 
 
 @pytest.fixture
@@ -36,19 +36,6 @@ def a_run(**options: str) -> NewRun:
         request={},
         version="0",
         jobs=[job],
-    )
-
-
-def a_participant(participant_id: int, transcript: str) -> NewParticipant:
-    return NewParticipant(
-        id=participant_id,
-        transcript=transcript,
-        transcript_hash=f"hash of {participant_id}",
-        utterances=[],
-        gender=None,
-        phq8_binary=None,
-        phq8_score=None,
-        items=None,
     )
 
 
@@ -75,7 +62,10 @@ async def test_a_transcript_that_is_longer_than_its_model_reads_is_refused_with_
 ) -> None:
     async with database.connection() as connection:
         await interviews.keep(
-            connection, "data", [a_participant(316, "Well. " * 9000), a_participant(319, "Fine.")], []
+            connection,
+            "data",
+            [person(316, transcript="Well. " * 9000, hashed="316"), person(319, transcript="Fine.", hashed="319")],
+            [],
         )
         stored = await interviews.transcripts(connection, "data", [316, 319])
     jobs = [

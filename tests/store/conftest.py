@@ -10,6 +10,9 @@ from store.runs.runs import NewJob, NewRun, StoredRun
 
 STAGES = ("extract", "embed", "assemble")
 
+StoreRun = Callable[..., Awaitable[StoredRun]]
+"""The type of the fixture `store_run`."""
+
 
 def new_run(
     subjects: tuple[str, ...] = ("316",), settings_hash: str = "s" * 64, stages: tuple[str, ...] = STAGES
@@ -27,7 +30,7 @@ def new_run(
 
 
 @pytest.fixture
-def store_run(database: Database) -> Callable[..., Awaitable[StoredRun]]:
+def store_run(database: Database) -> StoreRun:
     """Stores a run for each subject, of three stages unless others are named."""
 
     async def store(*subjects: str, stages: tuple[str, ...] = STAGES) -> StoredRun:

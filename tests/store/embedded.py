@@ -10,6 +10,7 @@ from store.corpora.searchable import make_searchable
 from store.database import Connection
 from store.runs import runs, stages
 from store.runs.runs import NewJob, NewRun
+from tests.store.scored import claimed
 
 
 async def embedded(connection: Connection, vectors: Vectors) -> int:
@@ -17,8 +18,7 @@ async def embedded(connection: Connection, vectors: Vectors) -> int:
     job = NewJob(mode="corpus", subject="1", inputs={}, stages=stages_of("index", "corpus"))
     run = NewRun(kind="index", profile="demo", settings={}, settings_hash="s", request={}, version="0", jobs=[job])
     (job_id,) = (await runs.store(connection, run, always_new=True)).job_ids
-    claim = await stages.claim(connection, job_id, "embed", "worker", 60)
-    assert claim is not None
+    claim = await claimed(connection, job_id, "embed")
     await stages.commit(connection, claim, inputs={}, output={}, vectors=np.asarray(vectors, dtype=np.float32))
     return claim.attempt_id
 

@@ -1,13 +1,16 @@
 """Reference indexes as rows, made without a run of stages."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pgvector import Vector
 
-from schemas.values.participants import PHQ8Item
+from schemas.values.participants import ParticipantChunks, PHQ8Item
 from stages.texts.characters import short_hash
 from store.database import Connection
+from store.references import references
+from store.references.interviews import NewParticipant
 from store.references.references import IndexPlan
 from store.runs import runs
 from store.runs.runs import NewJob, NewRun
@@ -26,6 +29,42 @@ PLAN = IndexPlan(
     chunk_step=2,
     min_evidence_chars=8,
 )
+
+
+def person(
+    number: int, *, transcript: str = "Participant: hello", hashed: str = "h", score: int | None = 1
+) -> NewParticipant:
+    """A participant with the same score for every item, or without labels."""
+    return NewParticipant(
+        id=number,
+        transcript=transcript,
+        transcript_hash=hashed,
+        utterances=[],
+        gender=None,
+        phq8_binary=None,
+        phq8_score=None,
+        items=None if score is None else dict.fromkeys(PHQ8Item, score),
+    )
+
+
+async def publish_index(
+    connection: Connection,
+    plan: IndexPlan,
+    chunks: Sequence[ParticipantChunks],
+    *,
+    chunk_scores_meta: Mapping[str, Any] | None = None,
+) -> int:
+    """Publish an index as an import of its files does. Its id."""
+    return await references.keep_imported(
+        connection,
+        plan,
+        chunks,
+        model_digest=None,
+        artifact_meta=None,
+        chunk_scores_meta=chunk_scores_meta,
+        partial=None,
+    )
+
 
 _INDEX = """
 INSERT INTO reference_index (id, name, identity, run_id, data_set, split, split_csv_hash, split_ids_hash, backend,

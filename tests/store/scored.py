@@ -1,6 +1,7 @@
 """Runs whose stages are stored directly, for tests of reports."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from schemas.values.chat import ModelIdentity
@@ -9,15 +10,17 @@ from schemas.values.participants import PHQ8Item
 from schemas.values.scoring import ParticipantScores
 from store.database import Connection
 from store.references import interviews
-from store.references.interviews import NewParticipant
 from store.runs import runs, stages
 from store.runs.runs import NewJob, NewRun
+from tests.store.reference_indexes import person
 
 STAGES = ("extract", "score")
 
 TIMED_OUT = AttemptError(
     "schemas.errors.LLMTimeoutError", "LLM request timed out after 600s", "scoring_llm_timeout", {"words": "private"}
 )
+
+BROKEN = AttemptError("builtins.RuntimeError", "it broke", "unknown", {"words": "private"})
 
 Outcome = ParticipantScores | AttemptError | None
 """What a job ends with: scores, an error, or nothing yet."""
@@ -29,14 +32,8 @@ async def import_labels(connection: Connection, labels: Mapping[int, Mapping[str
         connection,
         "data",
         [
-            NewParticipant(
-                id=participant_id,
-                transcript="Participant: hello",
-                transcript_hash="t",
-                utterances=[],
-                gender=None,
-                phq8_binary=None,
-                phq8_score=None,
+            replace(
+                person(participant_id, hashed="t"),
                 items=None
                 if items is None
                 else {PHQ8Item.from_evidence_key(key): score for key, score in items.items()},

@@ -6,16 +6,14 @@ from typing import Any
 import pytest
 
 from schemas.settings.frozen import thaw
-from schemas.settings.process import LLMLimits
 from store.database import Database
 from store.questions.queries import StoredQuery
 from store.runs import answer_pieces, stages, stored_runs
 from store.runs.stages import Claim
 from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question
-from workers.call_limits import CallLimits
-from workers.frozen import FrozenModels
-from workers.ledger_chat import InFlightCalls
+from tests.store.scored import claimed
+from tests.workers.processes import ModelAlone
 from workers.queries import run_generate
 from workers.turns import EVERY_SECONDS, published
 from workers.work import Work
@@ -32,9 +30,7 @@ async def query(database: Database) -> StoredQuery:
 async def claim(database: Database, query: StoredQuery) -> Claim:
     """The claim on its stage `generate`."""
     async with database.connection() as connection:
-        claimed = await stages.claim(connection, query.job_id, "generate", "worker", 60)
-    assert claimed is not None
-    return claimed
+        return await claimed(connection, query.job_id, "generate")
 
 
 async def pieces(database: Database) -> list[str]:
@@ -86,20 +82,9 @@ async def test_the_binding_publishes_what_the_model_writes_and_stores_the_same_a
             await is_read.wait()
             return reply
 
-    class Server:
-        """The wiring of a process that has a language model and nothing else."""
-
-        in_flight_calls = InFlightCalls()
-        frozen_models = FrozenModels(database)
-        call_limits = CallLimits(database, LLMLimits())
-        model = Writing(lambda call: "By oxygen [S1].")
-
-        def chat(self, _: Any) -> ScriptedChat:
-            return self.model
-
     async with database.connection() as connection:
         settings = thaw(await stored_runs.settings(connection, query.run_id))
-    wiring: Any = Server()
+    wiring: Any = ModelAlone(database, Writing(lambda call: "By oxygen [S1]."))
     running = asyncio.create_task(run_generate(Work(claim, settings.run, database, wiring, {}, settings.preset)))
     await until_published(database, "By oxygen [S1].")
     is_read.set()

@@ -4,35 +4,21 @@ from typing import Any
 
 import pytest
 
-from schemas.settings.frozen import thaw
-from schemas.settings.process import LLMLimits
-from schemas.settings.run import RunSettings
 from schemas.values.chat import ModelIdentity
 from schemas.values.queries import AugmentedPrompt
 from services.questions.steps import Step, take_step
 from store.database import Connection, Database
-from store.runs import stages, stored_runs
 from tests.fakes.chat import served
 from tests.services.questions.questions import CONTEXT, WHOLE, a_question
-from workers.call_limits import CallLimits
-from workers.frozen import FrozenModels
-from workers.ledger_chat import InFlightCalls
+from tests.workers.processes import run_stage
 from workers.queries import run_augment
-from workers.work import Work
 
 
-class Server:
-    """The wiring of a process whose server says which context its models have, or cannot be reached."""
+class Shows:
+    """A server that says which context its models have, or cannot be reached."""
 
-    def __init__(self, database: Database, context_tokens: int | None) -> None:
-        self.in_flight_calls = InFlightCalls()
-        self.frozen_models = FrozenModels(database)
-        self.call_limits = CallLimits(database, LLMLimits())
+    def __init__(self, context_tokens: int | None) -> None:
         self._context_tokens = context_tokens
-
-    def chat(self, _: RunSettings) -> "Server":
-        """The same for all settings."""
-        return self
 
     async def identity(self, model: str) -> ModelIdentity:
         """See ChatModel."""
@@ -45,13 +31,7 @@ async def make(
     connection: Connection, database: Database, job_id: int, context_tokens: int | None = None
 ) -> tuple[AugmentedPrompt, dict[str, Any]]:
     """The output of the stage and its inputs."""
-    claim = await stages.claim(connection, job_id, "augment", "worker", 60)
-    assert claim is not None
-    settings = thaw(await stored_runs.settings(connection, claim.run_id))
-    read: dict[str, Any] = {}
-    server: Any = Server(database, context_tokens)
-    result = await run_augment(Work(claim, settings.run, database, server, read, settings.preset))
-    await stages.commit(connection, claim, inputs=read, output=result.output.model_dump(mode="json"))
+    result, read = await run_stage(connection, database, job_id, "augment", run_augment, Shows(context_tokens))
     return result.output, read
 
 

@@ -1,6 +1,6 @@
 """Batches a step at a time, against a scripted provider: who gathers, sends, collects, and what is due then."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
@@ -12,14 +12,12 @@ from store.runs import batches, ledger, stages
 from store.runs.batches import BatchStatus
 from store.runs.ledger import Caller
 from store.runs.problems import problems
-from store.runs.runs import StoredRun
 from store.runs.stages import Claim
 from tests.scripted_batches import MODEL, Provider, provider
+from tests.store.conftest import StoreRun
 from tests.store.enrolled import enroll
 from workers.batches import BatchSender
 from workers.leases import AwaitsBatch, give_back
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 @pytest.fixture

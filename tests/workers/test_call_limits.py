@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 from redis.asyncio import Redis
@@ -17,12 +17,11 @@ from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs import backlog, ledger, stages
 from store.runs.ledger import Caller
-from store.runs.runs import StoredRun
 from store.runs.stages import Claim
+from tests.store.conftest import StoreRun
 from workers.call_limits import MOST_REFUSALS, Busy, CallLimits, ServerLimits, client
 from workers.leases import BudgetSpent, ServerBusy
 
-StoreRun = Callable[..., Awaitable[StoredRun]]
 Limited = Callable[[LLMLimits], CallLimits]
 
 SERVER = "http://gpu:8000/v1"

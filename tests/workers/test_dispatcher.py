@@ -1,7 +1,7 @@
 """The dispatcher keeps the broker's queues filled, and no more than filled."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -9,21 +9,18 @@ import pytest
 import redis
 
 from schemas.statuses import JobStatus
-from schemas.values.failures import AttemptError
 from stack.home import this_environment
 from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs import backlog, job_control, runs, stages, workers
-from store.runs.runs import StoredRun
 from tests.brokers import broker_of_its_own
-from tests.store.conftest import new_run
+from tests.store.conftest import StoreRun, new_run
+from tests.store.scored import BROKEN, claimed
 from workers.app import KEY_PREFIX, make_app
 from workers.broker import list_of
 from workers.dispatcher import LEAST_MESSAGES, MESSAGES_PER_THREAD, Dispatcher
 from workers.messages import FIRST, NORMAL
 from workers.reaper import Reaper
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 BROKER = "the broker"
 
@@ -149,9 +146,8 @@ async def test_jobs_that_fail_wait_for_their_time_outside_the_backlog(
     stored = await store_run()
     job_id = stored.job_ids[0]
     async with database.connection() as connection:
-        claim = await stages.claim(connection, job_id, "extract", "worker", 60)
-        assert claim is not None
-        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={}, retry_in_s=1.5)
+        claim = await claimed(connection, job_id, "extract")
+        await stages.fail(connection, claim, BROKEN, inputs={}, retry_in_s=1.5)
 
         async with dispatching(database, valkey.url):
             for _ in range(50):

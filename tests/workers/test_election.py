@@ -1,7 +1,7 @@
 """One dispatcher at a time: whatever happens to it another follows, and it sends nothing any more."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -9,13 +9,11 @@ import redis
 
 from stack.valkey import ValkeyServer
 from store.database import Database
-from store.runs.runs import StoredRun
 from tests.brokers import broker_of_its_own
+from tests.store.conftest import StoreRun
 from tests.tcp_proxy import proxied
 from tests.workers.test_dispatcher import depth, dispatching, eventually
 from workers.election import Election
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 #: Two seconds, and a few more on a machine that runs the other tests.
 SOON_S = 6.0

@@ -1,16 +1,13 @@
 """What a process remembers of its runs."""
 
 import json
-from collections.abc import Awaitable, Callable
 
 import pytest
 
 from store.database import Database
-from store.runs.runs import StoredRun
+from tests.store.conftest import StoreRun
 from workers import frozen as module
 from workers.frozen import FrozenRuns
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def test_runs_of_equal_settings_share_them(database: Database, store_run: StoreRun) -> None:

@@ -1,14 +1,11 @@
 """What a process holds, as its embedder sees it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 from store.database import Database
 from store.runs import stages
-from store.runs.runs import StoredRun
+from tests.store.conftest import StoreRun
 from workers.leases import Leases
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def test_a_kind_counts_between_two_stages_of_a_job(

@@ -1,7 +1,7 @@
 """The ledger between a stage and its model: a call is paid once and reused, except after a rejection."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -13,14 +13,13 @@ from schemas.values.chat import ChatCall, ChatReply, Message, ModelIdentity
 from stages.ports import ChatModel, OnText
 from store.database import Database
 from store.runs import call_costs, ledger, stages
-from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat, served
 from tests.scripted_openai import ScriptedOpenAI
+from tests.store.conftest import StoreRun
+from tests.store.scored import claimed
 from workers.call_limits import CallLimits
 from workers.frozen import FrozenModels
 from workers.ledger_chat import CallingAttempt, InFlightCalls, LedgerChat
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="Is it so?"),), purpose="validate PHQ8_Sleep rank 1")
 
@@ -54,8 +53,7 @@ async def two_runs(database: Database, store_run: StoreRun) -> list[CallingAttem
     found = []
     for stored in [await store_run("316"), await store_run("316")]:
         async with database.connection() as connection:
-            claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
-        assert claim is not None
+            claim = await claimed(connection, stored.job_ids[0], "extract")
         found.append(CallingAttempt.of(claim))
     return found
 

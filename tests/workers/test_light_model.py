@@ -1,25 +1,19 @@
 """A question asks the light model of its run on request, and the model of all questions otherwise."""
 
 import json
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pytest
 
-from schemas.settings.frozen import thaw
-from schemas.settings.process import LLMLimits
-from schemas.settings.run import RunSettings
 from schemas.values.chat import ChatCall
 from services.questions.steps import Step, take_step
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import stages, stored_runs
 from tests.fakes.chat import ScriptedChat
 from tests.services.questions.questions import WHOLE, a_question, complete_stages
-from workers.call_limits import CallLimits
-from workers.frozen import FrozenModels
-from workers.ledger_chat import InFlightCalls
+from tests.workers.processes import run_stage
 from workers.queries import run_expand, run_generate
-from workers.work import StageFunction, Work
+from workers.work import StageFunction
 
 STAGES: Final[dict[str, StageFunction]] = {"expand": run_expand, "generate": run_generate}
 EXPANSION: Final = {"queries": ["tea", "leaf", "oxygen"], "hyde_answer": "Air.", "intent": "MECHANISM", "entities": []}
@@ -34,36 +28,15 @@ class Asked(NamedTuple):
     noted: str | None
 
 
-class Server:
-    """The wiring of a process that has a language model and nothing else."""
-
-    def __init__(self, database: Database) -> None:
-        self.in_flight_calls = InFlightCalls()
-        self.frozen_models = FrozenModels(database)
-        self.call_limits = CallLimits(database, LLMLimits())
-        self.model = ScriptedChat(_reply)
-
-    def chat(self, _: RunSettings) -> ScriptedChat:
-        """The same for all settings."""
-        return self.model
-
-
 def _reply(call: ChatCall) -> str:
     return json.dumps(EXPANSION) if call.purpose == "expand query" else "By oxygen [S1]."
 
 
 async def make(connection: Connection, database: Database, job_id: int, stage: str) -> Asked:
     """Run a stage that asks a model."""
-    claim = await stages.claim(connection, job_id, stage, "worker", 60)
-    assert claim is not None
-    settings = thaw(await stored_runs.settings(connection, claim.run_id))
-    server: Any = Server(database)
-    read: dict[str, Any] = {}
-    result = await STAGES[stage](Work(claim, settings.run, database, server, read, settings.preset))
-    await stages.commit(
-        connection, claim, inputs=read, output=result.output.model_dump(mode="json"), effect=result.effect
-    )
-    (call,) = server.model.calls
+    model = ScriptedChat(_reply)
+    _, read = await run_stage(connection, database, job_id, stage, STAGES[stage], model)
+    (call,) = model.calls
     return Asked(call.model, read.get("model"))
 
 

@@ -1,30 +1,24 @@
 """A crash of Postgres takes claims back that it did not write yet: what was computed for them is not stored."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from schemas.settings.process import ProcessSettings
 from schemas.statuses import StageStatus
 from schemas.values.base import Value
-from schemas.values.failures import AttemptError
 from stack.postgres import PostgresServer
 from store import migrate
 from store.database import Database
 from store.runs import attempts, stages
-from store.runs.runs import StoredRun
 from store.runs.stages import Claim, Committed
 from tests import run_folder
 from tests.conftest import administer
-from workers.leases import Leases
-from workers.runner import Outcome, StageRunner
-from workers.wiring import Wiring
+from tests.store.conftest import StoreRun
+from tests.store.scored import BROKEN
+from tests.workers.processes import stage_runner
+from workers.runner import Outcome
 from workers.work import Result, Work
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
-
-FAILURE = AttemptError("builtins.RuntimeError", "it broke", "unknown", {})
 
 
 class Nothing(Value):
@@ -75,7 +69,7 @@ async def test_a_lost_claim_changes_nothing_although_another_has_its_fence(
             "SELECT lease_until FROM stage_run WHERE job_id = $1 AND stage = 'embed'", job_id
         )
         assert await stages.commit(connection, lost, inputs={}, output={"by": "lost"}) is None
-        assert await stages.fail(connection, lost, FAILURE, inputs={}) is False
+        assert await stages.fail(connection, lost, BROKEN, inputs={}) is False
         assert await stages.give_back(connection, lost) is False
         await stages.renew(connection, "worker", [lost], 600)
         assert lease == await connection.fetchval(
@@ -115,20 +109,8 @@ async def test_a_stage_whose_claim_was_lost_is_done_again(
             await asyncio.to_thread(crash, server)
         return Result(Nothing())
 
-    leases = Leases(server.url, "worker", lease_s=120, heartbeat_s=50)
-    wiring = Wiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
-    runner = StageRunner(
-        database,
-        leases,
-        wiring,
-        {("participant", "few_shot", "embed"): stage},
-        worker_id="worker",
-        lease_s=120,
-        grace_s=5,
-        max_interruptions=3,
-    )
-    outcomes = [await runner.run("embed", job_id, is_redelivered=False) for _ in range(3)]
-    leases.stop()
+    with stage_runner(database, {("participant", "few_shot", "embed"): stage}, lease_s=120) as runner:
+        outcomes = [await runner.run("embed", job_id, is_redelivered=False) for _ in range(3)]
 
     assert outcomes == [Outcome.NOTHING_TO_DO, Outcome.STORED, Outcome.NOTHING_TO_DO]
     assert len(set(tries)) == 2

@@ -2,7 +2,6 @@
 
 import base64
 import json
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -13,11 +12,11 @@ from stack.valkey import ValkeyServer
 from store.database import Database
 from store.runs import job_control, stages
 from store.runs.runs import StoredRun
+from tests.store.conftest import StoreRun
+from tests.store.scored import claimed
 from workers.app import KEY_PREFIX, make_app
 from workers.broker import list_of
 from workers.messages import FIRST, NORMAL, send
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 @pytest.fixture(autouse=True)
@@ -76,8 +75,7 @@ async def test_a_chain_starts_at_the_first_stage_that_is_not_done(
 ) -> None:
     stored = await store_run()
     async with database.connection() as connection:
-        claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
-        assert claim is not None
+        claim = await claimed(connection, stored.job_ids[0], "extract")
         await stages.commit(connection, claim, inputs={}, output={})
 
     send(make_app(valkey.url), await chains(database, stored))

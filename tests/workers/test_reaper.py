@@ -2,17 +2,16 @@
 
 import asyncio
 import datetime
-from collections.abc import Awaitable, Callable
 
 from store.database import Connection, Database
 from store.runs import backlog, stages
 from store.runs.backlog import Flow, Unclaimed
 from store.runs.runs import StoredRun
+from tests.store.conftest import StoreRun
+from tests.store.scored import claimed
 from workers.messages import NORMAL
 from workers.reaper import LONGEST_WAIT_SECONDS, Reaper, overdue
 from workers.turns import Depths
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 def make_reaper(database: Database, *, grace_s: float = 0.1) -> Reaper:
@@ -74,8 +73,7 @@ async def test_a_message_that_follows_a_stored_stage_is_missed_too(database: Dat
     stored = await store_run()
     async with database.connection() as connection:
         await backlog.mark_sent(connection, dict.fromkeys(stored.job_ids))
-        claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
-        assert claim is not None
+        claim = await claimed(connection, stored.job_ids[0], "extract")
         await stages.commit(connection, claim, inputs={}, output={})
         await asyncio.sleep(0.12)
 
@@ -105,8 +103,7 @@ async def test_the_stage_of_a_silent_worker_is_released(database: Database, stor
         await make_reaper(database).release(connection)
 
         assert await waiting(connection, stored) == stored.job_ids
-        again = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
-    assert again is not None
+        again = await claimed(connection, stored.job_ids[0], "extract")
     assert (again.attempt, again.fence) == (2, 2)
 
 

@@ -5,21 +5,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from schemas.errors import LLMResponseParseError
-from schemas.settings.process import ProcessSettings
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, Message, ModelIdentity
 from stages.replies.asking import ReplyReader, ask_until_usable
 from store.database import Database
 from store.runs import attempts, call_costs, job_control
 from store.runs.call_costs import CallUse
-from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat, served
-from workers.leases import Leases
-from workers.runner import StageRunner
-from workers.wiring import Wiring
+from tests.store.conftest import StoreRun
+from tests.workers.processes import stage_runner, wiring_of
 from workers.work import Result, StageFunction, Work
 
-StoreRun = Callable[..., Awaitable[StoredRun]]
 RunStage = Callable[[int, StageFunction], Awaitable[object]]
 
 CALL = ChatCall(model="m", messages=(Message(role="user", content="A number?"),), purpose="ask")
@@ -61,23 +57,17 @@ def model() -> Model:
 
 
 @pytest.fixture
-async def run_extract(
-    database: Database, database_url: str, model: Model, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[RunStage]:
-    leases = Leases(database_url, "worker", lease_s=6, heartbeat_s=1)
-    wiring = Wiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
+async def run_extract(database: Database, model: Model, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RunStage]:
+    wiring = wiring_of(database)
     monkeypatch.setattr(wiring, "chat", lambda settings: model)
     functions: dict[tuple[str, str, str], StageFunction] = {}
-    runner = StageRunner(
-        database, leases, wiring, functions, worker_id="worker", lease_s=6, grace_s=5, max_interruptions=3
-    )
+    with stage_runner(database, functions, wiring) as runner:
 
-    def run(job_id: int, function: StageFunction) -> Awaitable[object]:
-        functions["participant", "few_shot", "extract"] = function
-        return runner.run("extract", job_id, is_redelivered=False)
+        def run(job_id: int, function: StageFunction) -> Awaitable[object]:
+            functions["participant", "few_shot", "extract"] = function
+            return runner.run("extract", job_id, is_redelivered=False)
 
-    yield run
-    leases.stop()
+        yield run
 
 
 async def uses(database: Database, job_id: int) -> list[list[CallUse]]:

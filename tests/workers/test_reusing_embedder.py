@@ -10,11 +10,11 @@ from stages.ports import Vectors
 from stages.vectors import unit_rows
 from store.database import Database
 from store.runs import stages
-from store.runs.runs import StoredRun
 from tests.fakes.embedder import FakeEmbedder
+from tests.store.conftest import StoreRun
+from tests.store.scored import claimed
 from workers.work import ReusingEmbedder
 
-StoreRun = Callable[..., Awaitable[StoredRun]]
 Embed = Callable[..., Awaitable[tuple[Vectors, tuple[int, ...], int]]]
 
 
@@ -52,8 +52,7 @@ def embed(database: Database, store_run: StoreRun) -> Embed:
         rows = unit_rows(found.vectors, rows=len(texts), dimension=dimension)
         stored = await store_run()
         async with database.connection() as connection:
-            claim = await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
-            assert claim is not None
+            claim = await claimed(connection, stored.job_ids[0], "extract")
             await stages.commit(connection, claim, inputs={}, output={}, vectors=rows, texts=reusing.texts)
         return rows, found.cut, found.reused
 

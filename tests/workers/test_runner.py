@@ -9,7 +9,6 @@ import pytest
 from structlog.testing import capture_logs
 
 from schemas.errors import EmptyTranscriptError, InputChangedError
-from schemas.settings.process import ProcessSettings
 from schemas.statuses import JobStatus, StageStatus
 from schemas.values.base import Value
 from schemas.values.participants import EmbeddedEvidence
@@ -17,13 +16,13 @@ from store.database import Connection, Database, DatabaseUnavailableError
 from store.runs import attempts, audit, failures, job_control, overviews, stage_vectors, stages
 from store.runs.attempts import Attempt
 from store.runs.runs import StoredRun
+from tests.store.conftest import StoreRun
+from tests.workers.processes import runner_of
 from workers.leases import Leases
 from workers.runner import Outcome, StageRunner
 from workers.telemetry import StageFailed
-from workers.wiring import Wiring
 from workers.work import Result, StageFunction, Work
 
-StoreRun = Callable[..., Awaitable[StoredRun]]
 RunStage = Callable[[int, StageFunction], Awaitable[Outcome]]
 
 FUNCTIONS: dict[tuple[str, str, str], StageFunction] = {}
@@ -48,10 +47,7 @@ def leases(database_url: str) -> Iterator[Leases]:
 @pytest.fixture
 async def runner(database: Database, leases: Leases) -> AsyncIterator[StageRunner]:
     """The runner of a process that poisons at the third interruption, with the functions that run_extract gives it."""
-    wiring = Wiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
-    yield StageRunner(
-        database, leases, wiring, FUNCTIONS, worker_id="worker", lease_s=6, grace_s=5, max_interruptions=3
-    )
+    yield runner_of(database, leases, FUNCTIONS)
     FUNCTIONS.clear()
 
 

@@ -4,7 +4,7 @@ From the plan of a submission through every stage up to `assemble`, on Postgres;
 """
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,14 +31,14 @@ from services.participants import plan_participants
 from stages.participants.chunking import PROMPT_HASH
 from stages.ports import ChatModel, Embedder, PairScorer
 from store.database import Connection, Database
-from store.references import interviews, references
-from store.references.interviews import NewParticipant, NewSplit
-from store.references.references import IndexPlan
+from store.references import interviews
+from store.references.interviews import NewSplit
 from store.runs import attempts, runs
 from tests.fakes.chat import ScriptedChat
 from tests.fakes.embedder import FakeEmbedder, hash_vector
 from tests.fakes.pair_scorer import FakePairScorer
-from workers.leases import Leases
+from tests.store.reference_indexes import PLAN, person, publish_index
+from tests.workers.processes import stage_runner
 from workers.process import FUNCTIONS
 from workers.runner import Outcome, StageRunner
 from workers.wiring import Wiring
@@ -147,16 +147,12 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(database: Database, database_url: str) -> AsyncIterator[Bench]:
-    leases = Leases(database_url, "worker", lease_s=60, heartbeat_s=10)
-    wiring = FakeWiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
-    runner = StageRunner(
-        database, leases, wiring, FUNCTIONS, worker_id="worker", lease_s=60, grace_s=60, max_interruptions=3
-    )
+async def bench(database: Database) -> AsyncIterator[Bench]:
     async with database.connection() as connection:
         await store_everything(connection)
-    yield Bench(database, runner)
-    leases.stop()
+    wiring = FakeWiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
+    with stage_runner(database, FUNCTIONS, wiring, lease_s=60) as runner:
+        yield Bench(database, runner)
 
 
 @settings(
@@ -236,43 +232,16 @@ def own_score(ordinal: int) -> int | None:
 
 async def store_everything(connection: Connection) -> None:
     """The tested participant, three to learn from, and an index of these with tags and scores, and one without."""
-    people = [
-        NewParticipant(
-            id=number,
-            transcript="\n".join(f"Participant: {quote}" for quote in QUOTES.values()),
-            transcript_hash="h",
-            utterances=[],
-            gender=None,
-            phq8_binary=None,
-            phq8_score=None,
-            items=dict.fromkeys(PHQ8Item, PARTICIPANT_SCORE),
-        )
-        for number in (TESTED, *TRAINED)
-    ]
+    said = "\n".join(f"Participant: {quote}" for quote in QUOTES.values())
+    people = [person(number, transcript=said, score=PARTICIPANT_SCORE) for number in (TESTED, *TRAINED)]
     split = NewSplit(name="paper-train", csv_hash="c", ids_hash="i", participant_ids=TRAINED)
     await interviews.keep(connection, "data", people, [split])
     for name, is_full in (("full", True), ("bare", False)):
-        plan = IndexPlan(
-            name=name,
-            data_set="data",
-            split="paper-train",
-            split_csv_hash="c",
-            split_ids_hash="i",
-            backend="huggingface",
-            model="fake",
-            dimension=8,
-            chunk_size=8,
-            chunk_step=2,
-            min_evidence_chars=8,
-        )
-        await references.keep_imported(
+        await publish_index(
             connection,
-            plan,
+            replace(PLAN, name=name, model="fake", dimension=8),
             [chunks_of(number, is_full=is_full) for number in TRAINED],
-            model_digest=None,
-            artifact_meta=None,
             chunk_scores_meta={"prompt_hash": PROMPT_HASH} if is_full else None,
-            partial=None,
         )
 
 

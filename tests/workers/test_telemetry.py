@@ -1,7 +1,7 @@
 """What a tracing system gets of a run: its stages, their statements and calls, and no word of anybody."""
 
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import Any
 
@@ -15,24 +15,21 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from schemas.errors import StackError
-from schemas.settings.process import LLMLimits, ProcessSettings
+from schemas.settings.process import LLMLimits
 from schemas.values.base import Value
 from schemas.values.chat import ChatCall, Message
 from store.database import Database
-from store.runs.runs import StoredRun
 from tests.fakes.chat import ScriptedChat
+from tests.store.conftest import StoreRun
+from tests.workers.processes import stage_runner
 from workers import telemetry
 from workers.call_limits import CallLimits
 from workers.exported_spans import WithoutWords, provider
 from workers.frozen import FrozenModels
-from workers.leases import Leases
 from workers.ledger_chat import CallingAttempt, InFlightCalls, LedgerChat
 from workers.runner import StageRunner
 from workers.telemetry import StageFailed
-from workers.wiring import Wiring
 from workers.work import Result, StageFunction, Work
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 MARK = "quetzal"
 FUNCTIONS: dict[tuple[str, str, str], StageFunction] = {}
@@ -50,17 +47,13 @@ def exported() -> InMemorySpanExporter:
 
 
 @pytest.fixture
-async def runner(database: Database, database_url: str, exported: InMemorySpanExporter) -> AsyncIterator[StageRunner]:
+async def runner(database: Database, exported: InMemorySpanExporter) -> AsyncIterator[StageRunner]:
     """A traced runner."""
     made = provider()
     made.add_span_processor(SimpleSpanProcessor(WithoutWords(exported)))
     telemetry.use(made)
-    leases = Leases(database_url, "worker", lease_s=6, heartbeat_s=1)
-    wiring = Wiring(ProcessSettings(), database, ollama_url=None, is_crowded=lambda: False)
-    yield StageRunner(
-        database, leases, wiring, FUNCTIONS, worker_id="worker", lease_s=6, grace_s=5, max_interruptions=3
-    )
-    leases.stop()
+    with stage_runner(database, FUNCTIONS) as running:
+        yield running
     telemetry.stop()
     AsyncPGInstrumentor().uninstrument()
     FUNCTIONS.clear()

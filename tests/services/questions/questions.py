@@ -34,6 +34,7 @@ from store.database import Connection
 from store.questions.queries import StoredQuery
 from store.runs import audit, stages
 from store.runs.chain import Flaw
+from tests.store.scored import claimed
 from tests.store.small_corpora import SearchableChunk, store_corpus
 
 NOTHING_SET: Final[Mapping[str, str]] = MappingProxyType({})
@@ -160,8 +161,7 @@ async def a_question(
 async def complete_stages(connection: Connection, job_id: int, *names: str) -> None:
     """Complete stages of a job as a worker does."""
     for name in names:
-        claim = await stages.claim(connection, job_id, name, "worker", 60)
-        assert claim is not None, name
+        claim = await claimed(connection, job_id, name)
         output = OUTPUTS.get(name, {"by": name, "attempt": claim.attempt})
         vectors = VECTORS if name == "embed" else None
         committed = await stages.commit(connection, claim, inputs={}, output=output, vectors=vectors)

@@ -7,7 +7,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from schemas.errors import Refused
-from schemas.values.failures import AttemptError
 from services.questions.answers import ask
 from services.questions.edits import QueryEdit, edit
 from services.questions.lookup import get_query
@@ -26,6 +25,7 @@ from tests.services.questions.questions import (
     store_small_corpus,
 )
 from tests.services.questions.questions import settings as run_settings
+from tests.store.scored import BROKEN, failing, take
 
 Change = Callable[[Connection, StoredQuery], Awaitable[object]]
 
@@ -42,9 +42,7 @@ async def complete_a_stage(connection: Connection, query: StoredQuery) -> None:
 
 async def fail_a_stage(connection: Connection, query: StoredQuery) -> None:
     if (stage := await due(connection, query)) is not None:
-        claim = await stages.claim(connection, query.job_id, stage, "worker", 60)
-        assert claim is not None
-        await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
+        await take(connection, query.job_id, stage, failing(BROKEN))
 
 
 async def lose_a_stage(connection: Connection, query: StoredQuery) -> None:

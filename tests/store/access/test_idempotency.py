@@ -9,6 +9,7 @@ import pytest
 from store.access import Once, RequestKey, once
 from store.database import Connection, Database
 from tests.refusals import refused
+from tests.store.small_corpora import store_corpus
 
 KEY = RequestKey(principal="token:7", key="first try", request_hash="a" * 64)
 Make = Callable[[Connection], Awaitable[Mapping[str, Any]]]
@@ -23,12 +24,7 @@ def corpora() -> Make:
     names = iter("abcdefgh")
 
     async def make(connection: Connection) -> Mapping[str, Any]:
-        corpus_id = await connection.fetchval(
-            "INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms)"
-            " VALUES ($1, 'huggingface', 'tiny', 2, true, 0, 0) RETURNING id",
-            next(names),
-        )
-        return {"corpus": corpus_id}
+        return {"corpus": await store_corpus(connection, [], name=next(names))}
 
     return make
 

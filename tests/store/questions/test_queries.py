@@ -2,14 +2,14 @@
 
 import pytest
 
-from schemas.values.failures import AttemptError
 from schemas.values.queries import Answer, Origin, RelevanceJudgement, Source, SubmittedQuery
 from store.database import Connection
 from store.questions import queries
 from store.runs import job_control, runs, stages
 from store.runs.runs import NewJob, NewRun, StoredRun
 from tests.refusals import refused
-from tests.store.scored import claimed
+from tests.store.scored import BROKEN, claimed, failing, take
+from tests.store.small_corpora import store_corpus
 
 CHAIN = ("expand", "embed", "retrieve", "rerank", "validate", "consolidate", "augment", "generate")
 SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1, end_line=4)
@@ -17,16 +17,8 @@ SOURCE = Source(label="S1", work_id=1, title="Tea", chunk_ids=(1,), start_line=1
 ANSWER = Answer(origin=Origin.PASTED, model=None, prompt_hash="p", text="By steeping [S9].", cited=(), unknown=("S9",))
 
 
-async def corpus(connection: Connection) -> int:
-    corpus_id: int = await connection.fetchval(
-        "INSERT INTO corpus (name, backend, model, dimension, embeds_headings, searchable_chunks, searchable_terms) "
-        "VALUES ('small', 'huggingface', 'tiny', 2, true, 0, 0) RETURNING id"
-    )
-    return corpus_id
-
-
 async def kept(connection: Connection, *texts: str) -> tuple[StoredRun, int]:
-    corpus_id = await corpus(connection)
+    corpus_id = await store_corpus(connection, [])
     asked = [SubmittedQuery(external_id=f"q{number}", text=text) for number, text in enumerate(texts, 1)]
     inputs = {"expansion": {"origin": "none"}, "response": None}
     jobs = [NewJob(mode="answer", subject=query.external_id, inputs=inputs, stages=CHAIN) for query in asked]
@@ -99,8 +91,7 @@ async def test_the_status_of_its_vectors_is_shown_too(
 async def test_a_failed_embedding_shows_as_vec_err_until_a_retry(connection: Connection) -> None:
     stored, _ = await kept(connection, "How is tea made?")
     await complete_stage(connection, stored.job_ids[0], "expand")
-    claim = await claimed(connection, stored.job_ids[0], "embed")
-    await stages.fail(connection, claim, AttemptError("a.B", "broke", "unknown", {}), inputs={})
+    await take(connection, stored.job_ids[0], "embed", failing(BROKEN))
     (line,) = await queries.lines(connection)
     assert (line.status, line.vector_status) == ("vec_err", "vec_err")
 

@@ -1,12 +1,10 @@
 """A question with everything that is current."""
 
-from schemas.values.failures import AttemptError
 from store.database import Connection
 from store.questions.query_runs import query_view
-from store.runs import edits, stages
+from store.runs import edits
 from tests.services.questions.questions import CONTEXT, EMBEDDED, EXPANSION, FOUND, VALIDATED, WHOLE, a_question
-
-BROKEN = AttemptError("schemas.errors.WorkChangedError", "Work 7 changed.", "work_changed", {"words": "private"})
+from tests.store.scored import BROKEN, failing, take
 
 
 async def test_stored_values_are_shown_and_stale_ones_are_not(connection: Connection) -> None:
@@ -35,9 +33,7 @@ async def test_stored_values_are_shown_and_stale_ones_are_not(connection: Connec
 
 async def test_the_error_of_a_failed_job_is_shown_without_its_private_details(connection: Connection) -> None:
     query = await a_question(connection, "expand")
-    claim = await stages.claim(connection, query.job_id, "embed", "worker", 60)
-    assert claim is not None
-    await stages.fail(connection, claim, BROKEN, inputs={})
+    await take(connection, query.job_id, "embed", failing(BROKEN))
 
     view = await query_view(connection, query.id)
 

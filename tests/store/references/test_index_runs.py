@@ -2,7 +2,6 @@
 
 import asyncio
 
-import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
@@ -11,57 +10,24 @@ from schemas.values.failures import AttemptError
 from store.database import Connection, Database
 from store.references import index_runs, references
 from store.references.references import StoredIndex
-from store.runs import backlog, job_control, overviews, runs, stages
+from store.runs import backlog, job_control, overviews, stages
 from store.runs.backlog import Flow
 from store.runs.overviews import RunOverview
 from store.views import run_state
-from tests.store.reference_indexes import PLAN, index_run
+from tests.store.index_builds import chunked, embedded, planned, publish
 from tests.store.scored import claimed
 
-CHUNKS = {"chunks": [{"text": "first window", "chunk_hash": "a"}, {"text": "second window", "chunk_hash": "b"}]}
-VECTORS = np.eye(2, dtype=np.float32)
 NAN = AttemptError("schemas.errors.EmbeddingValidationError", "it is NaN", "embedding_nan", {})
 
 
-async def planned(connection: Connection, *participants: int, may_be_partial: bool = True) -> tuple[int, list[int]]:
-    """A stored index run and its jobs."""
-    stored = await runs.store(connection, index_run(*participants), always_new=True)
-    await references.plan(connection, stored.run_id, PLAN)
-    if may_be_partial:
-        await index_runs.allow_partial(connection, stored.run_id)
-    return stored.run_id, stored.job_ids
-
-
-async def publish(connection: Connection, run_id: int, job_id: int) -> bool:
-    """Complete a job's `publish` as its stage does."""
-    done: list[bool] = []
-
-    async def effect(connection: Connection) -> None:
-        done.append(await index_runs.publish_when_complete(connection, run_id))
-
-    await stages.commit(connection, await claimed(connection, job_id, "publish"), inputs={}, output={}, effect=effect)
-    return done[0]
-
-
-async def succeed(connection: Connection, run_id: int, job_id: int, *, digest: str = "w") -> bool:
+async def succeed(connection: Connection, job_id: int, *, digest: str = "w") -> bool:
     """Complete all stages of a job."""
-    claim = await claimed(connection, job_id, "chunk")
-    await stages.commit(connection, claim, inputs={}, output=CHUNKS)
-    return await embed_and_publish(connection, run_id, job_id, digest=digest)
-
-
-async def embed_and_publish(connection: Connection, run_id: int, job_id: int, *, digest: str = "w") -> bool:
-    output = {"model": "tiny", "model_digest": digest}
-    claim = await claimed(connection, job_id, "embed")
-    await stages.commit(connection, claim, inputs={}, output=output, vectors=VECTORS)
-    return await publish(connection, run_id, job_id)
+    return await publish(connection, await embedded(connection, await chunked(connection, job_id), digest=digest))
 
 
 async def fail(connection: Connection, job_id: int) -> None:
     """Let a job fail when its two windows are embedded."""
-    claim = await claimed(connection, job_id, "chunk")
-    await stages.commit(connection, claim, inputs={}, output=CHUNKS)
-    await stages.fail(connection, await claimed(connection, job_id, "embed"), NAN, inputs={})
+    await stages.fail(connection, await chunked(connection, job_id), NAN, inputs={})
 
 
 async def the_index(connection: Connection) -> StoredIndex:
@@ -70,12 +36,12 @@ async def the_index(connection: Connection) -> StoredIndex:
 
 
 async def test_a_job_that_succeeds_last_publishes_without_those_that_failed(connection: Connection) -> None:
-    run_id, (bad, good, other) = await planned(connection, 304, 313, 321)
+    run_id, (bad, good, other) = await planned(connection, 304, 313, 321, may_be_partial=True)
     await fail(connection, bad)
-    assert not await succeed(connection, run_id, good)
+    assert not await succeed(connection, good)
     assert await references.current(connection) == []
 
-    assert await succeed(connection, run_id, other)
+    assert await succeed(connection, other)
 
     index = await the_index(connection)
     assert (index.participants, index.chunks) == (2, 4)
@@ -91,8 +57,8 @@ async def test_a_job_that_succeeds_last_publishes_without_those_that_failed(conn
 
 
 async def test_when_the_last_job_fails_another_publishes_again(connection: Connection) -> None:
-    run_id, (good, bad) = await planned(connection, 304, 313)
-    await succeed(connection, run_id, good)
+    run_id, (good, bad) = await planned(connection, 304, 313, may_be_partial=True)
+    await succeed(connection, good)
     assert not await references.is_publication_due(connection, run_id)
     assert await index_runs.publish_again(connection) == []
     await fail(connection, bad)
@@ -102,7 +68,7 @@ async def test_when_the_last_job_fails_another_publishes_again(connection: Conne
     assert await index_runs.publish_again(connection) == [good]
     assert await index_runs.publish_again(connection) == []
     assert await backlog.oldest(connection, {}, {Flow(run_id, False): 9}) == {Flow(run_id, False): [good]}
-    assert await publish(connection, run_id, good)
+    assert await publish(connection, await claimed(connection, good, "publish"))
 
     index = await the_index(connection)
     assert (index.participants, (index.partial or {})["skipped_participants"]) == (1, [313])
@@ -110,9 +76,9 @@ async def test_when_the_last_job_fails_another_publishes_again(connection: Conne
 
 
 async def test_without_permission_nothing_is_due(connection: Connection) -> None:
-    run_id, (good, bad) = await planned(connection, 304, 313, may_be_partial=False)
+    run_id, (good, bad) = await planned(connection, 304, 313)
     await fail(connection, bad)
-    assert not await succeed(connection, run_id, good)
+    assert not await succeed(connection, good)
 
     assert not await references.is_publication_due(connection, run_id)
     assert (await index_runs.publish_again(connection), await references.current(connection)) == ([], [])
@@ -124,23 +90,23 @@ async def test_without_permission_nothing_is_due(connection: Connection) -> None
 async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_those_who_search_it(
     connection: Connection,
 ) -> None:
-    run_id, (good, bad, worse) = await planned(connection, 304, 313, 321)
+    run_id, (good, bad, worse) = await planned(connection, 304, 313, 321, may_be_partial=True)
     await fail(connection, bad)
     await fail(connection, worse)
-    await succeed(connection, run_id, good)
+    await succeed(connection, good)
     partial = await the_index(connection)
     await job_control.retry(connection, run_id=run_id)
 
-    await embed_and_publish(connection, run_id, bad)
+    await publish(connection, await embedded(connection, await claimed(connection, bad, "embed")))
     assert (await the_index(connection)).id == partial.id
     await stages.fail(connection, await claimed(connection, worse, "embed"), NAN, inputs={})
     (again,) = await index_runs.publish_again(connection)
-    await publish(connection, run_id, again)
+    await publish(connection, await claimed(connection, again, "publish"))
 
     fuller = await the_index(connection)
     assert (fuller.participants, (fuller.partial or {})["skipped_participants"]) == (2, [321])
     await job_control.retry(connection, run_id=run_id)
-    assert await embed_and_publish(connection, run_id, worse)
+    assert await publish(connection, await embedded(connection, await claimed(connection, worse, "embed")))
     whole = await the_index(connection)
     assert (whole.participants, whole.partial, whole.run_id) == (3, None, run_id)
     kept = await references.of_index(connection, partial.id)
@@ -148,18 +114,15 @@ async def test_a_retry_publishes_a_fuller_index_and_leaves_the_partial_one_to_th
 
 
 async def test_a_failed_publish_waits_for_a_manual_retry(connection: Connection) -> None:
-    run_id, (good, other, bad) = await planned(connection, 304, 313, 321)
-    await succeed(connection, run_id, good, digest="old")
-    await succeed(connection, run_id, other, digest="new")
+    run_id, (good, other, bad) = await planned(connection, 304, 313, 321, may_be_partial=True)
+    await succeed(connection, good, digest="old")
+    await succeed(connection, other, digest="new")
     await fail(connection, bad)
     assert await index_runs.publish_again(connection) == [good]
     claim = await claimed(connection, good, "publish")
 
-    async def effect(connection: Connection) -> None:
-        await index_runs.publish_when_complete(connection, run_id)
-
     with pytest.raises(EmbeddingArtifactMismatchError, match="2 different weights"):
-        await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
+        await publish(connection, claim)
     await stages.fail(connection, claim, NAN, inputs={})
 
     assert not await references.is_publication_due(connection, run_id)
@@ -168,8 +131,8 @@ async def test_a_failed_publish_waits_for_a_manual_retry(connection: Connection)
 
 async def test_of_reapers_at_the_same_moment_one_starts_the_publication(database: Database) -> None:
     async with database.connection() as connection:
-        run_id, (good, bad) = await planned(connection, 304, 313)
-        await succeed(connection, run_id, good)
+        _, (good, bad) = await planned(connection, 304, 313, may_be_partial=True)
+        await succeed(connection, good)
         await fail(connection, bad)
 
     async def reap() -> list[int]:
@@ -184,8 +147,8 @@ async def test_a_run_that_is_about_to_publish_is_never_idle(
 ) -> None:
     """Jobs and publication are read in one snapshot: a reaper may commit between two statements."""
     async with database.connection() as connection, database.connection() as reaper:
-        run_id, (good, bad) = await planned(connection, 304, 313)
-        await succeed(connection, run_id, good)
+        run_id, (good, bad) = await planned(connection, 304, 313, may_be_partial=True)
+        await succeed(connection, good)
         await fail(connection, bad)
         overview = overviews.overview
 

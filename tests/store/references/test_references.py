@@ -6,57 +6,25 @@ import numpy as np
 import pytest
 
 from schemas.errors import EmbeddingArtifactMismatchError
-from schemas.values.failures import AttemptError
 from schemas.values.participants import PHQ8Item
 from store.database import Connection, Database
 from store.references import index_runs, references
 from store.references.search import PostgresReferenceSearch
-from store.runs import job_control, runs, stages
+from store.runs import job_control, stages
 from store.runs.stages import Claim
-from tests.store.reference_indexes import PLAN, index_run
-from tests.store.scored import claimed
+from tests.store.index_builds import chunked, embedded, planned, publish
+from tests.store.scored import BROKEN, claimed
 
 EAST = np.array([1, 0], dtype=np.float32)
-CHUNKS = {"chunks": [{"text": "first window", "chunk_hash": "a"}, {"text": "second window", "chunk_hash": "b"}]}
-VECTORS = np.eye(2, dtype=np.float32)
-BOOM = AttemptError("builtins.RuntimeError", "it broke", "unknown", {})
-
-
-async def planned(connection: Connection, *participants: int) -> tuple[int, list[int]]:
-    """A stored index run and its jobs."""
-    stored = await runs.store(connection, index_run(*participants), always_new=True)
-    await references.plan(connection, stored.run_id, PLAN)
-    return stored.run_id, stored.job_ids
-
-
-async def embedded(connection: Connection, job_id: int, *, digest: str = "w") -> Claim:
-    """A job whose windows are embedded; the claim on its `publish`."""
-    await stages.commit(connection, await claimed(connection, job_id, "chunk"), inputs={}, output=CHUNKS)
-    output = {"model": "tiny", "model_digest": digest}
-    await stages.commit(
-        connection, await claimed(connection, job_id, "embed"), inputs={}, output=output, vectors=VECTORS
-    )
-    return await claimed(connection, job_id, "publish")
-
-
-async def publish(connection: Connection, run_id: int, claim: Claim) -> list[bool]:
-    """Commit a `publish` as its stage does. Returns the result."""
-    done: list[bool] = []
-
-    async def effect(connection: Connection) -> None:
-        done.append(await index_runs.publish_when_complete(connection, run_id))
-
-    await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
-    return done
 
 
 async def test_an_index_is_listed_when_its_last_participant_is_done_and_not_before(connection: Connection) -> None:
     run_id, jobs = await planned(connection, 304, 313)
-    first, second = [await embedded(connection, job_id) for job_id in jobs]
+    first, second = [await embedded(connection, await chunked(connection, job_id)) for job_id in jobs]
 
-    assert await publish(connection, run_id, first) == [False]
+    assert await publish(connection, first) is False
     assert await references.current(connection) == []
-    assert await publish(connection, run_id, second) == [True]
+    assert await publish(connection, second) is True
 
     (index,) = await references.current(connection)
     assert (index.run_id, index.participants, index.chunks, index.model_digest) == (run_id, 2, 4, "w")
@@ -64,16 +32,16 @@ async def test_an_index_is_listed_when_its_last_participant_is_done_and_not_befo
 
 async def test_jobs_that_end_at_the_same_moment_publish_exactly_once(database: Database) -> None:
     async with database.connection() as connection:
-        run_id, jobs = await planned(connection, 304, 313, 321, 330)
-        claims = [await embedded(connection, job_id) for job_id in jobs]
+        _, jobs = await planned(connection, 304, 313, 321, 330)
+        claims = [await embedded(connection, await chunked(connection, job_id)) for job_id in jobs]
 
-    async def publish_alone(claim: Claim) -> list[bool]:
+    async def publish_alone(claim: Claim) -> bool:
         async with database.connection() as connection:
-            return await publish(connection, run_id, claim)
+            return await publish(connection, claim)
 
     done = await asyncio.gather(*map(publish_alone, claims))
 
-    assert sorted(done) == [[False], [False], [False], [True]]
+    assert sorted(done) == [False, False, False, True]
     async with database.connection() as connection:
         assert await connection.fetchval("SELECT count(*) FROM reference_chunk") == 8
         assert await connection.fetchval("SELECT count(*) FROM reference_vector") == 8
@@ -81,14 +49,14 @@ async def test_jobs_that_end_at_the_same_moment_publish_exactly_once(database: D
 
 async def test_while_a_participant_fails_the_older_index_is_kept(connection: Connection) -> None:
     old_run, (old_job,) = await planned(connection, 304)
-    await publish(connection, old_run, await embedded(connection, old_job))
+    await publish(connection, await embedded(connection, await chunked(connection, old_job)))
     new_run, (good, bad) = await planned(connection, 304, 313)
-    await publish(connection, new_run, await embedded(connection, good))
-    await stages.fail(connection, await claimed(connection, bad, "chunk"), BOOM, inputs={})
+    await publish(connection, await embedded(connection, await chunked(connection, good)))
+    await stages.fail(connection, await claimed(connection, bad, "chunk"), BROKEN, inputs={})
 
     assert [index.run_id for index in await references.current(connection)] == [old_run]
     await job_control.retry(connection, run_id=new_run)
-    await publish(connection, new_run, await embedded(connection, bad))
+    await publish(connection, await embedded(connection, await chunked(connection, bad)))
 
     assert [index.run_id for index in await references.current(connection)] == [new_run]
     old = await index_runs.by_run(connection, old_run)
@@ -97,12 +65,12 @@ async def test_while_a_participant_fails_the_older_index_is_kept(connection: Con
 
 
 async def test_windows_embedded_by_different_weights_are_not_published(connection: Connection) -> None:
-    run_id, (one, other) = await planned(connection, 304, 313)
-    await publish(connection, run_id, await embedded(connection, one, digest="old weights"))
-    last = await embedded(connection, other, digest="new weights")
+    _, (one, other) = await planned(connection, 304, 313)
+    await publish(connection, await embedded(connection, await chunked(connection, one), digest="old weights"))
+    last = await embedded(connection, await chunked(connection, other), digest="new weights")
 
     with pytest.raises(EmbeddingArtifactMismatchError, match="2 different weights"):
-        await publish(connection, run_id, last)
+        await publish(connection, last)
 
     assert await references.current(connection) == []
     assert await connection.fetchval("SELECT count(*) FROM reference_chunk") == 0
@@ -111,7 +79,7 @@ async def test_windows_embedded_by_different_weights_are_not_published(connectio
 async def test_the_chunks_and_scores_of_a_published_index_are_found(database: Database) -> None:
     async with database.connection() as connection:
         run_id, (job_id,) = await planned(connection, 313)
-        await publish(connection, run_id, await embedded(connection, job_id))
+        await publish(connection, await embedded(connection, await chunked(connection, job_id)))
         index = await index_runs.by_run(connection, run_id)
     assert index is not None
 

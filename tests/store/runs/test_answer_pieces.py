@@ -4,15 +4,13 @@ import asyncio
 
 import pytest
 
-from schemas.values.failures import AttemptError
 from store.database import Connection, Database
 from store.questions.queries import StoredQuery
 from store.runs import answer_pieces, job_control, stages
 from store.runs.answer_pieces import Position
 from store.runs.stages import Claim
 from tests.services.questions.questions import WHOLE, a_question
-
-CUT_OFF = AttemptError("schemas.errors.LLMResponseParseError", "it was cut off", "answer_unusable", None)
+from tests.store.scored import BROKEN, claimed
 
 
 @pytest.fixture
@@ -22,9 +20,7 @@ async def query(connection: Connection) -> StoredQuery:
 
 
 async def begin(connection: Connection, query: StoredQuery, lease_s: float = 60) -> Claim:
-    claim = await stages.claim(connection, query.job_id, "generate", "worker", lease_s)
-    assert claim is not None
-    return claim
+    return await claimed(connection, query.job_id, "generate", lease_s=lease_s)
 
 
 async def stored(connection: Connection) -> int:
@@ -74,7 +70,7 @@ async def test_an_attempt_takes_its_pieces_with_it_however_it_ends(
         case "commit":
             await stages.commit(connection, claim, inputs={}, output={})
         case "fail":
-            await stages.fail(connection, claim, CUT_OFF, inputs={})
+            await stages.fail(connection, claim, BROKEN, inputs={})
         case "interruption":
             await stages.expire(connection, max_interruptions=3)
         case "deletion":
@@ -91,7 +87,7 @@ async def test_a_piece_that_is_written_while_its_attempt_ends_is_not_left_behind
         claim = await begin(connection, query)
         async with connection.transaction():
             await answer_pieces.add(connection, claim.attempt_id, 1, "By ")
-            ending = asyncio.create_task(stages.fail(other, claim, CUT_OFF, inputs={}))
+            ending = asyncio.create_task(stages.fail(other, claim, BROKEN, inputs={}))
             await asyncio.sleep(0.1)
             assert not ending.done()
         await ending
@@ -102,7 +98,7 @@ async def test_a_piece_that_is_written_while_its_attempt_ends_is_not_left_behind
 async def test_a_retried_attempt_begins_anew(connection: Connection, query: StoredQuery) -> None:
     first = await begin(connection, query)
     await answer_pieces.add(connection, first.attempt_id, 1, "By ")
-    await stages.fail(connection, first, CUT_OFF, inputs={})
+    await stages.fail(connection, first, BROKEN, inputs={})
     failed = await answer_pieces.read(connection, query.id)
     await job_control.retry(connection, job_id=query.job_id)
     second = await begin(connection, query)

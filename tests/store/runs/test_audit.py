@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import Awaitable, Callable
 from hashlib import sha256
 from typing import Any
 
@@ -12,31 +11,25 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.values.failures import AttemptError
 from store.database import Connection, Database
 from store.runs import attempts, audit, job_control, stages
 from store.runs.chain import Flaw, content_hash, stored_hash
 from store.runs.runs import StoredRun
-from store.runs.stages import Claim
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
+from tests.store.conftest import StoreRun
+from tests.store.scored import BROKEN, claimed
 
 
 async def retried_run(connection: Connection, store_run: StoreRun) -> StoredRun:
     """A run of one job: `extract` failed and was retried, `embed` stored two vectors."""
     stored = await store_run()
-
-    async def claim(stage: str) -> Claim:
-        claim = await stages.claim(connection, stored.job_ids[0], stage, "worker", 60)
-        assert claim is not None
-        return claim
-
-    failure = AttemptError("builtins.RuntimeError", "it broke", "unknown", {})
-    await stages.fail(connection, await claim("extract"), failure, inputs={"transcript": "abc"})
+    (job_id,) = stored.job_ids
+    await stages.fail(connection, await claimed(connection, job_id), BROKEN, inputs={"transcript": "abc"})
     await job_control.retry(connection, run_id=stored.run_id)
-    await stages.commit(connection, await claim("extract"), inputs={"transcript": "abc"}, output={"quotes": ["one"]})
+    again = await claimed(connection, job_id)
+    await stages.commit(connection, again, inputs={"transcript": "abc"}, output={"quotes": ["one"]})
+    embedding = await claimed(connection, job_id, "embed")
     vectors = np.array([[0.6, 0.8], [1, 0]], dtype=np.float32)
-    await stages.commit(connection, await claim("embed"), inputs={}, output={"items": ["Sleep"]}, vectors=vectors)
+    await stages.commit(connection, embedding, inputs={}, output={"items": ["Sleep"]}, vectors=vectors)
     return stored
 
 

@@ -1,23 +1,19 @@
 """The cost of a run counts every attempt, and what was not computed again."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
 from schemas.errors import Refused
 from schemas.values.estimates import ModelPrice, Prices
-from schemas.values.failures import AttemptError
 from services.costs import cost_of_run, read_prices
 from stages.reports.costs import cost_words
 from store.database import Connection
 from store.runs import job_control, stages
-from store.runs.runs import StoredRun
 from store.runs.stages import Claim
-from tests.store.scored import claimed
+from tests.store.conftest import StoreRun
+from tests.store.scored import BROKEN, claimed
 
-StoreRun = Callable[..., Awaitable[StoredRun]]
-BROKEN = AttemptError("builtins.RuntimeError", "it broke", "unknown", {})
 PRICES = Prices(currency="EUR", models={"big": ModelPrice(prompt=2, reply=10)})
 
 

@@ -1,18 +1,17 @@
 """Subscribers are notified of commits."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import asyncpg
 import pytest
 
 from schemas.statuses import JobStatus
-from store.database import Connection, Database
+from store.database import Database
 from store.runs import job_control, stages
 from store.runs.edits import CHANNEL, Change, Changes, Subscription
-from store.runs.runs import StoredRun
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
+from tests.store.conftest import StoreRun
+from tests.store.scored import claimed
 
 SOON_S = 20.0
 """Far longer than anything here takes."""
@@ -33,12 +32,6 @@ async def listening(subscription: Subscription) -> None:
     assert await subscription.next(SOON_S) == Change(frozenset(), True)
 
 
-async def claim(connection: Connection, job_id: int) -> stages.Claim:
-    claimed = await stages.claim(connection, job_id, "extract", "worker", 60)
-    assert claimed is not None
-    return claimed
-
-
 async def test_a_claim_a_commit_and_a_pause_are_notified(
     database: Database, changes: Changes, store_run: StoreRun
 ) -> None:
@@ -47,7 +40,7 @@ async def test_a_claim_a_commit_and_a_pause_are_notified(
     async with changes.subscribe() as subscription, database.connection() as connection:
         await listening(subscription)
 
-        held = await claim(connection, stored.job_ids[0])
+        held = await claimed(connection, stored.job_ids[0])
         assert await subscription.next(SOON_S) == this_run
         await stages.commit(connection, held, inputs={}, output={"quote": "up at three"})
         assert await subscription.next(SOON_S) == this_run
@@ -70,11 +63,11 @@ async def test_a_run_and_a_job_can_be_waited_for_alone(
         for subscription in (run, job, everything):
             await listening(subscription)
 
-        await claim(connection, second.job_ids[0])
+        await claimed(connection, second.job_ids[0])
         assert await everything.next(SOON_S) == Change(frozenset({second.run_id}), False)
-        await claim(connection, first.job_ids[0])
+        await claimed(connection, first.job_ids[0])
         assert await run.next(SOON_S) == Change(frozenset({first.run_id}), False)
-        await claim(connection, first.job_ids[1])
+        await claimed(connection, first.job_ids[1])
         assert await job.next(SOON_S) == Change(frozenset({first.run_id}), False)
 
         assert [await run.next(SOON_S), await run.next(0)] == [Change(frozenset({first.run_id}), False), None]
@@ -96,7 +89,7 @@ async def test_a_lost_connection_is_replaced_and_every_subscriber_is_notified(
         )
 
         await listening(subscription)
-        await claim(connection, stored.job_ids[0])
+        await claimed(connection, stored.job_ids[0])
         assert await subscription.next(SOON_S) == Change(frozenset({stored.run_id}), False)
 
 

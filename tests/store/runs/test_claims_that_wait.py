@@ -7,7 +7,8 @@ import pytest
 from schemas.statuses import JobStatus
 from store.database import Database
 from store.runs import audit, edits, job_control, stages
-from tests.store.runs.test_edits import StoreRun, complete_stages, status
+from tests.store.conftest import StoreRun
+from tests.store.runs.test_edits import complete_stages, status
 from tests.store.statements import until_blocked
 
 

@@ -1,7 +1,6 @@
 """Manual edits of a job: stale stages run again, and nothing is deleted."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import numpy as np
@@ -11,10 +10,8 @@ from schemas.errors import Refused, StageRunningError
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.runs import attempts, audit, edits, job_control, jobs, stage_vectors, stages
-from store.runs.runs import StoredRun
+from tests.store.conftest import StoreRun
 from tests.store.scored import claimed
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def complete_stages(connection: Connection, job_id: int, *names: str) -> None:
@@ -137,8 +134,7 @@ async def test_a_removed_stage_that_is_added_again_continues_its_numbers_and_fen
     stored = await store_run(stages=("extract", "embed"))
     job_id = stored.job_ids[0]
     await complete_stages(connection, job_id, "extract")
-    lost = await stages.claim(connection, job_id, "embed", "worker", 0)
-    assert lost is not None
+    lost = await claimed(connection, job_id, "embed", lease_s=0)
     assert await stages.expire(connection, max_interruptions=3)
     await edits.truncate_after(connection, job_id, "extract")
 

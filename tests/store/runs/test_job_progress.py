@@ -1,22 +1,18 @@
 """The progress of jobs."""
 
-from collections.abc import Awaitable, Callable
-
 from schemas.statuses import StageStatus
-from schemas.values.failures import AttemptError
 from store.database import Connection
-from store.runs import jobs, stages
-from store.runs.runs import StoredRun
-from tests.store.scored import claimed
+from store.runs import jobs
+from tests.store.conftest import StoreRun
+from tests.store.scored import BROKEN, committing, failing, take
 
 
 async def test_every_job_lists_its_stages_in_the_order_of_the_chain(
-    connection: Connection, store_run: Callable[..., Awaitable[StoredRun]]
+    connection: Connection, store_run: StoreRun
 ) -> None:
     stored = await store_run("316", "302")
     first, second = stored.job_ids
-    claim = await claimed(connection, first, "extract")
-    await stages.commit(connection, claim, inputs={}, output={})
+    await take(connection, first, "extract", committing({}))
 
     found = await jobs.progress(connection, stored.job_ids)
 
@@ -31,15 +27,14 @@ async def test_every_job_lists_its_stages_in_the_order_of_the_chain(
 
 
 async def test_a_failed_job_shows_its_last_error_and_others_show_none(
-    connection: Connection, store_run: Callable[..., Awaitable[StoredRun]]
+    connection: Connection, store_run: StoreRun
 ) -> None:
     stored = await store_run("316", "302")
-    claim = await claimed(connection, stored.job_ids[0], "extract")
-    await stages.fail(connection, claim, AttemptError("a.Broken", "broke", "unknown", {}), inputs={})
+    await take(connection, stored.job_ids[0], "extract", failing(BROKEN))
 
     found = await jobs.progress(connection, stored.job_ids)
 
     error = found[stored.job_ids[0]].error
     assert error is not None
-    assert (error.stage, error.attempt, error.type, error.message) == ("extract", 1, "a.Broken", "broke")
+    assert (error.stage, error.attempt, error.type, error.message) == ("extract", 1, BROKEN.type, BROKEN.message)
     assert found[stored.job_ids[1]].error is None

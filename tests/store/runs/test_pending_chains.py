@@ -1,14 +1,12 @@
 """The pending chains of jobs."""
 
-from collections.abc import Awaitable, Callable
-
 from store.database import Connection
 from store.runs.job_control import PendingChain, PendingStage, pending_chains
-from store.runs.runs import StoredRun
+from tests.store.conftest import StoreRun
 
 
 async def test_chains_are_in_the_order_asked_and_each_job_is_there_once(
-    connection: Connection, store_run: Callable[..., Awaitable[StoredRun]]
+    connection: Connection, store_run: StoreRun
 ) -> None:
     stored = await store_run("316", "319", stages=("extract", "embed"))
     first, second = stored.job_ids

@@ -8,7 +8,7 @@ import pytest
 from schemas.statuses import JobStatus
 from store.database import Connection, Database
 from store.questions.query_runs import existing_view
-from store.runs import attempts, audit, deletions, job_control, ledger, runs, stages
+from store.runs import attempts, audit, deletions, job_control, ledger, runs
 from store.runs.deletions import DeletedRun
 from store.runs.run_view import run_view
 from store.runs.scored_runs import scored_run
@@ -17,6 +17,7 @@ from tests.refusals import refused
 from tests.store.conftest import new_run
 from tests.store.questions.test_deletions import a_marked_question, call_a_model, counted, marked
 from tests.store.runs.test_deletions import OF_RUNS, finished_run
+from tests.store.scored import claimed
 from tests.store.statements import until_blocked
 
 NOW = timedelta()
@@ -89,8 +90,7 @@ async def test_a_call_that_another_run_begins_to_use_during_a_purge_is_kept(
     async with database.connection() as user, database.connection() as purger, database.connection() as third:
         made = [await runs.store(user, new_run(stages=("expand",)), always_new=True) for _ in range(2)]
         await call_a_model(user, made[0].job_ids[0], "expand", "the same")
-        claim = await stages.claim(user, made[1].job_ids[0], "expand", "worker", 60)
-        assert claim is not None
+        claim = await claimed(user, made[1].job_ids[0], "expand")
         await user.execute("UPDATE job SET status = 'succeeded', finished_at = now() WHERE id = $1", made[0].job_ids[0])
         async with user.transaction():
             call_id = await user.fetchval("SELECT id FROM llm_call")

@@ -1,28 +1,22 @@
 """The limits of a run: counted exactly under concurrency, and what happens when one is reached."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
 
-from schemas.values.failures import AttemptError
 from schemas.values.runs import RunLimits, RunLimitState
 from store.database import Connection, Database
 from store.runs import backlog, job_control, overviews, stages
-from store.runs.runs import StoredRun
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
-
-ERROR = AttemptError("schemas.errors.LLMError", "It failed.", "llm_error", {})
+from tests.store.conftest import StoreRun
+from tests.store.scored import BROKEN, claimed
 
 
 async def end(connection: Connection, job_id: int, *, well: bool) -> None:
-    claim = await stages.claim(connection, job_id, "extract", "worker", 60)
-    assert claim is not None
+    claim = await claimed(connection, job_id)
     if well:
         await stages.commit(connection, claim, inputs={}, output={})
     else:
-        await stages.fail(connection, claim, ERROR, inputs={})
+        await stages.fail(connection, claim, BROKEN, inputs={})
         await backlog.stop_failing(connection, run_id=claim.run_id)
 
 

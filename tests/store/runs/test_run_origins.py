@@ -1,6 +1,5 @@
 """Where runs were submitted and computed, and which models and servers answered them."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from schemas.values.chat import ChatCall, ChatReply, Message
@@ -9,13 +8,10 @@ from stages.reports.words import origin_words
 from store.database import Connection
 from store.runs import ledger, runs, stages
 from store.runs.run_view import run_origin
-from store.runs.runs import StoredRun
 from tests.fakes.chat import served
-from tests.store.conftest import new_run
+from tests.store.conftest import StoreRun, new_run
 from tests.store.enrolled import enroll
 from tests.store.scored import claimed, committing, take
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 HERE = Environment(
     ragq_version="0.1.0",

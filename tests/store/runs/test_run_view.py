@@ -1,15 +1,11 @@
 """Runs for display: lists with limits, and failed jobs first."""
 
-from collections.abc import Awaitable, Callable
-
 from schemas.statuses import JobStatus
 from store.database import Connection
 from store.runs import jobs
 from store.runs.run_view import run_view
-from store.runs.runs import StoredRun
+from tests.store.conftest import StoreRun
 from tests.store.scored import TIMED_OUT, committing, failing, take
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def test_failed_jobs_are_listed_first_and_then_running_ones(connection: Connection, store_run: StoreRun) -> None:

@@ -1,14 +1,10 @@
 """Priorities of runs, and their shares of the workers."""
 
-from collections.abc import Awaitable, Callable
-
 from schemas.statuses import JobStatus, Priority
 from store.database import Connection
 from store.runs import backlog, job_control, overviews
 from store.runs.backlog import Share
-from store.runs.runs import StoredRun
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
+from tests.store.conftest import StoreRun
 
 
 async def test_runs_that_wait_share_the_workers_by_weight(connection: Connection, store_run: StoreRun) -> None:

@@ -1,16 +1,14 @@
 """Durations of stages and progress of a run."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
 from store.database import Connection
 from store.runs import past_work as times_module
 from store.runs.past_work import Progress, progress, stage_times
-from store.runs.runs import StoredRun
+from tests.store.conftest import StoreRun
 from tests.store.scored import TIMED_OUT, committing, failing, take
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def test_attempts_are_counted_and_timed_per_stage(connection: Connection, store_run: StoreRun) -> None:

@@ -1,24 +1,18 @@
 """The SQL statements behind fault tolerance."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from schemas.statuses import JobStatus, StageStatus
-from schemas.values.failures import AttemptError
 from store.database import Connection, Database
 from store.runs import attempts, backlog, job_control, overviews, stage_vectors, stages
 from store.runs.backlog import Flow
-from store.runs.runs import StoredRun
 from store.runs.stages import Claim, Committed
-from tests.store.scored import claimed
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
-
-FAILURE = AttemptError("builtins.RuntimeError", "it broke", "unknown", {"words": "private"})
+from tests.store.conftest import StoreRun
+from tests.store.scored import BROKEN, claimed
 
 
 async def job_states(connection: Connection, run_id: int) -> dict[JobStatus, int]:
@@ -50,7 +44,7 @@ async def test_waiting_in_a_queue_is_before_the_work_of_an_attempt(
     if ends == "commit":
         await stages.commit(connection, claim, inputs={}, output={}, waited_s=50)
     else:
-        await stages.fail(connection, claim, FAILURE, inputs={}, waited_s=50)
+        await stages.fail(connection, claim, BROKEN, inputs={}, waited_s=50)
 
     took = "extract(epoch FROM {} - started_at) FROM {} WHERE job_id = $1 AND stage = 'extract'"
     for ended, table in (("ended_at", "stage_attempt"), ("finished_at", "stage_run")):
@@ -98,7 +92,7 @@ async def test_a_fenced_off_worker_commits_nothing(connection: Connection, store
     assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
     fresh = await claimed(connection, job_id)
     assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
-    assert not await stages.fail(connection, stale, FAILURE, inputs={})
+    assert not await stages.fail(connection, stale, BROKEN, inputs={})
     assert await stages.commit(connection, fresh, inputs={}, output={"who": "fresh"}) == Committed("embed")
 
     history = await attempts.history(connection, job_id, "extract")
@@ -118,7 +112,7 @@ async def test_fence_and_token_are_compared_each_by_itself(
 
     await stages.renew(connection, "worker", [stale], 60)
     assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
-    assert not await stages.fail(connection, stale, FAILURE, inputs={})
+    assert not await stages.fail(connection, stale, BROKEN, inputs={})
     assert not await stages.give_back(connection, stale)
     found = await stages.look(connection, job_id, "extract")
     assert found is not None
@@ -156,7 +150,7 @@ async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(
     stored = await store_run()
     job_id = stored.job_ids[0]
     await stages.commit(connection, await claimed(connection, job_id), inputs={}, output={"kept": True})
-    await stages.fail(connection, await claimed(connection, job_id, "embed"), FAILURE, inputs={})
+    await stages.fail(connection, await claimed(connection, job_id, "embed"), BROKEN, inputs={})
     assert await job_states(connection, stored.run_id) == {JobStatus.FAILED: 1}
 
     assert await job_control.retry(connection, run_id=stored.run_id) == [job_id]
@@ -174,7 +168,7 @@ async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(
 async def test_an_automatic_retry_waits_in_the_database(connection: Connection, store_run: StoreRun) -> None:
     stored = await store_run()
     job_id = stored.job_ids[0]
-    await stages.fail(connection, await claimed(connection, job_id), FAILURE, inputs={}, retry_in_s=0.2)
+    await stages.fail(connection, await claimed(connection, job_id), BROKEN, inputs={}, retry_in_s=0.2)
 
     assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
     (chain,) = await job_control.pending_chains(connection, [job_id])

@@ -1,14 +1,10 @@
 """The state of a run in numbers."""
 
-from collections.abc import Awaitable, Callable
-
 from schemas.statuses import JobStatus
 from store.database import Connection
-from store.runs.runs import StoredRun
 from store.views import run_state
+from tests.store.conftest import StoreRun
 from tests.store.scored import TIMED_OUT, committing, failing, take
-
-StoreRun = Callable[..., Awaitable[StoredRun]]
 
 
 async def test_a_run_counts_stages_and_reports_when_it_is_idle(connection: Connection, store_run: StoreRun) -> None:
