@@ -1,6 +1,6 @@
 import math
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from adapters.cross_encoder import CrossEncoderScorer
 from adapters.weights import embedder_folder
 from schemas.errors import LLMTimeoutError, RerankError
+from tests.adapters.conftest import Closing
 from tests.adapters.tiny_cross_encoder import tiny_cross_encoder
 
 pytestmark = pytest.mark.servers
@@ -18,17 +19,9 @@ Scoring = Callable[[Path | str], CrossEncoderScorer]
 
 
 @pytest.fixture
-async def scoring() -> AsyncIterator[Scoring]:
-    """Makes scorers of a folder, and ends their threads."""
-    made: list[CrossEncoderScorer] = []
-
-    def make(folder: Path | str) -> CrossEncoderScorer:
-        made.append(CrossEncoderScorer(str(folder), threads=1))
-        return made[-1]
-
-    yield make
-    for each in made:
-        await each.close()
+def scoring(closing: Closing) -> Scoring:
+    """Makes scorers of a folder."""
+    return lambda folder: closing(CrossEncoderScorer(str(folder), threads=1))
 
 
 async def test_scores_are_the_raw_logits_of_the_model(scoring: Scoring, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 import pytest
 
@@ -9,23 +9,16 @@ from adapters.weights import PACKAGED_LLM, sha256_of
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall
 from stack.embedded_llm import embedded_weights
+from tests.adapters.conftest import Closing
 from tests.canned import http
 
 Chatting = Callable[[str], OllamaChat]
 
 
 @pytest.fixture
-async def chat() -> AsyncIterator[Chatting]:
-    """Makes chat models of a URL, and closes them."""
-    made: list[OllamaChat] = []
-
-    def make(url: str) -> OllamaChat:
-        made.append(OllamaChat(url))
-        return made[-1]
-
-    yield make
-    for each in made:
-        await each.close()
+def chat(closing: Closing) -> Chatting:
+    """Makes chat models of a URL."""
+    return lambda url: closing(OllamaChat(url))
 
 
 class Recorder:

@@ -1,27 +1,20 @@
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from adapters.ollama import OllamaEmbedder
 from schemas.errors import EmbeddingValidationError, LLMError
+from tests.adapters.conftest import Closing
 from tests.canned import canned, http
 
 Embedding = Callable[[str, str], OllamaEmbedder]
 
 
 @pytest.fixture
-async def embedder() -> AsyncIterator[Embedding]:
-    """Makes embedders of a name and a URL, and closes them."""
-    made: list[OllamaEmbedder] = []
-
-    def make(name: str, url: str) -> OllamaEmbedder:
-        made.append(OllamaEmbedder(name, url=url))
-        return made[-1]
-
-    yield make
-    for each in made:
-        await each.close()
+def embedder(closing: Closing) -> Embedding:
+    """Makes embedders of a name and a URL."""
+    return lambda name, url: closing(OllamaEmbedder(name, url=url))
 
 
 def rows(*embeddings: Sequence[float]) -> bytes:

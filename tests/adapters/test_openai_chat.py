@@ -1,5 +1,5 @@
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 import httpx
 import pytest
@@ -7,6 +7,7 @@ import pytest
 from adapters.openai import OpenAIChat
 from schemas.errors import LLMError
 from schemas.values.chat import ChatCall, Message
+from tests.adapters.conftest import Closing
 from tests.canned import canned, http
 from tests.scripted_openai import ScriptedOpenAI
 
@@ -15,17 +16,9 @@ Chatting = Callable[[str], OpenAIChat]
 
 
 @pytest.fixture
-async def chat() -> AsyncIterator[Chatting]:
-    """Makes chat models of a URL, and closes them."""
-    made: list[OpenAIChat] = []
-
-    def make(url: str) -> OpenAIChat:
-        made.append(OpenAIChat(url, api_key="sk-top"))
-        return made[-1]
-
-    yield make
-    for each in made:
-        await each.close()
+def chat(closing: Closing) -> Chatting:
+    """Makes chat models of a URL."""
+    return lambda url: closing(OpenAIChat(url, api_key="sk-top"))
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])

@@ -1,5 +1,5 @@
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ import pytest
 from adapters.openai_embedder import TEXTS_PER_REQUEST, OpenAIEmbedder
 from schemas.errors import EmbeddingValidationError, LLMError, TextTooLongError
 from stages.failures import is_transport_error
+from tests.adapters.conftest import Closing
 from tests.canned import canned, http
 from tests.fakes.embedder import hash_vector
 from tests.scripted_openai import ScriptedOpenAI
@@ -17,17 +18,9 @@ Embedding = Callable[[str], OpenAIEmbedder]
 
 
 @pytest.fixture
-async def embedder() -> AsyncIterator[Embedding]:
-    """Makes embedders of a URL, and closes them."""
-    made: list[OpenAIEmbedder] = []
-
-    def make(url: str) -> OpenAIEmbedder:
-        made.append(OpenAIEmbedder("m", base_url=url, api_key="sk-top"))
-        return made[-1]
-
-    yield make
-    for each in made:
-        await each.close()
+def embedder(closing: Closing) -> Embedding:
+    """Makes embedders of a URL."""
+    return lambda url: closing(OpenAIEmbedder("m", base_url=url, api_key="sk-top"))
 
 
 def rows(*indices: int, size: int = 2) -> bytes:

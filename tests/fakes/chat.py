@@ -1,6 +1,7 @@
 """A chat model whose replies the test defines."""
 
 import asyncio
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -49,3 +50,9 @@ class ScriptedChat:
             seconds=self.delay_s,
             tokens=self.tokens if call.top_logprobs else None,
         )
+
+
+def deciding(*decisions: str) -> ScriptedChat:
+    """Gives these decisions, one after another."""
+    remaining = iter(decisions)
+    return ScriptedChat(lambda call: json.dumps({"decision": next(remaining)}))

@@ -1,12 +1,10 @@
 """A submission asks the server which models a run is going to use."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
 from schemas.errors import Refused
-from schemas.settings.resolve import resolve
 from services.new_runs import PlannedRun, submit_run
 from services.served_models import with_models
 from stack.ports import free_port
@@ -15,28 +13,12 @@ from store.references import interviews
 from store.runs import runs
 from store.runs.runs import NewJob, NewRun
 from tests.scripted_ollama import ScriptedOllama
+from tests.services.conftest import paper_run
 from tests.store.reference_indexes import person
 
 
-@pytest.fixture
-def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOllama]:
-    with ScriptedOllama() as server:
-        monkeypatch.setenv("OLLAMA_HOST", f"http://127.0.0.1:{server.port}")
-        yield server
-
-
 def a_run(**options: str) -> NewRun:
-    settings = resolve(profile="paper", options=options, environment={}, env_file=None)
-    job = NewJob(mode="few_shot", subject="316", inputs={}, stages=("extract", "validate", "score"))
-    return NewRun(
-        kind="participant",
-        profile="paper",
-        settings=settings.snapshot(),
-        settings_hash="s",
-        request={},
-        version="0",
-        jobs=[job],
-    )
+    return paper_run("extract", "validate", "score", **options)
 
 
 def models(extractor: str, judge: str) -> NewRun:

@@ -1,16 +1,14 @@
 """What a submission names and what the running workers ask are compared before anything is stored."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from schemas.errors import ModelUnavailableError, Refused
-from schemas.settings.resolve import resolve
 from services.new_runs import PlannedRun, submit_run
 from services.served_models import check_servers
 from store.database import Connection, Database
-from store.runs.runs import NewJob, NewRun
+from store.runs.runs import NewRun
 from tests.scripted_ollama import ScriptedOllama
+from tests.services.conftest import paper_run
 from tests.store.enrolled import enroll
 
 GPU = {"OLLAMA_HOST": "gpu"}
@@ -19,17 +17,7 @@ EMBEDDED = "http://127.0.0.1:51903"
 
 
 def a_run(**options: str) -> NewRun:
-    settings = resolve(profile="paper", options=options, environment={}, env_file=None)
-    job = NewJob(mode="few_shot", subject="316", inputs={}, stages=("extract", "embed", "score"))
-    return NewRun(
-        kind="participant",
-        profile="paper",
-        settings=settings.snapshot(),
-        settings_hash="s",
-        request={"profile_source": "OLLAMA_HOST is set"},
-        version="0",
-        jobs=[job],
-    )
+    return paper_run("extract", "embed", "score", **options)
 
 
 async def enrol(
@@ -99,13 +87,6 @@ async def test_a_server_of_embeddings_is_compared_by_its_own_address(connection:
     await enrol(connection, "w4", stages=("embed",), embeddings="http://e/v1")
 
     await check_servers(connection, chosen, here)
-
-
-@pytest.fixture
-def ollama(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedOllama]:
-    with ScriptedOllama() as server:
-        monkeypatch.setenv("OLLAMA_HOST", f"http://127.0.0.1:{server.port}")
-        yield server
 
 
 async def test_a_model_that_the_server_of_the_workers_lacks_is_refused(

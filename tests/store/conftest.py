@@ -38,3 +38,15 @@ def store_run(database: Database) -> StoreRun:
             return await runs.store(connection, new_run(subjects or ("316",), stages=stages), always_new=True)
 
     return store
+
+
+@pytest.fixture
+async def one_run(store_run: StoreRun) -> StoredRun:
+    """A run of one job, which has three stages."""
+    return await store_run()
+
+
+@pytest.fixture
+def job_id(one_run: StoredRun) -> int:
+    """The job of `one_run`."""
+    return one_run.job_ids[0]

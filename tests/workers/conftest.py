@@ -1,5 +1,5 @@
 """Fixtures that store runs, shared with the tests of the store."""
 
-from tests.store.conftest import store_run
+from tests.store.conftest import job_id, one_run, store_run
 
-__all__ = ["store_run"]
+__all__ = ["job_id", "one_run", "store_run"]

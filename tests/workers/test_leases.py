@@ -4,17 +4,11 @@ import asyncio
 
 from store.database import Database
 from store.runs import stages
-from tests.store.conftest import StoreRun
 from workers.leases import Leases
 
 
-async def test_a_kind_counts_between_two_stages_of_a_job(
-    database: Database, database_url: str, store_run: StoreRun
-) -> None:
-    stored = await store_run()
-    held = await database.with_retry(
-        lambda connection: stages.claim(connection, stored.job_ids[0], "extract", "worker", 60)
-    )
+async def test_a_kind_counts_between_two_stages_of_a_job(database: Database, database_url: str, job_id: int) -> None:
+    held = await database.with_retry(lambda connection: stages.claim(connection, job_id, "extract", "worker", 60))
     assert held is not None
     leases = Leases(database_url, "worker", lease_s=60, heartbeat_s=10)
     try:

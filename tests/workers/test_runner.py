@@ -160,7 +160,7 @@ async def test_a_stage_that_was_interrupted_once_still_runs_with_others(
 )
 async def test_wherever_a_process_is_killed_the_next_one_continues_and_nothing_is_stored_twice(
     database: Database,
-    store_run: StoreRun,
+    job_id: int,
     run_extract: RunStage,
     monkeypatch: pytest.MonkeyPatch,
     point: str,
@@ -168,7 +168,6 @@ async def test_wherever_a_process_is_killed_the_next_one_continues_and_nothing_i
     computed: int,
 ) -> None:
     """The process itself continues here; tests/acceptance/fault_tolerance kills real workers."""
-    (job_id,) = (await store_run()).job_ids
     calls = 0
 
     async def stage(work: Work) -> Result[Nothing]:
@@ -255,19 +254,22 @@ async def test_what_runs_for_a_cancelled_job_is_ended_with_it(
 
 @pytest.mark.parametrize("stops_after_s", [0, 0.002, 0.01, 0.05])
 async def test_a_stage_that_is_stored_when_its_process_stops_is_whole_or_due_again(
-    database: Database, store_run: StoreRun, runner: StageRunner, run_extract: RunStage, stops_after_s: float
+    database: Database,
+    one_run: StoredRun,
+    job_id: int,
+    runner: StageRunner,
+    run_extract: RunStage,
+    stops_after_s: float,
 ) -> None:
-    stored = await store_run()
-
     async def stage(work: Work) -> Result[Nothing]:
         asyncio.get_running_loop().call_later(stops_after_s, runner.stop)
         return Result(Nothing())
 
-    outcome = await run_extract(stored.job_ids[0], stage)
+    outcome = await run_extract(job_id, stage)
 
     async with database.connection() as connection:
-        extract = await stages.look(connection, stored.job_ids[0], "extract")
-        assert (await audit.audit(connection, stored.run_id)).flaws == []
+        extract = await stages.look(connection, job_id, "extract")
+        assert (await audit.audit(connection, one_run.run_id)).flaws == []
     assert extract is not None
     assert (outcome, extract.status) in {
         (Outcome.STORED, StageStatus.DONE),
@@ -277,23 +279,21 @@ async def test_a_stage_that_is_stored_when_its_process_stops_is_whole_or_due_aga
 
 
 async def test_an_unavailable_database_is_no_failure_of_the_stage(
-    database: Database, store_run: StoreRun, run_extract: RunStage
+    database: Database, one_run: StoredRun, job_id: int, run_extract: RunStage
 ) -> None:
-    stored = await store_run()
-
     async def stage(work: Work) -> Result[Nothing]:
         raise DatabaseUnavailableError(30, ConnectionRefusedError())
 
-    assert await run_extract(stored.job_ids[0], stage) is Outcome.NOTHING_TO_DO
+    assert await run_extract(job_id, stage) is Outcome.NOTHING_TO_DO
     async with database.connection() as connection:
-        overview = await overviews.overview(connection, stored.run_id)
+        overview = await overviews.overview(connection, one_run.run_id)
     assert overview is not None
     assert overview.states == {JobStatus.RUNNING: 1}
 
 
-async def only_attempt(database: Database, stored: StoredRun) -> Attempt:
+async def only_attempt(database: Database, job_id: int) -> Attempt:
     async with database.connection() as connection:
-        (attempt,) = await attempts.history(connection, stored.job_ids[0])
+        (attempt,) = await attempts.history(connection, job_id)
     return attempt
 
 
@@ -303,10 +303,8 @@ async def nothing(work: Work) -> Result[Nothing]:
 
 @pytest.mark.parametrize("fails", [False, True])
 async def test_an_attempt_keeps_how_long_the_database_took_and_nothing_else(
-    database: Database, store_run: StoreRun, run_extract: RunStage, fails: bool
+    database: Database, job_id: int, run_extract: RunStage, fails: bool
 ) -> None:
-    stored = await store_run()
-
     async def stage(work: Work) -> Result[Nothing]:
         await asyncio.gather(*(work.database.with_retry(slow) for _ in range(2)))
         await asyncio.sleep(0.2)
@@ -315,9 +313,9 @@ async def test_an_attempt_keeps_how_long_the_database_took_and_nothing_else(
         return Result(Nothing())
 
     with pytest.raises(EmptyTranscriptError) if fails else nullcontext():
-        await run_extract(stored.job_ids[0], stage)
+        await run_extract(job_id, stage)
 
-    attempt = await only_attempt(database, stored)
+    attempt = await only_attempt(database, job_id)
     assert attempt.database_s is not None
     assert 0.3 <= attempt.database_s <= attempt.seconds - 0.19
 
@@ -327,18 +325,17 @@ async def slow(connection: Connection) -> None:
 
 
 async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(
-    database: Database, store_run: StoreRun, run_extract: RunStage
+    database: Database, job_id: int, run_extract: RunStage
 ) -> None:
-    stored = await store_run()
     words = "i felt lucky the whole ride home"
 
     async def stage(work: Work) -> Result[Nothing]:
         raise KeyError(words) from RuntimeError(words)
 
     with capture_logs() as logged, pytest.raises(StageFailed) as caught:
-        await run_extract(stored.job_ids[0], stage)
+        await run_extract(job_id, stage)
 
-    attempt = await only_attempt(database, stored)
+    attempt = await only_attempt(database, job_id)
     assert attempt.error is not None and attempt.error.details is not None
     assert (attempt.error.type, attempt.error.category) == ("builtins.KeyError", "unknown")
     assert attempt.error.details["message"] == repr(words)
@@ -347,18 +344,14 @@ async def test_the_message_of_a_foreign_exception_is_stored_and_never_shown(
     assert (caught.value.__cause__, caught.value.__suppress_context__) == (None, True)
 
 
-async def test_an_exception_of_ragq_is_raised_unchanged(
-    database: Database, store_run: StoreRun, run_extract: RunStage
-) -> None:
-    stored = await store_run()
-
+async def test_an_exception_of_ragq_is_raised_unchanged(database: Database, job_id: int, run_extract: RunStage) -> None:
     async def stage(work: Work) -> Result[Nothing]:
         raise EmptyTranscriptError("The transcript of participant 316 has no text.")
 
     with pytest.raises(EmptyTranscriptError):
-        await run_extract(stored.job_ids[0], stage)
+        await run_extract(job_id, stage)
 
-    attempt = await only_attempt(database, stored)
+    attempt = await only_attempt(database, job_id)
     assert attempt.error is not None
     assert (attempt.error.type, attempt.error.category, attempt.error.message) == (
         "schemas.errors.EmptyTranscriptError",
@@ -369,26 +362,22 @@ async def test_an_exception_of_ragq_is_raised_unchanged(
 
 @pytest.mark.parametrize("words", ["cut \0 here", "half a pair \ud83d", "\udcff"], ids=["NUL", "surrogate", "byte"])
 async def test_an_exception_with_a_message_that_postgres_cannot_hold_still_fails_the_stage(
-    database: Database, store_run: StoreRun, run_extract: RunStage, words: str
+    database: Database, job_id: int, run_extract: RunStage, words: str
 ) -> None:
-    stored = await store_run()
-
     async def stage(work: Work) -> Result[Nothing]:
         raise RuntimeError(words)
 
     with pytest.raises(StageFailed):
-        await run_extract(stored.job_ids[0], stage)
+        await run_extract(job_id, stage)
 
-    attempt = await only_attempt(database, stored)
+    attempt = await only_attempt(database, job_id)
     assert attempt.error is not None
     assert (attempt.outcome, attempt.error.type) == ("failed", "builtins.RuntimeError")
 
 
 async def test_a_second_copy_of_a_message_ends_while_the_first_is_processed(
-    database: Database, store_run: StoreRun, run_extract: RunStage
+    database: Database, job_id: int, run_extract: RunStage
 ) -> None:
-    stored = await store_run()
-    (job_id,) = stored.job_ids
     outcomes = []
 
     async def stage(work: Work) -> Result[Nothing]:
@@ -399,33 +388,12 @@ async def test_a_second_copy_of_a_message_ends_while_the_first_is_processed(
     outcomes.append(await run_extract(job_id, nothing))
 
     assert outcomes == [Outcome.NOTHING_TO_DO, Outcome.STORED, Outcome.NOTHING_TO_DO]
-    assert (await only_attempt(database, stored)).number == 1
+    assert (await only_attempt(database, job_id)).number == 1
 
 
-async def test_a_missing_output_is_named(database: Database, store_run: StoreRun, run_extract: RunStage) -> None:
-    stored = await store_run()
-
+async def test_a_missing_output_is_named(database: Database, job_id: int, run_extract: RunStage) -> None:
     async def stage(work: Work) -> Result[EmbeddedEvidence]:
         return Result(await work.output(EmbeddedEvidence))
 
-    with pytest.raises(InputChangedError, match=f"'extract' of job j{stored.job_ids[0]} needs 'embed'"):
-        await run_extract(stored.job_ids[0], stage)
-
-
-async def test_a_result_after_a_cancellation_is_stored_and_the_job_stays_cancelled(
-    database: Database, store_run: StoreRun, run_extract: RunStage
-) -> None:
-    stored = await store_run()
-
-    async def stage(work: Work) -> Result[Nothing]:
-        async with database.connection() as connection:
-            await job_control.hold(connection, JobStatus.CANCELLED, None, run_id=stored.run_id)
-        return Result(Nothing())
-
-    await run_extract(stored.job_ids[0], stage)
-
-    assert (await only_attempt(database, stored)).outcome == "succeeded"
-    async with database.connection() as connection:
-        overview = await overviews.overview(connection, stored.run_id)
-    assert overview is not None
-    assert overview.states == {JobStatus.CANCELLED: 1}
+    with pytest.raises(InputChangedError, match=f"'extract' of job j{job_id} needs 'embed'"):
+        await run_extract(job_id, stage)

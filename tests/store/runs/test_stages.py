@@ -10,6 +10,7 @@ from schemas.statuses import JobStatus, StageStatus
 from store.database import Connection, Database
 from store.runs import attempts, backlog, job_control, overviews, stage_vectors, stages
 from store.runs.backlog import Flow
+from store.runs.runs import StoredRun
 from store.runs.stages import Claim, Committed
 from tests.store.conftest import StoreRun
 from tests.store.scored import BROKEN, claimed
@@ -19,12 +20,10 @@ async def job_states(connection: Connection, run_id: int) -> dict[JobStatus, int
     return (await overviews.get(connection, run_id)).states
 
 
-async def test_of_many_copies_of_a_message_one_claims(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run()
-
+async def test_of_many_copies_of_a_message_one_claims(database: Database, job_id: int) -> None:
     async def claim(worker: str) -> Claim | None:
         async with database.connection() as connection:
-            return await stages.claim(connection, stored.job_ids[0], "extract", worker, 60)
+            return await stages.claim(connection, job_id, "extract", worker, 60)
 
     found = await asyncio.gather(*(claim(f"worker {number}") for number in range(8)))
 
@@ -33,10 +32,9 @@ async def test_of_many_copies_of_a_message_one_claims(database: Database, store_
 
 @pytest.mark.parametrize("ends", ["commit", "fail"])
 async def test_waiting_in_a_queue_is_before_the_work_of_an_attempt(
-    connection: Connection, store_run: StoreRun, ends: str
+    connection: Connection, job_id: int, ends: str
 ) -> None:
-    stored = await store_run()
-    claim = await claimed(connection, stored.job_ids[0])
+    claim = await claimed(connection, job_id)
     for table in ("stage_run", "stage_attempt"):
         begun = f"UPDATE {table} SET started_at = now() - interval '60 s' WHERE job_id = $1 AND stage = 'extract'"
         await connection.execute(begun, claim.job_id)
@@ -51,11 +49,7 @@ async def test_waiting_in_a_queue_is_before_the_work_of_an_attempt(
         assert 10 <= await connection.fetchval(f"SELECT {took.format(ended, table)}", claim.job_id) < 15
 
 
-async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(
-    connection: Connection, store_run: StoreRun
-) -> None:
-    stored = await store_run()
-    job_id = stored.job_ids[0]
+async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(connection: Connection, job_id: int) -> None:
     claim = await claimed(connection, job_id)
     vectors = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -73,19 +67,7 @@ async def test_a_commit_stores_the_output_and_makes_the_next_stage_ready(
     ]
 
 
-async def test_a_job_succeeds_with_its_last_stage(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run()
-    for stage in ("extract", "embed", "assemble"):
-        claim = await claimed(connection, stored.job_ids[0], stage)
-        await stages.commit(connection, claim, inputs={}, output={})
-
-    assert await job_states(connection, stored.run_id) == {JobStatus.SUCCEEDED: 1}
-    assert await job_control.pending_chains(connection, stored.job_ids) == []
-
-
-async def test_a_fenced_off_worker_commits_nothing(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run()
-    job_id = stored.job_ids[0]
+async def test_a_fenced_off_worker_commits_nothing(connection: Connection, job_id: int) -> None:
     stale = await claimed(connection, job_id, lease_s=0)
     await stages.expire(connection, max_interruptions=3)
 
@@ -104,9 +86,8 @@ async def test_a_fenced_off_worker_commits_nothing(connection: Connection, store
 
 @pytest.mark.parametrize(("fence", "token"), [(1, 0), (0, 1)], ids=["fence", "token"])
 async def test_fence_and_token_are_compared_each_by_itself(
-    connection: Connection, store_run: StoreRun, fence: int, token: int
+    connection: Connection, job_id: int, fence: int, token: int
 ) -> None:
-    job_id = (await store_run()).job_ids[0]
     held = await claimed(connection, job_id, lease_s=0)
     stale = replace(held, fence=held.fence - fence, token=held.token - token)
 
@@ -122,38 +103,33 @@ async def test_fence_and_token_are_compared_each_by_itself(
     assert await stages.commit(connection, stale, inputs={}, output={"who": "stale"}) is None
 
 
-async def test_a_commit_whose_answer_was_lost_counts_when_repeated(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run()
-    claim = await claimed(connection, stored.job_ids[0])
+async def test_a_commit_whose_answer_was_lost_counts_when_repeated(connection: Connection, job_id: int) -> None:
+    claim = await claimed(connection, job_id)
     await stages.commit(connection, claim, inputs={}, output={})
 
     assert await stages.commit(connection, claim, inputs={}, output={}) == Committed("embed")
-    assert len(await attempts.history(connection, stored.job_ids[0])) == 1
+    assert len(await attempts.history(connection, job_id)) == 1
 
 
-async def test_an_effect_that_raises_rolls_the_output_back(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run()
-
+async def test_an_effect_that_raises_rolls_the_output_back(connection: Connection, job_id: int) -> None:
     async def effect(connection: Connection) -> None:
         raise RuntimeError("no")
 
-    claim = await claimed(connection, stored.job_ids[0])
+    claim = await claimed(connection, job_id)
     with pytest.raises(RuntimeError):
         await stages.commit(connection, claim, inputs={}, output={}, effect=effect)
 
-    assert await attempts.output(connection, stored.job_ids[0], "extract") is None
+    assert await attempts.output(connection, job_id, "extract") is None
 
 
 async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(
-    connection: Connection, store_run: StoreRun
+    connection: Connection, one_run: StoredRun, job_id: int
 ) -> None:
-    stored = await store_run()
-    job_id = stored.job_ids[0]
     await stages.commit(connection, await claimed(connection, job_id), inputs={}, output={"kept": True})
     await stages.fail(connection, await claimed(connection, job_id, "embed"), BROKEN, inputs={})
-    assert await job_states(connection, stored.run_id) == {JobStatus.FAILED: 1}
+    assert await job_states(connection, one_run.run_id) == {JobStatus.FAILED: 1}
 
-    assert await job_control.retry(connection, run_id=stored.run_id) == [job_id]
+    assert await job_control.retry(connection, run_id=one_run.run_id) == [job_id]
 
     assert [chain.stages for chain in await job_control.pending_chains(connection, [job_id])] == [
         [job_control.PendingStage("embed", 2, "embed"), job_control.PendingStage("assemble", 1, "assemble")]
@@ -165,9 +141,7 @@ async def test_a_failure_ends_the_job_and_a_retry_starts_at_that_stage(
     ]
 
 
-async def test_an_automatic_retry_waits_in_the_database(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run()
-    job_id = stored.job_ids[0]
+async def test_an_automatic_retry_waits_in_the_database(connection: Connection, job_id: int) -> None:
     await stages.fail(connection, await claimed(connection, job_id), BROKEN, inputs={}, retry_in_s=0.2)
 
     assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
@@ -180,15 +154,13 @@ async def test_an_automatic_retry_waits_in_the_database(connection: Connection, 
 
 
 async def test_a_stage_that_kills_its_workers_is_poisoned_at_the_cap(
-    connection: Connection, store_run: StoreRun
+    connection: Connection, one_run: StoredRun, job_id: int
 ) -> None:
-    stored = await store_run()
-    job_id = stored.job_ids[0]
     seen: list[JobStatus] = []
     for _ in range(3):
         await claimed(connection, job_id, lease_s=0)
         await stages.expire(connection, max_interruptions=3)
-        seen += (await job_states(connection, stored.run_id)).keys()
+        seen += (await job_states(connection, one_run.run_id)).keys()
 
     assert seen == [JobStatus.INTERRUPTED, JobStatus.INTERRUPTED, JobStatus.POISONED]
     assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
@@ -197,10 +169,8 @@ async def test_a_stage_that_kills_its_workers_is_poisoned_at_the_cap(
 
 
 async def test_a_stage_that_its_worker_gives_back_is_due_and_never_poisoned(
-    connection: Connection, store_run: StoreRun
+    connection: Connection, one_run: StoredRun, job_id: int
 ) -> None:
-    stored = await store_run()
-    job_id = stored.job_ids[0]
     for _ in range(5):
         assert await stages.give_back(connection, await claimed(connection, job_id))
 
@@ -211,7 +181,7 @@ async def test_a_stage_that_its_worker_gives_back_is_due_and_never_poisoned(
     assert {(one.outcome, one.error and one.error.type) for one in await attempts.history(connection, job_id)} == {
         ("interrupted", "WorkerStopped")
     }
-    assert await job_states(connection, stored.run_id) == {JobStatus.INTERRUPTED: 1}
+    assert await job_states(connection, one_run.run_id) == {JobStatus.INTERRUPTED: 1}
 
 
 async def test_only_the_holder_gives_a_stage_back(connection: Connection, store_run: StoreRun) -> None:
@@ -226,14 +196,6 @@ async def test_only_the_holder_gives_a_stage_back(connection: Connection, store_
     assert [look.status for look in found if look] == [StageStatus.RUNNING, StageStatus.DONE]
 
 
-async def test_a_renewed_lease_does_not_expire(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run()
-    claim = await claimed(connection, stored.job_ids[0], lease_s=0)
-    await stages.renew(connection, "worker", [claim], 60)
-
-    assert await stages.expire(connection, max_interruptions=3) == []
-
-
 async def test_a_lease_is_renewed_although_another_is_being_committed(database: Database, store_run: StoreRun) -> None:
     stored = await store_run("316", "319")
     async with database.connection() as connection, database.connection() as heart:
@@ -246,9 +208,7 @@ async def test_a_lease_is_renewed_although_another_is_being_committed(database: 
             assert await stages.expire(heart, max_interruptions=3) == []
 
 
-async def test_an_interrupted_stage_can_be_postponed(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run()
-    job_id = stored.job_ids[0]
+async def test_an_interrupted_stage_can_be_postponed(connection: Connection, job_id: int) -> None:
     await claimed(connection, job_id, lease_s=0)
     await stages.expire(connection, max_interruptions=3)
 
@@ -257,10 +217,8 @@ async def test_an_interrupted_stage_can_be_postponed(connection: Connection, sto
 
 
 async def test_a_done_stage_forwards_only_when_the_next_message_may_be_missing(
-    connection: Connection, store_run: StoreRun
+    connection: Connection, job_id: int
 ) -> None:
-    stored = await store_run()
-    job_id = stored.job_ids[0]
     await stages.commit(connection, await claimed(connection, job_id), inputs={}, output={})
 
     assert await stages.forward(connection, job_id, "extract", redelivered=False, grace_s=60) is None
@@ -280,32 +238,29 @@ async def in_backlog(connection: Connection, job_id: int) -> bool:
 
 @pytest.mark.parametrize("status", [JobStatus.PAUSED, JobStatus.CANCELLED])
 async def test_a_paused_job_is_not_claimed_and_not_sent(
-    connection: Connection, store_run: StoreRun, status: JobStatus
+    connection: Connection, one_run: StoredRun, job_id: int, status: JobStatus
 ) -> None:
-    stored = await store_run()
-    await job_control.hold(connection, status, "why", run_id=stored.run_id)
+    await job_control.hold(connection, status, "why", run_id=one_run.run_id)
 
-    assert await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60) is None
-    assert not await in_backlog(connection, stored.job_ids[0])
-    assert await job_states(connection, stored.run_id) == {status: 1}
+    assert await stages.claim(connection, job_id, "extract", "worker", 60) is None
+    assert not await in_backlog(connection, job_id)
+    assert await job_states(connection, one_run.run_id) == {status: 1}
 
 
-async def test_what_a_worker_computes_for_a_paused_job_is_stored(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run()
-    claim = await claimed(connection, stored.job_ids[0])
-    await job_control.hold(connection, JobStatus.PAUSED, None, run_id=stored.run_id)
+async def test_what_a_worker_computes_for_a_paused_job_is_stored(
+    connection: Connection, one_run: StoredRun, job_id: int
+) -> None:
+    claim = await claimed(connection, job_id)
+    await job_control.hold(connection, JobStatus.PAUSED, None, run_id=one_run.run_id)
 
     assert await stages.commit(connection, claim, inputs={}, output={}) == Committed("embed")
-    assert await job_states(connection, stored.run_id) == {JobStatus.PAUSED: 1}
-    assert await job_control.resume(connection, run_id=stored.run_id) == stored.job_ids
-    assert (await claimed(connection, stored.job_ids[0], "embed")).fence == 1
+    assert await job_states(connection, one_run.run_id) == {JobStatus.PAUSED: 1}
+    assert await job_control.resume(connection, run_id=one_run.run_id) == [job_id]
+    assert (await claimed(connection, job_id, "embed")).fence == 1
 
 
-async def test_the_state_of_a_stage_is_read(connection: Connection, store_run: StoreRun) -> None:
-    stored = await store_run()
-    await claimed(connection, stored.job_ids[0], lease_s=0)
+async def test_the_state_of_a_stage_is_read(connection: Connection, job_id: int) -> None:
+    await claimed(connection, job_id, lease_s=0)
 
-    assert await stages.look(connection, stored.job_ids[0], "extract") == stages.StageLook(
-        StageStatus.RUNNING, 1, 0, True
-    )
+    assert await stages.look(connection, job_id, "extract") == stages.StageLook(StageStatus.RUNNING, 1, 0, True)
     assert await stages.look(connection, 999, "extract") is None
