@@ -1,8 +1,6 @@
 """The search over chunks: BM25 to the last digit, read by the index of its blocks; and the vector index."""
 
 import json
-from collections import Counter
-from math import log
 from typing import Any
 
 import numpy as np
@@ -29,61 +27,6 @@ def texts(count: int, seed: int = 3) -> list[SearchableChunk]:
         SearchableChunk(n, " ".join(numbers.choice(WORDS, size=numbers.integers(1, 61), p=odds / odds.sum())), EAST)
         for n in range(1, count + 1)
     ]
-
-
-def formula(chunks: dict[int, Counter[str]], asked: Counter[str], *, k1: float, b: float) -> dict[int, float]:
-    """The formula, term by term."""
-    lengths = {chunk_id: counts.total() for chunk_id, counts in chunks.items()}
-    mean = sum(lengths.values()) / len(chunks)
-    scores = {}
-    for chunk_id, counts in chunks.items():
-        score = 0.0
-        for term, times in asked.items():
-            holding = sum(term in other for other in chunks.values())
-            idf = log(1 + (len(chunks) - holding + 0.5) / (holding + 0.5))
-            tf = counts[term] / (counts[term] + k1 * (1 - b + b * lengths[chunk_id] / mean))
-            score += times * idf * tf
-        if score:
-            scores[chunk_id] = score
-    return scores
-
-
-async def lexemes(connection: Connection, text: str) -> Counter[str]:
-    statement = "SELECT lexeme, cardinality(positions) AS times FROM unnest(to_tsvector('english', $1))"
-    return Counter({row["lexeme"]: row["times"] for row in await connection.fetch(statement, text)})
-
-
-@pytest.mark.parametrize(("k1", "b"), [(0.9, 0.4), (1.5, 0.75), (1.2, 0.0)])
-async def test_bm25_is_the_formula_to_the_last_digit(database: Database, k1: float, b: float) -> None:
-    chunks = texts(300)
-    asked = ["teabo ginra", "stolu stolu walmi", "brika " * 3 + "gingin ginmi", "unknown"]
-    async with database.connection() as connection:
-        corpus = await store_corpus(connection, chunks)
-        counted = {chunk.id: await lexemes(connection, chunk.content) for chunk in chunks}
-        wanted = [formula(counted, await lexemes(connection, text), k1=k1, b=b) for text in asked]
-
-    found = await PostgresChunkSearch(database, k1=k1, b=b).lexical([corpus], asked, limit=1000, scorer="bm25")
-
-    for hits, scores in zip(found, wanted, strict=True):
-        assert {hit.chunk_id: pytest.approx(hit.score, abs=1e-9) for hit in hits} == scores
-        assert hits == sorted(hits, key=lambda hit: (-hit.score, hit.chunk_id))
-
-
-async def test_a_withdrawn_work_leaves_the_statistics_of_the_others(database: Database) -> None:
-    kept, gone = texts(40), [SearchableChunk(1000 + chunk.id, chunk.content, EAST) for chunk in texts(40, seed=4)]
-    asked = [" ".join(WORDS)]
-    async with database.connection() as connection:
-        alone = await store_corpus(connection, [SearchableChunk(2000 + c.id, c.content, EAST) for c in kept])
-        corpus = await store_corpus(connection, kept, name="both")
-        await move(connection, await store_corpus(connection, gone, name="other"), corpus)
-        async with connection.transaction():
-            await withdraw(connection, await connection.fetchval("SELECT work_id FROM chunks WHERE id = 1001"))
-    search = PostgresChunkSearch(database, k1=0.9, b=0.4)
-
-    (expected,) = await search.lexical([alone], asked, limit=100, scorer="bm25")
-    (found,) = await search.lexical([corpus], asked, limit=100, scorer="bm25")
-
-    assert found == [Hit(chunk_id=hit.chunk_id - 2000, score=hit.score) for hit in expected]
 
 
 async def test_bm25_has_every_bit_of_the_formula_in_sql_whatever_was_withdrawn_and_merged(database: Database) -> None:
@@ -170,21 +113,6 @@ async def test_bm25_reads_the_rows_of_its_terms_alone(connection: Connection) ->
 
     scans = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "posting"]
     assert {scan["Index Name"] for scan in scans} == {"posting_pkey"}
-
-
-@pytest.mark.parametrize("scorer", ["bm25", "websearch", "cover_density"])
-async def test_the_scores_of_chosen_chunks_are_those_of_the_search(database: Database, scorer: str) -> None:
-    async with database.connection() as connection:
-        corpus = await store_corpus(connection, texts(200))
-    search = PostgresChunkSearch(database, k1=0.9, b=0.4)
-    (hits,) = await search.lexical([corpus], ["stolu walmi"], limit=200, scorer=scorer)
-    chosen = {hit.chunk_id: hit.score for hit in hits[1::2]}
-    unmatched = next(number for number in range(1, 201) if number not in {hit.chunk_id for hit in hits})
-
-    scores = await search.lexical_scores([corpus], "stolu walmi", [*chosen, unmatched, 999], scorer=scorer)
-
-    assert scores == chosen
-    assert await search.lexical_scores([corpus], "stolu walmi", [], scorer=scorer) == {}
 
 
 def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:

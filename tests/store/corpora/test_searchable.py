@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 from store.corpora import searchable
-from store.corpora.searchable import withdraw
 from store.database import Connection
 from tests.store.embedded import embed_and_publish, embedded
 from tests.store.postings import postings
@@ -64,16 +63,3 @@ async def test_a_batch_that_fails_at_its_last_statement_leaves_nothing(
     assert (await postings(connection), await counts(connection, corpus_id)) == ([], (0, 0))
     assert await connection.fetchval("SELECT count(*) FROM chunk_vector") == 0
     assert await searchable.make_searchable(connection, corpus_id, [1, 2, 3], attempt_id) == 3
-
-
-async def test_a_withdrawn_work_cannot_be_found_and_does_not_count(connection: Connection) -> None:
-    corpus_id = await store_corpus(connection, CHUNKS)
-    work_id = await connection.fetchval("SELECT id FROM works")
-
-    async with connection.transaction():
-        withdrawn = await withdraw(connection, work_id)
-
-    assert withdrawn == 3
-    assert await counts(connection, corpus_id) == (0, 0)
-    assert await postings(connection) == []
-    assert await connection.fetchval("SELECT array_agg(DISTINCT vector_status) FROM chunks") == ["to_vec"]

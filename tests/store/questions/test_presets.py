@@ -72,11 +72,6 @@ async def test_default_stands_for_the_default_preset_and_is_no_name(connection: 
         await presets.create(connection, "Default", SMALL)
 
 
-async def test_the_default_cannot_be_deleted(connection: Connection) -> None:
-    with pytest.raises(DefaultPresetError, match="Preset 'Balanced' is the default"):
-        await presets.delete(connection, "balanced")
-
-
 async def test_no_default_is_an_error_and_never_a_built_in(connection: Connection) -> None:
     await connection.execute("UPDATE rag_config SET is_default = false")
 

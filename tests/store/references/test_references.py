@@ -3,9 +3,7 @@
 import asyncio
 
 import numpy as np
-import pytest
 
-from schemas.errors import EmbeddingArtifactMismatchError
 from schemas.values.participants import PHQ8Item
 from store.database import Connection, Database
 from store.references import index_runs, references
@@ -62,18 +60,6 @@ async def test_while_a_participant_fails_the_older_index_is_kept(connection: Con
     old = await index_runs.by_run(connection, old_run)
     assert old is not None
     assert old.replaced_at is not None
-
-
-async def test_windows_embedded_by_different_weights_are_not_published(connection: Connection) -> None:
-    _, (one, other) = await planned(connection, 304, 313)
-    await publish(connection, await embedded(connection, await chunked(connection, one), digest="old weights"))
-    last = await embedded(connection, await chunked(connection, other), digest="new weights")
-
-    with pytest.raises(EmbeddingArtifactMismatchError, match="2 different weights"):
-        await publish(connection, last)
-
-    assert await references.current(connection) == []
-    assert await connection.fetchval("SELECT count(*) FROM reference_chunk") == 0
 
 
 async def test_the_chunks_and_scores_of_a_published_index_are_found(database: Database) -> None:

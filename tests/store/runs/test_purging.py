@@ -16,7 +16,7 @@ from tests.api.pages.example_runs import participant_run
 from tests.refusals import refused
 from tests.store.conftest import new_run
 from tests.store.questions.test_deletions import a_marked_question, call_a_model, counted, marked
-from tests.store.runs.test_deletions import OF_RUNS, finished_run
+from tests.store.runs.test_deletions import finished_run
 from tests.store.scored import claimed
 from tests.store.statements import until_blocked
 
@@ -46,17 +46,6 @@ async def a_finished_run(connection: Connection) -> int:
     return stored.run_id
 
 
-async def test_a_purged_run_is_gone_with_all_that_it_stored(connection: Connection) -> None:
-    shown = await finished_run(connection)
-    (calls,) = await counted(connection, "llm_call")
-
-    (done,) = await purged(connection, shown.run_id)
-
-    assert (done.jobs, done.calls, done.kept_calls) == (5, calls, 0)
-    await purged(connection)
-    assert await counted(connection, *OF_RUNS) == [0] * len(OF_RUNS)
-
-
 async def test_only_runs_that_finished_long_ago_are_purged(connection: Connection) -> None:
     old, young = await a_finished_run(connection), await a_finished_run(connection)
     unfinished = (await participant_run(connection)).run_id
@@ -69,18 +58,6 @@ async def test_only_runs_that_finished_long_ago_are_purged(connection: Connectio
     assert await deletions.find(connection, older_than=timedelta(days=90)) == [old]
     now = await deletions.find(connection, older_than=NOW)
     assert (now[:2], {unfinished, paused.run_id} & set(now)) == ([old, young], set())
-
-
-async def test_a_call_that_another_run_used_is_kept(connection: Connection) -> None:
-    made = [await runs.store(connection, new_run(stages=("expand",)), always_new=True) for _ in range(2)]
-    for stored in made:
-        await call_a_model(connection, stored.job_ids[0], "expand", "the same")
-    await connection.execute("UPDATE job SET status = 'succeeded', finished_at = now()")
-    await connection.execute("UPDATE stage_run SET status = 'done'")
-
-    (done,) = await purged(connection, made[0].run_id)
-
-    assert (done.calls, done.kept_calls, await counted(connection, "llm_call")) == (0, 1, [1])
 
 
 @pytest.mark.parametrize("keep_results", [False, True])
