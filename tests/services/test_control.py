@@ -24,17 +24,6 @@ async def states(connection: Connection, run_id: int) -> dict[JobStatus, int]:
     return (await overviews.get(connection, run_id)).states
 
 
-async def test_failed_jobs_of_a_run_continue(database: Database, store_run: StoreRun) -> None:
-    stored = await store_run("316", "317")
-    async with database.connection() as connection:
-        await break_down(connection, stored.job_ids[1])
-
-        decided = await control(database, Target(stored.run_id, None), Action.RETRY)
-
-        assert decided == ControlResult(job_ids=[stored.job_ids[1]])
-        assert await states(connection, stored.run_id) == {JobStatus.WAITING: 2}
-
-
 @pytest.mark.parametrize(("action", "status"), [(Action.PAUSE, JobStatus.PAUSED), (Action.CANCEL, JobStatus.CANCELLED)])
 async def test_held_jobs_keep_the_note(
     database: Database, store_run: StoreRun, action: Action, status: JobStatus

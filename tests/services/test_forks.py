@@ -14,7 +14,7 @@ from services.new_runs import store_run
 from services.runs import delete_run
 from store.database import Connection, Database
 from store.questions import queries
-from store.runs import attempts, audit, deletions, forks, runs, stage_vectors, stages, stored_runs
+from store.runs import attempts, audit, deletions, forks, runs, stage_vectors, stored_runs
 from store.runs.runs import NewJob, NewRun, StoredRun
 from tests.refusals import refused
 from tests.services.questions.questions import a_question, chain, complete_stages, flaws
@@ -292,13 +292,3 @@ async def test_a_question_that_moved_on_is_left_out(database: Database) -> None:
 
     with refused("fork-refused", match="its question continued in another run"):
         await planned(database, of_run(asked.run_id, "retrieve"))
-
-
-async def test_a_fork_is_claimed_with_the_hash_that_its_copied_stages_end_with(bench: Bench) -> None:
-    parent, _ = await a_parent(bench)
-    child = await stored(bench.database, of_run(parent, "rerank"))
-
-    async with bench.database.connection() as connection:
-        claim = await stages.claim(connection, child.job_ids[0], "rerank", "worker", 60)
-        last = await attempts.history(connection, child.job_ids[0], "retrieve")
-    assert claim is not None and claim.previous_hash == last[0].hash

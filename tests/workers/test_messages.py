@@ -10,10 +10,9 @@ import redis
 from stack.ports import free_port
 from stack.valkey import ValkeyServer
 from store.database import Database
-from store.runs import job_control, stages
+from store.runs import job_control
 from store.runs.runs import StoredRun
 from tests.store.conftest import StoreRun
-from tests.store.scored import claimed
 from workers.app import KEY_PREFIX, make_app
 from workers.broker import list_of
 from workers.messages import FIRST, NORMAL, send
@@ -68,21 +67,6 @@ async def test_every_stage_of_a_chain_has_the_priority_of_its_job(
     assert [message["body"][1]["subject"] for message in messages(valkey, "extract")] == ["316"]
     (message,) = messages(valkey, "extract", FIRST)
     assert [stage["options"]["priority"] for stage in message["body"][2]["chain"]] == [FIRST, FIRST]
-
-
-async def test_a_chain_starts_at_the_first_stage_that_is_not_done(
-    database: Database, store_run: StoreRun, valkey: ValkeyServer
-) -> None:
-    stored = await store_run()
-    async with database.connection() as connection:
-        claim = await claimed(connection, stored.job_ids[0], "extract")
-        await stages.commit(connection, claim, inputs={}, output={})
-
-    send(make_app(valkey.url), await chains(database, stored))
-
-    (message,) = messages(valkey, "embed")
-    assert message["headers"]["id"] == f"j{stored.job_ids[0]}:embed:1"
-    assert [stage["task"] for stage in message["body"][2]["chain"]] == ["ragq.assemble"]
 
 
 async def test_nothing_is_sent_to_an_unavailable_broker(database: Database, store_run: StoreRun) -> None:

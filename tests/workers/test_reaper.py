@@ -81,19 +81,6 @@ async def test_a_message_that_follows_a_stored_stage_is_missed_too(database: Dat
         assert await waiting(connection, stored) == stored.job_ids
 
 
-async def test_a_job_that_was_put_back_and_is_claimed_leaves_the_backlog(
-    database: Database, store_run: StoreRun
-) -> None:
-    """The message was only late."""
-    stored = await store_run()
-    async with database.connection() as connection:
-        assert await waiting(connection, stored) == stored.job_ids
-
-        assert await stages.claim(connection, stored.job_ids[0], "extract", "worker", 60) is not None
-
-        assert await waiting(connection, stored) == []
-
-
 async def test_the_stage_of_a_silent_worker_is_released(database: Database, store_run: StoreRun) -> None:
     stored = await store_run()
     async with database.connection() as connection:

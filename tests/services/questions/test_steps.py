@@ -124,19 +124,6 @@ async def test_a_running_stage_refuses_a_step(connection: Connection) -> None:
             await change
 
 
-async def test_the_rest_runs_from_the_first_stage_that_is_not_done(connection: Connection) -> None:
-    query = await a_question(connection, until="expand")
-    await complete_stages(connection, query.job_id, "expand")
-
-    await run_stages(connection, query)
-
-    assert await chain(connection, query.job_id) == {
-        "expand": "done",
-        "embed": "ready",
-        **dict.fromkeys(WHOLE[2:], "waiting"),
-    }
-
-
 async def test_the_number_of_sources_is_kept_until_it_is_asked_without_one(connection: Connection) -> None:
     query = await a_question(connection, *TO_CONSOLIDATE)
 
